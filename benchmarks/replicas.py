@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from time import process_time
 
 from rolebundle.admin import Admin
-from rolebundle.admin.purges import PurgeSelection, purge_documents
+from rolebundle.admin.purges import purge_documents
 from rolebundle.admin.records import publish_replica
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.replication.folder import PublishedFolder
@@ -47,9 +47,7 @@ def measure(documents: Path, place: Path) -> None:
             "first": ingest,
             "nothing changed": ingest,
             "one more document": add,
-            "after a purge": lambda: purge_documents(
-                admin.workspace, PurgeSelection(["one-more.md"])
-            ),
+            "after a purge": lambda: purge_documents(admin.workspace, ["one-more.md"]),
         }
         print(f"{'step':20}{'publish s':>10}{'moved':>14}{'pull s':>10}{'moved':>14}")
         for step, work in steps.items():

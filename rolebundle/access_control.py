@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.request import RetrievalRequest
@@ -29,24 +29,6 @@ if TYPE_CHECKING:
     from rolebundle.retrieval import why as why_module
 else:
     why_module = lazy_module("rolebundle.retrieval.why")
-
-
-class Writing(NamedTuple):
-    """A transaction in which an agent writes.
-
-    Attributes:
-        name: of the agent.
-        corpus: open for writing.
-        seen: the corpus as the agent sees it, in a snapshot of the same state.
-        view: what holds for the agent.
-        details: of the record in the audit, to be filled in.
-    """
-
-    name: str
-    corpus: Corpus
-    seen: Corpus
-    view: AgentView
-    details: dict[str, Any]
 
 
 class AccessControl:
@@ -188,11 +170,18 @@ class AccessControl:
             )
 
     @contextmanager
-    def writing(self, agent: str | None, kind: WriteKind) -> Iterator[Writing]:
+    def writing(
+        self, agent: str | None, kind: WriteKind
+    ) -> Iterator[tuple[str, Corpus, Corpus, AgentView, dict[str, Any]]]:
         """One recorded write transaction in which an agent that may do so writes.
 
         Its view is taken while no other process can write. So a policy that is set, or a passage
         that is purged, in the meantime cannot be missed.
+
+        Yields:
+            The agent's name; the corpus, open for writing; the corpus as the agent sees it, in a
+            snapshot of the same state; its view; the details of the record in the audit, to be
+            filled in.
 
         Raises:
             AccessDenied: the policy does not allow it.
@@ -208,7 +197,7 @@ class AccessControl:
             self.open_view(agent) as (seen, view),
         ):
             self.check_write(view, kind)
-            yield Writing(agent or "agent", corpus, seen, view, details)
+            yield agent or "agent", corpus, seen, view, details
 
     def may_read(self, view: AgentView) -> Callable[[Passage], bool] | None:
         """Whether a role of an agent may read a passage; ``None`` if the agent needs no role.

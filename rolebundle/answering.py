@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -11,15 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from rolebundle.access_control import AccessControl
 from rolebundle.contracts.bundle import KeptBack, RetrievalBundle
 from rolebundle.contracts.request import NO_RERANK, RetrievalRequest
-from rolebundle.embedding.provider import EmbeddingProvider
-from rolebundle.embedding.registry import ProviderSpec, parse_rerank_spec
+from rolebundle.embedding.provider import EmbeddingProvider, ProviderSpec
+from rolebundle.embedding.registry import parse_rerank_spec
 from rolebundle.lazy import lazy_module
-from rolebundle.policy.approvals import (
-    NOT_FROM_REQUESTS,
-    Approvals,
-    approval_question,
-    ask_program,
-)
+from rolebundle.policy.approvals import NOT_FROM_REQUESTS, approval_question, ask_program
 from rolebundle.policy.audit import AuditNeeds
 from rolebundle.policy.overlays import ResolvedOverlay, load_role
 from rolebundle.policy.trust import AgentView
@@ -31,7 +26,7 @@ from rolebundle.retrieval.rerank import Reranker
 from rolebundle.retrieval.source_files import shown_path, source_warnings
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.decisions import has_decisions
-from rolebundle.storage.documents import SourceFile, source_files
+from rolebundle.storage.documents import StoredFile, source_files
 
 # What few answers need is loaded by them.
 if TYPE_CHECKING:
@@ -59,7 +54,7 @@ class Answering:
 
     Args:
         access: what agents may see.
-        approvals: where approvals come from.
+        approver: what :func:`rolebundle.policy.approvals.parse_approvals` returns.
         rerank: the cross-encoder, ``API:MODEL``, that reranks if a request names none. Empty: none.
         rerank_url: the address of its server. Default: the workspace's ``embed_url``.
 
@@ -68,10 +63,10 @@ class Answering:
     """
 
     def __init__(
-        self, access: AccessControl, approvals: Approvals, rerank: str, rerank_url: str
+        self, access: AccessControl, approver: Sequence[str] | None, rerank: str, rerank_url: str
     ) -> None:
         self.access = access
-        self.approvals = approvals
+        self.approver = approver
         self._workspace = access.workspace
         self._rerank_url = rerank_url or self._workspace.embed_url
         self.default_rerank = "" if rerank == NO_RERANK else rerank
@@ -80,13 +75,13 @@ class Answering:
 
     def answer(self, request: RetrievalRequest, overlay: ResolvedOverlay | None) -> RetrievalBundle:
         """Answer a request, and record it; see :meth:`rolebundle.engine.Engine.retrieve`."""
-        claim, source = request.approval, self.approvals.source
-        if source != "request":
+        claim = request.approval
+        if self.approver is not None:
             request = request.model_copy(update={"approval": None})
         if_approved: Retrieval | None = None
         with self.inputs(request, overlay) as inputs:
             found, files = _search(inputs, inputs.request)
-            if source == "command" and found.waits_for_approval:
+            if self.approver and found.waits_for_approval:
                 if_approved, its_files = _search(
                     inputs, inputs.request.with_approval("(not approved)")
                 )
@@ -96,7 +91,7 @@ class Answering:
         if if_approved is not None and person:
             approved = inputs.request.with_approval(person)
             found, files = replace(if_approved, request=approved), its_files
-        paths = {file.chunk_id: shown_path(file.location, file.path) for file in files}
+        paths = {name: shown_path(file.location, file.path) for name, file in files.items()}
         agent = inputs.request.echo.agent
         terms = found.query.task.terms
         kept: list[KeptBack] = []
@@ -108,7 +103,7 @@ class Answering:
                 found,
                 refusal=refusal,
                 paths=paths if inputs.view.show_paths else {},
-                source_warnings=source_warnings(files),
+                source_warnings=source_warnings(files.values()),
                 kept_back=kept,
             )
         )
@@ -135,13 +130,13 @@ class Answering:
             if_approved: what it would get with an approval; ``None`` if that is no question.
         """
         person = refusal = ""
-        if self.approvals.source == "none" and claim:
+        if claim and self.approver is not None and not self.approver:
             refusal = NOT_FROM_REQUESTS
-        elif if_approved is not None and if_approved.released:
+        elif self.approver and if_approved is not None and if_approved.released:
             # The program decides about the passages of the very answer that it releases.
             released = [row.passage for row in if_approved.released]
             question = approval_question(request, agent, claim, released)
-            person, refusal = ask_program(self.approvals.command, question)
+            person, refusal = ask_program(self.approver, question)
         if refusal:
             self._workspace.recorder.note(
                 self._workspace.corpus,
@@ -202,7 +197,7 @@ class Answering:
         return parse_rerank_spec(model, self._rerank_url, self._workspace.allow_host)
 
 
-def _search(inputs: Inputs, request: ResolvedRequest) -> tuple[Retrieval, list[SourceFile]]:
+def _search(inputs: Inputs, request: ResolvedRequest) -> tuple[Retrieval, dict[str, StoredFile]]:
     """What is found in the corpus for a request, and the files of the selected passages."""
     corpus, provider = inputs.corpus, inputs.provider
     found = pipeline.search(corpus, request, provider, inputs.reranker)

@@ -18,7 +18,6 @@ from rolebundle.contracts.request import NO_RERANK, GrepRequest, ListRequest, Re
 from rolebundle.errors import AccessDenied, CorpusCorrupt
 from rolebundle.lazy import lazy_module
 from rolebundle.policy.access import access_denied, check_agent
-from rolebundle.policy.approvals import Approvals
 from rolebundle.policy.overlays import ResolvedOverlay
 from rolebundle.retrieval.request import ReferenceScope
 from rolebundle.workspace import Workspace
@@ -77,8 +76,8 @@ class Engine:
         rerank: the cross-encoder, ``API:MODEL``, that reranks if a request names none. Empty: none.
         rerank_url: the address of the reranking model's server. Default: the workspace's
             ``embed_url``.
-        approvals: where approvals come from. Default: the request, for a program that fills in the
-            field itself.
+        approver: the program that approves actions, and its arguments; empty if nobody does.
+            ``None``: the request names who did, for a program that fills in the field itself.
         judge: gives an opinion on the sentences that :meth:`verify` calls covered.
         folder: where relative paths in references begin, besides those of the corpus; ``None`` for
             a caller that has no working folder.
@@ -96,13 +95,13 @@ class Engine:
         agent: str | None = None,
         rerank: str = "",
         rerank_url: str = "",
-        approvals: Approvals = Approvals("request"),  # noqa: B008 - immutable
+        approver: Sequence[str] | None = None,
         judge: Judge | None = None,
         folder: str | None = None,
     ) -> None:
         self.workspace = workspace if isinstance(workspace, Workspace) else Workspace(workspace)
         self.access = AccessControl(self.workspace, tuple(overlay_folders), agent, folder)
-        self.answering = Answering(self.access, approvals, rerank, rerank_url)
+        self.answering = Answering(self.access, approver, rerank, rerank_url)
         self.judge = judge
 
     @property
@@ -153,7 +152,7 @@ class Engine:
                 :meth:`retrieve`.
         """
         with self.access.recording_refusals(request.agent, request.role):
-            if self.answering.approvals.source != "request":
+            if self.answering.approver is not None:
                 request = request.model_copy(update={"approval": None})
             with (
                 self.access.naming_quarantined(reference, request.agent),

@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import ClassVar
 
-FULL_ERRNOS = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
+FULL_ERRNOS = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 """The system's reasons for "full": no space, a file too large, a quota used up."""
 
 _MAX_DETAIL_CHARS = 200
@@ -102,6 +102,15 @@ class CorpusBusy(RolebundleError):
     exit_code = 5
     rpc_code = -32003
     retryable = True
+
+
+def corpus_busy(path: object, doing: str) -> CorpusBusy:
+    """The error for a corpus that another process is doing something with."""
+    return CorpusBusy(
+        "corpus_busy",
+        f"{path}: another process {doing}",
+        "wait for it to end and run the same command again",
+    )
 
 
 class StorageError(RolebundleError):

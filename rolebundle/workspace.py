@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
@@ -17,7 +17,6 @@ from rolebundle.embedding.provider import (
     EmbeddingProvider,
     ProviderSpec,
     Unavailable,
-    WithSubstitutes,
 )
 from rolebundle.errors import ConfigurationError, CorpusBusy, EmbedderError, UsageError
 from rolebundle.lazy import lazy_module
@@ -28,7 +27,7 @@ from rolebundle.storage.file import audit_path, is_there
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.publications import load_manifest, refuse_expired
 from rolebundle.storage.records import has_policy
-from rolebundle.storage.vector_index import EmbeddingIndex, active_index, all_indexes
+from rolebundle.storage.vector_index import active_index
 
 # Answers do not need them.
 if TYPE_CHECKING:
@@ -167,40 +166,24 @@ class Workspace:
     def query_provider(self, corpus: Corpus) -> EmbeddingProvider:
         """The model that embeds queries. A query must not wait long for its vector.
 
-        If the model cannot be set up, its first use raises the error, so that another index or the
-        lexical lane can still answer.
+        If the model cannot be set up, its first use raises the error, so that the lexical lane can
+        still answer.
         """
-        if self._default_provider is not None:
-            return self._default_provider
-        indexes = all_indexes(corpus)
-        active = next((index for index in indexes if index.active), None)
-        provider = self._provider(active, QUERY_DEADLINE_SECONDS, self.embed_url)
-        local_indexes = [index for index in indexes if not index.active]
-        if not local_indexes:
-            return provider
-        return WithSubstitutes(
-            provider,
-            lambda: (
-                self._provider(index, QUERY_DEADLINE_SECONDS)
-                for index in _local_first(local_indexes)
-            ),
-        )
+        return self._provider(corpus, QUERY_DEADLINE_SECONDS)
 
     def passage_provider(self, corpus: Corpus) -> EmbeddingProvider:
         """The model that embeds passages. It may take longer than for a query."""
+        return self._provider(corpus, PASSAGES_DEADLINE_SECONDS)
+
+    def _provider(self, corpus: Corpus, deadline_seconds: float) -> EmbeddingProvider:
         if self._default_provider is not None:
             return self._default_provider
-        return self._provider(active_index(corpus), PASSAGES_DEADLINE_SECONDS, self.embed_url)
-
-    def _provider(
-        self, index: EmbeddingIndex | None, deadline_seconds: float, url: str = ""
-    ) -> EmbeddingProvider:
-        spec = ProviderSpec("static")
+        index, spec = active_index(corpus), ProviderSpec("static")
         if index is not None:
             spec = registry.spec_from_json(
                 index.connection,
                 index.identity.model,
-                url=url,
+                url=self.embed_url,
                 allow_host=self.allow_host,
                 deadline_seconds=deadline_seconds,
             )
@@ -239,10 +222,3 @@ class Workspace:
             self._reader = self._restricted_reader = None
             for reader in readers:
                 reader.close()
-
-
-def _local_first(indexes: Sequence[EmbeddingIndex]) -> list[EmbeddingIndex]:
-    """The indexes, those whose models need no server first, and then the newest first."""
-    return sorted(
-        indexes, key=lambda index: (index.identity.model.provider in registry.SERVED, -index.id)
-    )

@@ -20,7 +20,6 @@ from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, RolebundleError, UsageError
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.interfaces.servers.operations import Operations
-from rolebundle.policy.approvals import Approvals
 from rolebundle.policy.audit import AuditLog
 from rolebundle.policy.overlays import load_role
 from rolebundle.resources import demo_overlays
@@ -233,7 +232,7 @@ def test_a_pinned_engine_serves_its_agent_and_refuses_every_other(db: Path, call
         for other_agent in ("hugo", "eve", "", "ada "):
             with pytest.raises(AccessDenied, match=r"\[access_denied\]"):
                 CALLS[call](engine, other_agent)
-    rows = list(AuditLog(db).rows(kind="refused"))
+    rows = [row for row in AuditLog(db).rows() if row.kind == "refused"]
     assert [row.agent for row in rows] == ["ada"] * 4
 
 
@@ -415,7 +414,7 @@ def refusal(engine: Engine, call: Callable[[], object], code: str = "role_denied
 
 
 def refused_rows(engine: Engine) -> list[AuditRow]:
-    return list(AuditLog(engine.workspace.path).rows(kind="refused"))
+    return [row for row in AuditLog(engine.workspace.path).rows() if row.kind == "refused"]
 
 
 OUTSIDE: dict[str, Callable[[Engine, RetrievalRequest], object]] = {
@@ -587,8 +586,8 @@ def test_an_approval_is_recorded_with_its_name(
 ) -> None:
     db = build(tmp_path, [document("x", ["the token"], origin="external")], name="team.db")
     set_policy(db, {"ada": {"scopes": [], "access_level": "internal"}})
-    program = Approvals("command", ("/bin/sh", "-c", script)) if script else Approvals()
-    with Engine(db, approvals=program) as engine:
+    program = ["/bin/sh", "-c", script] if script else None
+    with Engine(db, approver=program) as engine:
         if script is None:
             withheld = engine.retrieve(ask("ada", action="execute", lexical_only=True))
             assert [rejection.reason for rejection in withheld.rejected] == ["requires_approval"]
@@ -598,7 +597,7 @@ def test_an_approval_is_recorded_with_its_name(
     assert [approval.approved_by for approval in approvals] == (
         [approved_by] if approved_by else []
     )
-    recorded = [*AuditLog(db).rows(kind="approval")][-1]
+    recorded = [row for row in AuditLog(db).rows() if row.kind == "approval"][-1]
     assert (recorded.agent, recorded.action, recorded.details) == ("ada", "execute", row)
     assert recorded.allowed == bool(approved_by)
 

@@ -134,12 +134,7 @@ class Admin:
         return None if is_lexical or is_left else self.workspace.passage_provider(corpus)
 
     def _record_ingest(self, corpus: Corpus, report: IngestReport) -> None:
-        changes = {
-            "added": report.added,
-            "updated": report.updated,
-            "removed": report.removed,
-            "quarantined": report.quarantined,
-        }
+        changes = report.model_dump(include={"added", "updated", "removed", "quarantined"})
         self.workspace.recorder.note(corpus, "ingest", details=changes)
 
     def repair(self) -> RepairReport:

@@ -9,8 +9,8 @@ from pathlib import Path
 from threading import Event, Thread
 
 from rolebundle.embedding.packaged import cores
-from rolebundle.embedding.provider import EmbeddingProvider
-from rolebundle.embedding.registry import ProviderSpec, provider_for, spec_to_json
+from rolebundle.embedding.provider import EmbeddingProvider, ProviderSpec
+from rolebundle.embedding.registry import provider_for, spec_to_json
 from rolebundle.errors import RolebundleError
 from rolebundle.ingest import indexes
 from rolebundle.ingest.indexes import (
@@ -116,12 +116,6 @@ def _provider(workspace: Workspace, corpus: Corpus, spec: ProviderSpec | None) -
     if spec is None and not workspace.has_own_model:
         spec, _ = contextual_model(corpus)
     return provider_for(spec) if spec else workspace.passage_provider(corpus)
-
-
-def use_index(workspace: Workspace, name: str) -> None:
-    """Activate a complete index; see :func:`rolebundle.ingest.indexes.use_index`."""
-    with workspace.open_writer() as corpus:
-        indexes.use_index(corpus, name)
 
 
 def drop_index(workspace: Workspace, name: str) -> None:

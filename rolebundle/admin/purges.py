@@ -6,7 +6,6 @@ How bytes are erased, and how a purge survives a crash, is in :mod:`rolebundle.s
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from operator import attrgetter
 from pathlib import Path
@@ -30,21 +29,6 @@ from rolebundle.text.references import MAX_SUGGESTIONS, is_glob, named_document,
 from rolebundle.workspace import Workspace
 
 
-@dataclass(frozen=True, slots=True)
-class PurgeSelection:
-    """Which documents to purge: those that are named.
-
-    Attributes:
-        names: each the id of a document or source, the path of a file, or a glob for paths or ids.
-        decisions: ids of decisions.
-        folder: where relative paths on this machine begin; ``None``: only absolute ones are known.
-    """
-
-    names: Sequence[str] = ()
-    decisions: Sequence[str] = ()
-    folder: str | None = None
-
-
 def _copies(affected: Iterable[Publication]) -> list[PublishedCopy]:
     shown = ("target", "agent", "generation", "published_at", "refuses_at")
     return [
@@ -57,18 +41,18 @@ def _copies(affected: Iterable[Publication]) -> list[PublishedCopy]:
 
 
 def _with_facts(
-    corpus: Corpus, selection: PurgeSelection
+    corpus: Corpus, names: Sequence[str], folder: str | None
 ) -> tuple[list[DocumentName], list[DocumentName]]:
     """The selected documents with the facts that cite them, and those of the facts not selected."""
     purgeable = stored.document_names(corpus, facts=True)
-    selected = _select_documents(purgeable, selection)
+    selected = _select_documents(purgeable, names, folder)
     citing = citing_facts(corpus, [document.document_id for document in selected])
     facts = [name for name in purgeable if name.row in citing and name not in selected]
     return sorted([*selected, *facts], key=attrgetter("document_id")), facts
 
 
 def _select_documents(
-    documents: Sequence[DocumentName], selection: PurgeSelection
+    documents: Sequence[DocumentName], names: Sequence[str], folder: str | None
 ) -> list[DocumentName]:
     """The selected ones of all documents, each once, in the order of their ids.
 
@@ -80,7 +64,7 @@ def _select_documents(
         return [document for document in documents if getattr(document, key) in values]
 
     selected: set[DocumentName] = set()
-    for name in selection.names:
+    for name in names:
         with_id, of_source = with_any("document_id", (name,)), with_any("source_id", (name,))
         if with_id and of_source and with_id != of_source:
             raise UsageError(
@@ -91,7 +75,7 @@ def _select_documents(
         named = (
             with_id
             or of_source
-            or with_any("location", locations(name, selection.folder))
+            or with_any("location", locations(name, folder))
             or with_any("path", (name,))
         )
         if not named and is_glob(name):
@@ -106,18 +90,18 @@ def _select_documents(
     return sorted(selected, key=attrgetter("document_id"))
 
 
-def _select_decisions(corpus: Corpus, selection: PurgeSelection) -> list[DecisionKey]:
+def _select_decisions(corpus: Corpus, names: Sequence[str]) -> list[DecisionKey]:
     """The selected decisions, each once.
 
     Raises:
         UsageError: there is no such decision, or it is erased already.
     """
-    if not selection.decisions:
+    if not names:
         return []
     known = {
         decisions.parse_id(record.id) for record in decisions.decisions(corpus, "") if record.text
     }
-    keys = {name: decisions.parse_id(name) for name in selection.decisions}
+    keys = {name: decisions.parse_id(name) for name in names}
     for name, key in keys.items():
         if key not in known:
             raise UsageError(
@@ -139,23 +123,34 @@ def _nothing_to_purge(name: str, documents: Sequence[DocumentName]) -> UsageErro
     )
 
 
-def plan_of(workspace: Workspace, selection: PurgeSelection) -> PurgePreview:
+def plan_of(
+    workspace: Workspace,
+    names: Sequence[str],
+    decided: Sequence[str] = (),
+    folder: str | None = None,
+) -> PurgePreview:
     """What :func:`purge_documents` would erase.
+
+    Args:
+        workspace: of the corpus.
+        names: each the id of a document or source, the path of a file, or a glob for paths or ids.
+        decided: ids of decisions.
+        folder: where relative paths on this machine begin; ``None``: only absolute ones are known.
 
     Raises:
         UsageError: a name is unknown or ambiguous, or the glob matches nothing.
     """
     corpus = workspace.corpus
     with corpus.reading():
-        documents, facts = _with_facts(corpus, selection)
-        decided = _select_decisions(corpus, selection)
+        documents, facts = _with_facts(corpus, names, folder)
+        keys = _select_decisions(corpus, decided)
         files = {Path(document.location) for document in documents}
-        copies = _copies(carrying(corpus, purge_storage.names_of(documents, decided)))
+        copies = _copies(carrying(corpus, purge_storage.names_of(documents, keys)))
         return PurgePreview(
             backups=[str(backup) for backup in purge_storage.backups(workspace.path)],
             **purge_storage.extent(corpus, [document.row for document in documents]),
             document_ids=[document.document_id for document in documents],
-            decision_ids=[f"{scope}-{number}" for scope, number in decided],
+            decision_ids=[f"{scope}-{number}" for scope, number in keys],
             facts=[document.document_id for document in facts],
             # A fact has no file, and no absolute location.
             returning=sorted(str(path) for path in files if path.is_absolute() and path.exists()),
@@ -163,14 +158,25 @@ def plan_of(workspace: Workspace, selection: PurgeSelection) -> PurgePreview:
         )
 
 
-def purge_documents(workspace: Workspace, selection: PurgeSelection) -> Receipt:
+def purge_documents(
+    workspace: Workspace,
+    names: Sequence[str],
+    decided: Sequence[str] = (),
+    folder: str | None = None,
+) -> Receipt:
     """Erase documents from the corpus's files; see :func:`purge`."""
     with workspace.open_writer() as corpus:
-        return purge(corpus, selection, workspace.recorder)
+        return purge(corpus, workspace.recorder, names, decided, folder)
 
 
-def purge(corpus: Corpus, selection: PurgeSelection, recorder: Recorder) -> Receipt:
-    """Erase documents, and complete earlier purges.
+def purge(
+    corpus: Corpus,
+    recorder: Recorder,
+    names: Sequence[str],
+    decided: Sequence[str] = (),
+    folder: str | None = None,
+) -> Receipt:
+    """Erase documents, and complete earlier purges; see :func:`plan_of` for the arguments.
 
     Returns:
         The receipt. If it is pending, bytes may be left, and :func:`finish_purges` must be called.
@@ -179,9 +185,9 @@ def purge(corpus: Corpus, selection: PurgeSelection, recorder: Recorder) -> Rece
         UsageError: a name is unknown or ambiguous, or the glob matches nothing. Nothing was erased.
     """
     with recorder.change(corpus, "purge") as details:
-        documents, _ = _with_facts(corpus, selection)
-        decided = _select_decisions(corpus, selection)
-        pending = purge_storage.erase(corpus, documents, iso_utc(datetime.now(UTC)), decided)
+        documents, _ = _with_facts(corpus, names, folder)
+        keys = _select_decisions(corpus, decided)
+        pending = purge_storage.erase(corpus, documents, iso_utc(datetime.now(UTC)), keys)
         details.update(_details(pending))
     [receipt] = _finish(corpus, {pending.id})
     if receipt.state == "done":

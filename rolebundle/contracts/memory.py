@@ -194,7 +194,7 @@ CHECK_VERDICTS: tuple[CheckVerdict, ...] = get_args(CheckVerdict)
 
 
 class ActionRule(Contract):
-    """What the policy's trust table says of an action.
+    """What the table of origins and actions says of an action.
 
     Attributes:
         risk: of the action, 1 to 4.
@@ -214,7 +214,8 @@ class CheckAnswer(Contract):
         message: the verdict in words, and the next step.
         decisions: the active decisions that may apply, the strictest first. Those without a verdict
             are about the same thing, and for information.
-        policies: what the trust table says of the action; empty if the request names none.
+        policies: what the table of origins and actions says of the action; empty if the request
+            names none.
         degraded: why only words were compared, and no meanings; missing if both were.
         advisory: says that this is advice.
         checked_at: the time of the answer, ISO 8601 in UTC.

@@ -312,14 +312,11 @@ class OverlayProblems(Contract):
 class OverlayLint(Contract):
     """`overlay lint`: the problems of each overlay.
 
-    ``corpus`` is the corpus on which the rules and the vocabulary were tried, and ``names`` are the
-    names in it that source rules can match, sorted: ``sources``, ``document_types``, ``domains``,
-    ``trust_tiers`` and ``folders`` (globs of the files in each folder, at most 2000). Both are null
-    if there was none.
+    ``corpus`` is the corpus on which the rules and the vocabulary were tried; null if there was
+    none.
     """
 
     corpus: str | None
-    names: dict[str, list[str]] | None = None
     overlays: list[OverlayProblems]
 
 

@@ -14,7 +14,7 @@ from pydantic import (
 
 from rolebundle.contracts.base import Contract, list_of
 from rolebundle.contracts.request import MAX_NAME_CHARACTERS
-from rolebundle.contracts.terms import FACTS_PER_DAY, AccessLevel, Action, Origin, WriteKind
+from rolebundle.contracts.terms import FACTS_PER_DAY, AccessLevel, WriteKind
 
 MAX_ENTRIES = 1000
 
@@ -86,62 +86,14 @@ class AgentRule(Contract):
         return self
 
 
-_TRUST: dict[Origin, int] = {"internal": 3, "external": 2, "agent": 2, "untrusted": 1}
-_RISK: dict[Action, int] = {
-    "read": 1,
-    "analyze": 1,
-    "suggest": 2,
-    "execute": 3,
-    "external_send": 3,
-}
-MIN_TRUST = 0
-MAX_RISK = 4
-
-
-def _all_origins(given: dict[Origin, int]) -> dict[Origin, int]:
-    origins = {**_TRUST, **given}
-    agent, external = origins["agent"], origins["external"]
-    if "agent" in given and agent > external:
-        raise ValueError(f"agent is {agent}, more than external: choose a number up to {external}")
-    return origins | {"agent": min(agent, external)}
-
-
-class TrustTable(Contract):
-    """How far documents of each origin may be used. A number that is missing keeps its default.
-
-    Attributes:
-        origins: the trust of each origin, 0 to 3. That of ``agent`` is at most that of
-            ``external``.
-        actions: the risk of each action, 1 to 4.
-    """
-
-    origins: Annotated[
-        dict[Origin, Annotated[int, Field(ge=MIN_TRUST, le=3)]], AfterValidator(_all_origins)
-    ] = _TRUST
-    actions: Annotated[
-        dict[Action, Annotated[int, Field(ge=1, le=MAX_RISK)]],
-        AfterValidator(lambda given: {**_RISK, **given}),
-    ] = _RISK
-
-    def trust(self, origin: Origin) -> int:
-        """The trust of an origin; 0 for an unknown one."""
-        return self.origins.get(origin, MIN_TRUST)
-
-    def risk(self, action: Action) -> int:
-        """The risk of an action; the highest for an unknown one."""
-        return self.actions.get(action, MAX_RISK)
-
-
 class Policy(Contract):
-    """A policy file, as TOML or JSON. A file without a trust table may have only the agents.
+    """A policy file, as TOML or JSON. The file may have the agents without this key.
 
     Attributes:
         agents: the rule of each agent. Every other agent sees nothing.
-        trust: how far documents of each origin may be used.
     """
 
     agents: dict[AgentId, AgentRule]
-    trust: TrustTable = TrustTable()
 
 
 class PolicyChange(Contract):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TypeVar
 
@@ -47,12 +48,8 @@ class OllamaProvider(ServerProvider):
 
     def __init__(self, spec: ProviderSpec) -> None:
         self._model = spec.model
-        self._prefixes = prefixes_for(spec.model, spec.prefixes)
-        self.server = ModelServer(
-            spec.url or ollama_url(),
-            allow_host=spec.allow_host,
-            deadline_seconds=spec.deadline_seconds,
-        )
+        self._prefixes = prefixes_for(spec.model)
+        self.server = ModelServer(replace(spec, url=spec.url or ollama_url()))
         self._client = Client(self.server.url, transport=_Transport(self.server))
 
     @cached_property
@@ -96,7 +93,7 @@ class OllamaProvider(ServerProvider):
             return call()
         except ResponseError as error:
             raise self.server.status_error(
-                error.status_code, str(error.error), self._model, self._pull_hint
+                error.status_code, str(error.error), self._pull_hint
             ) from error
         # The client raises these if the answer is not JSON or not of Ollama's form.
         except (ValueError, TypeError, AttributeError, RecursionError) as error:

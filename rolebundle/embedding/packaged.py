@@ -120,15 +120,14 @@ class PackagedProvider:
 
     Args:
         model: its name.
-        prefixes: query and passage prefix, instead of those that belong to the model's name.
     """
 
     batch_size = 16
     parallel_batches = cores()
 
-    def __init__(self, model: str, *, prefixes: tuple[str, str] | None = None) -> None:
+    def __init__(self, model: str) -> None:
         self._packaged = MODELS[model]
-        self._prefixes = prefixes_for(model, prefixes)
+        self._prefixes = prefixes_for(model)
 
     @cached_property
     def identity(self) -> ModelIdentity:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b, shake_256
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
@@ -27,16 +27,14 @@ _INSTRUCT = (
 
 # The first pattern that matches the name applies, so specific patterns come before general ones.
 # Names are Ollama tags, Hugging Face ids, GGUF file names and folder names. The model cards are the
-# sources.
+# sources. Other models, such as bge-m3 and all-MiniLM-L6-v2, have none.
 _BY_NAME: tuple[tuple[str, tuple[str, str]], ...] = (
     # https://huggingface.co/intfloat/multilingual-e5-large-instruct: a space after "Query:"
     (r"\be5-.*instruct", (_INSTRUCT + " ", "")),
     # https://huggingface.co/intfloat/e5-base-v2
     (r"\be5-", ("query: ", "passage: ")),
-    # https://huggingface.co/nomic-ai/nomic-embed-text-v1.5 (and v1, v2-moe)
-    (r"\bnomic-embed-text\b", ("search_query: ", "search_document: ")),
-    # https://huggingface.co/nomic-ai/modernbert-embed-base
-    (r"\bmodernbert-embed\b", ("search_query: ", "search_document: ")),
+    # https://huggingface.co/nomic-ai/nomic-embed-text-v1.5 (and v1, v2-moe), modernbert-embed-base
+    (r"\b(nomic-embed-text|modernbert-embed)\b", ("search_query: ", "search_document: ")),
     # https://ai.google.dev/gemma/docs/embeddinggemma/model_card#prompt-instructions
     (r"\bembeddinggemma\b", ("task: search result | query: ", "title: none | text: ")),
     # https://huggingface.co/Qwen/Qwen3-Embedding-0.6B, config_sentence_transformers.json
@@ -47,15 +45,11 @@ _BY_NAME: tuple[tuple[str, tuple[str, str]], ...] = (
     (r"\barctic-embed(2|.*-v2)", ("query: ", "")),
     # https://huggingface.co/Snowflake/snowflake-arctic-embed-l
     (r"\barctic-embed\b", (_RETRIEVE, "")),
-    # https://huggingface.co/BAAI/bge-m3: "no need to add instructions"
-    (r"\bbge-m3\b", ("", "")),
     # https://huggingface.co/BAAI/bge-large-zh-v1.5, model list
     (r"\bbge-.*noinstruct", ("", "")),
     (r"\bbge-(small|base|large)-zh\b", ("为这个句子生成表示以用于检索相关文章：", "")),
     # https://huggingface.co/BAAI/bge-large-en-v1.5
     (r"\bbge-(small|base|large)\b", (_RETRIEVE, "")),
-    # https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2: none
-    (r"\ball-minilm\b", ("", "")),
 )
 
 
@@ -70,16 +64,12 @@ def input_hash(text: str) -> str:
     return blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def prefixes_for(model: str, override: tuple[str, str] | None = None) -> tuple[str, str]:
+def prefixes_for(model: str) -> tuple[str, str]:
     """The texts before each query and before each passage of a model.
 
     Args:
         model: its name, as a server, a folder or a model card writes it.
-        override: query and passage prefix, for a model that is not in the table or whose server
-            adds them by itself.
     """
-    if override is not None:
-        return override
     name = model.casefold().replace("_", "-")
     return next((prefixes for pattern, prefixes in _BY_NAME if re.search(pattern, name)), ("", ""))
 
@@ -139,8 +129,6 @@ class ProviderSpec:
         model: its name there.
         url: the model server, if the provider has one.
         allow_host: the only host besides this machine that may be that server.
-        prefixes: query and passage prefix, instead of those that belong to the model's name.
-        key_variable: the environment variable that may hold the server's key.
         deadline_seconds: for one request to the server, including its retries.
     """
 
@@ -148,8 +136,6 @@ class ProviderSpec:
     model: str = ""
     url: str = ""
     allow_host: str = ""
-    prefixes: tuple[str, str] | None = None
-    key_variable: str = "ROLEBUNDLE_OPENAI_KEY"
     deadline_seconds: float = PASSAGES_DEADLINE_SECONDS
 
 
@@ -196,27 +182,6 @@ class EmbeddingProvider(Protocol):
             EmbedderError: the model could not embed them.
         """
         ...
-
-
-class WithSubstitutes:
-    """A provider, and those of the corpus's other indexes, which may answer if it fails.
-
-    Args:
-        provider: does everything.
-        substitutes: sets up the others, the one to try first first.
-    """
-
-    def __init__(
-        self,
-        provider: EmbeddingProvider,
-        substitutes: Callable[[], Iterable[EmbeddingProvider]],
-    ) -> None:
-        self._provider = provider
-        self.substitutes = substitutes
-
-    def __getattr__(self, name: str) -> Any:
-        # Also what only some providers have, such as `fluency`.
-        return getattr(self._provider, name)
 
 
 class Unavailable:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rolebundle.contracts.documents import ModelIdentity
@@ -13,18 +12,6 @@ from rolebundle.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from rolebundle.embedding.servers import RerankServer
-
-__all__ = (
-    "PROVIDERS",
-    "QUERY_DEADLINE_SECONDS",
-    "SERVED",
-    "ProviderSpec",
-    "parse_rerank_spec",
-    "provider_for",
-    "rerank_server_for",
-    "spec_from_json",
-    "spec_to_json",
-)
 
 
 def parse_rerank_spec(text: str, url: str = "", allow_host: str = "") -> ProviderSpec:
@@ -77,7 +64,7 @@ def provider_for(spec: ProviderSpec) -> EmbeddingProvider:
             from rolebundle.embedding.packaged import MINILM, MODELS, PackagedProvider
 
             _check_model(spec, *MODELS)
-            return PackagedProvider(spec.model or MINILM.name, prefixes=spec.prefixes)
+            return PackagedProvider(spec.model or MINILM.name)
         case "ollama":
             from rolebundle.embedding.ollama import OllamaProvider
 
@@ -122,9 +109,8 @@ def _require(spec: ProviderSpec, setting: str, example: str) -> None:
 
 def spec_to_json(spec: ProviderSpec) -> str:
     """What the corpus stores of a spec. Keys and permitted hosts are not stored."""
-    stored: dict[str, object] = {"provider": spec.provider, "model": spec.model}
+    stored = {"provider": spec.provider, "model": spec.model}
     stored |= {"url": spec.url} if spec.url else {}
-    stored |= {"prefixes": spec.prefixes} if spec.prefixes is not None else {}
     return json.dumps(stored, ensure_ascii=False)
 
 
@@ -154,19 +140,9 @@ def spec_from_json(
         value = {}
     stored: dict[str, object] = value if isinstance(value, dict) else {}
     texts = {name: item for name, item in stored.items() if isinstance(item, str)}
-    spec = ProviderSpec(
-        provider=texts.get("provider") or model.provider,
-        model="" if model.provider == "static" else texts.get("model") or model.model,
-    )
-    match stored.get("prefixes"):
-        case [str() as query, str() as passage]:
-            spec = replace(spec, prefixes=(query, passage))
-    if spec.provider not in SERVED:
+    provider = texts.get("provider") or model.provider
+    name = "" if model.provider == "static" else texts.get("model") or model.model
+    if provider not in SERVED:
         # This provider has no server, so the user's url and allow_host do not apply.
-        return spec
-    return replace(
-        spec,
-        url=url or texts.get("url", ""),
-        allow_host=allow_host,
-        deadline_seconds=deadline_seconds,
-    )
+        return ProviderSpec(provider, name)
+    return ProviderSpec(provider, name, url or texts.get("url", ""), allow_host, deadline_seconds)

@@ -8,7 +8,6 @@ import re
 import ssl
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from ipaddress import ip_address
 from math import inf
@@ -41,6 +40,8 @@ RETRY_PAUSES = (0.1, 0.3, 0.9, 2.7)
 _BUSY_STATUSES = frozenset({429, 502, 503, 504})
 
 _PORTS = {"http": 80, "https": 443}
+KEY = "ROLEBUNDLE_OPENAI_KEY"
+"""The environment variable that may hold the key of a server."""
 OLLAMA_HOST = "OLLAMA_HOST"
 """The environment variable with the address of an Ollama, as Ollama itself reads it."""
 _MAX_DETAIL_CHARS = 200
@@ -140,52 +141,37 @@ class ModelServer:
     it.
 
     Args:
-        url: the server, with or without ``/v1`` at its end.
-        allow_host: the only host besides this machine that may be the server.
-        key_variable: the environment variable that may hold the server's key; empty for none.
-        deadline_seconds: for one request, including its retries.
+        spec: the server, with or without ``/v1`` at the end of its address; and the model's name,
+            for messages; empty for the server's only one.
 
     Raises:
         UsageError: ``bad_url``.
         EmbedderError: ``host_not_local``.
     """
 
-    def __init__(
-        self, url: str, *, allow_host: str, key_variable: str = "", deadline_seconds: float
-    ) -> None:
-        self.url = permitted_url(url.rstrip("/").removesuffix("/v1"), allow_host)
-        self._key_variable = key_variable
-        self.deadline_seconds = deadline_seconds
+    def __init__(self, spec: ProviderSpec) -> None:
+        self.url = permitted_url(spec.url.rstrip("/").removesuffix("/v1"), spec.allow_host)
+        self.spec = spec
 
-    def ask(
-        self,
-        method: str,
-        path: str,
-        body: object = None,
-        *,
-        model: str = "",
-    ) -> Mapping[str, Any]:
-        """The JSON object that the server answers.
+    def ask(self, path: str, body: object) -> Mapping[str, Any]:
+        """The JSON object that the server answers to a request with a JSON body.
 
         Args:
-            method: of HTTP.
             path: from the server's root.
             body: sent as JSON.
-            model: the model, for messages; empty for the server's only one.
 
         Raises:
             EmbedderError: the server failed, or did not answer with an object.
             ConfigurationError: ``bad_key``.
         """
         key = self._key()
-        content = None if body is None else json.dumps(body).encode()
-        response = self.response(method, path, content, key)
+        response = self.response("POST", path, json.dumps(body).encode(), key)
         text = response.content.decode("utf-8", "replace")
         # A server may repeat the key in its error.
         text = text.replace(key, "[key]") if key else text
         if not 200 <= response.status < 300:
             hint = "load the model in the server, or name one of its /v1/models"
-            raise self.status_error(response.status, text, model or "its only model", hint)
+            raise self.status_error(response.status, text, hint)
         try:
             answer = json.loads(text)
         except (ValueError, RecursionError):
@@ -202,7 +188,7 @@ class ModelServer:
         Raises:
             EmbedderError: the server failed.
         """
-        deadline = time.monotonic() + self.deadline_seconds
+        deadline = time.monotonic() + self.spec.deadline_seconds
         headers: dict[bytes | str, bytes | str] = {
             "Accept-Encoding": "identity",
             "Connection": "close",
@@ -238,35 +224,34 @@ class ModelServer:
         late = server_error(
             "embedder_timeout",
             self.url,
-            f"did not finish its answer in {self.deadline_seconds:g} seconds",
+            f"did not finish its answer in {self.spec.deadline_seconds:g} seconds",
             "try again when it is less busy, or use a faster model, or --lexical-only",
         )
         most = f"sent more than {MAX_RESPONSE_BYTES >> 20} MiB in one answer"
         large = server_error("response_too_large", self.url, most)
-        limits = Limits(deadline, late, most_bytes=MAX_RESPONSE_BYTES, large=large)
+        backend = BoundedBackend(deadline, late, large)
         try:
-            with httpcore.ConnectionPool(network_backend=BoundedBackend(limits)) as pool:
+            with httpcore.ConnectionPool(network_backend=backend) as pool:
                 return pool.request(method, self.url + path, headers=headers, content=content)
         except httpcore.TimeoutException as error:
             raise late from error
         except (httpcore.NetworkError, httpcore.ProtocolError) as error:
-            if isinstance(error, httpcore.ProtocolError) and limits.received:
+            if isinstance(error, httpcore.ProtocolError) and backend.received:
                 what = f"sent an answer that was cut off or is not HTTP ({error})"
                 look = f"{_URL_HINT}, and look at its log"
                 raise server_error("bad_response", self.url, what, look) from error
             what = f"cannot be reached ({error})"
             raise server_error("embedder_down", self.url, what, _START_HINT) from error
 
-    def status_error(self, status: int, body: str, model: str, missing_hint: str) -> EmbedderError:
+    def status_error(self, status: int, body: str, missing_hint: str) -> EmbedderError:
         """The error for an HTTP status that is not a success.
 
         Args:
             status: the HTTP status.
             body: the answer, which may have the server's own description.
-            model: the requested model.
             missing_hint: how to put a missing model on this server.
         """
-        detail = _error_detail(body)
+        detail, model = _error_detail(body), self.spec.model or "its only model"
         if _OVER_CONTEXT.search(detail):
             return EmbedderError(
                 "input_too_long",
@@ -278,7 +263,7 @@ class ModelServer:
             return server_error("model_missing", self.url, f"has no model {model}", missing_hint)
         what = f"failed (status {status}): {_one_line(detail)}".rstrip(": ")
         if status in {401, 403}:
-            hint = "put the key of the server into the environment variable ROLEBUNDLE_OPENAI_KEY"
+            hint = f"put the key of the server into the environment variable {KEY}"
             return server_error("key_refused", self.url, f"refused access (status {status})", hint)
         if status >= 500:
             hint = "look at the server's log, then run the same command again"
@@ -287,12 +272,13 @@ class ModelServer:
         return server_error("request_refused", self.url, what, hint)
 
     def _key(self) -> str:
-        key = os.environ.get(self._key_variable, "").strip()
+        # Ollama has no keys.
+        key = "" if self.spec.provider == "ollama" else os.environ.get(KEY, "").strip()
         if not key.isascii() or not key.isprintable() or " " in key:
             raise ConfigurationError(
                 "bad_key",
-                f"{self._key_variable} holds characters that an HTTP header cannot contain",
-                f"set {self._key_variable} to the key alone",
+                f"{KEY} holds characters that an HTTP header cannot contain",
+                f"set {KEY} to the key alone",
             )
         return key
 
@@ -416,9 +402,8 @@ class OpenAICompatibleProvider(ServerProvider):
     texts_per_request = 32
 
     def __init__(self, spec: ProviderSpec) -> None:
-        self._spec = spec
         self._model = spec.model
-        self.server = server_of(spec)
+        self.server = ModelServer(spec)
 
     @cached_property
     def identity(self) -> ModelIdentity:
@@ -430,26 +415,14 @@ class OpenAICompatibleProvider(ServerProvider):
         vector = self._request([PROBE_TEXT])
         dimensions = vector.shape[1]
         digest = fingerprint(unit_vectors(vector, 1, dimensions))
-        prefixes = prefixes_for(self._model, self._spec.prefixes)
-        return ModelIdentity("openai", self._model, digest, dimensions, *prefixes)
+        return ModelIdentity("openai", self._model, digest, dimensions, *prefixes_for(self._model))
 
     def _rows(self, texts: Sequence[str]) -> object:
         body = {"model": self._model, "input": list(texts), "encoding_format": "float"}
-        answer = self.server.ask("POST", "/v1/embeddings", body, model=self._model)
-        data = answer.get("data")
+        data = self.server.ask("/v1/embeddings", body).get("data")
         if isinstance(data, list) and len(data) != len(texts):
             return data  # Whoever reads them reports the wrong count.
         return in_order(data, "embedding", len(texts), self.server.url, "vectors")
-
-
-def server_of(spec: ProviderSpec) -> ModelServer:
-    """The server of a spec, with its key. It is not contacted."""
-    return ModelServer(
-        spec.url,
-        allow_host=spec.allow_host,
-        key_variable=spec.key_variable,
-        deadline_seconds=spec.deadline_seconds,
-    )
 
 
 def in_order(data: object, key: str, expected: int, server: str, name: str) -> list[object]:
@@ -485,7 +458,7 @@ class RerankServer:
     """
 
     def __init__(self, spec: ProviderSpec) -> None:
-        self._server = server_of(spec)
+        self._server = ModelServer(spec)
         # The API reports no version of the model. It has no vectors, so no dimensions either.
         self.identity = ModelIdentity("rerank", spec.model, digest="", dimensions=0)
 
@@ -503,7 +476,7 @@ class RerankServer:
         """
         [query, *texts], model = prepared([question, *passages], ""), self.identity.model
         body = {"model": model, "query": query, "documents": texts, "top_n": len(texts)}
-        results = self._server.ask("POST", "/v1/rerank", body, model=model).get("results")
+        results = self._server.ask("/v1/rerank", body).get("results")
         found = in_order(results, "relevance_score", len(texts), self._server.url, "scores")
         return [self._score(value) for value in found]
 
@@ -515,38 +488,6 @@ class RerankServer:
 
 
 # -- bounded network access ------------------------------------------------------------------------
-
-
-@dataclass
-class Limits:
-    """The time and the bytes that are left for what is sent and received.
-
-    Attributes:
-        deadline: by :func:`time.monotonic`.
-        late: what is raised after it.
-        most_bytes: how many may be received.
-        large: what is raised beyond that.
-        received: how many bytes were received.
-    """
-
-    deadline: float
-    late: Exception
-    most_bytes: int
-    large: Exception
-    received: int = 0
-
-    def time_left(self) -> float:
-        """Seconds that the next operation may take. Raise an error if there are none."""
-        seconds_left = self.deadline - monotonic()
-        if seconds_left <= 0:
-            raise self.late
-        return seconds_left
-
-    def count(self, size: int) -> None:
-        """Count received bytes. Raise an error if there are too many."""
-        self.received += size
-        if self.received > self.most_bytes:
-            raise self.large
 
 
 def is_loopback(host: str) -> bool:
@@ -562,10 +503,31 @@ def is_loopback(host: str) -> bool:
 
 
 class BoundedBackend(httpcore.SyncBackend):
-    """httpcore's network access with limits on every operation of the socket."""
+    """httpcore's network access with limits on every operation of the socket.
 
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
+    Args:
+        deadline: by :func:`time.monotonic`.
+        late: what is raised after it.
+        large: what is raised if more than ``MAX_RESPONSE_BYTES`` are received.
+    """
+
+    def __init__(self, deadline: float, late: Exception, large: Exception) -> None:
+        self._deadline, self._late, self._large = deadline, late, large
+        self.received = 0
+        """How many bytes were received."""
+
+    def time_left(self) -> float:
+        """Seconds that the next operation may take. Raise an error if there are none."""
+        seconds_left = self._deadline - monotonic()
+        if seconds_left <= 0:
+            raise self._late
+        return seconds_left
+
+    def count(self, size: int) -> None:
+        """Count received bytes. Raise an error if there are too many."""
+        self.received += size
+        if self.received > MAX_RESPONSE_BYTES:
+            raise self._large
 
     def connect_tcp(
         self,
@@ -576,15 +538,15 @@ class BoundedBackend(httpcore.SyncBackend):
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.NetworkStream:
         """Connect to a host in the time that is left."""
-        seconds_left = self._limits.time_left()
+        seconds_left = self.time_left()
         stream = super().connect_tcp(host, port, seconds_left, local_address, socket_options or [])
-        return _BoundedStream(stream, self._limits)
+        return _BoundedStream(stream, self)
 
 
 class _BoundedStream(httpcore.NetworkStream):
     """A connection whose every operation ends by the deadline."""
 
-    def __init__(self, stream: httpcore.NetworkStream, limits: Limits) -> None:
+    def __init__(self, stream: httpcore.NetworkStream, limits: BoundedBackend) -> None:
         self._stream = stream
         self._limits = limits
 

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float32]
     Step = Callable[[Floats], Floats]
-    from numpy.typing import NDArray
 
 _GELU = (7.9750788e-1, 3.7005646e-2, -3.5151685e-4)
 """``tanh(x · (a + b·x² + c·x⁴))`` for ``erf(x / √2)``: GELU differs by at most 2.6e-5.
@@ -56,24 +55,32 @@ def normalization(weights: Floats, bias: Floats) -> Step:
     return apply
 
 
-class Layer(NamedTuple):
+def _layer(
+    heads: int,
+    attention: Step,
+    attended: Step,
+    attended_norm: Step,
+    inner: Step,
+    outer: Step,
+    outer_norm: Step,
+) -> Step:
     """One layer: attention, then two linear functions for each token.
 
-    Attributes:
+    Args:
+        heads: of the attention.
         attention: queries, keys and values beside each other, of shape (width, 3 * width).
+        attended: of what is attended to.
+        attended_norm: of its sum with the layer's input.
+        inner: the first of the two linear functions.
+        outer: the second.
+        outer_norm: of its sum with the input of the first.
     """
 
-    attention: Step
-    attended: Step
-    attended_norm: Step
-    inner: Step
-    outer: Step
-    outer_norm: Step
+    def apply(x: Floats) -> Floats:
+        x = attended_norm(attended(_attend(attention(x), heads)) + x)
+        return outer_norm(outer(_gelu(inner(x))) + x)
 
-    def __call__(self, x: Floats, heads: int) -> Floats:
-        """The tokens' next vectors, of shape (tokens, width)."""
-        x = self.attended_norm(self.attended(_attend(self.attention(x), heads)) + x)
-        return self.outer_norm(self.outer(_gelu(self.inner(x))) + x)
+    return apply
 
 
 def _attend(parts: Floats, heads: int) -> Floats:
@@ -114,20 +121,18 @@ class Network(NamedTuple):
         embeddings: of tokens at their positions, of shape (tokens, width).
         norm: of the embeddings.
         layers: from the first to the last.
-        heads: of each layer's attention.
     """
 
     token_ids: Callable[[str], list[int]]
     embeddings: Callable[[list[int]], Any]
     norm: Step
-    layers: Sequence[Layer]
-    heads: int
+    layers: Sequence[Step]
 
     def vector(self, ids: list[int]) -> Floats:
         """The mean of the tokens' vectors, of shape (width,)."""
         x = self.norm(self.embeddings(ids))
         for layer in self.layers:
-            x = layer(x, self.heads)
+            x = layer(x)
         mean: Floats = x.mean(axis=0)
         return mean
 
@@ -168,12 +173,13 @@ def read_minilm(content: bytes, vocabulary: bytes) -> Network:
     def norm(name: str) -> Step:
         return normalization(tensors[f"{name}.weight"], tensors[f"{name}.bias"])
 
-    def layer(number: int) -> Layer:
+    def layer(number: int) -> Step:
         prefix = f"inner.encoder.layer.{number}"
         attention = f"{prefix}.attention"
         used = weights[6 * number : 6 * number + 6]
         biases = [tensors[f"{attention}.self.{part}.bias"] for part in ("query", "key", "value")]
-        return Layer(
+        return _layer(
+            _HEADS,
             affine(dequantized(*used[:3]), np.concatenate(biases)),
             affine(dequantized(used[3]), tensors[f"{attention}.output.dense.bias"]),
             norm(f"{attention}.output.LayerNorm"),
@@ -194,7 +200,6 @@ def read_minilm(content: bytes, vocabulary: bytes) -> Network:
         embeddings,
         norm("inner.embeddings.LayerNorm"),
         [layer(number) for number in range(_LAYERS)],
-        _HEADS,
     )
 
 
@@ -313,7 +318,8 @@ def read_e5(content: bytes) -> Network:
         return normalization(tensors[f"{name}.w"], tensors[f"{name}.b"])
 
     layers = [
-        Layer(
+        _layer(
+            header.heads,
             linear(f"l{number}.q", f"l{number}.k", f"l{number}.v"),
             linear(f"l{number}.ao"),
             norm(f"l{number}.aln"),
@@ -323,7 +329,7 @@ def read_e5(content: bytes) -> Network:
         )
         for number in range(header.layers)
     ]
-    return Network(token_ids, embeddings, norm("emb.ln"), layers, header.heads)
+    return Network(token_ids, embeddings, norm("emb.ln"), layers)
 
 
 def _read_tokenizer(file: BytesIO, header: SimpleNamespace) -> tuple[Any, dict[int, str]]:

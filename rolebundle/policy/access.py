@@ -16,7 +16,7 @@ from rolebundle.contracts.policy import AgentRule, Policy
 from rolebundle.contracts.terms import ACCESS_LEVELS, level_rank
 from rolebundle.errors import AccessDenied, ConfigurationError, RolebundleError, UsageError
 from rolebundle.policy.policy_file import parse_policy, read_policy_file
-from rolebundle.policy.trust import DEFAULT_TABLE, AgentView
+from rolebundle.policy.trust import AgentView
 from rolebundle.storage import compartments, records
 from rolebundle.storage.compartments import Compartment
 from rolebundle.storage.corpus import Corpus, increment_generation, true_generation
@@ -62,11 +62,11 @@ def active_policy(corpus: Corpus) -> Policy | None:
     Raises:
         AccessDenied: the policy cannot be relied upon.
     """
-    if not records.has_policy(corpus):
-        return None
     try:
         stored = records.load_policy(corpus)
-        if stored is None or policy_problem(stored):
+        if stored is None:
+            return None
+        if policy_problem(stored):
             raise access_denied()
         return parse_policy(stored.content, stored.format, "the policy")
     except RolebundleError as error:
@@ -109,28 +109,27 @@ def restrict_to_agent(corpus: Corpus, agent: str | None) -> AgentView:
         AccessDenied: the policy gives this agent nothing.
     """
     policy = active_policy(corpus)
-    return restrict_to_rule(corpus, policy, rule_for(policy, agent) if policy else None)
+    return restrict_to_rule(corpus, rule_for(policy, agent) if policy else None)
 
 
-def restrict_to_rule(corpus: Corpus, policy: Policy | None, rule: AgentRule | None) -> AgentView:
+def restrict_to_rule(corpus: Corpus, rule: AgentRule | None) -> AgentView:
     """Show in a restricted corpus what a rule allows. Call it inside ``corpus.reading()``.
 
     Args:
         corpus: a restricted corpus.
-        policy: the policy, or None if there is none.
-        rule: the rule of an agent; None shows everything except quarantined documents.
+        rule: the rule of an agent; None, without a policy, shows everything except quarantined
+            documents.
     """
     stored = compartments.stored_compartments(corpus)
     replica = load_manifest(corpus)
     # Under a policy the generation is hidden: it also counts writes to what the agent cannot see.
-    generation = 0 if policy else true_generation(corpus)
+    generation = 0 if rule else true_generation(corpus)
     visible = [compartment.id for compartment in stored if may_see(rule, compartment)]
     corpus.restrict_to_compartments(visible, generation=generation)
     quarantined = replica.manifest.quarantined if replica else count_quarantined(stored, rule)
-    if policy is None or rule is None:
-        return AgentView(DEFAULT_TABLE, quarantined)
+    if rule is None:
+        return AgentView(quarantined)
     return AgentView(
-        policy.trust,
         quarantined,
         rule.roles,
         rule.role_required,
@@ -214,15 +213,14 @@ def save_database_access(corpus: Corpus) -> None:
     if not corpus.is_database:
         return
     try:
-        stored, policy = records.load_policy(corpus), active_policy(corpus)
+        policy = active_policy(corpus)
     except AccessDenied:
-        stored = policy = None
+        policy = None
     access = []
-    if stored and policy:
+    if policy:
         places = compartments.stored_compartments(corpus)
         for agent, rule in sorted(policy.agents.items()):
-            own = policy.model_copy(update={"agents": {agent: rule}})
-            content = json.dumps(own.model_dump(exclude_unset=True))
+            content = json.dumps({"agents": {agent: rule.model_dump(exclude_unset=True)}})
             visible = tuple(place.id for place in places if may_see(rule, place))
             access.append((agent, visible, decision_scopes(rule), content))
     records.save_agent_access(corpus, access)
@@ -235,7 +233,7 @@ def deny_matcher(corpus: Corpus) -> DeniedPatterns:
     that are assigned meanwhile are hidden from every agent until a policy is set.
     """
     try:
-        stored = records.load_policy(corpus) if records.has_policy(corpus) else None
+        stored = records.load_policy(corpus)
         if stored is None:
             return no_denied_patterns
         return _matcher(parse_policy(stored.content, stored.format, "the policy"))
@@ -296,16 +294,10 @@ class Audience:
     Attributes:
         agent: the only agent that the replica answers; empty if it answers everyone.
         rule: what the replica may hold.
-        policy: the corpus's policy; ``None`` if it has none.
     """
 
     agent: str
     rule: AgentRule
-    policy: Policy | None
-
-    def restrict(self, corpus: Corpus) -> AgentView:
-        """Show in a restricted corpus what the replica may hold; inside ``corpus.reading()``."""
-        return restrict_to_rule(corpus, self.policy or Policy(agents={}), self.rule)
 
     def replica_policy(self) -> str:
         """The policy in the replica, as JSON: the agent's own rule. Empty if it has none.
@@ -313,19 +305,11 @@ class Audience:
         Deny patterns have done their work: what they match is not in the replica. A replica is
         read-only, and knows no paths of the publisher's machine.
         """
-        if not self.agent or self.policy is None:
+        if not self.agent:
             return ""
-        rule: dict[str, object] = {
-            "scopes": list(self.rule.scopes),
-            "access_level": self.rule.access_level,
-            "role_required": self.rule.role_required,
-        }
-        if self.rule.roles is not None:
-            rule["roles"] = list(self.rule.roles)
-        document: dict[str, object] = {"agents": {self.agent: rule}}
-        if self.policy.trust != DEFAULT_TABLE:
-            document["trust"] = self.policy.trust.model_dump()
-        return json.dumps(document, sort_keys=True)
+        kept = {"scopes", "access_level", "role_required", "roles"}
+        rule = self.rule.model_dump(include=kept, exclude_none=True)
+        return json.dumps({"agents": {self.agent: rule}}, sort_keys=True)
 
     def visibility(self) -> str:
         """What the replica may hold, as JSON, to notice a change of it."""
@@ -354,8 +338,7 @@ def resolve_audience(
 
     Raises:
         UsageError: both were named, or neither; or the target has another audience.
-        ConfigurationError: the policy gives this agent nothing, or everyone would need its trust
-            table.
+        ConfigurationError: the policy gives this agent nothing.
         AccessDenied: the policy cannot be relied upon.
     """
     last = find_publication(corpus, target)
@@ -386,15 +369,8 @@ def resolve_audience(
                 f"{level!r} is not an access level",
                 f"one of {', '.join(ACCESS_LEVELS[1:])}",
             )
-        if policy is not None and policy.trust != DEFAULT_TABLE:
-            raise ConfigurationError(
-                "trust_needs_agent",
-                "the policy has a trust table of its own, which a replica for everyone cannot keep",
-                "publish for an agent of the policy with --agent ID",
-            )
-        return Audience(
-            "", AgentRule.model_construct(scopes=tuple(scopes), access_level=known), None
-        )
+        everyone = AgentRule.model_construct(scopes=tuple(scopes), access_level=known)
+        return Audience("", everyone)
     rule = policy.agents.get(agent) if policy else None
     if policy is None or rule is None or rule.access_level == "denied":
         raise ConfigurationError(
@@ -403,7 +379,7 @@ def resolve_audience(
             + ("" if policy else ": it has no policy"),
             "see `rolebundle policy show`, or publish for a level with --level LEVEL",
         )
-    return Audience(agent, rule, policy)
+    return Audience(agent, rule)
 
 
 def publish_command(publication: Publication) -> str:

@@ -26,13 +26,11 @@ from hashlib import sha256
 from pathlib import PurePath
 from shlex import split
 from tempfile import TemporaryFile
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.request import MAX_NAME_CHARACTERS, RetrievalRequest
 from rolebundle.errors import UsageError
-
-ApprovalSource = Literal["none", "request", "command"]
 
 APPROVAL_SECONDS = 60.0
 """How long the host's program may take."""
@@ -40,33 +38,29 @@ NOT_FROM_REQUESTS = "the name of an approval in a request is not accepted here"
 _COMMAND = "command:"
 
 
-class Approvals(NamedTuple):
-    """Where approvals come from. ``command``: the program and its arguments."""
+def parse_approvals(text: str) -> Sequence[str] | None:
+    """The value of ``--approvals``: ``none``, ``request`` or ``command:PROGRAM [ARGUMENT…]``.
 
-    source: ApprovalSource = "request"
-    command: tuple[str, ...] = ()
+    Returns:
+        The program that approves, and its arguments; empty if nobody does. ``None``: the request
+        names who did.
 
-    @classmethod
-    def parse(cls, text: str) -> Approvals:
-        """The value of ``--approvals``: ``none``, ``request`` or ``command:PROGRAM [ARGUMENT…]``.
-
-        Raises:
-            UsageError: ``bad_approvals``.
-        """
-        match text:
-            case "none" | "request":
-                return cls(text)
-        try:
-            command = tuple(split(text.removeprefix(_COMMAND)))
-        except ValueError:
-            command = ()
-        if not text.startswith(_COMMAND) or not command:
-            raise UsageError(
-                "bad_approvals",
-                f"--approvals {text[:80]!r}: is not a source of approvals",
-                "one of: none, request, command:PROGRAM",
-            )
-        return cls("command", command)
+    Raises:
+        UsageError: ``bad_approvals``.
+    """
+    if text in ("none", "request"):
+        return [] if text == "none" else None
+    try:
+        command = split(text.removeprefix(_COMMAND))
+    except ValueError:
+        command = []
+    if not text.startswith(_COMMAND) or not command:
+        raise UsageError(
+            "bad_approvals",
+            f"--approvals {text[:80]!r}: is not a source of approvals",
+            "one of: none, request, command:PROGRAM",
+        )
+    return command
 
 
 def approval_question(
@@ -102,7 +96,7 @@ def approval_question(
 
 
 def ask_program(
-    command: tuple[str, ...], question: Mapping[str, Any], seconds: float = APPROVAL_SECONDS
+    command: Sequence[str], question: Mapping[str, Any], seconds: float = APPROVAL_SECONDS
 ) -> tuple[str, str]:
     """Let the host's program decide. It is run without a shell, in a session of its own.
 

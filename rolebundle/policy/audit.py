@@ -9,8 +9,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
@@ -54,14 +52,6 @@ from rolebundle.text.words import counted
 _LOGGER = logging.getLogger("rolebundle")
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """The row of an entry, if it was written, and a warning to pass on."""
-
-    row: AuditRow | None = None
-    warning: str = ""
-
-
 class AuditLog:
     """The audit of one corpus.
 
@@ -69,15 +59,11 @@ class AuditLog:
         corpus: the corpus file; the audit lies beside it.
         floor: the lowest mode. It applies even if the settings in the file are lower or the file is
             missing.
-        clock: the time of a row, as ISO 8601 in UTC.
     """
 
-    def __init__(
-        self, corpus: Path, *, floor: AuditMode = "off", clock: Callable[[], str] | None = None
-    ) -> None:
+    def __init__(self, corpus: Path, *, floor: AuditMode = "off") -> None:
         self.path = audit_path(corpus)
         self.floor = floor
-        self._clock = clock or _now
         self._writer: SqliteFile | None = None
         self._last_settings: AuditSettings | None = None
         self._lock = Lock()
@@ -113,22 +99,22 @@ class AuditLog:
             CorpusBusy, WrongFile, CorpusCorrupt, StorageError: they were not changed.
         """
         more = dict(details or {})
-        if self.exists or not create_audit(self.path, settings, self._clock, more):
-            with open_audit_writer(self.path) as log:
-                audit.configure(log, settings, self._clock, more)
+        if self.exists or not create_audit(self.path, settings, more):
+            with open_audit_writer(self.path) as log, log.writing():
+                audit.configure(log, settings, more)
         self._last_settings = self._with_floor(settings)
         return self._last_settings
 
-    def begin(self, settings: AuditSettings) -> AuditSettings:
-        """Create the audit with these settings. An existing one keeps its own, also ``off``.
+    def begin(self) -> None:
+        """Create the audit. An existing one keeps its settings, also ``off``.
 
         Raises:
             WrongFile, CorpusCorrupt, StorageError: there is an audit that cannot be read, or none
                 can be created.
         """
         if not self.exists:
-            create_audit(self.path, settings, self._clock, {})
-        return self.settings()
+            create_audit(self.path, AuditSettings(mode="on"), {})
+        self.settings()  # Whether it can be read.
 
     def _with_floor(self, settings: AuditSettings) -> AuditSettings:
         mode = max(settings.mode, self.floor, key=AUDIT_MODES.index)
@@ -136,7 +122,11 @@ class AuditLog:
 
     # -- recording -----------------------------------------------------------------------------
 
-    def record(self, entry: AuditEntry, known: StoredAudit = StoredAudit()) -> Recorded:  # noqa: B008 - immutable
+    def record(
+        self,
+        entry: AuditEntry,
+        known: StoredAudit = StoredAudit(),  # noqa: B008 - immutable
+    ) -> tuple[AuditRow | None, str]:
         """Write an entry to the disk, if the settings ask for records.
 
         Args:
@@ -145,8 +135,8 @@ class AuditLog:
                 does not have this head any more is refused.
 
         Returns:
-            the row, and a warning if it could not be written, or if the rows before it were
-            changed.
+            the row, if it was written, and a warning if it could not be written, or if the rows
+            before it were changed.
 
         Raises:
             StorageError: ``audit_unwritable``: a record could not be written, and the mode is
@@ -154,7 +144,7 @@ class AuditLog:
         """
         with self._lock:
             if self._last_settings is None and self.floor == "off" and not self.exists:
-                return Recorded()
+                return None, ""
             mode: AuditMode | None = None
             try:
                 log = self._open_writer()
@@ -169,14 +159,13 @@ class AuditLog:
                 self._last_settings = self._with_floor(_settings_of(log))
                 mode = self._last_settings.mode
                 if mode == "off":
-                    return Recorded()
-                row, is_intact = audit.append(log, entry, self._clock)
+                    return None, ""
+                row, is_intact = audit.append(log, entry)
             except RolebundleError as error:
                 self.close()
-                return self._failed(mode or self._mode_if_unwritable(), error)
+                return None, self._failed(mode or self._mode_if_unwritable(), error)
         changed = f"{self.path}: the last rows of the audit were changed"
-        warning = "" if is_intact else f"{changed}; run `rolebundle policy audit verify`"
-        return Recorded(row, warning)
+        return row, "" if is_intact else f"{changed}; run `rolebundle policy audit verify`"
 
     def has(self, known: StoredAudit) -> bool:
         """Whether the audit has the head that the corpus remembers.
@@ -225,11 +214,12 @@ class AuditLog:
             # because it may have been changed since.
             return known if known and known != "off" else "required"
 
-    def _failed(self, mode: AuditMode, error: RolebundleError) -> Recorded:
+    def _failed(self, mode: AuditMode, error: RolebundleError) -> str:
+        """The warning about a record that could not be written."""
         if mode == "off":
-            return Recorded()
+            return ""
         if mode == "on":
-            return Recorded(None, f"this was not recorded in the audit: {error.message}")
+            return f"this was not recorded in the audit: {error.message}"
         if isinstance(error, UsageError):  # there is none
             error.hint = (
                 "put the file back, or begin a new one with `rolebundle policy audit set required`"
@@ -247,7 +237,6 @@ class AuditLog:
         self,
         reader: str | None = None,
         *,
-        kind: str = "",
         limit: int | None = None,
         newest: bool = False,
     ) -> Iterator[AuditRow]:
@@ -257,7 +246,6 @@ class AuditLog:
             reader: the agent that reads. It gets its own rows, counted from 1 and without hashes:
                 the true numbers would reveal how much others do. ``""`` gets no rows. ``None`` is
                 the administrator, who gets all rows.
-            kind: of this kind only.
             limit: at most so many.
             newest: the newest first.
 
@@ -269,7 +257,7 @@ class AuditLog:
             return
         agent = None if reader is None else bounded_text(reader)
         with open_audit_reader(self.path) as log:
-            rows = audit.read_rows(log, by=agent, kind=kind, newest=newest)
+            rows = audit.read_rows(log, by=agent, newest=newest)
             last, number = 0, 0
             for row in islice(rows, limit):
                 if reader is None:
@@ -353,10 +341,6 @@ def _whole_floats_as_integers(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
 def _settings_of(log: SqliteFile) -> AuditSettings:
     head = audit.read_head(log)
     try:
@@ -424,7 +408,7 @@ class Recorder:
         needs = of if isinstance(of, AuditNeeds) else AuditNeeds.of(of)
         log = self._open_log(needs)
         if log is not None:
-            warning = log.record(entry(), needs.known).warning
+            _, warning = log.record(entry(), needs.known)
             # Not again until it changes: a thousand answers would repeat the same warning.
             if warning and warning != self._warned:
                 _LOGGER.warning(warning)
@@ -525,7 +509,7 @@ class Recorder:
         if load_stored_audit(corpus).log_id:
             return
         with AuditLog(self.path) as log:
-            log.begin(AuditSettings(mode="on"))
+            log.begin()
 
     def store_head(self, corpus: Corpus) -> None:
         """Store the audit's head in the corpus, if records are required.
@@ -552,7 +536,7 @@ class Recorder:
                 return None
             self._log = AuditLog(self.path, floor=floor)
             if needs.is_shared and floor == "on":
-                self._log.begin(AuditSettings(mode="on"))
+                self._log.begin()
         return self._log
 
     def close(self) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from rolebundle.contracts.base import did_you_mean
 from rolebundle.contracts.overlay import (
@@ -49,13 +48,6 @@ _LISTS = ("preferred_sources", "allowed_sources", "forbidden_sources")
 _MAX_COMPARED = 2_000
 
 
-class CorpusFacts(NamedTuple):
-    """What rules can match in a corpus."""
-
-    subjects: tuple[RuleSubject, ...]
-    names: dict[str, list[str]]
-
-
 def lint_error(place: str, code: str, message: str) -> LintProblem:
     """A rule that has no effect, or the opposite effect. ``place`` is empty for the whole file."""
     return LintProblem(level="error", place=place, code=code, message=message)
@@ -70,7 +62,7 @@ def lint_overlay(
     path: Path,
     folders: Sequence[Path],
     corpus: Corpus | None,
-    facts: CorpusFacts | None = None,
+    kinds: Sequence[DocumentKind] | None = None,
 ) -> list[LintProblem]:
     """The findings for the overlay in a file, in the order of the checks.
 
@@ -81,7 +73,7 @@ def lint_overlay(
         folders: the folders of the overlays that it may extend.
         corpus: the corpus that its rules and words are checked against, or None for the overlay
             alone.
-        facts: what rules can match in the corpus, if that is known already.
+        kinds: those of the documents in the corpus, if they are known already.
     """
     findings = [
         lint_error(
@@ -100,21 +92,24 @@ def lint_overlay(
         findings.append(lint_warning("mission", "empty_mission", message))
     findings += _contradictions(resolved.overlay.vocabulary)
     if corpus is not None:
-        facts = facts or corpus_facts(document_kinds(corpus))
-        findings += unmatched_values(resolved, corpus, facts, folders)
-        findings += excluded_rules(resolved.overlay, facts)
+        kinds = kinds or document_kinds(corpus)
+        findings += unmatched_values(resolved, corpus, kinds, folders)
+        findings += excluded_rules(resolved.overlay, kinds)
     return findings
 
 
 def unmatched_values(
-    resolved: ResolvedOverlay, corpus: Corpus, facts: CorpusFacts, folders: Sequence[Path]
+    resolved: ResolvedOverlay,
+    corpus: Corpus,
+    kinds: Sequence[DocumentKind],
+    folders: Sequence[Path],
 ) -> list[LintProblem]:
     """The rules and words of an overlay that match nothing in a corpus.
 
     What it inherits from an overlay that comes with rolebundle is written for any corpus.
     """
     unmatched = [
-        *unmatched_rules(resolved.overlay, facts),
+        *unmatched_rules(resolved.overlay, kinds),
         *unmatched_words(resolved.overlay.vocabulary, corpus),
     ]
     shipped = next(filter(is_shipped, resolved.ancestors), None)
@@ -122,29 +117,13 @@ def unmatched_values(
         return unmatched
     inherited = {
         finding.message
-        for finding in unmatched_values(load_file(shipped, folders), corpus, facts, folders)
+        for finding in unmatched_values(load_file(shipped, folders), corpus, kinds, folders)
     }
     return [finding for finding in unmatched if finding.message not in inherited]
 
 
-def corpus_facts(documents: Iterable[DocumentKind]) -> CorpusFacts:
-    """What rules can match among these documents."""
-    kinds = list(documents)
-    subjects = tuple(dict.fromkeys(rule_subject(kind, kind.path) for kind in kinds))
-    names = {
-        "sources": sorted({kind.source_id for kind in kinds}),
-        "document_types": sorted({kind.document_type for kind in kinds}),
-        "domains": sorted({kind.domain for kind in kinds}),
-        "trust_tiers": sorted({kind.trust_tier for kind in kinds}),
-        "folders": sorted(
-            {
-                f"{'/'.join(parts[:depth])}/**"
-                for parts in {tuple(kind.path.split("/")[:-1]) for kind in kinds}
-                for depth in range(1, len(parts) + 1)
-            }
-        )[:_MAX_COMPARED],
-    }
-    return CorpusFacts(subjects, names)
+def _subjects(kinds: Iterable[DocumentKind]) -> set[RuleSubject]:
+    return {rule_subject(kind, kind.path) for kind in kinds}
 
 
 def _rules(overlay: Overlay, *lists: str) -> Iterator[tuple[str, SourceRule]]:
@@ -185,23 +164,28 @@ def _contradictions(words: Vocabulary) -> Iterator[LintProblem]:
                 yield lint_error(place, "contradiction", message)
 
 
-def unmatched_rules(overlay: Overlay, facts: CorpusFacts) -> Iterator[LintProblem]:
+def unmatched_rules(overlay: Overlay, kinds: Sequence[DocumentKind]) -> Iterator[LintProblem]:
     """The rules and boosts that match no document of a corpus."""
-    policy, names = overlay.source_policy, facts.names
+    policy, subjects = overlay.source_policy, _subjects(kinds)
     # A pattern is searched for in all three names. A boost applies to one name, spelled exactly.
-    all_names = {*names["sources"], *names["document_types"], *names["domains"]}
+    all_names = {name for names, _ in subjects for name in names}
+    folders = {
+        f"{'/'.join(parts[:depth])}/**"
+        for parts in {tuple(kind.path.split("/")[:-1]) for kind in kinds}
+        for depth in range(1, len(parts) + 1)
+    }
     for place, rule in _rules(overlay, *_LISTS):
-        if any(rule_matches(rule, subject) for subject in facts.subjects):
+        if any(rule_matches(rule, subject) for subject in subjects):
             continue
         if rule.pattern is None:
             glob = rule.path or ""
-            yield _unmatched(f"{place}.path", "file with the path", glob, names["folders"])
+            yield _unmatched(f"{place}.path", "file with the path", glob, folders)
         else:
             yield _unmatched(place, "source, type or domain", rule.pattern, all_names)
     exact: tuple[tuple[str, str, Collection[str]], ...] = (
-        ("trust_tier_boosts", "document with the trust tier", names["trust_tiers"]),
-        ("document_type_boosts", "document of the type", names["document_types"]),
-        ("domain_boosts", "document of the domain", names["domains"]),
+        ("trust_tier_boosts", "document with the trust tier", {kind.trust_tier for kind in kinds}),
+        ("document_type_boosts", "document of the type", {kind.document_type for kind in kinds}),
+        ("domain_boosts", "document of the domain", {kind.domain for kind in kinds}),
     )
     for name, description, present in exact:
         for key in getattr(policy, name):
@@ -255,9 +239,9 @@ def _forms(phrase: str) -> list[Phrase]:
     return [phrase_of(text) for text in texts]
 
 
-def excluded_rules(overlay: Overlay, facts: CorpusFacts) -> Iterator[LintProblem]:
+def excluded_rules(overlay: Overlay, kinds: Sequence[DocumentKind]) -> Iterator[LintProblem]:
     """The preferred and allowed rules whose every match in a corpus is excluded by others."""
-    policy = overlay.source_policy
+    policy, subjects = overlay.source_policy, _subjects(kinds)
 
     def is_excluded(subject: RuleSubject) -> bool:
         """Whether a subject is forbidden, or not among the allowed."""
@@ -266,12 +250,12 @@ def excluded_rules(overlay: Overlay, facts: CorpusFacts) -> Iterator[LintProblem
         allowed = policy.allowed_sources
         return bool(allowed) and not any(rule_matches(rule, subject) for rule in allowed)
 
-    excluded = {subject for subject in facts.subjects if is_excluded(subject)}
-    if facts.subjects and len(excluded) == len(facts.subjects):
+    excluded = {subject for subject in subjects if is_excluded(subject)}
+    if subjects and excluded == subjects:
         message = "every document of this corpus is forbidden, or is not among the allowed"
         yield lint_error("source_policy", "forbids_everything", message)
     for place, rule in _rules(overlay, "preferred_sources", "allowed_sources"):
-        matched = {subject for subject in facts.subjects if rule_matches(rule, subject)}
+        matched = {subject for subject in subjects if rule_matches(rule, subject)}
         if matched and matched <= excluded:
             message = f"every match of {rule.condition!r} in this corpus is excluded by other rules"
             yield lint_error(place, "forbidden_hides_rule", message)
@@ -287,7 +271,7 @@ def lint_policy(
         corpus: the corpus.
         roles: the roles that have an overlay; ``None`` if they are not known.
     """
-    findings = [*_lint_rules(policy), *_lint_roles(policy, roles)]
+    findings = [*_lint_rules(policy, roles)]
     if corpus is not None:
         documents = scopes_and_places(corpus)
         for agent, rule in policy.agents.items():
@@ -315,17 +299,13 @@ def _stored_policy(stored: StoredPolicy) -> tuple[Policy | None, str, str]:
     return policy, "policy_doubtful", policy_problem(stored)
 
 
-def _lint_rules(policy: Policy) -> Iterator[LintProblem]:
+def _lint_rules(policy: Policy, roles: Collection[str] | None) -> Iterator[LintProblem]:
     if not policy.agents:
         yield lint_warning("", "no_agents", "names no agent: everyone is denied")
     for agent, rule in policy.agents.items():
         if rule.access_level != "denied" and not rule.scopes:
             message = "is empty, which means EVERY scope, including later ones"
             yield lint_warning(f"{agent}.scopes", "all_scopes", message)
-
-
-def _lint_roles(policy: Policy, roles: Collection[str] | None) -> Iterator[LintProblem]:
-    for agent, rule in policy.agents.items():
         for role in rule.roles or ():
             if roles is not None and role not in roles:
                 message = f"{role!r} has no overlay; roles: {', '.join(sorted(roles)) or 'none'}"

@@ -456,23 +456,16 @@ def _merged(parent: Mapping[str, object], child: Mapping[str, object], place: Pl
     return merged
 
 
-class RuleSubject(NamedTuple):
-    """What rules look at in a document.
-
-    Attributes:
-        names: its source id, type and domain.
-        paths: the path of its file; for a remembered fact also that of the file of its source.
-    """
-
-    names: tuple[str, str, str]
-    paths: tuple[str, ...]
+RuleSubject = tuple[tuple[str, str, str], tuple[str, ...]]
+"""What rules look at in a document: its source id, type and domain; and the path of its file, for a
+remembered fact also that of the file of its source."""
 
 
 def rule_subject(document: DocumentMetadata | DocumentKind, path: str) -> RuleSubject:
     """What rules look at in a document whose file has this path within the ingested folder."""
     # What a role rejects must not come back as a fact. The path of a fact is below its source's.
     paths = (path, path.rpartition("/")[0]) if document.source_kind == REMEMBERED_KIND else (path,)
-    return RuleSubject((document.source_id, document.document_type, document.domain), paths)
+    return (document.source_id, document.document_type, document.domain), paths
 
 
 FirstMatch = Callable[[RuleSubject], SourceRule | None]
@@ -491,9 +484,10 @@ def first_match(rules: Sequence[SourceRule]) -> FirstMatch:
 
 def rule_matches(rule: SourceRule, subject: RuleSubject) -> bool:
     """Whether a rule matches a document."""
+    names, paths = subject
     if rule.pattern is None:
-        return any(map(_in_any_case(rule.path or "").match, subject.paths))
-    return _is_in_a_name(rule.pattern, subject.names)
+        return any(map(_in_any_case(rule.path or "").match, paths))
+    return _is_in_a_name(rule.pattern, names)
 
 
 @lru_cache(maxsize=4096)

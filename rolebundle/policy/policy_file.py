@@ -165,8 +165,7 @@ def parse_policy(content: str, kind: str, source: str) -> Policy:
         source: the file's name, for errors.
 
     Raises:
-        ConfigurationError: ``bad_policy``, naming the file, the agent, the key and what is allowed;
-            ``bad_trust_table`` for the trust table.
+        ConfigurationError: ``bad_policy``, naming the file, the agent, the key and what is allowed.
     """
     values = _parse_json(content, source) if kind == "json" else _parse_toml(content, source)
     if not _has_agents_key(values, AgentRule.model_fields):
@@ -175,8 +174,6 @@ def parse_policy(content: str, kind: str, source: str) -> Policy:
         return Policy.model_validate(values)
     except ValidationError as error:
         mistake = mistakes_in(error, Policy)[0]
-        if mistake.place[0] == "trust":
-            raise bad_policy(source, problem_of(mistake), "bad_trust_table") from error
         # The file may name its agents without `agents`.
         place = mistake.place[1:] or mistake.place
         raise bad_policy(source, problem_of(mistake._replace(place=place))) from error
@@ -207,7 +204,8 @@ def _parse_json(content: str, source: str) -> Mapping[str, object]:
     return parsed
 
 
-def bad_policy(source: str, problem: Problem, code: str = "bad_policy") -> ConfigurationError:
+def bad_policy(source: str, problem: Problem) -> ConfigurationError:
     """The error of a policy file with a problem."""
     place = f"{problem.place}: " if problem.place else ""
-    return ConfigurationError(code, f"{source}: {place}{problem.message}", problem.hint)
+    message = f"{source}: {place}{problem.message}"
+    return ConfigurationError("bad_policy", message, problem.hint)

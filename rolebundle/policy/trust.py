@@ -9,26 +9,22 @@
 
 An action is allowed if the trust is at least the risk. If the risk is high (3 or more) and one
 above the trust, the action requires an approval by a person. Everything else is blocked, approved
-or not. The numbers are configuration (``[trust]`` in a policy file): a trust of 0 allows nothing,
-and at a risk of 4 even internal documents require an approval. The origin agent is that of facts
-that agents filed. It is never trusted more than external.
+or not. The origin agent is that of facts that agents filed.
 
 Four labels bound the trust that the origin gives. A document whose trust tier is untrusted may be
 used for no more than one whose origin is, wherever it comes from. If the scan has flagged a
 passage, for example for an instruction to a model, a person must approve every action with effects,
 as for an external passage. Personal data, such as a mail address, is no reason to distrust a
 passage, but a person must approve that it is sent outside. A confidential passage is never sent
-outside. The bounds are not configuration, so a table that trusts an origin more does not lift them.
-A table that lowers the risk of an action does.
+outside.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from rolebundle.contracts.documents import DocumentMetadata
-from rolebundle.contracts.policy import TrustTable
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import (
     ACTIONS,
@@ -41,6 +37,8 @@ from rolebundle.contracts.terms import (
     WriteKind,
 )
 
+MIN_TRUST = 0
+MAX_RISK = 4
 HIGH_RISK = 3
 """From this risk on an action has effects outside, and a person may approve it."""
 FLAGGED_TRUST = 2
@@ -51,6 +49,15 @@ PERSONAL_TRUST = 2
 """The most trust of a passage with personal data for ``external_send``."""
 CONFIDENTIAL_TRUST = 1
 """The most trust of a confidential passage for ``external_send``."""
+
+_TRUST: Mapping[Origin, int] = {"internal": 3, "external": 2, "agent": 2, "untrusted": 1}
+_RISKS: Mapping[Action, int] = {
+    "read": 1,
+    "analyze": 1,
+    "suggest": 2,
+    "execute": 3,
+    "external_send": 3,
+}
 
 
 class Labels(NamedTuple):
@@ -83,11 +90,11 @@ class Labels(NamedTuple):
         )
 
 
-def trust_for(table: TrustTable, labels: Labels, action: Action) -> tuple[int, str]:
-    """The trust of passages for an action, and what it comes from."""
-    trusts = [(table.trust(labels.origin), f"origin {labels.origin}")]
+def trust_for(labels: Labels, action: Action) -> tuple[int, str]:
+    """The trust of passages for an action, 0 for an unknown origin, and what it comes from."""
+    trusts = [(_TRUST.get(labels.origin, MIN_TRUST), f"origin {labels.origin}")]
     if labels.is_untrusted:
-        trusts.append((table.trust("untrusted"), "trust tier untrusted"))
+        trusts.append((_TRUST["untrusted"], "trust tier untrusted"))
     if labels.is_flagged:
         trusts.append((FLAGGED_TRUST, "a flagged passage"))
     if labels.is_personal and action == "external_send":
@@ -97,18 +104,20 @@ def trust_for(table: TrustTable, labels: Labels, action: Action) -> tuple[int, s
     return min(trusts, key=lambda trust: trust[0])
 
 
-def ruling_of(
-    table: TrustTable, labels: Labels, action: Action, *, approved: bool = False
-) -> Ruling:
+def risk_of(action: Action) -> int:
+    """The risk of an action; the highest for an unknown one."""
+    return _RISKS.get(action, MAX_RISK)
+
+
+def ruling_of(labels: Labels, action: Action, *, approved: bool = False) -> Ruling:
     """Whether passages with these labels may be used for an action.
 
     Args:
-        table: what applies.
         labels: the passages'.
         action: the intended action.
         approved: whether a person has approved the action.
     """
-    (trust, _), risk = trust_for(table, labels, action), table.risk(action)
+    (trust, _), risk = trust_for(labels, action), risk_of(action)
     if trust >= risk:
         return "allowed"
     if risk < HIGH_RISK or trust < risk - 1:
@@ -116,35 +125,30 @@ def ruling_of(
     return "allowed" if approved else "requires_approval"
 
 
-DEFAULT_TABLE = TrustTable()
-
-
 class Purpose(NamedTuple):
-    """What the passages of one answer are for, and the trust table that applies.
+    """What the passages of one answer are for.
 
     ``approved_by`` is the person who approved the action, or empty.
     """
 
     action: Action = "read"
     approved_by: str = ""
-    table: TrustTable = DEFAULT_TABLE
 
     def ruling(self, labels: Labels) -> Ruling:
         """Whether passages with these labels may be used for this purpose."""
-        return ruling_of(self.table, labels, self.action, approved=bool(self.approved_by))
+        return ruling_of(labels, self.action, approved=bool(self.approved_by))
 
     def rejection(self, labels: Labels) -> tuple[RejectionCode, str] | None:
         """The code and the note that reject passages with these labels, or None."""
         ruling = self.ruling(labels)
         if ruling == "allowed":
             return None
-        trust, label = trust_for(self.table, labels, self.action)
-        risk = self.table.risk(self.action)
-        return ruling, f"{label} has trust {trust}, {self.action} has risk {risk}"
+        trust, label = trust_for(labels, self.action)
+        return ruling, f"{label} has trust {trust}, {self.action} has risk {risk_of(self.action)}"
 
     def is_allowed_by_approval(self, labels: Labels) -> bool:
         """Whether such passages are allowed only because a person approved the action."""
-        without = ruling_of(self.table, labels, self.action)
+        without = ruling_of(labels, self.action)
         return without == "requires_approval" and self.ruling(labels) == "allowed"
 
     def allowed_actions(self, labels: Labels) -> list[Action]:
@@ -154,14 +158,9 @@ class Purpose(NamedTuple):
         """
         return [
             action
-            for action in sorted(ACTIONS, key=lambda action: (self.table.risk(action), action))
-            if ruling_of(
-                self.table,
-                labels,
-                action,
-                approved=bool(self.approved_by) and action == self.action,
-            )
-            == "allowed"
+            for action in sorted(ACTIONS, key=lambda action: (risk_of(action), action))
+            if (action == self.action and self.ruling(labels) == "allowed")
+            or ruling_of(labels, action) == "allowed"
         ]
 
 
@@ -169,16 +168,15 @@ READ_PURPOSE = Purpose()
 """The purpose of a request that names no action."""
 
 
-def purpose_of(request: RetrievalRequest, table: TrustTable) -> Purpose:
+def purpose_of(request: RetrievalRequest) -> Purpose:
     """The purpose that a request names."""
-    return Purpose(request.action or READ_PURPOSE.action, (request.approval or "").strip(), table)
+    return Purpose(request.action or READ_PURPOSE.action, (request.approval or "").strip())
 
 
 class AgentView(NamedTuple):
     """What holds for the part of the corpus that an agent may see.
 
     Attributes:
-        trust: the trust of each origin and the risk of each action.
         quarantined: the number of documents that only the quarantine hides from the agent.
         roles: the roles that the agent may use; ``None`` for every role.
         role_required: whether the agent must name a role.
@@ -190,7 +188,6 @@ class AgentView(NamedTuple):
         facts_per_day: how many new facts the agent may file on a day.
     """
 
-    trust: TrustTable = DEFAULT_TABLE
     quarantined: int = 0
     roles: tuple[str, ...] | None = None
     role_required: bool = False

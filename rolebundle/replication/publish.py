@@ -22,7 +22,7 @@ from rolebundle.contracts.upkeep import (
     SignedManifest,
 )
 from rolebundle.errors import RolebundleError, UsageError
-from rolebundle.policy.access import Audience
+from rolebundle.policy.access import Audience, restrict_to_rule
 from rolebundle.policy.trust import AgentView
 from rolebundle.replication.folder import PublishedFolder, storage_error
 from rolebundle.replication.pull import read_manifest
@@ -186,7 +186,7 @@ def _build(
         audit = load_stored_audit(source)
         source.enable_restriction()
         with source.reading():
-            view = audience.restrict(source)
+            view = restrict_to_rule(source, audience.rule)
             with open_writer(file, lock=False, replica=True) as replica:
                 with replica.writing():
                     # A secret that stays the same for all replicas that a key signs.
@@ -239,10 +239,6 @@ def _manifest(
         expires_at=iso_utc(now + options.expires),
         refuses_at=iso_utc(now + options.expires + options.grace),
     )
-
-
-def _now() -> str:
-    return iso_utc(datetime.now(UTC))
 
 
 # -- the records of the publisher ------------------------------------------------------------------
@@ -330,7 +326,7 @@ def forget(path: Path, target: str, *, confirmed: bool) -> Publication:
                 f"{target}: nothing was published there from this corpus",
                 f"what was published: {', '.join(known_targets) or 'nothing'}",
             )
-        if publication.refuses_at > _now() and not confirmed:
+        if publication.refuses_at > iso_utc(datetime.now(UTC)) and not confirmed:
             raise UsageError(
                 "may_answer",
                 f"{target}: replicas that were pulled from there may answer until "

@@ -78,7 +78,7 @@ def load_private_key(path: Path) -> PrivateKey:
     key = _load(path, "a private", lambda data: serialization.load_pem_private_key(data, None))
     if not isinstance(key, PrivateKey):
         raise _bad_key(path, "a private")
-    if os.name == "posix" and path.stat().st_mode & 0o077:
+    if path.stat().st_mode & 0o077:
         raise ConfigurationError(
             "key_readable_by_others",
             f"{path}: other users of this machine can read this private key",

@@ -363,7 +363,6 @@ class Retrieval:
         withheld_reason: why nothing was selected although there are candidates; empty if
             something was.
         degraded: why the semantic lane could not run; empty if it ran or was not requested.
-        substitute: which index answered instead of the active one, and why; empty if it did not.
         without_vector: how many chunks have no vector yet.
         rerank: the model that reranked; ``None`` if none did.
         rerank_problem: why it did not, or which passages it could not read; empty if all is well.
@@ -391,7 +390,6 @@ class Retrieval:
     ranked: Sequence[Candidate] = ()
     withheld_reason: str = ""
     degraded: str = ""
-    substitute: str = ""
     without_vector: int = 0
     rerank: RerankState | None = None
     rerank_problem: str = ""

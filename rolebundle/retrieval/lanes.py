@@ -16,11 +16,7 @@ from rolebundle.contracts.documents import ModelIdentity, Noise, Passage, iso_ut
 from rolebundle.contracts.request import Where
 from rolebundle.contracts.terms import Lane
 from rolebundle.embedding.noise import noise_of
-from rolebundle.embedding.provider import (
-    EmbeddingProvider,
-    WithSubstitutes,
-    unit_vectors,
-)
+from rolebundle.embedding.provider import EmbeddingProvider, unit_vectors
 from rolebundle.errors import EmbedderError
 from rolebundle.retrieval import lexical
 from rolebundle.retrieval.candidate import Hit, Pool, Query
@@ -60,7 +56,6 @@ class Lanes:
         confidence: how well the model reads the query, in (0, 1]; its scores are multiplied with
             this.
         degraded: why the semantic lane cannot run; empty if it runs or was not requested.
-        substitute: which index answers instead of the active one, and why; empty if it does not.
         noise: what the model's cosines mean; ``None`` if the semantic lane does not run.
         rare_exact: the exact words and phrases of the task that some visible chunks have, and few.
         absent_exact: those that none has.
@@ -74,7 +69,6 @@ class Lanes:
     vector: bytes = b""
     confidence: float = 1.0
     degraded: str = ""
-    substitute: str = ""
     noise: Noise | None = None
     rare_exact: Sequence[str] = ()
     absent_exact: Sequence[str] = ()
@@ -308,19 +302,8 @@ def _open_both(lexical_lane: Lanes, provider: EmbeddingProvider | None) -> Lanes
     try:
         return _semantic_lanes(lexical_lane, provider, usable_index(corpus, provider))
     except EmbedderError as error:
-        # Law 6: something else answers, and the bundle says what is missing and why.
-        degraded = f"{error.message}; {error.hint}"
-    for substitute in provider.substitutes() if isinstance(provider, WithSubstitutes) else ():
-        try:
-            index = _complete_index(corpus, substitute)
-            lanes = _semantic_lanes(lexical_lane, substitute, index) if index else None
-        except EmbedderError:
-            continue
-        if lanes is not None and lanes.index is not None:
-            model = substitute.identity
-            name = f"{model.provider}:{model.model}"
-            return replace(lanes, substitute=f"the index of {name} answers: {degraded}")
-    return replace(lexical_lane, degraded=degraded)
+        # Law 6: the lexical lane answers, and the bundle says what is missing and why.
+        return replace(lexical_lane, degraded=f"{error.message}; {error.hint}")
 
 
 def _semantic_lanes(
@@ -352,18 +335,6 @@ def noise_for(index: EmbeddingIndex | None, provider: EmbeddingProvider) -> Nois
     if index is not None and index.noise and index.identity.model == provider.identity:
         return index.noise
     return noise_of(provider)
-
-
-def _complete_index(corpus: Corpus, provider: EmbeddingProvider) -> EmbeddingIndex | None:
-    """The index of a provider's model, if every chunk has a vector in it.
-
-    Raises:
-        EmbedderError: the model is not available.
-    """
-    for index in vector_index.all_indexes(corpus):
-        if index.identity.model == provider.identity and not _without_vector(corpus, index):
-            return index
-    return None
 
 
 def _without_vector(corpus: Corpus, index: EmbeddingIndex, *, only_facts: bool = False) -> int:

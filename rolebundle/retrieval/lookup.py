@@ -98,7 +98,7 @@ def look_up(
     files = source_files(corpus, [passage.chunk_id for passage in passages])
     warnings = [
         BundleWarning.model_construct(code=code, message=message)
-        for code, message in source_warnings(files).items()
+        for code, message in source_warnings(files.values()).items()
     ]
     shown = passages if headings is None else []
     return Lookup(

@@ -118,7 +118,6 @@ def _in_rounds(
         corpus=corpus_state(lanes.corpus, request.now, lanes.index),
         pool=pool,
         degraded=lanes.degraded,
-        substitute=lanes.substitute,
         without_vector=lanes.without_vector(),
         absent_exact=lanes.absent_exact,
         unmatched=unmatched,

@@ -161,7 +161,7 @@ def resolve_request(
         now=now,
         excludes_later=request.as_of is not None,
         valid_at=iso_utc(request.as_of or now),
-        purpose=purpose_of(request, view.trust),
+        purpose=purpose_of(request),
         requires_evidence="required" in (request.evidence, policy.evidence),
         quarantined=view.quarantined,
         has_policy=view.access_level is not None,

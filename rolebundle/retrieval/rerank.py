@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 
 from rolebundle.contracts.bundle import RerankState
 from rolebundle.contracts.documents import Passage
-from rolebundle.embedding.provider import TEXT_FAULTS, batches, embedding_text
-from rolebundle.embedding.registry import (
+from rolebundle.embedding.provider import (
     QUERY_DEADLINE_SECONDS,
+    TEXT_FAULTS,
     ProviderSpec,
-    rerank_server_for,
+    batches,
+    embedding_text,
 )
+from rolebundle.embedding.registry import rerank_server_for
 from rolebundle.errors import EmbedderError
 from rolebundle.retrieval.candidate import Candidate
 from rolebundle.storage.passages import indexed_title

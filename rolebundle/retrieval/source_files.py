@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from hashlib import sha256
 from threading import Thread
 from typing import Literal
 
 from rolebundle.contracts.terms import WarningCode
-from rolebundle.storage.documents import SourceFile
+from rolebundle.storage.documents import StoredFile
 from rolebundle.text.words import counted, first_of
 
 SourceState = Literal["same", "changed", "gone", "unknown"]
@@ -34,7 +34,7 @@ _stuck: list[Thread] = []
 """The last check that did not end within its time; it may still run."""
 
 
-def file_states(files: Sequence[SourceFile], seconds: float) -> dict[str, SourceState]:
+def file_states(files: Sequence[StoredFile], seconds: float) -> dict[str, SourceState]:
     """Location → what became of each file. Those not looked at in time are ``unknown``.
 
     None is looked at while a former check still waits for its own.
@@ -51,12 +51,12 @@ def file_states(files: Sequence[SourceFile], seconds: float) -> dict[str, Source
     return states
 
 
-def _look_at(files: Sequence[SourceFile], states: dict[str, SourceState]) -> None:
+def _look_at(files: Sequence[StoredFile], states: dict[str, SourceState]) -> None:
     for file in files:
         states[file.location] = file_state(file)
 
 
-def file_state(file: SourceFile) -> SourceState:
+def file_state(file: StoredFile) -> SourceState:
     """What became of a file since it was ingested.
 
     The content of a small file decides if only the time of its last change differs.
@@ -102,7 +102,7 @@ def shown_path(location: str, path: str) -> str | None:
     return location
 
 
-def source_warnings(files: Sequence[SourceFile]) -> dict[WarningCode, str]:
+def source_warnings(files: Collection[StoredFile]) -> dict[WarningCode, str]:
     """The warning about files that changed, are gone, or could not be checked, if there are any."""
     known = [file for file in files if file.modified_ns]
     states = file_states(list({file.location: file for file in known}.values()), MAX_SECONDS)

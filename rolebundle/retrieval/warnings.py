@@ -306,7 +306,7 @@ CONDITIONS: Mapping[WarningCode, Callable[[Retrieval], str]] = {
     "CONFLICTING_EVIDENCE": _conflicting_evidence,
     "SUPERSEDE_IGNORED": _supersede_ignored,
     "EVIDENCE_KIND_MISSING": _evidence_kind_missing,
-    "SEMANTIC_LANE_DEGRADED": lambda retrieval: retrieval.degraded or retrieval.substitute,
+    "SEMANTIC_LANE_DEGRADED": lambda retrieval: retrieval.degraded,
     "INDEX_STALE": _index_stale,
     "WORDS_MISSING": _words_missing,
     "WORDS_CORRECTED": _words_corrected,

@@ -361,7 +361,7 @@ _MAX_PASSAGES = 50
 _NEXT: dict[HidingRule, str] = {
     "role": "`rolebundle overlay show ROLE`; change the overlay, or ask in another role",
     "mark": "`rolebundle mark list`",
-    "trust": "raise its trust tier, or the policy's trust table, or approve the action",
+    "trust": "raise its trust tier, or approve the action",
     "validity": "change its dates, or what the overlay does with stale documents",
 }
 

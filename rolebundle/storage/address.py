@@ -133,7 +133,8 @@ def parameters_of(address: str) -> dict[str, Any]:
                 "unset it",
             )
     hosts = str(values.get("host") or os.environ.get("PGHOST") or "").split(",")
-    if not all(map(_is_on_this_machine, hosts)):
+    # A socket, this machine's default, or a loopback address.
+    if not all(host.startswith("/") or _LOOPBACK.fullmatch(host) for host in hosts):
         mode = values.setdefault("sslmode", _VERIFIED[0])
         if mode not in _VERIFIED:
             raise UsageError(
@@ -146,8 +147,3 @@ def parameters_of(address: str) -> dict[str, Any]:
 
 
 _FORM = "write postgresql://USER@HOST/DATABASE, perhaps with ?sslrootcert=FILE"
-
-
-def _is_on_this_machine(host: str) -> bool:
-    """Whether a host is a socket, this machine's default, or a loopback address."""
-    return host.startswith("/") or _LOOPBACK.fullmatch(host) is not None

@@ -7,7 +7,8 @@ the settings.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -58,15 +59,11 @@ COLUMNS = (
 )
 _TYPES = (int, *([str] * 7), int, *([str] * 4))
 
-Clock = Callable[[], str]
-
 
 # -- the file -------------------------------------------------------------------------------------
 
 
-def create_audit(
-    path: Path, settings: AuditSettings, clock: Clock, details: dict[str, Any]
-) -> bool:
+def create_audit(path: Path, settings: AuditSettings, details: dict[str, Any]) -> bool:
     """Create the audit's file with its head and first row, which records the settings.
 
     Returns:
@@ -84,7 +81,7 @@ def create_audit(
             "INSERT INTO head VALUES (1, ?, 0, ?, ?, ?)",
             (log_id, genesis_hash(log_id), settings.mode, settings.query),
         )
-        _configure(log, settings, clock, details)
+        configure(log, settings, details)
 
     return create_file(path, AUDIT_FORMAT, fill)
 
@@ -207,7 +204,7 @@ def bounded_text(text: str) -> str:
     return f"{text[:MAX_CHARACTERS]}… [{len(text)} characters, sha256:{digest}]"
 
 
-def seal(entry: AuditEntry, head: Head, time: str) -> AuditRow:
+def seal(entry: AuditEntry, head: Head) -> AuditRow:
     """The row for an entry, chained to the head.
 
     Raises:
@@ -220,7 +217,7 @@ def seal(entry: AuditEntry, head: Head, time: str) -> AuditRow:
     values: dict[str, Any] = entry.model_dump() | {
         **{name: bounded_text(getattr(entry, name)) for name in ("agent", "role", "action")},
         "seq": head.rows + 1,
-        "time": time,
+        "time": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         "query": query,
         "details": bounded_details(entry.details),
         "previous": head.hash,
@@ -244,7 +241,7 @@ def bounded_details(
 # -- writing --------------------------------------------------------------------------------------
 
 
-def append(log: SqliteFile, entry: AuditEntry, clock: Clock) -> tuple[AuditRow, bool]:
+def append(log: SqliteFile, entry: AuditEntry) -> tuple[AuditRow, bool]:
     """Record an entry as the next row of the chain.
 
     It is chained to the head. If the rows do not fit the head, the new row is written all the same,
@@ -260,13 +257,13 @@ def append(log: SqliteFile, entry: AuditEntry, clock: Clock) -> tuple[AuditRow, 
     with log.writing():
         head = read_head(log)
         last = log.rows("SELECT seq, hash FROM entry ORDER BY seq DESC LIMIT 1")
-        row = _add(log, entry, head, clock)
+        row = _add(log, entry, head)
     return row, last == [(head.rows, head.hash)]
 
 
-def _add(log: SqliteFile, entry: AuditEntry, head: Head, clock: Clock) -> AuditRow:
+def _add(log: SqliteFile, entry: AuditEntry, head: Head) -> AuditRow:
     """Write the next row of the chain, and the new head."""
-    row = seal(entry, head, clock())
+    row = seal(entry, head)
     values = row.model_dump()
     values |= {name: canonical(values[name]) for name in ("blocked", "details")}
     log.insert(f"entry ({COLUMNS})", [tuple(values[name] for name in COLUMNS.split(", "))])
@@ -274,26 +271,13 @@ def _add(log: SqliteFile, entry: AuditEntry, head: Head, clock: Clock) -> AuditR
     return row
 
 
-def configure(
-    log: SqliteFile, settings: AuditSettings, clock: Clock, details: dict[str, Any]
-) -> AuditRow:
-    """Change the settings, and record the change as a row.
-
-    Raises:
-        CorpusBusy, StorageError, CorpusCorrupt: nothing was changed.
-    """
-    with log.writing():
-        return _configure(log, settings, clock, details)
-
-
-def _configure(
-    log: SqliteFile, settings: AuditSettings, clock: Clock, details: dict[str, Any]
-) -> AuditRow:
+def configure(log: SqliteFile, settings: AuditSettings, details: dict[str, Any]) -> None:
+    """Change the settings, and record it as a row. Call it inside a write transaction."""
     log.run("UPDATE head SET mode = ?, query = ?", (settings.mode, settings.query))
     # The details are cut without the settings, which verification compares.
     bounded = bounded_details(details, MAX_CHARACTERS // 2)
     entry = AuditEntry(kind="settings", details=bounded | settings.model_dump())
-    return _add(log, entry, read_head(log), clock)
+    _add(log, entry, read_head(log))
 
 
 # -- reading -----------------------------------------------------------------------------------
@@ -323,7 +307,6 @@ def read_rows(
     log: SqliteFile,
     *,
     by: str | None = None,
-    kind: str = "",
     newest: bool = False,
 ) -> Iterator[AuditRow]:
     """Rows one by one. Each page is its own short read, unless the caller opened a longer one.
@@ -332,12 +315,10 @@ def read_rows(
         CorpusCorrupt: a row is not what was written.
     """
     beyond, order = ("<", "DESC") if newest else (">", "ASC")
-    given = {"agent": by, "kind": kind or None}
-    chosen = {name: value for name, value in given.items() if value is not None}
-    where = "".join(f" AND {name} = ?" for name in chosen)
-    sql = f"SELECT {COLUMNS} FROM entry WHERE seq {beyond} ?{where} ORDER BY seq {order} LIMIT ?"
+    chosen, agents = ("", ()) if by is None else (" AND agent = ?", (by,))
+    sql = f"SELECT {COLUMNS} FROM entry WHERE seq {beyond} ?{chosen} ORDER BY seq {order} LIMIT ?"
     last = 2**63 - 1 if newest else -(2**63)
-    while rows := log.rows(sql, (last, *chosen.values(), PAGE_ROWS)):
+    while rows := log.rows(sql, (last, *agents, PAGE_ROWS)):
         for values in rows:
             yield _row(log, values)
         last = int(rows[-1][0])

@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 
 import apsw
 
-from rolebundle.errors import CorpusBusy, CorpusCorrupt, StorageError, storage_errors
+from rolebundle.errors import CorpusCorrupt, StorageError, corpus_busy, storage_errors
 from rolebundle.storage import compartments, seal
 from rolebundle.storage.address import in_database
 from rolebundle.storage.corpus import Corpus
@@ -119,11 +119,7 @@ def private_copy(path: Path) -> Iterator[Path]:
                 if [stamp_of(file, frozen=True) for file in files] == before:
                     break
             else:
-                raise CorpusBusy(
-                    "corpus_busy",
-                    f"{path}: another process writes to it all the time",
-                    "wait for it to end and run the same command again",
-                )
+                raise corpus_busy(path, "writes to it all the time")
         yield copy
 
 
@@ -211,11 +207,7 @@ def _fold_log(path: Path, file_format: FileFormat) -> None:
             raise
         return
     if busy:
-        raise CorpusBusy(
-            "corpus_busy",
-            f"{path}: another process is reading or writing it",
-            "end that process or wait for it, and run the same command again",
-        )
+        raise corpus_busy(path, "is reading or writing it")
 
 
 # -- copying between a file and a database, row by row: ids, digests and vectors stay --------------

@@ -87,12 +87,11 @@ def _count_problems(corpus: Corpus) -> Found:
 
 def _row_problems(corpus: Corpus) -> Found:
     for table in digests.DIGESTED:
-        for row in digests.checked(corpus, table):
-            if not row.is_intact:
-                is_text = table == "chunk" and row.expected is None
+        for rowid, name, expected, is_intact in digests.checked(corpus, table):
+            if not is_intact:
+                is_text = table == "chunk" and expected is None
                 code, digest = ("content_damaged", "hash") if is_text else ("row_damaged", "digest")
-                name = row.name or f"row {row.rowid}"
-                yield code, f"{name} of {table} does not match its {digest}"
+                yield code, f"{name or f'row {rowid}'} of {table} does not match its {digest}"
     for number in facts.without_record(corpus):
         yield "row_damaged", f"row {number} of document is a fact without its record"
 

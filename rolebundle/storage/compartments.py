@@ -49,12 +49,12 @@ class Compartment(NamedTuple):
 
 def visible_compartments(corpus: Corpus) -> list[Compartment]:
     """The compartments that are visible through this connection, the oldest first."""
-    return _read(corpus, "compartment")
+    return corpus.select(Compartment, "compartment ORDER BY id")
 
 
 def stored_compartments(corpus: Corpus) -> list[Compartment]:
     """All compartments of the file, visible or not: to decide which an agent may see."""
-    return _read(corpus, "main.compartment")
+    return corpus.select(Compartment, "main.compartment ORDER BY id")
 
 
 def searchable_compartments(corpus: Corpus, *, with_facts: bool = False) -> list[Compartment]:
@@ -83,10 +83,6 @@ def has_quarantined(corpus: Corpus) -> bool:
     return bool(corpus.value("SELECT count(*) FROM main.compartment WHERE quarantined = 1"))
 
 
-def _read(corpus: Corpus, table: str) -> list[Compartment]:
-    return corpus.select(Compartment, f"{table} ORDER BY id")
-
-
 def chunks_by_compartment(corpus: Corpus, rowids: Sequence[int]) -> dict[int, list[int]]:
     """Compartment → those of these chunks that are in it, ordered by rowid."""
     places = (
@@ -94,7 +90,7 @@ def chunks_by_compartment(corpus: Corpus, rowids: Sequence[int]) -> dict[int, li
         f"WHERE c.id {AMONG} ORDER BY c.id"
     )
     by_compartment: dict[int, list[int]] = {}
-    for rowid, compartment in corpus.rows(places, ([*rowids],)):
+    for rowid, compartment in corpus.rows(places, (rowids,)):
         by_compartment.setdefault(compartment, []).append(rowid)
     return by_compartment
 

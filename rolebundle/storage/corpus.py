@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
 import apsw
@@ -17,10 +17,6 @@ from rolebundle.lazy import lazy_module
 from rolebundle.storage import seal
 from rolebundle.storage.sqlite import UNUSABLE, Binding, SqliteFile, interrupted, vectors_library
 from rolebundle.storage.stored_values import damaged, records
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 _STEPS_BETWEEN_CHECKS = 10_000  # of SQLite's virtual machine: well under a millisecond
 
@@ -66,79 +62,14 @@ Ranges = list[tuple[int, int]]
 """The first and the last rowid of chunks, ends included."""
 
 
-class Lexical(Protocol):
-    """The full-text indexes of a corpus, one for each compartment.
-
-    ``lexical_index.py`` keeps them in the file, ``postgres_indexes.py`` in PostgreSQL.
-    """
-
-    def create(self, corpus: Corpus, compartment: int) -> None:
-        """Create an empty index."""
-
-    def drop(self, corpus: Corpus, compartment: int) -> None:
-        """Remove an index."""
-
-    def add_chunks(self, corpus: Corpus, compartment: int, rowids: Sequence[int]) -> None:
-        """Index these chunks."""
-
-    def remove_chunks(self, corpus: Corpus, compartment: int, rowids: Sequence[int]) -> None:
-        """Remove chunks from an index, while their rows still have the indexed text."""
-
-    def extent(self, corpus: Corpus, compartment: int) -> tuple[int, int]:
-        """How many chunks an index records, and how many tokens they have together."""
-
-    def lengths(
-        self, corpus: Corpus, compartment: int, ranges: Ranges
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """The rowids in these ranges, sorted, and the number of tokens of each."""
-
-    def keys(
-        self, corpus: Corpus, compartment: int, words: Sequence[str], *, with_offsets: bool
-    ) -> dict[str, NDArray[np.int64]]:
-        """Word → its occurrences; see :func:`rolebundle.storage.lexical_index.keys`."""
-
-    def merge(self, corpus: Corpus, compartment: int) -> bool:
-        """Do one step of making searches faster. Return whether there may be more."""
-
-    def rebuild(self, corpus: Corpus, compartment: int) -> None:
-        """Rebuild an index from the chunks."""
-
-    def check(self, corpus: Corpus, compartment: int) -> None:
-        """Compare an index with the chunks; raises ``CorpusCorrupt``."""
-
-
-class Vectors(Protocol):
-    """Distances of the stored vectors to one of a query, unless they are in memory.
-
-    ``vector_search.py`` lets sqlite-vec measure them, ``postgres_indexes.py`` pgvector.
-    """
-
-    def nearest(
-        self,
-        corpus: Corpus,
-        index_id: int,
-        vector: bytes,
-        limit: int,
-        compartments: Sequence[int],
-        documents: Sequence[int] | None,
-    ) -> dict[int, float]:
-        """The nearest chunks of compartments, or of documents in them: rowid → cosine."""
-
-    def prefetch(self, corpus: Corpus, index_id: int, rowids: Sequence[int]) -> None:
-        """Say that :meth:`cosines` will be asked of these chunks."""
-
-    def cosines(
-        self, corpus: Corpus, index_id: int, vector: bytes, rowids: Sequence[int]
-    ) -> dict[int, float]:
-        """Rowid → cosine, of those chunks that have a vector."""
-
-
 @dataclass(slots=True)
 class Corpus(SqliteFile):
     """One open corpus file."""
 
-    lexical: Lexical = field(default=lazy_module("rolebundle.storage.lexical_index"), init=False)
-    vectors: Vectors = field(default=lazy_module("rolebundle.storage.vector_search"), init=False)
+    lexical: Any = field(default=lazy_module("rolebundle.storage.lexical_index"), init=False)
+    """The module with the full-text indexes. ``postgres_indexes`` has the same functions."""
+    vectors: Any = field(default=lazy_module("rolebundle.storage.vector_search"), init=False)
+    """The module that measures vectors. ``postgres_indexes`` has the same functions."""
 
     is_restricted: bool = field(default=False, init=False)
     """Whether only the compartments of :meth:`restrict_to_compartments` are visible."""

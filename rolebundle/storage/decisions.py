@@ -17,8 +17,6 @@ from rolebundle.storage.corpus import Corpus
 if TYPE_CHECKING:
     from rolebundle.contracts.memory import DecisionRecord, NewDecision
 
-"""The type of documents that are decisions."""
-
 _MAX_DIGITS = 10
 _COLUMNS = (
     "scope, number, content, reason, status, effect, action, about, supersedes, decided_by, "

@@ -11,8 +11,6 @@ import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
-from pathlib import Path
-from typing import NamedTuple
 
 from rolebundle.contracts.documents import LATER_FIELDS, DocumentMetadata
 from rolebundle.storage.corpus import Corpus
@@ -146,24 +144,6 @@ its findings."""
 DIGESTED = tuple(_TABLES)
 
 
-class Checked(NamedTuple):
-    """A row's digest, as it is stored and as it must be.
-
-    ``expected`` is ``None`` if the row cannot be what was stored, whatever its digest. ``name`` is
-    the id of the chunk or document, and empty for other rows.
-    """
-
-    rowid: int
-    name: str
-    stored: object
-    expected: bytes | None
-
-    @property
-    def is_intact(self) -> bool:
-        """Whether the row is what was stored."""
-        return self.expected is not None and self.stored == self.expected
-
-
 OF_CHUNKS = f"IN (SELECT document FROM chunk WHERE id {AMONG})"
 """The condition of the documents of chunks."""
 
@@ -176,27 +156,31 @@ def _digests_sql(table: str) -> str:
 
 def checked(
     corpus: Corpus, table: str, rowids: Sequence[int] | None = None, among: str = AMONG
-) -> Iterator[Checked]:
-    """The digests of these rows of a table of ``DIGESTED``, or of all.
+) -> Iterator[tuple[int, str, bytes | None, bool]]:
+    """These rows of a table of ``DIGESTED``, or all, compared with their digests.
 
     Args:
         corpus: an open corpus.
         table: its name.
         rowids: of the rows, or what ``among`` is about; ``None`` for all.
         among: the SQL condition of the rows' key.
+
+    Yields:
+        The rowid; the id of the chunk or document, empty for other rows; the digest that it must
+        have, ``None`` if it cannot be what was stored; and whether it has that digest.
     """
     key, _, compute, _, _ = _TABLES[table]
     select = _digests_sql(table)
     if rowids is None:
         rows: Iterable[Row] = corpus.iterate(select)
     else:
-        rows = corpus.rows(f"{select} WHERE {key} {among}", ([*rowids],))
+        rows = corpus.rows(f"{select} WHERE {key} {among}", (rowids,))
     for rowid, label, stored, *row in rows:
         try:
-            expected = compute(tuple(row))
+            expected: bytes | None = compute(tuple(row))
         except (AttributeError, TypeError, ValueError, RecursionError):
             expected = None  # A damaged page may return any type.
-        yield Checked(rowid, label, stored, expected)
+        yield rowid, label, expected, expected is not None and stored == expected
 
 
 # -- what an answer is made of ---------------------------------------------------------------------
@@ -210,9 +194,8 @@ def verify_passages(corpus: Corpus, rowids: Collection[int]) -> None:
     """
     chunks = sorted(rowids)
     corpus.prefetch(f"{_digests_sql('document')} WHERE d.id {OF_CHUNKS}", (chunks,))
-    _verify("passage", checked(corpus, "chunk", chunks), corpus.path)
-    of_chunks = checked(corpus, "document", chunks, OF_CHUNKS)
-    _verify("document", of_chunks, corpus.path)
+    _verify(corpus, "chunk", chunks)
+    _verify(corpus, "document", chunks, OF_CHUNKS)
 
 
 def verify_documents(corpus: Corpus, rowids: Collection[int]) -> None:
@@ -221,13 +204,14 @@ def verify_documents(corpus: Corpus, rowids: Collection[int]) -> None:
     Raises:
         CorpusCorrupt: one of them is not what was stored.
     """
-    _verify("document", checked(corpus, "document", sorted(rowids)), corpus.path)
+    _verify(corpus, "document", sorted(rowids))
 
 
-def _verify(word: str, rows: Iterable[Checked], path: Path) -> None:
-    for row in rows:
-        if not row.is_intact:
-            raise damaged(f"the {word} {row.name}", "damaged_passage", path)
+def _verify(corpus: Corpus, table: str, rowids: Sequence[int], among: str = AMONG) -> None:
+    for _, name, _, is_intact in checked(corpus, table, rowids, among):
+        if not is_intact:
+            word = "passage" if table == "chunk" else table
+            raise damaged(f"the {word} {name}", "damaged_passage", corpus.path)
 
 
 # -- keeping them true -----------------------------------------------------------------------------
@@ -242,7 +226,7 @@ def renewing(corpus: Corpus, documents: Sequence[int], **others: Sequence[int]) 
     """
     changing = {**others, "scanned": documents, "document": documents}
     intact = {
-        table: [row.rowid for row in checked(corpus, table, rowids) if row.is_intact]
+        table: [rowid for rowid, *_, is_intact in checked(corpus, table, rowids) if is_intact]
         for table, rowids in changing.items()
     }
     yield
@@ -255,8 +239,11 @@ def write(corpus: Corpus, table: str, rowids: Sequence[int] | None = None) -> No
 
     A chunk whose text does not match its hash gets none. Call it inside a write transaction.
     """
-    rows = checked(corpus, table, rowids)
-    changes = [(row.expected, row.rowid) for row in rows if row.expected and not row.is_intact]
+    changes = [
+        (expected, rowid)
+        for rowid, _, expected, is_intact in checked(corpus, table, rowids)
+        if expected and not is_intact
+    ]
     corpus.run_many(f"UPDATE {table} SET digest = ? WHERE {_key(table)} = ?", changes)
 
 

@@ -22,7 +22,6 @@ from rolebundle.storage.stored_values import (
     damaged,
     is_moment,
     records,
-    selection,
     typed,
 )
 
@@ -217,45 +216,32 @@ def documents_named(corpus: Corpus, name: str, locations: Sequence[str]) -> list
     """  # noqa: D205
     for column, names in (("document_id", [name]), ("location", locations), ("path", [name])):
         named = f"{column} {AMONG} ORDER BY document_id"
-        found = corpus.select(DocumentName, f"{PLACED} WHERE {named}", ([*names],), _NAME)
+        found = corpus.select(DocumentName, f"{PLACED} WHERE {named}", (names,), _NAME)
         if found:
             return found
     return []
 
 
-class SourceFile(NamedTuple):
-    """The file of a chunk as it was when it was ingested; see :class:`StoredFile`."""
-
-    chunk_id: str
-    location: str
-    path: str
-    content_hash: str
-    size: int
-    modified_ns: int
-
-
-def _source_files_sql() -> str:
-    return selection(
-        SourceFile,
-        "chunk c JOIN document d ON d.id = c.document JOIN file f ON f.id = d.file "
-        f"WHERE chunk_id {AMONG} "
-        "AND d.id NOT IN (SELECT document FROM remembered) ORDER BY chunk_id",
-        {"content_hash": "f.content_hash"},
-    )
+_SOURCE_FILES = (
+    "SELECT chunk_id, location, path, f.content_hash, recipe, size, modified_ns FROM chunk c "
+    f"JOIN document d ON d.id = c.document JOIN file f ON f.id = d.file WHERE chunk_id {AMONG} "
+    "AND d.id NOT IN (SELECT document FROM remembered) ORDER BY chunk_id"
+)
 
 
 def prefetch_source_files(corpus: Corpus, chunk_ids: Sequence[str]) -> None:
     """Say that :func:`source_files` will be asked of these chunks."""
-    corpus.prefetch(_source_files_sql(), ([*chunk_ids],))
+    corpus.prefetch(_SOURCE_FILES, (chunk_ids,))
 
 
-def source_files(corpus: Corpus, chunk_ids: Sequence[str]) -> list[SourceFile]:
-    """The files of these chunks, ordered by chunk id.
+def source_files(corpus: Corpus, chunk_ids: Sequence[str]) -> dict[str, StoredFile]:
+    """Chunk id → its file as it was when it was ingested, ordered by chunk id.
 
     Remembered facts have none, and those of a replica are on another machine.
     """
-    files = records(SourceFile, corpus.rows(_source_files_sql(), ([*chunk_ids],)))
-    return [file for file in files if not file.location.startswith(PUBLISHED)]
+    rows = corpus.rows(_SOURCE_FILES, (chunk_ids,))
+    files = zip(rows, records(StoredFile, (row[1:] for row in rows)), strict=True)
+    return {row[0]: file for row, file in files if not file.location.startswith(PUBLISHED)}
 
 
 def listed_documents(corpus: Corpus, rowids: Sequence[int]) -> list[tuple[DocumentMetadata, int]]:
@@ -264,7 +250,7 @@ def listed_documents(corpus: Corpus, rowids: Sequence[int]) -> list[tuple[Docume
     rows = corpus.rows(
         f"SELECT {chunks}, {', '.join(METADATA.values())} FROM {PLACED} "
         f"WHERE d.id {AMONG} ORDER BY document_id",
-        ([*rowids],),
+        (rowids,),
     )
     documents = metadata_of(row[1:] for row in rows)
     return [(document, row[0]) for row, document in zip(rows, documents, strict=True)]

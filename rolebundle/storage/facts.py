@@ -192,7 +192,7 @@ def forget(corpus: Corpus, fact: Fact) -> None:
 def citing(corpus: Corpus, document_ids: Sequence[str]) -> set[int]:
     """The rows of the facts whose source is one of these documents."""
     chosen = f"source_document {AMONG} AND source_document <> ''"
-    return set(corpus.column(f"SELECT document FROM remembered WHERE {chosen}", ([*document_ids],)))
+    return set(corpus.column(f"SELECT document FROM remembered WHERE {chosen}", (document_ids,)))
 
 
 def missing_sources(corpus: Corpus) -> set[str]:

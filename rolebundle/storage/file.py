@@ -17,11 +17,11 @@ from platformdirs import user_data_path
 
 from rolebundle.errors import (
     ConfigurationError,
-    CorpusBusy,
     CorpusCorrupt,
     RolebundleError,
     UsageError,
     WrongFile,
+    corpus_busy,
     storage_errors,
 )
 from rolebundle.storage.address import address_of, in_database, is_address, link_for
@@ -297,12 +297,8 @@ def folder_lock(corpus: Path, *, exclusive: bool) -> Iterator[None]:
     with _opened(Path(os.path.realpath(corpus)).parent, os.O_RDONLY) as descriptor:
         while not _is_locked(descriptor, exclusive=exclusive):
             if monotonic() >= deadline:
-                raise CorpusBusy(
-                    "corpus_busy",
-                    f"{corpus}: another process "
-                    + ("has it open for writing" if exclusive else "is replacing the file"),
-                    "wait for it to end and run the same command again",
-                )
+                doing = "has it open for writing" if exclusive else "is replacing the file"
+                raise corpus_busy(corpus, doing)
             sleep(_PAUSE_SECONDS)
         yield
 

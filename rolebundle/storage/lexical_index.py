@@ -155,7 +155,7 @@ def keys(
     rows = corpus.rows(
         f"SELECT value, (SELECT group_concat({key}) FROM {table} WHERE term = value) "
         "FROM json_each(?)",
-        ([*words],),
+        (words,),
     )
     return {word: _numbers(found) for word, found in rows}
 
@@ -169,7 +169,7 @@ def add_chunks(corpus: Corpus, compartment: int, rowids: Sequence[int]) -> None:
     corpus.run(
         f"INSERT INTO {table_name(compartment)} (rowid, {_COLUMNS}) "
         f"SELECT id, {_COLUMNS} FROM chunk WHERE id {AMONG}",
-        ([*rowids],),
+        (rowids,),
     )
     record_changes(corpus, rowids)
 
@@ -180,7 +180,7 @@ def remove_chunks(corpus: Corpus, compartment: int, rowids: Sequence[int]) -> No
     corpus.run(
         f"INSERT INTO {name} ({name}, rowid, {_COLUMNS}) SELECT 'delete', id, {_COLUMNS} "
         f"FROM chunk WHERE id {AMONG}",
-        ([*rowids],),
+        (rowids,),
     )
     record_changes(corpus, rowids)
 

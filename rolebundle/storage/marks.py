@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from rolebundle.contracts.documents import Mark
@@ -52,7 +52,7 @@ def forget_marks(corpus: Corpus, document_ids: Sequence[str]) -> None:
         "EXISTS (SELECT 1 FROM json_each(?1) WHERE substr(target, 1, length(value) + 1) "
         "= value || '#') OR target IN (SELECT c.chunk_id FROM chunk c JOIN document d "
         "ON d.id = c.document WHERE d.document_id IN (SELECT value FROM json_each(?1))))",
-        ([*document_ids],),
+        (document_ids,),
     )
 
 
@@ -72,7 +72,7 @@ def text_hash(corpus: Corpus, kind: MarkKind, target: str) -> str | None:
     return content_hash("\n".join(map(str, hashes))) if hashes else None
 
 
-def marks_for(corpus: Corpus, passages: Iterable[tuple[str, str, str]]) -> dict[str, Mark]:
+def marks_for(corpus: Corpus, passages: Sequence[tuple[str, str, str]]) -> dict[str, Mark]:
     """Chunk id → the mark that counts for it.
 
     That of an owner counts before that of an agent, and then that of the passage itself before that
@@ -84,7 +84,6 @@ def marks_for(corpus: Corpus, passages: Iterable[tuple[str, str, str]]) -> dict[
     """
     if not corpus.value("SELECT EXISTS (SELECT 1 FROM main.mark)"):
         return {}
-    passages = list(passages)
     chunks = _marks_of(corpus, "chunk", [chunk_id for chunk_id, _, _ in passages])
     documents = {
         target: marked
@@ -106,5 +105,5 @@ def marks_for(corpus: Corpus, passages: Iterable[tuple[str, str, str]]) -> dict[
 
 def _marks_of(corpus: Corpus, kind: MarkKind, targets: Sequence[str]) -> dict[str, StoredMark]:
     chosen = f"mark WHERE kind = ? AND target {AMONG}"
-    found = corpus.select(StoredMark, chosen, (kind, [*targets]))
+    found = corpus.select(StoredMark, chosen, (kind, targets))
     return {marked.target: marked for marked in found}

@@ -113,12 +113,12 @@ def move_documents(corpus: Corpus, rows: Sequence[int], source: int, target: int
     """Move documents with their chunks and vectors; compartment 0 has no indexes."""
     with digests.renewing(corpus, rows):
         of_documents = f"SELECT id FROM chunk WHERE document {AMONG} ORDER BY id"
-        chunks = corpus.column(of_documents, ([*rows],))
+        chunks = corpus.column(of_documents, (rows,))
         if source:
             corpus.lexical.remove_chunks(corpus, source, chunks)
             compartments.add_to_counts(corpus, source, documents=-len(rows), chunks=-len(chunks))
         moved = f"UPDATE document SET compartment = ? WHERE id {AMONG}"
-        corpus.run(moved, (target, [*rows]))
+        corpus.run(moved, (target, rows))
         corpus.lexical.add_chunks(corpus, target, chunks)
         compartments.add_to_counts(corpus, target, documents=len(rows), chunks=len(chunks))
         vector_index.move(corpus, chunks, target)
@@ -180,7 +180,7 @@ def quarantined_named(
         "location IN (SELECT value FROM json_each(?2)) OR "
         "d.id IN (SELECT document FROM chunk WHERE chunk_id = ?3)) ORDER BY document_id LIMIT 1"
     )
-    return next(iter(_flagged(corpus, chosen, document, [*locations], reference)), None)
+    return next(iter(_flagged(corpus, chosen, document, locations, reference)), None)
 
 
 def quarantined_with(corpus: Corpus, scores: Mapping[int, float]) -> list[Flagged]:

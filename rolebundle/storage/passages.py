@@ -82,12 +82,12 @@ def _passages(corpus: Corpus, condition: str, *bindings: Binding) -> list[Passag
 
 def prefetch_passages(corpus: Corpus, rowids: Sequence[int]) -> None:
     """Say that :func:`passages_by_rowid` will be asked of these chunks."""
-    _prefetch(corpus, f"c.id {AMONG}", [*rowids])
+    _prefetch(corpus, f"c.id {AMONG}", rowids)
 
 
 def passages_by_rowid(corpus: Corpus, rowids: Sequence[int]) -> dict[int, Passage]:
     """The chunks with these rowids, by rowid."""
-    return {passage.rowid: passage for passage in _passages(corpus, f"c.id {AMONG}", [*rowids])}
+    return {passage.rowid: passage for passage in _passages(corpus, f"c.id {AMONG}", rowids)}
 
 
 def passage_by_id(corpus: Corpus, chunk_id: str) -> Passage | None:
@@ -97,7 +97,7 @@ def passage_by_id(corpus: Corpus, chunk_id: str) -> Passage | None:
 
 def passages_by_id(corpus: Corpus, chunk_ids: Sequence[str]) -> list[Passage]:
     """The chunks with these ids, by document and place; only those that the corpus has."""
-    return _passages(corpus, f"c.chunk_id {AMONG}", [*chunk_ids])
+    return _passages(corpus, f"c.chunk_id {AMONG}", chunk_ids)
 
 
 def passages_of_document(corpus: Corpus, document_id: str) -> list[Passage]:
@@ -122,7 +122,7 @@ def passages_of_documents(
 ) -> list[Passage]:
     """The chunks of these documents that share a line with the range, by document and in order."""
     lines = f"d.id {AMONG} AND c.start_line <= ? AND c.end_line >= ?"
-    return _passages(corpus, lines, [*rowids], end_line, start_line)
+    return _passages(corpus, lines, rowids, end_line, start_line)
 
 
 # -- parts of chunks -------------------------------------------------------------------------------
@@ -159,14 +159,14 @@ def first_by_score(corpus: Corpus, scores: Mapping[int, float], number: int) -> 
 def chunks_of(corpus: Corpus, documents: Sequence[int]) -> list[int]:
     """The rowids of the chunks of some documents."""
     return corpus.column(
-        "SELECT id FROM chunk WHERE document IN (SELECT value FROM json_each(?))", ([*documents],)
+        "SELECT id FROM chunk WHERE document IN (SELECT value FROM json_each(?))", (documents,)
     )
 
 
 def content_hashes(corpus: Corpus, chunk_ids: Sequence[str]) -> dict[str, str]:
     """Chunk id → hash of its text, for those of the ids that the corpus has."""
     chosen = f"SELECT chunk_id, content_hash FROM chunk WHERE chunk_id {AMONG} ORDER BY chunk_id"
-    return dict(typed(corpus.rows(chosen, ([*chunk_ids],)), str, str))
+    return dict(typed(corpus.rows(chosen, (chunk_ids,)), str, str))
 
 
 ChunkText = tuple[int, str, tuple[str, ...], str, tuple[str, ...]]
@@ -177,7 +177,7 @@ def chunk_texts(corpus: Corpus, rowids: Sequence[int]) -> list[ChunkText]:
     """What is embedded of these chunks, ordered by rowid."""
     rows = corpus.rows(
         f"SELECT id, title, headings, content, tags FROM chunk WHERE id {AMONG} ORDER BY id",
-        ([*rowids],),
+        (rowids,),
     )
     return [(*row,) for row in typed(rows, int, str, tuple[str, ...], str, tuple[str, ...])]
 
@@ -206,6 +206,6 @@ def placed_texts(corpus: Corpus, documents: Sequence[int]) -> dict[int, list[Pla
     """Rowid of a document → the texts of its chunks, in order."""
     chosen = f"chunk WHERE document {AMONG} ORDER BY document, ordinal"
     texts: dict[int, list[PlacedText]] = {}
-    for text in corpus.select(PlacedText, chosen, ([*documents],), _ROW):
+    for text in corpus.select(PlacedText, chosen, (documents,), _ROW):
         texts.setdefault(text.document, []).append(text)
     return texts

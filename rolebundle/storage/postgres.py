@@ -36,14 +36,15 @@ from rolebundle.errors import (
     StorageError,
     UsageError,
     WrongFile,
+    corpus_busy,
     with_detail,
 )
 from rolebundle.resources import data_folder
 from rolebundle.storage import postgres_indexes
 from rolebundle.storage.address import parameters_of
-from rolebundle.storage.corpus import RESTRICTING_VIEWS, Corpus, Lexical, Vectors
+from rolebundle.storage.corpus import RESTRICTING_VIEWS, Corpus
 from rolebundle.storage.file import FileFormat, busy_timeout
-from rolebundle.storage.sqlite import Binding, Row, closed_on_error, interrupted, stamp_of
+from rolebundle.storage.sqlite import SINGLE, Binding, Row, closed_on_error, interrupted, stamp_of
 
 _INSIDE = (TransactionStatus.INTRANS, TransactionStatus.ACTIVE, TransactionStatus.INERROR)
 
@@ -101,7 +102,7 @@ def _value(value: Any) -> Any:
     """A value that PostgreSQL stores as SQLite does. Its texts have no NUL, nor have our files."""
     if isinstance(value, str):
         return value.replace("\x00", "\ufffd")
-    if isinstance(value, list):
+    if not isinstance(value, SINGLE):
         return [_value(item) for item in value]
     return int(value) if isinstance(value, bool) else value
 
@@ -127,8 +128,8 @@ def _size(rows: Sequence[Row]) -> int:
 class PostgresCorpus(Corpus):
     """One connection to a corpus in PostgreSQL. ``path`` is the link on this machine."""
 
-    lexical: Lexical = field(default=postgres_indexes, init=False)
-    vectors: Vectors = field(default=postgres_indexes, init=False)
+    lexical: Any = field(default=postgres_indexes, init=False)
+    vectors: Any = field(default=postgres_indexes, init=False)
     is_database: bool = field(default=True, init=False)
     connection: psycopg.Connection[Row] = field(kw_only=True)
     _writes: int = field(default=-1, init=False)
@@ -201,11 +202,6 @@ class PostgresCorpus(Corpus):
         ):
             cursor.itersize = _BATCH
             yield from cursor.execute(statement.encode(), values)
-
-    def value(self, sql: str, bindings: Sequence[Binding] = ()) -> Any:
-        """See :meth:`SqliteFile.value`."""
-        rows = self.rows(sql, bindings)
-        return rows[0][0] if rows else None
 
     def run(self, sql: str, bindings: Sequence[Binding] = ()) -> None:
         """See :meth:`SqliteFile.run`."""
@@ -498,11 +494,7 @@ def own_error(error: psycopg.Error, path: Path) -> RolebundleError:
     if isinstance(
         error, (errors.LockNotAvailable, errors.DeadlockDetected, errors.SerializationFailure)
     ):
-        return CorpusBusy(
-            "corpus_busy",
-            f"{path}: another process is writing to the database",
-            "wait for the other ingest to end and run the same command again",
-        )
+        return corpus_busy(path, "is writing to the database")
     if isinstance(error, errors.DiskFull):
         return StorageError(
             "storage_full",

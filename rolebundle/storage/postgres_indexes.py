@@ -53,7 +53,7 @@ def drop(corpus: Corpus, compartment: int) -> None:
 
 def add_chunks(corpus: Corpus, compartment: int, rowids: Sequence[int]) -> None:
     """Index these chunks."""
-    texts = corpus.rows(f"{_TEXTS} WHERE c.id {AMONG} ORDER BY c.id", ([*rowids],))
+    texts = corpus.rows(f"{_TEXTS} WHERE c.id {AMONG} ORDER BY c.id", (rowids,))
     for start in range(0, len(texts), _BATCH):
         _write(corpus, compartment, texts[start : start + _BATCH])
     record_changes(corpus, rowids)
@@ -92,11 +92,11 @@ def remove_chunks(corpus: Corpus, compartment: int, rowids: Sequence[int]) -> No
     removed = np.array(sorted(rowids), np.int64)
     if not len(removed):
         return
-    words = keys_of_texts(corpus.rows(f"{_TEXTS} WHERE c.id {AMONG}", ([*rowids],)))
+    words = keys_of_texts(corpus.rows(f"{_TEXTS} WHERE c.id {AMONG}", (rowids,)))
     overlapping = (
         f"FROM posting WHERE compartment = ? AND word {AMONG} AND first <= ? AND last >= ?"
     )
-    bindings = (compartment, [*words], int(removed[-1]), int(removed[0]))
+    bindings = (compartment, words, int(removed[-1]), int(removed[0]))
     blocks = corpus.rows(f"SELECT word, keys {overlapping}", bindings)
     corpus.run(f"DELETE {overlapping}", bindings)
     for word, block in blocks:
@@ -106,7 +106,7 @@ def remove_chunks(corpus: Corpus, compartment: int, rowids: Sequence[int]) -> No
             _insert_blocks(corpus, compartment, {word: stay})
     corpus.run(
         f"DELETE FROM chunk_length WHERE compartment = ? AND chunk {AMONG}",
-        (compartment, [*rowids]),
+        (compartment, rowids),
     )
     record_changes(corpus, rowids)
 
@@ -140,7 +140,7 @@ def keys(corpus: Corpus, compartment: int, words: Sequence[str], *, with_offsets
     for place, word, block in corpus.rows(
         f"SELECT compartment, word, keys FROM main.posting WHERE compartment {AMONG} "
         f"AND word {AMONG}",
-        (places, [*words]),
+        (places, words),
     ):
         if place == compartment:
             blocks.setdefault(word, []).append(block)
@@ -160,9 +160,7 @@ def merge(corpus: Corpus, compartment: int) -> bool:
     if not words:
         return False
     joined = keys(corpus, compartment, words, with_offsets=True)
-    corpus.run(
-        f"DELETE FROM posting WHERE compartment = ? AND word {AMONG}", (compartment, [*words])
-    )
+    corpus.run(f"DELETE FROM posting WHERE compartment = ? AND word {AMONG}", (compartment, words))
     _insert_blocks(corpus, compartment, joined)
     return True
 
@@ -269,11 +267,11 @@ def nearest(
     chosen, bindings = "", list[Binding]()
     if documents is not None:
         chosen = f"AND e.chunk IN (SELECT id FROM chunk WHERE document {AMONG})"
-        bindings = [[*documents]]
+        bindings = [documents]
     rows = corpus.rows(
         f"SELECT e.chunk, e.vector FROM embedded e WHERE e.index_id = ? AND e.compartment {AMONG} "
         f"{chosen} ORDER BY e.vector <-> ?, e.chunk LIMIT ?",
-        (index_id, [*compartments], *bindings, Vector(vector), limit),
+        (index_id, compartments, *bindings, Vector(vector), limit),
     )
     return dict(sorted(_measured(vector, rows).items(), key=lambda item: (-item[1], item[0])))
 
@@ -283,14 +281,14 @@ _VECTORS = f"SELECT e.chunk, e.vector FROM embedded e WHERE e.index_id = ? AND e
 
 def prefetch(corpus: Corpus, index_id: int, rowids: Sequence[int]) -> None:
     """Say that :func:`cosines` will be asked of these chunks."""
-    corpus.prefetch(_VECTORS, (index_id, [*rowids]))
+    corpus.prefetch(_VECTORS, (index_id, rowids))
 
 
 def cosines(
     corpus: Corpus, index_id: int, vector: bytes, rowids: Sequence[int]
 ) -> dict[int, float]:
     """Rowid → cosine, of those chunks that have a vector."""
-    return _measured(vector, corpus.rows(_VECTORS, (index_id, [*rowids])))
+    return _measured(vector, corpus.rows(_VECTORS, (index_id, rowids)))
 
 
 def _measured(vector: bytes, rows: Iterable[Row]) -> dict[int, float]:

@@ -51,7 +51,7 @@ def extent(corpus: Corpus, documents: Sequence[int]) -> dict[str, Any]:
     Vectors of all embedding indexes count.
     """
     of_documents = f"SELECT id FROM chunk WHERE document {AMONG}"
-    chunks = corpus.column(of_documents, ([*documents],))
+    chunks = corpus.column(of_documents, (documents,))
     vectors = corpus.value(f"SELECT count(*) FROM embedded WHERE chunk {AMONG}", (chunks,))
     return {"documents": len(documents), "chunks": len(chunks), "vectors": vectors}
 
@@ -185,12 +185,12 @@ def finish(corpus: Corpus) -> Obstacle:
 
 
 def _in_state(corpus: Corpus, *states: str) -> list[str]:
-    return corpus.column(f"SELECT id FROM purge WHERE state {AMONG}", ([*states],))
+    return corpus.column(f"SELECT id FROM purge WHERE state {AMONG}", (states,))
 
 
 def _advance(corpus: Corpus, purges: Sequence[str], state: str) -> None:
     with corpus.writing():
-        corpus.run(f"UPDATE purge SET state = ? WHERE id {AMONG}", (state, [*purges]))
+        corpus.run(f"UPDATE purge SET state = ? WHERE id {AMONG}", (state, purges))
 
 
 def backups(path: Path) -> list[Path]:

@@ -209,7 +209,7 @@ def _copy_documents(
     source: Corpus, replica: Corpus, pseudonym: Pseudonym, rows: Sequence[int]
 ) -> None:
     """Copy these documents of the source with their chunks."""
-    listed = ([*rows],)
+    listed = (rows,)
     chunks: dict[int, list[Row]] = {}
     for document, *columns in source.iterate(
         f"SELECT document, {_CHUNK_COLUMNS} FROM chunk WHERE document {AMONG} "

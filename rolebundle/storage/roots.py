@@ -48,7 +48,7 @@ def forget_empty(corpus: Corpus, locations: Sequence[str]) -> None:
     above = "r.location = f.value OR substr(f.value, 1, length(r.location) + 1) = r.location || ?"
     rows = corpus.rows(
         f"SELECT DISTINCT r.location FROM root r JOIN json_each(?) f ON {above}",
-        ([*locations], os.sep),
+        (locations, os.sep),
     )
     corpus.run_many(
         "DELETE FROM root WHERE location = ?",

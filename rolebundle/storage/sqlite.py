@@ -16,11 +16,11 @@ import apsw
 
 from rolebundle.errors import (
     FULL_ERRNOS,
-    CorpusBusy,
     CorpusCorrupt,
     Interrupted,
     RolebundleError,
     StorageError,
+    corpus_busy,
     storage_errors,
 )
 from rolebundle.storage.file import (
@@ -113,11 +113,7 @@ def own_error(error: apsw.Error, path: Path, reason: int = 0) -> RolebundleError
     if _is_kind(error, apsw.InterruptError):
         return interrupted(path)
     if _is_kind(error, (apsw.BusyError, apsw.LockedError)):
-        return CorpusBusy(
-            "corpus_busy",
-            f"{path}: another process is writing to it",
-            "wait for the other ingest to end and run the same command again",
-        )
+        return corpus_busy(path, "is writing to it")
     if _is_kind(error, apsw.NotADBError):
         return CorpusCorrupt(
             "corpus_corrupt",
@@ -176,8 +172,10 @@ _READER_CACHE_KIB = 16_384
 """Pages that a reader caches: an OR query reads the same ones several times."""
 
 Row = tuple[Any, ...]
-Binding = str | int | float | bytes | list[Any] | None
-"""A list is bound as a JSON array, for :data:`AMONG`."""
+Binding = str | int | float | bytes | Iterable[Any] | None
+"""Several values are bound as a JSON array, for :data:`AMONG`."""
+SINGLE = (str, int, float, bytes, type(None))
+"""The types of bindings that are a single value."""
 AMONG = "IN (SELECT value FROM json_each(?))"
 """The condition that a value is in a list that is bound."""
 NO_LIMIT = 1 << 62
@@ -295,8 +293,8 @@ class SqliteFile:
 
     def value(self, sql: str, bindings: Sequence[Binding] = ()) -> Any:
         """The first column of the first row, or ``None``."""
-        with self._mapped_errors():
-            return self.db.execute(sql, _bound(bindings)).get
+        rows = self.rows(sql, bindings)
+        return rows[0][0] if rows else None
 
     def run(self, sql: str, bindings: Sequence[Binding] = ()) -> None:
         """Run one statement for its effect."""
@@ -410,9 +408,7 @@ class SqliteFile:
 
 
 def _bound(bindings: Sequence[Binding]) -> tuple[Any, ...]:
-    if list not in map(type, bindings):
-        return tuple(bindings)
-    return tuple(json.dumps(value) if type(value) is list else value for value in bindings)
+    return tuple(value if isinstance(value, SINGLE) else json.dumps([*value]) for value in bindings)
 
 
 # -- before and while a file is opened ---------------------------------------------------------

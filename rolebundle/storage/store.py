@@ -297,7 +297,7 @@ def remove_documents(corpus: Corpus, document_rows: Sequence[int]) -> None:
     """Remove documents with their chunks; their files stay."""
     if not document_rows:
         return
-    chosen = ([*document_rows],)
+    chosen = (document_rows,)
     remove_chunks(corpus, corpus.column(f"SELECT id FROM chunk WHERE document {AMONG}", chosen))
     counts = f"SELECT compartment, count(*) FROM document WHERE id {AMONG} GROUP BY compartment"
     for compartment, count in corpus.rows(counts, chosen):
@@ -485,7 +485,7 @@ def remove_chunks(corpus: Corpus, rowids: Sequence[int]) -> None:
         corpus.lexical.remove_chunks(corpus, compartment, chunks)
         compartments.add_to_counts(corpus, compartment, chunks=-len(chunks))
     _remove_vectors(corpus, rowids)
-    corpus.run(f"DELETE FROM chunk WHERE id {AMONG}", ([*rowids],))
+    corpus.run(f"DELETE FROM chunk WHERE id {AMONG}", (rowids,))
     corpus.run("UPDATE corpus_state SET chunks = chunks - ?", (len(rowids),))
 
 

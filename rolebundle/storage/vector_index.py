@@ -134,7 +134,7 @@ _OF_CHUNKS = "FROM embedded WHERE index_id = ? AND chunk IN (SELECT value FROM j
 
 def vectors_of(corpus: Corpus, index: EmbeddingIndex, rowids: Sequence[int]) -> dict[int, bytes]:
     """Rowid → unit vector as float32 bytes, for those of the chunks that have one."""
-    rows = corpus.rows(f"SELECT chunk, vector {_OF_CHUNKS}", (index.id, [*rowids]))
+    rows = corpus.rows(f"SELECT chunk, vector {_OF_CHUNKS}", (index.id, rowids))
     return dict(typed(rows, int, bytes))
 
 
@@ -198,7 +198,7 @@ def add(corpus: Corpus, index: EmbeddingIndex, vectors: Sequence[tuple[int, str,
 
 def remove(corpus: Corpus, index: EmbeddingIndex, rowids: Sequence[int]) -> None:
     """Remove the vectors of these chunks from an index."""
-    chosen = (index.id, [*rowids])
+    chosen = (index.id, rowids)
     numbers = corpus.rows(f"SELECT compartment, count(*) {_OF_CHUNKS} GROUP BY compartment", chosen)
     if not numbers:
         return
@@ -224,10 +224,10 @@ def move(corpus: Corpus, rowids: Sequence[int], target: int) -> None:
     of_chunks = f"FROM embedded WHERE chunk {AMONG}"
     for index in all_indexes(corpus):
         numbers = f"SELECT compartment, count(*) {of_chunks} AND index_id = ? GROUP BY compartment"
-        for source, number in corpus.rows(numbers, ([*rowids], index.id)):
+        for source, number in corpus.rows(numbers, (rowids, index.id)):
             _count(corpus, index, source, -number)
             _count(corpus, index, target, number)
-    corpus.run(f"UPDATE embedded SET compartment = ? WHERE chunk {AMONG}", (target, [*rowids]))
+    corpus.run(f"UPDATE embedded SET compartment = ? WHERE chunk {AMONG}", (target, rowids))
     record_changes(corpus, rowids)
 
 

@@ -114,7 +114,8 @@ def score(
     Raises:
         CorpusCorrupt: ``vectors_damaged``.
     """
-    return corpus.vectors.cosines(corpus, index.id, vector, rowids)
+    found: dict[int, float] = corpus.vectors.cosines(corpus, index.id, vector, rowids)
+    return found
 
 
 # -- distances that sqlite-vec measures in the file -----------------------------------------------
@@ -153,10 +154,10 @@ def nearest(
         CorpusCorrupt: ``vectors_damaged``: a vector among them is not what was stored.
     """
     corpus.load_vectors()
-    bindings: list[Binding] = [vector, index_id, [*compartments], limit]
+    bindings: list[Binding] = [vector, index_id, compartments, limit]
     if documents is None:
         return cosines_of(corpus.rows(NEAREST_SQL, bindings))
-    return cosines_of(corpus.rows(NEAREST_WITHIN_SQL, [*bindings, [*documents]]))
+    return cosines_of(corpus.rows(NEAREST_WITHIN_SQL, [*bindings, documents]))
 
 
 def prefetch(corpus: Corpus, index_id: int, rowids: Sequence[int]) -> None:
@@ -174,7 +175,7 @@ def cosines(
     corpus.load_vectors()
     rows = corpus.rows(
         f"SELECT {_DISTANCE} FROM embedded e WHERE e.index_id = ?2 AND e.chunk {AMONG}",
-        (vector, index_id, [*rowids]),
+        (vector, index_id, rowids),
     )
     return cosines_of(rows)
 

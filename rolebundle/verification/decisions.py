@@ -30,7 +30,7 @@ from rolebundle.contracts.terms import (
 )
 from rolebundle.embedding.provider import EmbeddingProvider, unit_vectors
 from rolebundle.errors import EmbedderError, UsageError
-from rolebundle.policy.trust import AgentView, Labels, ruling_of
+from rolebundle.policy.trust import AgentView, Labels, risk_of, ruling_of
 from rolebundle.retrieval.lanes import noise_for
 from rolebundle.retrieval.query import words_of
 from rolebundle.retrieval.request import ResolvedRequest
@@ -381,19 +381,15 @@ def check_intent(
     wordings = (request.intent or "", *request.also)
     intent = Intent.of(wordings, request.command or "", request.action)
     quoted, degraded = _found(corpus, intent, request.action, resolved, view, provider)
-    trust, action = view.trust, request.action
-    policies = []
+    action, policies = request.action, []
     if action:
-        ruling = {origin: ruling_of(trust, Labels(origin), action) for origin in ORIGINS}
-        policies = [ActionRule(action=action, risk=trust.risk(action), rulings=ruling)]
+        rulings = {origin: ruling_of(Labels(origin), action) for origin in ORIGINS}
+        policies = [ActionRule(action=action, risk=risk_of(action), rulings=rulings)]
     verdicts: list[CheckVerdict] = [decision.verdict for decision in quoted if decision.verdict]
-    rulings = {ruling for rule in policies for ruling in rule.rulings.values()}
-    if rulings and "allowed" not in rulings:
-        verdicts.append("require_approval" if "requires_approval" in rulings else "block")
     verdict = max(["none_found", *verdicts], key=CHECK_VERDICTS.index)
     return CheckAnswer(
         verdict=verdict,
-        message=_message(verdict, quoted, policies),
+        message=_message(verdict, quoted),
         decisions=quoted,
         policies=policies,
         degraded=degraded or None,
@@ -460,9 +456,7 @@ def _found(
 # -- the answer ------------------------------------------------------------------------------------
 
 
-def _message(
-    verdict: CheckVerdict, quoted: Sequence[Constraint], policies: Sequence[ActionRule]
-) -> str:
+def _message(verdict: CheckVerdict, quoted: Sequence[Constraint]) -> str:
     parts = [_STEPS[verdict]]
     applying = [decision for decision in quoted if decision.verdict]
     if applying:
@@ -473,9 +467,4 @@ def _message(
         parts.append(f"{counted(len(applying), 'decision')} may apply: {texts}")
     if others := [decision.id for decision in quoted if not decision.verdict]:
         parts.append(f"about the same thing, for information: {', '.join(others)}")
-    parts += [
-        f"policy: {rule.action} has risk {rule.risk}"
-        for rule in policies
-        if "allowed" not in rule.rulings.values()
-    ]
     return "; ".join(parts)

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.verification import Finding, JudgeOpinion
+from rolebundle.embedding.provider import ProviderSpec
 from rolebundle.embedding.servers import ModelServer, ollama_url
 from rolebundle.errors import ConfigurationError, EmbedderError
 from rolebundle.verification.findings import finding, shortened
@@ -54,12 +56,8 @@ class Judge:
         if provider == "openai" and not url:
             raise _bad_judge("openai needs the address of its server", "http://127.0.0.1:8080")
         self.name, self._model = f"{provider}:{model}", model
-        self._server = ModelServer(
-            url or ollama_url(),
-            allow_host=allow_host,
-            key_variable="ROLEBUNDLE_OPENAI_KEY" if provider == "openai" else "",
-            deadline_seconds=DEADLINE_SECONDS,
-        )
+        spec = ProviderSpec(provider, model, url or ollama_url(), allow_host)
+        self._server = ModelServer(replace(spec, deadline_seconds=DEADLINE_SECONDS))
 
     def opinions(
         self,
@@ -105,7 +103,7 @@ class Judge:
             messages.insert(0, {"role": "system", "content": _INSTRUCTION})
         body = {"model": self._model, "messages": messages, "temperature": 0, "seed": 0}
         body |= {"max_tokens": _MAX_TOKENS, "stream": False}
-        content = self._server.ask("POST", "/v1/chat/completions", body, model=self._model)
+        content = self._server.ask("/v1/chat/completions", body)
         try:
             answer = content["choices"][0]["message"]["content"]
         except (KeyError, IndexError, TypeError):

@@ -138,11 +138,10 @@ def remember_as_agent(access: AccessControl, request: RememberRequest) -> Rememb
         UsageError: as for :func:`remember`.
         CorpusBusy, StorageError: the fact was not stored.
     """
-    with access.writing(request.agent, "remember") as writing:
-        author = Author(writing.name, writing.view, access.may_read(writing.view))
-        now = iso_utc(datetime.now(UTC))
-        fact, chunk = remember(writing.corpus, writing.seen, request, author, now)
-        writing.details["state"] = fact.state
+    with access.writing(request.agent, "remember") as (name, corpus, seen, view, details):
+        author = Author(name, view, access.may_read(view))
+        fact, chunk = remember(corpus, seen, request, author, iso_utc(datetime.now(UTC)))
+        details["state"] = fact.state
     embed_passage(access.workspace, chunk)
     return fact
 
@@ -532,18 +531,18 @@ def mark_as_agent(access: AccessControl, request: MarkRequest) -> MarkRecord:
             instructions to a model.
         CorpusBusy, StorageError: the mark was not stored.
     """
-    with access.writing(request.agent, "mark") as writing:
-        scope, name = access.reference_scope(writing.view), writing.name
-        named = resolve_reference(writing.seen, request.id, scope)
+    with access.writing(request.agent, "mark") as (name, corpus, seen, view, details):
+        scope = access.reference_scope(view)
+        named = resolve_reference(seen, request.id, scope)
         if scope.may_read is not None and not all(map(scope.may_read, named.passages)):
-            raise role_denied(writing.view)
+            raise role_denied(view)
         target = resolve_target(request.id, named)
-        _check_own(writing.corpus, target, name)
-        writing.details["state"] = request.state
+        _check_own(corpus, target, name)
+        details["state"] = request.state
         if request.state == "unverified":
-            return remove_mark(writing.corpus, target)
+            return remove_mark(corpus, target)
         mark = Mark(request.state, name, "agent", request.reason, iso_utc(datetime.now(UTC)))
-        return put_mark(writing.corpus, target, mark)
+        return put_mark(corpus, target, mark)
 
 
 def put_mark(corpus: Corpus, target: Target, mark: Mark) -> MarkRecord:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -15,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as nps
 
 from rolebundle.contracts.documents import ModelIdentity
-from rolebundle.embedding import packaged, static
+from rolebundle.embedding import ollama, packaged, servers, static
 from rolebundle.embedding.provider import (
     EmbeddingProvider,
     embed_in_windows,
@@ -31,8 +33,7 @@ from support.fake_embedder import HashingProvider
 
 # -- Requirements for every embedding provider, tested with each of them, including the in-memory one
 
-Prefixes = tuple[str, str] | None
-Make = Callable[[Prefixes], EmbeddingProvider]
+Make = Callable[[], EmbeddingProvider]
 
 TEXTS = [
     "A token bucket limits the rate of requests.",
@@ -64,42 +65,38 @@ def server() -> Iterator[EmbeddingServer]:
     ],
 )
 def make(request: pytest.FixtureRequest) -> Make:
-    """A function that creates the provider, with its own prefixes or with others."""
+    """A function that creates the provider."""
     name = request.param
     if name == "in-memory":
-        return lambda prefixes: HashingProvider()
+        return HashingProvider
     if name == "static":
-        return lambda prefixes: provider_for(ProviderSpec("static"))
+        return lambda: provider_for(ProviderSpec("static"))
     if name == "onnx":
         if not packaged.MINILM.is_installed:
             pytest.skip("the extra onnx is not installed")
-        return lambda prefixes: provider_for(ProviderSpec("onnx", prefixes=prefixes))
+        return lambda: provider_for(ProviderSpec("onnx"))
     if name == "onnx-multilingual":
         if not packaged.E5.is_installed:
             pytest.skip("the extra multilingual is not installed")
-        return lambda prefixes: provider_for(
-            ProviderSpec("onnx", packaged.E5.name, prefixes=prefixes)
-        )
+        return lambda: provider_for(ProviderSpec("onnx", packaged.E5.name))
     server = request.getfixturevalue("server")
-    spec = ProviderSpec(name, MODEL, server.url)
-
-    def provider(prefixes: Prefixes) -> EmbeddingProvider:
-        if prefixes is None:
-            return provider_for(spec)
-        return provider_for(ProviderSpec(spec.provider, spec.model, spec.url, prefixes=prefixes))
-
-    return provider
+    return lambda: provider_for(ProviderSpec(name, MODEL, server.url))
 
 
 @pytest.fixture(scope="module")
 def provider(make: Make) -> EmbeddingProvider:
-    return make(None)
+    return make()
 
 
 @pytest.fixture(scope="module")
 def bare(make: Make) -> EmbeddingProvider:
     """The same model without prefixes."""
-    return make(("", ""))
+    with ExitStack() as patches:
+        for module in (ollama, packaged, servers):
+            patches.enter_context(patch.object(module, "prefixes_for", lambda _: ("", "")))
+        provider = make()
+        assert provider.identity
+        return provider
 
 
 def test_the_identity_is_complete_and_stable(make: Make, provider: EmbeddingProvider):
@@ -107,7 +104,7 @@ def test_the_identity_is_complete_and_stable(make: Make, provider: EmbeddingProv
     assert isinstance(identity, ModelIdentity)
     assert identity.provider and identity.model and identity.digest
     assert identity.dimensions > 0
-    assert provider.identity == identity == make(None).identity
+    assert provider.identity == identity == make().identity
     hash(identity)
 
 
@@ -288,11 +285,6 @@ INSTRUCT = (
 )
 def test_a_model_has_the_prefixes_of_its_name(model: str, query: str, passage: str):
     assert prefixes_for(model) == (query, passage)
-
-
-def test_an_override_replaces_the_table():
-    assert prefixes_for("nomic-embed-text", ("", "")) == ("", "")
-    assert prefixes_for("unknown", ("q> ", "p> ")) == ("q> ", "p> ")
 
 
 # -- The default model: offline, quiet, and with the same result as its library's own pooling ------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import logging
 import socket
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -91,7 +92,7 @@ def late_drip(handler: Handler) -> None:
 @pytest.fixture
 def with_short_deadline(provider: ServerProvider) -> ServerProvider:
     """A provider with the short deadline from here on; it has already looked up its model."""
-    provider.server.deadline_seconds = SHORT_DEADLINE
+    provider.server.spec = replace(provider.server.spec, deadline_seconds=SHORT_DEADLINE)
     return provider
 
 

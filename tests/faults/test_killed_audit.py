@@ -48,7 +48,7 @@ def test_a_disk_that_fails(kind: str, error: type[apsw.Error]) -> None:
             with AuditLog(corpus) as log:
                 log.set(REQUIRED)
                 acknowledged = [
-                    f"row {row.seq} {row.hash}" for row in (log.record(entry(0)).row,) if row
+                    f"row {row.seq} {row.hash}" for row in (log.record(entry(0))[0],) if row
                 ]
             with shimmed_disk() as disk:
                 log = AuditLog(corpus)
@@ -56,7 +56,7 @@ def test_a_disk_that_fails(kind: str, error: type[apsw.Error]) -> None:
                 failed = False
                 try:
                     for number in range(3):
-                        row = log.record(entry(number)).row
+                        row = log.record(entry(number))[0]
                         assert row is not None
                         acknowledged.append(f"row {row.seq} {row.hash}")
                 except StorageError as raised:
@@ -66,10 +66,10 @@ def test_a_disk_that_fails(kind: str, error: type[apsw.Error]) -> None:
                 log.close()  # The faulty file system's files are held by one connection alone.
                 log.set(AuditSettings(mode="on"))
                 disk.fail_at(kind, 1, error)
-                record = log.record(entry(9))
-                assert (record.row, bool(record.warning)) == (None, True)
+                row, warning = log.record(entry(9))
+                assert (row, bool(warning)) == (None, True)
                 disk.fail = None
-                row = log.record(entry(10)).row
+                row = log.record(entry(10))[0]
                 assert row is not None
                 acknowledged.append(f"row {row.seq} {row.hash}")
                 log.close()

@@ -19,7 +19,6 @@ from unittest.mock import patch
 
 import pytest
 
-from rolebundle.admin.purges import PurgeSelection
 from rolebundle.errors import UsageError
 from rolebundle.replication.folder import PublishedFolder
 from rolebundle.replication.pull import pull, verify_replica
@@ -73,7 +72,7 @@ def killed_at(operation: int | None) -> Iterator[list[int]]:
 
 def purge_one(site: Site) -> None:
     with open_writer(site.db) as corpus:
-        purge(corpus, PurgeSelection(["d1"]))
+        purge(corpus, ["d1"])
 
 
 Step = Callable[[Site], object]
@@ -203,7 +202,7 @@ def test_a_killed_publish_is_found_by_a_purge(tmp_path: Path) -> None:
     ):
         site.publish()
     with open_writer(site.db) as corpus:
-        purge(corpus, PurgeSelection(["d2"]))
+        purge(corpus, ["d2"])
     assert site.publication().is_outdated
     site.publish()
     assert not site.publication().is_outdated

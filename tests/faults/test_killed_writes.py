@@ -18,7 +18,6 @@ import pytest
 
 from rolebundle.admin import Admin
 from rolebundle.admin.backups import restore_backup
-from rolebundle.admin.purges import PurgeSelection
 from rolebundle.admin.records import all_decisions, all_facts, all_marks
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.policy.audit import AuditLog, verify_audit
@@ -213,7 +212,7 @@ class Purge(Case):
 
     def __init__(self) -> None:
         super().__init__(self.purge, self.fill)
-        self.selection = PurgeSelection()
+        self.names: list[str] = []
         self.traces: set[bytes] = set()
         self.repeated = 0
 
@@ -232,13 +231,13 @@ class Purge(Case):
         self.traces |= {trace for canary in purged for trace in canary.traces}
         stage(place.db, "/published", sorted(ids))
         assert found_in(files_of(place.db), self.traces) == self.traces, "the look finds them"
-        self.selection = PurgeSelection(sorted(ids))
+        self.names = sorted(ids)
 
     def purge(self, place: Place, report: Report) -> None:
         """If the names are gone already, an ingest or the command for it does what is left."""
         with open_writer(place.db) as corpus:
             if corpus.value("SELECT count(*) FROM purge") == 0:
-                assert purge(corpus, self.selection).state == "done"
+                assert purge(corpus, self.names).state == "done"
             elif self.repeated % 2:
                 finish_purges(corpus)
         self.repeated += 1

@@ -80,6 +80,6 @@ def test_the_owner_can_accept_the_loss_and_that_is_recorded(
     lose(db)
     assert invoke("policy", "audit", "set", "required", "--db", db).code == 0
     assert retrieve(db).code == 0
-    rows = [row for row in AuditLog(db).rows(kind="settings") if "lost_rows" in row.details]
+    rows = [row for row in AuditLog(db).rows() if "lost_rows" in row.details]
     assert [row.details["lost_rows"] for row in rows] == [4]
     assert invoke("policy", "audit", "verify", "--db", db).code == 0

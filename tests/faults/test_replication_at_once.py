@@ -12,7 +12,6 @@ from unittest.mock import patch
 
 import pytest
 
-from rolebundle.admin.purges import PurgeSelection
 from rolebundle.replication import publish as publishing
 from rolebundle.replication.folder import PublishedFolder
 from rolebundle.storage import replicas
@@ -132,7 +131,7 @@ def purged_at(site: Site, owner: object, name: str) -> None:
 
     def erase() -> None:
         with open_writer(site.db) as corpus:
-            purge(corpus, PurgeSelection(["secret"]))
+            purge(corpus, ["secret"])
 
     with patch.dict(os.environ, {"ROLEBUNDLE_BUSY_TIMEOUT_MS": "30"}), inside(owner, name, erase):
         site.publish()

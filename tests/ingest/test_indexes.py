@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rolebundle.admin.indexes import use_index
+from rolebundle.admin.indexes import drop_index
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.embedding.noise import noise_of
 from rolebundle.embedding.provider import PROBE_TEXT
@@ -123,16 +123,19 @@ def test_a_failing_text_is_reported_and_the_others_are_embedded(db: Path) -> Non
     assert active(db).identity.model == IDENTITY, "an incomplete index does not take over"
 
 
-# -- use, drop, plan -----------------------------------------------------------------------------
+# -- drop, plan -----------------------------------------------------------------------------
 
 
 def test_an_ambiguous_name(db: Path) -> None:
     build(db, Watched(NEW._replace(digest="3333")))
     build(db, Watched(NEW))
     with pytest.raises(UsageError, match=r"\[ambiguous_index\]"):
-        use_index(Workspace(db), "newer")
-    use_index(Workspace(db), "2")
-    assert active(db).identity.model.digest == "3333"
+        drop_index(Workspace(db), "newer")
+    drop_index(Workspace(db), "2")
+    with open_reader(db) as corpus:
+        digests = [index.identity.model.digest for index in vector_index.all_indexes(corpus)]
+    assert len(digests) == 2
+    assert "3333" not in digests
 
 
 # -- another model, and outdated vectors ---------------------------------------------------------
@@ -306,8 +309,6 @@ class TestReach:
         "some-model",
         "http://gpu.example:8080",
         allow_host="gpu.example",
-        prefixes=("q: ", "p: "),
-        key_variable="MY_KEY",
     )
 
     def test_what_is_stored(self) -> None:
@@ -315,7 +316,6 @@ class TestReach:
             "provider": "openai",
             "model": "some-model",
             "url": "http://gpu.example:8080",
-            "prefixes": ["q: ", "p: "],
         }
 
     @pytest.mark.parametrize(
@@ -330,7 +330,6 @@ class TestReach:
         connection = json.dumps({**json.loads(spec_to_json(self.SPEC)), **hostile})
         spec = spec_from_json(connection, IDENTITY)
         assert spec.allow_host == ""
-        assert spec.key_variable == ProviderSpec("openai").key_variable
         with pytest.raises(EmbedderError, match=r"\[host_not_local\]"):
             provider_for(spec)
 

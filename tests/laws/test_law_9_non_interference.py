@@ -36,7 +36,6 @@ from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.access import deny_matcher, set_policy
-from rolebundle.policy.approvals import Approvals
 from rolebundle.policy.overlays import ResolvedOverlay
 from rolebundle.retrieval.request import resolve_request
 from rolebundle.storage import marks, store
@@ -83,7 +82,7 @@ ROLES: dict[str, dict[str, Any]] = {
     "writer": {"source_policy": {"preferred_sources": [{"pattern": "wiki", "boost": 2.0}]}},
 }
 """The overlays that a request names. Another one may be given with the request."""
-SOURCES = ("none", "request", "command")
+APPROVERS = ([], None, ["ask"])
 
 
 _rules = choices(
@@ -102,7 +101,7 @@ _options = choices(
     (None, FAKE),
     (None, *ACTIONS),
     (None, "Ana"),
-    SOURCES,
+    APPROVERS,
 )
 _marked = st.builds(
     "{}{}".format, st.sampled_from(NAMES), st.sampled_from(("", "#0", "#1", "#0", "#1"))
@@ -384,7 +383,7 @@ class Machine(RuleBasedStateMachine):
         as_of: str | None,
         options: list[Any],
     ) -> None:
-        lexical_only, fusion, rerank, action, approval, source = options
+        lexical_only, fusion, rerank, action, approval, approver = options
         overlay = None
         if isinstance(role, Overlay):
             overlay = ResolvedOverlay(role, "digest", Path("role.json"), ())
@@ -413,7 +412,7 @@ class Machine(RuleBasedStateMachine):
             resolved = resolve_request(unlabelled, NOW, overlay.overlay if overlay else None)
             forged = retrieve(corpus, resolved, HashingProvider())
         answers = [
-            self._answers(path, request, overlay, reference, source, forged, draft)
+            self._answers(path, request, overlay, reference, approver, forged, draft)
             for path in (self.path, part)
         ]
         complete, alone = answers
@@ -426,7 +425,7 @@ class Machine(RuleBasedStateMachine):
         request: RetrievalRequest,
         overlay: ResolvedOverlay | None,
         reference: str,
-        source: Any,
+        approver: Any,
         forged: RetrievalBundle,
         draft: str,
     ) -> list[Any]:
@@ -449,7 +448,7 @@ class Machine(RuleBasedStateMachine):
             role=request.role,
         )
         workspace = Workspace(path, HashingProvider())
-        with Engine(workspace, (self.folder,), approvals=Approvals(source, ("ask",))) as engine:
+        with Engine(workspace, (self.folder,), approver=approver) as engine:
             operations = Operations(engine)
             answers = [
                 outcome(lambda: engine.retrieve(request, overlay)),

@@ -10,8 +10,6 @@ from rolebundle.contracts.overlay import LintProblem, Overlay, Vocabulary
 from rolebundle.contracts.terms import TrustTier
 from rolebundle.policy import overlays
 from rolebundle.policy.lint import (
-    CorpusFacts,
-    corpus_facts,
     excluded_rules,
     lint_overlay,
     unmatched_rules,
@@ -103,17 +101,11 @@ def test_a_name_that_no_role_finds(tmp_path: Path) -> None:
 
 # Against a corpus
 
-FACTS = corpus_facts(
-    [
-        DocumentKind("Team-Wiki", "page", "engineering", "wiki", "general", "eng/deploy/plan.md"),
-        DocumentKind("team-wiki", "note", "marketing", "wiki", "preferred", "notes/launch.md"),
-        DocumentKind("handbook", "policy", "law", "internal-document", "general", "law.md"),
-    ]
-)
-
-
-def against(role: Overlay, facts: CorpusFacts) -> list[LintProblem]:
-    return [*unmatched_rules(role, facts), *excluded_rules(role, facts)]
+KINDS = [
+    DocumentKind("Team-Wiki", "page", "engineering", "wiki", "general", "eng/deploy/plan.md"),
+    DocumentKind("team-wiki", "note", "marketing", "wiki", "preferred", "notes/launch.md"),
+    DocumentKind("handbook", "policy", "law", "internal-document", "general", "law.md"),
+]
 
 
 IN_A_CORPUS: dict[str, tuple[dict[str, object], list[str]]] = {
@@ -144,7 +136,8 @@ IN_A_CORPUS: dict[str, tuple[dict[str, object], list[str]]] = {
 @pytest.mark.parametrize("case", IN_A_CORPUS)
 def test_against_facts(case: str) -> None:
     policy, expected = IN_A_CORPUS[case]
-    assert brief(against(overlay(source_policy=policy), FACTS)) == expected
+    role = overlay(source_policy=policy)
+    assert brief([*unmatched_rules(role, KINDS), *excluded_rules(role, KINDS)]) == expected
 
 
 def test_words_that_no_passage_has(tmp_path: Path) -> None:

@@ -268,7 +268,6 @@ WRITES: dict[str, Callable[[Admin, Path], object]] = {
     "move_root": lambda a, more: records.move_root(a.workspace, more, more),
     "remove_root": lambda a, more: records.remove_root(a.workspace, more, confirmed=True),
     "embed": lambda a, _: indexes.embed(a.workspace),
-    "use_index": lambda a, _: indexes.use_index(a.workspace, "1"),
     "drop_index": lambda a, _: indexes.drop_index(a.workspace, "1"),
     "release_document": lambda a, _: records.release_document(a.workspace, "guide/hidden.md"),
     "drop_document": lambda a, _: records.drop_document(a.workspace, "guide/hidden.md"),
@@ -285,9 +284,7 @@ WRITES: dict[str, Callable[[Admin, Path], object]] = {
     "forget_fact": lambda a, _: records.forget_fact(a.workspace, "fact", "Ana"),
     "publish_replica": _publish,
     "forget_target": lambda a, _: replicas.forget_target(a.workspace, "/mnt/share", confirmed=True),
-    "purge_documents": lambda a, _: purges.purge_documents(
-        a.workspace, purges.PurgeSelection([NOTE])
-    ),
+    "purge_documents": lambda a, _: purges.purge_documents(a.workspace, [NOTE]),
     "finish_pending": lambda a, _: purges.finish_pending(a.workspace),
     "start_gate": lambda a, more: records.start_gate(a.workspace, more / "work.gate.toml"),
     "approve_contract": lambda a, more: records.approve_contract(

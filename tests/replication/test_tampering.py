@@ -18,7 +18,6 @@ import apsw
 import pytest
 from cryptography.hazmat.primitives import serialization
 
-from rolebundle.admin.purges import PurgeSelection
 from rolebundle.contracts.upkeep import SignedManifest
 from rolebundle.errors import RolebundleError
 from rolebundle.replication.pull import pull, verify_replica
@@ -559,7 +558,7 @@ def test_after_a_purge_nothing_older_is_accepted(tmp_path: Path) -> None:
     site.pull()
     old = shutil.copytree(site.share, tmp_path / "old")
     with open_writer(site.db) as corpus:
-        purge(corpus, PurgeSelection(["d1"]))
+        purge(corpus, ["d1"])
     site.publish()
     new = shutil.copytree(site.share, tmp_path / "new")
     [packed] = site.share.glob("*.gz")

@@ -17,7 +17,6 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from rolebundle.admin import Admin
-from rolebundle.admin.purges import PurgeSelection
 from rolebundle.admin.records import publish_replica
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.documents import Mark
@@ -427,7 +426,7 @@ class World:
 
     def purged(self, canary: Canary) -> None:
         with open_writer(self.db) as corpus:
-            purge(corpus, PurgeSelection([canary.document.metadata.document_id]))
+            purge(corpus, [canary.document.metadata.document_id])
 
     # -- publishing
 

@@ -11,7 +11,7 @@ import pytest
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import NO_RERANK, RetrievalRequest
-from rolebundle.embedding.registry import ProviderSpec
+from rolebundle.embedding.provider import ProviderSpec
 from rolebundle.engine import Engine
 from rolebundle.policy.overlays import ResolvedOverlay
 from rolebundle.retrieval.candidate import Candidate

@@ -13,10 +13,8 @@ from hypothesis import strategies as st
 
 from rolebundle.contracts.bundle import Approval, RetrievalBundle
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.contracts.policy import TrustTable
 from rolebundle.contracts.terms import Origin
 from rolebundle.contracts.why import Why
-from rolebundle.policy.trust import DEFAULT_TABLE, AgentView
 from rolebundle.retrieval.lanes import MAX_DEPTH, POOL_DEPTH
 from rolebundle.retrieval.request import ReferenceScope
 from rolebundle.retrieval.why import explain
@@ -56,22 +54,14 @@ def three() -> Iterator[Corpus]:
         yield corpus
 
 
-def about(
-    corpus: Corpus, role: Overlay | None = None, trust: TrustTable = DEFAULT_TABLE, **fields: Any
-) -> RetrievalBundle:
+def about(corpus: Corpus, role: Overlay | None = None, **fields: Any) -> RetrievalBundle:
     fields = {"task": "token", "lexical_only": True} | fields
-    return retrieve(corpus, resolved(role, AgentView(trust), **fields))
+    return retrieve(corpus, resolved(role, **fields))
 
 
-def why(
-    corpus: Corpus,
-    reference: str,
-    role: Overlay | None = None,
-    trust: TrustTable = DEFAULT_TABLE,
-    **fields: Any,
-) -> Why:
+def why(corpus: Corpus, reference: str, role: Overlay | None = None, **fields: Any) -> Why:
     fields = {"task": "token", "lexical_only": True} | fields
-    return explain(corpus, resolved(role, AgentView(trust), **fields), reference, ReferenceScope())
+    return explain(corpus, resolved(role, **fields), reference, ReferenceScope())
 
 
 def selected(bundle: RetrievalBundle) -> set[str]:
@@ -122,14 +112,6 @@ class TestTheBundle:
             Approval(approved_by="Ana Silva", action="execute", chunk_ids=["theirs#0"])
         ]
         assert RetrievalBundle.model_validate_json(bundle.to_json()) == bundle
-
-    def test_another_table(self, three: Corpus) -> None:
-        tight = TrustTable(origins={"untrusted": 0}, actions={"execute": 4})
-        assert rejection_codes(about(three, trust=tight)) == {"web": "taint_blocked"}
-        bundle = about(three, trust=tight, action="execute", approval="Ana")
-        assert rejection_codes(bundle) == {"web": "taint_blocked", "theirs": "taint_blocked"}
-        assert bundle.approvals is not None
-        assert bundle.approvals[0].chunk_ids == ["ours#0"]
 
     def test_an_untrusted_copy_does_not_replace_the_owned_original(self, tmp_path: Path) -> None:
         text = "the token is rotated by the same hand each month"

@@ -501,7 +501,11 @@ def test_what_was_damaged_before_stays_damaged(corpus_digests: Corpus) -> None:
     assert flagged is not None
     with corpus_digests.writing():
         partition.release(corpus_digests, flagged)
-    damaged = [row.name for row in digests.checked(corpus_digests, "document") if not row.is_intact]
+    damaged = [
+        name
+        for _, name, _, is_intact in digests.checked(corpus_digests, "document")
+        if not is_intact
+    ]
     assert damaged == ["c"]
 
 

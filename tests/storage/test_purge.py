@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.admin.purges import PurgeSelection
 from rolebundle.contracts.documents import Mark
 from rolebundle.contracts.upkeep import Receipt
 from rolebundle.errors import CorpusBusy, StorageError
@@ -151,9 +150,9 @@ def names(canaries: list[Canary]) -> list[str]:
     return [canary.document.metadata.document_id for canary in canaries]
 
 
-def purged(db: Path, selection: PurgeSelection) -> Receipt:
+def purged(db: Path, *names: str) -> Receipt:
     with open_writer(db) as corpus:
-        return purge(corpus, selection)
+        return purge(corpus, names)
 
 
 @rounds(5, 1000)
@@ -165,7 +164,7 @@ def test_no_byte_of_a_canary_is_left(rounds: int) -> None:
         )
         portions = [planted.to_purge[start::4] for start in range(4)]
         for portion in portions:
-            receipt = purged(planted.db, PurgeSelection(names(portion)))
+            receipt = purged(planted.db, *names(portion))
             assert (receipt.state, receipt.documents) == ("done", len(portion))
             assert receipt.chunks == sum(len(canary.document.chunks) for canary in portion)
         files = files_of(planted.db)
@@ -193,7 +192,7 @@ def test_everything_derived_from_it_is_deleted(tmp_path: Path) -> None:
     with open_writer(db) as corpus, corpus.writing():
         kept = "embedding_cache (model, input_hash, vector)"
         corpus.insert(kept, [("of an earlier version", "hash", b"vector")])
-    receipt = purged(db, PurgeSelection(["a"]))
+    receipt = purged(db, "a")
     assert (receipt.documents, receipt.chunks, receipt.vectors) == (1, 2, 2)
     with open_reader(db) as corpus:
         assert corpus.value("SELECT count(*) FROM embedding_cache") == 0
@@ -212,7 +211,7 @@ def test_a_file_with_another_document_stays(tmp_path: Path) -> None:
     pair = [document("a", ["one"]), document("b", ["two"], supersedes=("both.md",))]
     with open_writer(db) as corpus, corpus.writing():
         put_file(corpus, file_of("both")._replace(path="both.md"), pair)
-    purged(db, PurgeSelection(["a"]))
+    purged(db, "a")
     with open_reader(db) as corpus:
         assert corpus.rows("SELECT path FROM file") == [("both.md",)]
         assert corpus.rows("SELECT superseded FROM supersession") == [("both.md",)]
@@ -228,7 +227,7 @@ class TestObstacles:
             planted = canary_corpus(folder, 5, 6, 6)
             with open_reader(planted.db) as reader, reader.reading():
                 before = reader.value("SELECT count(*) FROM document")
-                receipt = purged(planted.db, PurgeSelection(names(planted.to_purge)))
+                receipt = purged(planted.db, *names(planted.to_purge))
                 assert (receipt.state, receipt.waiting_for) == ("pending", "reader")
                 assert (
                     found_in(files_of(planted.db), planted.purged_traces) == planted.purged_traces
@@ -264,7 +263,7 @@ class TestObstacles:
             run(corpus, sql, *more)
 
         monkeypatch.setattr(Corpus, "run", full)
-        receipt = purged(db, PurgeSelection(["a"]))
+        receipt = purged(db, "a")
         assert (receipt.state, receipt.waiting_for) == ("pending", "disk")
         monkeypatch.undo()
         with open_writer(db) as corpus:
@@ -278,7 +277,7 @@ def test_a_receipt_does_not_name_the_documents(tmp_path: Path) -> None:
     for name, text in texts.items():
         (tmp_path / name).mkdir()
         db = build(tmp_path / name, [document(name, [text])], PROVIDER)
-        receipt = purged(db, PurgeSelection([name]))
+        receipt = purged(db, name)
         ids.add(receipt.id)
         assert set(receipt.model_dump()) == {
             "id", "purged_at", "documents", "chunks", "vectors", "state", "waiting_for",
@@ -297,11 +296,6 @@ def db(tmp_path: Path) -> Path:
     return build(tmp_path, [document("a", [f"{WORD} one"]), document("b", ["two"])])
 
 
-def purged_staging(db: Path, *names: str) -> Receipt:
-    with open_writer(db) as corpus:
-        return purge(corpus, PurgeSelection(names))
-
-
 def traces_in(db: Path) -> set[bytes]:
     return found_in(files_of(db), {WORD.encode()})
 
@@ -314,7 +308,7 @@ def test_a_purge_erases_what_a_killed_publish_left(db: Path) -> None:
     (kept / "replica.db").write_bytes(db.read_bytes())
     stage(db, "/another", ["b"])
     assert traces_in(db)
-    receipt = purged_staging(db, "a")
+    receipt = purged(db, "a")
     assert receipt.state == "done"
     assert [copy.target for copy in receipt.publications] == ["/one"]
     assert not traces_in(db)
@@ -325,7 +319,7 @@ def test_a_publish_makes_it_pending(db: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("ROLEBUNDLE_BUSY_TIMEOUT_MS", "20")
     with staging(db):
         stage(db, "/one", ["a"])
-        receipt = purged_staging(db, "a")
+        receipt = purged(db, "a")
         assert (receipt.state, receipt.waiting_for) == ("pending", "publisher")
         assert traces_in(db)
         with pytest.raises(CorpusBusy), staging(db):
@@ -345,7 +339,7 @@ def test_a_folder_that_cannot_be_deleted_makes_it_pending(
 
     stage(db, "/one", ["a"])
     monkeypatch.setattr(Path, "unlink", refuse)
-    receipt = purged_staging(db, "a")
+    receipt = purged(db, "a")
     assert (receipt.state, receipt.waiting_for) == ("pending", "staging")
     monkeypatch.undo()
     with open_writer(db) as corpus:
@@ -360,7 +354,7 @@ def test_a_link_is_removed_and_not_followed(db: Path, tmp_path: Path) -> None:
     elsewhere.mkdir()
     (elsewhere / "file").write_text("stays")
     staged.symlink_to(elsewhere)
-    assert purged_staging(db, "a").state == "done"
+    assert purged(db, "a").state == "done"
     assert not staged.is_symlink()
     assert (elsewhere / "file").read_text() == "stays"
 

@@ -12,7 +12,7 @@ import apsw
 
 from rolebundle.admin import Admin
 from rolebundle.admin.backups import create_backup, restore_backup
-from rolebundle.admin.purges import PurgeSelection, finish_pending, purge_documents
+from rolebundle.admin.purges import finish_pending, purge_documents
 from rolebundle.admin.records import (
     all_decisions,
     all_facts,
@@ -142,7 +142,7 @@ def _embed(place: Place, report: Report) -> None:
 def _purge(place: Place, _: Report) -> None:
     with Admin(Workspace(place.db, HashingProvider())) as admin:
         try:
-            purge_documents(admin.workspace, PurgeSelection(["tree/n1.md", "tree/n2.md"]))
+            purge_documents(admin.workspace, ["tree/n1.md", "tree/n2.md"])
         except UsageError as error:
             assert error.code == "nothing_to_purge"
             finish_pending(admin.workspace)
@@ -171,9 +171,9 @@ def audit_entry(number: int) -> AuditEntry:
 
 def _audit(place: Place, report: Report, rows: int = 6) -> None:
     with AuditLog(place.db) as log:
-        log.begin(AuditSettings(mode="required", query="text"))
+        log.set(AuditSettings(mode="required", query="text"))
         for number in range(rows):
-            row = log.record(audit_entry(number)).row
+            row, _ = log.record(audit_entry(number))
             assert row is not None
             report(f"row {row.seq} {row.hash}")
 

@@ -1,14 +1,15 @@
 """Purges of a corpus that a test has open for writing."""
 
+from collections.abc import Sequence
+
 from rolebundle.admin import purges
-from rolebundle.admin.purges import PurgeSelection
 from rolebundle.contracts.upkeep import Receipt
 from rolebundle.policy.audit import Recorder
 from rolebundle.storage.corpus import Corpus
 
 
-def purge(corpus: Corpus, selection: PurgeSelection) -> Receipt:
-    return purges.purge(corpus, selection, Recorder(corpus.path))
+def purge(corpus: Corpus, names: Sequence[str]) -> Receipt:
+    return purges.purge(corpus, Recorder(corpus.path), names)
 
 
 def finish_purges(corpus: Corpus) -> list[Receipt]:

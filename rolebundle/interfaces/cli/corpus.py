@@ -12,7 +12,7 @@ import click
 
 from rolebundle.admin import Admin, indexes
 from rolebundle.admin.backups import copy_to, create_backup, restore_backup
-from rolebundle.admin.purges import PurgeSelection, finish_pending, plan_of, purge_documents
+from rolebundle.admin.purges import finish_pending, plan_of, purge_documents
 from rolebundle.admin.records import drop_document, move_root, release_document, remove_root
 from rolebundle.contracts.ingest import (
     QuarantinedDocument,
@@ -29,7 +29,7 @@ from rolebundle.contracts.upkeep import (
     Receipt,
 )
 from rolebundle.doctor import examine
-from rolebundle.embedding.registry import ProviderSpec
+from rolebundle.embedding.provider import ProviderSpec
 from rolebundle.errors import (
     CorpusBusy,
     CorpusCorrupt,
@@ -231,13 +231,13 @@ def purge(
     rolebundle corpus purge "contracts/**/draft-*.md" --json --yes
     rolebundle corpus purge
     """
-    selection = PurgeSelection(names, decisions, str(Path.cwd()))
+    selection = names, decisions, str(Path.cwd())
     chosen = bool(names or decisions)
     with call.admin() as admin:
         path = admin.workspace.path
         if dry_run:
             only_backups = PurgePreview(backups=[str(backup) for backup in backups_of(path)])
-            plan = plan_of(admin.workspace, selection) if chosen else only_backups
+            plan = plan_of(admin.workspace, *selection) if chosen else only_backups
             call.print(plan, exclude_none=True)
             if not call.as_json:
                 _warn_of(plan)
@@ -263,10 +263,10 @@ def purge(
 
 
 def _erase(
-    admin: Admin, selection: PurgeSelection, yes: bool, also: str
+    admin: Admin, selection: tuple[Sequence[str], Sequence[str], str], yes: bool, also: str
 ) -> tuple[list[Receipt], Sequence[str]]:
     try:
-        plan = plan_of(admin.workspace, selection)
+        plan = plan_of(admin.workspace, *selection)
     except UsageError as error:
         # The documents may be gone already, if an earlier run was killed before its report.
         pending = finish_pending(admin.workspace) if error.code == "nothing_to_purge" else []
@@ -280,7 +280,7 @@ def _erase(
         _warn_of(plan)
         also = f", and {also}" if also else ""
         _confirm(f"Erase {first_of(names, 3)} from {admin.workspace.path}{also}?")
-    return [purge_documents(admin.workspace, selection)], plan.returning or ()
+    return [purge_documents(admin.workspace, *selection)], plan.returning or ()
 
 
 def _confirm(question: str) -> None:
@@ -430,7 +430,6 @@ def embed() -> None:
     \b
     rolebundle corpus embed                              embed the chunks that wait
     rolebundle corpus embed --model onnx                 needs: pip install '.[onnx]'
-    rolebundle corpus embed use 2                        an index that `status` lists
     """
 
 
@@ -442,7 +441,7 @@ def embed() -> None:
 )
 @with_call("as_json")
 def embed_command(call: Call, model: str | None) -> None:
-    """Embed the chunks that have no vector, or build another model's index and switch to it.
+    """Embed the chunks that have no vector, or switch to another model, and build its index.
 
     `rolebundle corpus embed` does the same. The old index is used until the new one is complete. If
     a run is killed, the next run continues where it stopped. A server on another machine is refused
@@ -469,21 +468,6 @@ def embed_command(call: Call, model: str | None) -> None:
             "correct the problem and run the same command again; it continues where it stopped, "
             "and the active index answers until then",
         )
-
-
-@embed.command("use")
-@click.argument("index")
-@with_call()
-def use_index(call: Call, index: str) -> None:
-    """Make a complete index the active one.
-
-    INDEX is provider:model, or the number that `rolebundle status` shows.
-
-    \b
-    rolebundle corpus embed use 2
-    """
-    call.owner(indexes.use_index, index)
-    print_note(f"{index} is active now")
 
 
 @embed.command("drop")

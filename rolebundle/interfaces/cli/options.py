@@ -19,7 +19,7 @@ from rolebundle.contracts.base import Contract, writable
 from rolebundle.engine import Engine
 from rolebundle.interfaces.cli.output import check_page_path, field_lines, print_json, print_note
 from rolebundle.interfaces.layout import Style, has_color
-from rolebundle.policy.approvals import Approvals
+from rolebundle.policy.approvals import parse_approvals
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.storage.file import corpus_path
 from rolebundle.workspace import Workspace
@@ -178,7 +178,7 @@ class Call:
             agent=agent,
             rerank=setting("RERANK"),
             rerank_url=url_setting("RERANK_URL"),
-            approvals=Approvals.parse(approvals),
+            approver=parse_approvals(approvals),
             judge=_judge() if judging else None,
             folder=str(Path.cwd()) if in_working_folder else None,
         )

@@ -68,7 +68,7 @@ from rolebundle.interfaces.cli.output import (
 )
 from rolebundle.interfaces.layout import copyable, on_one_line, terminal_width
 from rolebundle.interfaces.parse import request_from
-from rolebundle.policy.lint import corpus_facts, lint_error, lint_overlay
+from rolebundle.policy.lint import lint_error, lint_overlay
 from rolebundle.policy.overlays import (
     ResolvedOverlay,
     is_shipped,
@@ -168,7 +168,7 @@ def lint_command(call: Call, names: tuple[str, ...]) -> None:
     against_corpus = call.db is not None or location.exists()
     linted: dict[str, list[LintProblem]] = {}
     with open_reader(location) if against_corpus else nullcontext() as corpus:
-        facts = corpus_facts(document_kinds(corpus)) if corpus else None
+        kinds = document_kinds(corpus) if corpus else None
         for name in names or [entry.path for entry in list_overlays(folders)]:
             try:
                 path = _path(name, folders)
@@ -178,10 +178,9 @@ def lint_command(call: Call, names: tuple[str, ...]) -> None:
                 linted[name] = [lint_error("", error.code, message)]
                 continue
             tried = None if not names and is_shipped(path) else corpus
-            linted[str(path)] = lint_overlay(path, folders, tried, facts)
+            linted[str(path)] = lint_overlay(path, folders, tried, kinds)
     report = OverlayLint(
         corpus=str(location) if against_corpus else None,
-        names=facts.names if facts else None,
         overlays=[OverlayProblems(path=name, findings=found) for name, found in linted.items()],
     )
     lines = (finding_line(file.path, found) for file in report.overlays for found in file.findings)

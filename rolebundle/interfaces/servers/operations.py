@@ -246,7 +246,7 @@ class Operations:
     @property
     def takes_approvals(self) -> bool:
         """Whether a request may name the person who approved its action."""
-        return self.engine.answering.approvals.source == "request"
+        return self.engine.answering.approver is None
 
     def warm_up(self) -> None:
         """Open the corpus and load the model. If that fails now, it may work for the first call."""

@@ -8,7 +8,6 @@ from rolebundle.contracts.documents import ModelIdentity
 from rolebundle.embedding.provider import PROBE_TEXT
 from rolebundle.storage import vector_index
 from rolebundle.storage.opening import open_reader
-from rolebundle.storage.writing import open_writer
 from support.commands import Outcome, invoke, is_coded
 from support.corpora import build, document
 from support.embedding_server import MODEL, ROUTES, EmbeddingServer, Handler
@@ -78,28 +77,15 @@ class TestEmbed:
         assert db.read_bytes() == before
 
 
-class TestUseAndDrop:
-    def test_back_and_away(self, db: Path, server: EmbeddingServer) -> None:
+class TestDrop:
+    def test_an_inactive_index(self, db: Path, server: EmbeddingServer) -> None:
         new(db, server)
         text = invoke("status", "--db", db).out
         assert "indexes: id 1, provider fake, model old, dimensions " in text
         assert f"indexes: id 2, provider ollama, model {MODEL}:latest, dimensions " in text
-        assert invoke("corpus", "embed", "use", "fake:old", "--db", db).code == 0
-        assert active(db) == "old"
-        outcome = invoke("corpus", "embed", "drop", "2", "--db", db)
-        assert (outcome.code, outcome.err) == (0, "2 was removed\n")
+        outcome = invoke("corpus", "embed", "drop", "fake:old", "--db", db)
+        assert (outcome.code, outcome.err) == (0, "fake:old was removed\n")
         assert len(invoke("status", "--json", "--db", db).json()["indexes"]) == 1
-
-    def test_an_incomplete_one_is_not_used(self, db: Path, server: EmbeddingServer) -> None:
-        new(db, server)
-        invoke("corpus", "embed", "use", "1", "--db", db)
-        with open_writer(db) as corpus, corpus.writing():
-            ours = vector_index.all_indexes(corpus)[1]
-            vector_index.remove(corpus, ours, [3])
-        outcome = invoke("corpus", "embed", "use", "2", "--db", db)
-        is_coded(outcome)
-        assert (outcome.code, active(db)) == (2, "old")
-        assert "index_incomplete" in outcome.err
 
     @pytest.mark.parametrize("stray", [("--db", "team.db"), ("--model", "static")])
     def test_options_before_the_command_are_refused(

@@ -37,7 +37,7 @@ from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.retrieval import source_files
 from rolebundle.retrieval.passage_text import MAX_CHARS, packet
 from rolebundle.retrieval.source_files import file_states
-from rolebundle.storage.documents import SourceFile
+from rolebundle.storage.documents import StoredFile
 from support.corpora import ask, build, built, document, overlay, scratch_folder
 
 # -- The packet: one text for a model, within its budget, whose parts no document can imitate ------
@@ -450,7 +450,7 @@ def test_a_file_system_that_does_not_answer_blocks_once(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(source_files, "_stuck", [])
     monkeypatch.setattr(source_files.os, "lstat", slow)
-    files = [SourceFile("c", "/dead/x.md", "x.md", "hash", 1, 1)]
+    files = [StoredFile("/dead/x.md", "x.md", "hash", "", 1, 1)]
     for seconds in (0.05, 25.0):
         started = perf_counter()
         assert file_states(files, seconds) == {"/dead/x.md": "unknown"}

@@ -28,12 +28,8 @@ from support.amounts import rounds
 ON = AuditSettings(mode="on", query="text")
 
 
-def clock() -> str:
-    return "2026-11-15T00:00:00.000Z"
-
-
 def create(path: Path) -> bool:
-    return create_audit(path, ON, clock, {"by": "test"})
+    return create_audit(path, ON, {"by": "test"})
 
 
 @pytest.fixture
@@ -71,7 +67,7 @@ def test_the_chain_can_be_verified_without_our_code(path: Path) -> None:
     with open_audit_writer(path) as log:
         for number in range(5):
             audit.append(
-                log, AuditEntry(kind="retrieve", query=f"é {number}", blocked={"stale": 2}), clock
+                log, AuditEntry(kind="retrieve", query=f"é {number}", blocked={"stale": 2})
             )
         log_id = audit.read_head(log).log_id
     last = sha256(f"rolebundle-audit:1:{log_id}".encode()).hexdigest()
@@ -85,10 +81,10 @@ def test_the_chain_can_be_verified_without_our_code(path: Path) -> None:
 
 def test_a_row_is_chained_to_the_head_even_if_the_last_rows_are_gone(path: Path) -> None:
     with open_audit_writer(path) as log:
-        appended = [audit.append(log, AuditEntry(kind="get"), clock) for _ in range(3)]
+        appended = [audit.append(log, AuditEntry(kind="get")) for _ in range(3)]
         assert all(is_intact for _, is_intact in appended)
         log.run("DELETE FROM entry WHERE seq = 4")
-        after, is_intact = audit.append(log, AuditEntry(kind="get"), clock)
+        after, is_intact = audit.append(log, AuditEntry(kind="get"))
     assert not is_intact
     assert (after.seq, after.previous) == (5, appended[-1][0].hash), "the gap stays"
 
@@ -97,7 +93,7 @@ def test_an_existing_row_is_not_overwritten(path: Path) -> None:
     with open_audit_writer(path) as log:
         log.run("UPDATE entry SET seq = 2")
         with pytest.raises(RolebundleError):
-            audit.append(log, AuditEntry(kind="get"), clock)
+            audit.append(log, AuditEntry(kind="get"))
         assert audit.read_head(log).rows == 1
 
 
@@ -107,7 +103,7 @@ def test_any_text_can_be_recorded(path: Path, text: str) -> None:
         kind="retrieve", agent=text, role=text, action=text, query=text, details={"name": text}
     )
     with open_audit_writer(path) as log:
-        row, _ = audit.append(log, entry, clock)
+        row, _ = audit.append(log, entry)
     assert exported(path)[-1] == row.model_dump()
     assert len(row.query) <= MAX_CHARACTERS + 120
 
@@ -128,8 +124,9 @@ def test_a_query_is_stored_as_the_settings_say(path: Path) -> None:
         log_id = audit.read_head(log).log_id
         queries = []
         for query in ("text", "digest", "off"):
-            audit.configure(log, AuditSettings(mode="on", query=query), clock, {})
-            row, _ = audit.append(log, entry_with_query, clock)
+            with log.writing():
+                audit.configure(log, AuditSettings(mode="on", query=query), {})
+            row, _ = audit.append(log, entry_with_query)
             queries.append(row.query)
     digest = query_digest(log_id, "secret plan")
     assert queries == ["secret plan", digest, ""]
@@ -140,7 +137,7 @@ def test_rows_are_read_in_pages(path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(audit, "PAGE_ROWS", 3)
     with open_audit_writer(path) as log:
         for number in range(20):
-            audit.append(log, AuditEntry(kind="get", agent="ab"[number % 2]), clock)
+            audit.append(log, AuditEntry(kind="get", agent="ab"[number % 2]))
     with open_audit_reader(path) as log:
         every = [row.seq for row in audit.read_rows(log)]
         assert every == list(range(1, 22))
@@ -152,7 +149,7 @@ def test_rows_are_read_in_pages(path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def _append_many(path: Path, agent: str, rows: int) -> None:
     with open_audit_writer(path) as log:
         for number in range(rows):
-            audit.append(log, AuditEntry(kind="get", agent=agent, details={"n": number}), clock)
+            audit.append(log, AuditEntry(kind="get", agent=agent, details={"n": number}))
 
 
 @rounds(5, 1000)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from rolebundle.admin import Admin
 from rolebundle.admin import records as owner
-from rolebundle.admin.purges import PurgeSelection, plan_of, purge_documents
+from rolebundle.admin.purges import plan_of, purge_documents
 from rolebundle.admin.records import set_audit
 from rolebundle.contracts.memory import CheckAnswer, CheckRequest, DecisionRecord, NewDecision
 from rolebundle.contracts.request import RetrievalRequest
@@ -150,10 +150,7 @@ class TestPurge:
         words = {b"anzibarf", b"uokkarea", b"ylowortx", b"wopcomma"}
         assert found_in(files_of(db), words) == words
         with Admin(db) as admin:
-            assert (
-                purge_documents(admin.workspace, PurgeSelection(decisions=["shared-1"])).state
-                == "done"
-            )
+            assert purge_documents(admin.workspace, [], ["shared-1"]).state == "done"
         assert found_in(files_of(db), words) == set()
         assert states(db) == {"shared-1": "erased", "shared-2": "active"}
         assert decide(db, "A new one").id == "shared-3"
@@ -162,9 +159,8 @@ class TestPurge:
         decide(db)
         stage(db, "/share", [decision_name(("shared", 1))])
         with Admin(db) as admin:
-            selection = PurgeSelection(decisions=["1"])
-            plan = plan_of(admin.workspace, selection)
-            receipt = purge_documents(admin.workspace, selection)
+            plan = plan_of(admin.workspace, [], ["1"])
+            receipt = purge_documents(admin.workspace, [], ["1"])
         assert [copy.target for copy in plan.publications] == ["/share"]
         assert receipt.publications == list(plan.publications)
 
@@ -341,21 +337,12 @@ def test_an_agent_cannot_ask_as_of_another_time(db: Path) -> None:
         parsed(CheckRequest, {"intent": POST, "now": "2001-01-01"})
 
 
-class TestPolicy:
-    @pytest.mark.parametrize(
-        ("trust", "expected"),
-        [({}, "none_found"), ({"actions": {"execute": 4}}, "require_approval"),
-         ({"origins": {"internal": 0, "external": 0, "untrusted": 0}}, "block")],
-    )  # fmt: skip
-    def test_the_trust_table_has_a_say(
-        self, db: Path, trust: dict[str, Any], expected: str
-    ) -> None:
-        rule = {"scopes": [], "access_level": "internal"}
-        set_policy(db, {"agents": {"ada": rule}, "trust": trust})
-        answer = ask(db, "water the flowers", action="execute", agent="ada")
-        assert answer.verdict == expected
-        assert answer.policies[0].action == "execute"
-        assert ask(db, "water the flowers", agent="ada").policies == []
+def test_an_action_gets_the_rulings_of_each_origin(db: Path) -> None:
+    set_policy(db, {"agents": {"ada": {"scopes": [], "access_level": "internal"}}})
+    answer = ask(db, "water the flowers", action="execute", agent="ada")
+    assert answer.verdict == "none_found"
+    assert answer.policies[0].action == "execute"
+    assert ask(db, "water the flowers", agent="ada").policies == []
 
 
 def test_only_words_are_compared_if_the_model_fails_and_the_answer_says_so(tmp_path: Path) -> None:
