@@ -103,7 +103,7 @@ def resolve(path: str, defaults: FileDefaults, parsed: ParsedDocument) -> Docume
         DocumentError: the document has a misspelled governance key or an invalid value, or is never
             valid. The message names all mistakes.
     """
-    authority, inferred, ignored = defaults.authority, parsed.inferred, defaults.ignore_keys
+    authority, ignored = defaults.authority, defaults.ignore_keys
     own = {name: value for name, value in parsed.declared.items() if name not in ignored}
     claims, attributes, mistakes = _sorted_keys(own)
     checked, wrong_values = _checked(DeclaredMetadata, claims)
@@ -118,8 +118,8 @@ def resolve(path: str, defaults: FileDefaults, parsed: ParsedDocument) -> Docume
     )
     # Properties of the format without a meaning here. Invalid values of others are no error,
     # because they are not declared.
-    properties = {key: value for key, value in inferred.items() if key not in METADATA_KEYS}
-    known = {key: value for key, value in inferred.items() if key in METADATA_KEYS}
+    inferred = {key: value for key, value in parsed.inferred.items() if value}
+    known = {key: inferred.pop(key) for key in [*inferred] if key in METADATA_KEYS}
     usable, _ = _checked(DeclaredMetadata, known)
     merged = {**usable.declared_values(), **authority.values, **weighed}
     # Answers name the claims that do not count.
@@ -130,8 +130,14 @@ def resolve(path: str, defaults: FileDefaults, parsed: ParsedDocument) -> Docume
     if valid_from and valid_until and valid_from > valid_until:
         mistakes.append(f"valid_from {valid_from} is after valid_until {valid_until}")
     _raise_any(mistakes, f"{path}:{parsed.declared_at}", DocumentError, "bad_metadata")
-    _fold(merged, "tags", "keywords")
-    _fold(merged, "retrieval_hints", "authors", "author")
+    # Keys of other tools that mean the same to retrieval.
+    for key, old_key in (
+        ("tags", "keywords"),
+        ("retrieval_hints", "authors"),
+        ("retrieval_hints", "author"),
+    ):
+        if texts := merged.pop(old_key, ()):
+            merged[key] = list(dict.fromkeys([*merged.get(key, ()), *texts]))
     derived_id = _name_document(merged, path, parsed.key, authority)
     # The id of a record is a part of its derived id, so that nothing of it is lost.
     harmless = {f"document_id: {derived_id}", f"document_id: {parsed.key}"}
@@ -143,7 +149,7 @@ def resolve(path: str, defaults: FileDefaults, parsed: ParsedDocument) -> Docume
     lists = {name: tuple(value) for name, value in merged.items() if isinstance(value, list)}
     return DocumentMetadata(
         **{**merged, **lists},
-        attributes=flattened({**properties, **attributes}),
+        attributes=flattened({**inferred, **attributes}),
         self_declared=tuple(self_declared),
         refused_claims=tuple(claim for claim in refused if claim not in harmless)[:_MAX_REFUSED],
         reach=authority.reach(self_declared),
@@ -162,16 +168,6 @@ def _name_document(
     name = record_name or PurePosixPath(path).stem.replace("_", " ").replace("-", " ")
     merged.setdefault("title", name)
     return derived_id
-
-
-def _fold(merged: dict[str, Any], key: str, *old_keys: str) -> None:
-    """Move the values of other keys, which mean the same to retrieval, into ``key``."""
-    _add(merged, key, [text for name in old_keys for text in merged.pop(name, ())])
-
-
-def _add(merged: dict[str, Any], key: str, texts: Sequence[str]) -> None:
-    if texts:
-        merged[key] = list(dict.fromkeys([*merged.get(key, ()), *texts]))
 
 
 def _sorted_keys(

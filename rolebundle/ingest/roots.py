@@ -37,7 +37,6 @@ from rolebundle.ingest.chunking import ChunkSettings
 from rolebundle.ingest.metadata import validated
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.prepare import TRANSIENT_CODES, RunSettings
-from rolebundle.scan.finding import ScanSettings
 from rolebundle.storage import records, store
 from rolebundle.storage import roots as root_storage
 from rolebundle.storage.corpus import Corpus, corpus_counts, increment_generation
@@ -582,8 +581,8 @@ def _walk_visit(
     chunks = ChunkSettings(**{key: value for key, value in chunking.items() if key != "overlap"})
     size_cap = walk.DEFAULT_SIZE_CAP if root.options.max_size is None else root.options.max_size
     # Earlier versions could turn the scan off.
-    scan = ScanSettings(root.options.scan.secrets) if root.options.scan.enabled else None
-    visit.settings = RunSettings(chunks, size_cap, scan)
+    secrets = root.options.scan.secrets if root.options.scan.enabled else None
+    visit.settings = RunSettings(chunks, size_cap, secrets)
 
 
 def _manifests_above(folder: Path) -> list[Skipped]:

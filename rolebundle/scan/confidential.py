@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import NamedTuple
 
 from rolebundle.scan import secrets
 from rolebundle.scan.finding import Finding, ascii_note, overlaps
@@ -20,15 +19,13 @@ _MAX_MATCH_BYTES = 1_024
 _SHOWN_CHARS = 4
 
 
-class Confidential(NamedTuple):
-    """The findings in a text, each in order: ``secret_…`` and ``personal_…``."""
-
-    secrets: tuple[Finding, ...] = ()
-    personal: tuple[Finding, ...] = ()
+Findings = tuple[Finding, ...]
 
 
-def find_confidential(text: str, data: bytes | None = None) -> Confidential:
-    """The secrets and the personal data in a text; ``data`` is its UTF-8, if the caller has it.
+def find_confidential(text: str, data: bytes | None = None) -> tuple[Findings, Findings]:
+    """The secrets and the personal data in a text, each in order.
+
+    ``data`` is its UTF-8, if the caller has it.
 
     A note shows at most the first characters of a secret, and nothing of personal data. What is
     part of a secret is no personal data.
@@ -46,8 +43,6 @@ def find_confidential(text: str, data: bytes | None = None) -> Confidential:
             place = _personal_place(kind, text, start, end)
             if place is not None:
                 personal.append(Finding(f"personal_{kind}", *place, kind.replace("_", " ")))
-    if not found:
-        return Confidential((), tuple(personal))
     found.sort(key=lambda secret: (secret[0], secret[2]))
     findings: list[Finding] = []
     masked_until = 0
@@ -56,12 +51,12 @@ def find_confidential(text: str, data: bytes | None = None) -> Confidential:
             masked_until = end
             findings.append(_secret(secrets.FORMATS[number], text, start, end))
     outside = tuple(finding for finding in personal if not overlaps(finding, findings))
-    return Confidential(tuple(findings), outside)
+    return tuple(findings), outside
 
 
-def find_secrets(text: str) -> tuple[Finding, ...]:
+def find_secrets(text: str) -> Findings:
     """The secrets in a text, in order."""
-    return find_confidential(text).secrets
+    return find_confidential(text)[0]
 
 
 def without_secrets(text: str) -> str:

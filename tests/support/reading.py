@@ -22,3 +22,8 @@ def read_document(content: str | bytes, path: str) -> ParsedDocument:
     (document,) = read_all(content, path)
     assert isinstance(document, ParsedDocument)
     return document
+
+
+def properties(document: ParsedDocument) -> dict[str, object]:
+    """What the format tells of a document."""
+    return {key: value for key, value in document.inferred.items() if value}

@@ -88,10 +88,10 @@ def read_page(data: bytes, path: str, *, is_message: bool = False) -> ParsedDocu
     for element in removed:
         _empty(element)
     blocks = html_blocks(main, source.count(b"\n") + (not source.endswith(b"\n")))
-    title = inferred.get("title") or next((b.heading for b in blocks if b.level == 1), "")
+    title = inferred["title"] or next((b.heading for b in blocks if b.level == 1), "")
     return ParsedDocument(
         blocks=blocks,
-        inferred={**inferred, "title": title} if title else inferred,
+        inferred={**inferred, "title": title},
         line_exact=False,
         notes=(*notes, f"{counted(len(removed), 'hidden element')} left out") if removed else notes,
         hidden=parts,
@@ -136,8 +136,7 @@ def _head_metadata(root: Any) -> Mapping[str, str]:
         if name.lower() in _UPDATED and utc_text(value):
             updated = value
     title = " ".join((root.findtext("head/title") or "").split())
-    metadata = {"language": language.strip(), "title": title, "updated_at": updated}
-    return {key: value for key, value in metadata.items() if value}
+    return {"language": language.strip(), "title": title, "updated_at": updated}
 
 
 def _empty_unread(main: Any, source: bytes, *, is_whole: bool) -> None:

@@ -52,17 +52,17 @@ def _read_text(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocume
         DocumentError: ``undecodable``, ``bad_front_matter``.
     """
     lines, notes = open_text(data, path)
-    front = front_matter(lines, path)
+    declared, declared_at, start, remarks = front_matter(lines, path)
     heading = _HEADINGS.get(path.rpartition(".")[2].lower(), _NO_HEADING)
-    blocks = tuple(_text_blocks(lines, front.body_index, heading))
+    blocks = tuple(_text_blocks(lines, start, heading))
     title = next((block.heading for block in blocks if block.level == 1), "")
     yield ParsedDocument(
         blocks=blocks,
-        inferred={"title": title} if title else {},
-        declared=front.declared,
-        declared_at=front.declared_at,
+        inferred={"title": title},
+        declared=declared,
+        declared_at=declared_at,
         lines=lines,
-        notes=(*notes, *front.notes),
+        notes=(*notes, *remarks),
     )
 
 
@@ -322,8 +322,7 @@ def _read_rst(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocumen
     lines, notes = open_text(data, path)
     blocks = tuple(Scanner(lines).blocks())
     title = _preamble_title(lines) or next((b.heading for b in blocks if b.level), "")
-    inferred = {"title": title} if title else {}
-    yield ParsedDocument(blocks=blocks, inferred=inferred, lines=lines, notes=notes)
+    yield ParsedDocument(blocks=blocks, inferred={"title": title}, lines=lines, notes=notes)
 
 
 # -- source code and configuration --

@@ -218,7 +218,7 @@ def _metadata(
     with suppress(ValueError, TypeError, OverflowError, IndexError):
         parsed = parsedate_to_datetime(str(message.get("Date", "")))
         date = (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).isoformat()
-    metadata = {
+    return {
         "origin": "external",
         "document_type": "mail",
         "title": (header_text(message.get("Subject", "")) or first_words)[:_MAX_TITLE_CHARS],
@@ -229,7 +229,6 @@ def _metadata(
         "cc": _people(message, "Cc"),
         "attachments": list(dict.fromkeys(filter(None, attached)))[:_MAX_NAMES],
     }
-    return {key: value for key, value in metadata.items() if value}
 
 
 def _people(message: Message, name: str) -> list[str]:

@@ -74,17 +74,17 @@ def _document(
     Raises:
         DocumentError: ``bad_front_matter``.
     """
-    front = front_matter(lines, path, start, end)
-    shown, hidden, blocks = read_markdown(lines, front.body_index, end)
+    declared, declared_at, first, remarks = front_matter(lines, path, start, end)
+    shown, hidden, blocks = read_markdown(lines, first, end)
     title = next((block.heading for block in blocks if block.level == 1), "")
     return ParsedDocument(
         blocks=blocks,
-        declared=front.declared,
-        declared_at=front.declared_at,
-        inferred={"title": title} if title else {},
+        declared=declared,
+        declared_at=declared_at,
+        inferred={"title": title},
         key=key,
         lines=shown,
-        notes=(*notes, *front.notes),
+        notes=(*notes, *remarks),
         hidden=hidden,
     )
 
@@ -453,7 +453,7 @@ def _read_notebook(data: bytes, path: str, _separator: str) -> Iterable[ParsedDo
     title = next((block.heading for block in blocks if block.heading), "")
     yield ParsedDocument(
         blocks=tuple(blocks),
-        inferred={"title": title} if title else {},
+        inferred={"title": title},
         line_exact=False,
         notes=notes,
         hidden=tuple(hidden),

@@ -253,13 +253,12 @@ def properties_of(root: Any) -> dict[str, Any]:
             texts.setdefault(name, []).append(text)
     creators = texts.get("initial-creator") or texts.get("creator", [])
     dates = (*texts.get("modified", ()), *texts.get("date", ()))
-    found = {
+    return {
         "title": next(filter(is_own_title, texts.get("title", ())), ""),
         "authors": creators,
         "updated_at": next(filter(_is_own_date, dates), ""),
         "language": next(iter(texts.get("language", ())), ""),
     }
-    return {key: value for key, value in found.items() if value}
 
 
 def _is_own_date(text: str) -> bool:
@@ -392,12 +391,9 @@ class TextBlocks:
             notes: what was left out, for the report.
         """
         self.end_block()
-        inferred = dict(properties)
-        if title := inferred.get("title") or self.title:
-            inferred["title"] = title
         return ParsedDocument(
             blocks=tuple(self._blocks),
-            inferred=inferred,
+            inferred={**properties, "title": properties["title"] or self.title},
             lines=self._lines,
             notes=(*cleaned_note(self._replaced), *notes),
             hidden=tuple(self._hidden_parts()),

@@ -89,7 +89,7 @@ def _metadata(reader: pypdf.PdfReader) -> dict[str, object]:
             found[key] = found.get(key) or value()
     if isinstance(date := found.get("updated_at"), datetime):
         found["updated_at"] = date.isoformat()
-    return {key: value for key, value in found.items() if value}
+    return found
 
 
 def _declared_title(value: object) -> str:

@@ -19,7 +19,7 @@ from support.office.parts import zipped
 from support.office.samples import HIDDEN, VISIBLE
 from support.office.word import docx, paragraph, run, text_box, word_part
 from support.office.workbooks import cell, xlsx
-from support.reading import read_document
+from support.reading import properties, read_document
 
 
 def refused(data: bytes, path: str) -> str:
@@ -66,7 +66,7 @@ def test_a_word_document() -> None:
         ("heading", "Page header and footer"),
         ("paragraph", "Port Authority"),
     ]
-    assert document.inferred == {
+    assert properties(document) == {
         "title": "Harbour plan",
         "authors": ["Ann Smith"],
         "updated_at": "2026-03-01T12:00:00Z",
@@ -120,7 +120,7 @@ def test_a_workbook() -> None:
         "Item | Price | Due | Share\nitem 0 | 0.00 EUR | 2026-01-01 | 0.0%\n"
     )
     assert "item 3 | 3,703.50 EUR | 2026-01-04 | 1.5%" in first.text
-    assert "title" not in document.inferred
+    assert "title" not in properties(document)
     chunks = chunk_document("d", document, ChunkSettings())
     assert len(chunks) == len(remaining) + 1
     for chunk in chunks[1:-1]:
@@ -204,7 +204,7 @@ def test_a_presentation() -> None:
         ("slide 2", "heading", "Slide 2"),
         ("slide 2", "paragraph", "No title here."),
     ]
-    assert document.inferred == {"title": "Opening hours"}
+    assert properties(document) == {"title": "Opening hours"}
     notes = chunk_document("d", document, ChunkSettings())[1]
     assert notes.headings == ("Opening hours", "Speaker notes")
 
@@ -229,7 +229,7 @@ def test_an_opendocument_text() -> None:
         ("list", "- x"),
         ("table", "k | k"),
     ]
-    assert document.inferred == {
+    assert properties(document) == {
         "title": "Harbour",
         "authors": ["Ann"],
         "updated_at": "2026-03-01T10:00:00.12",
