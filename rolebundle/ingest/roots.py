@@ -47,7 +47,6 @@ _MANIFEST_CODES = frozenset({"manifest_ignored", "claim_refused", "glob_matches_
 
 Options = Mapping[str, Any]
 """Fields of ``RootOptions`` that an ingest was given."""
-OtherSources = Callable[[Path], set[str]]
 
 
 @dataclass(slots=True)
@@ -192,31 +191,13 @@ def folder_of(start: Path) -> Path:
     return start if start.is_dir() and not start.is_symlink() else start.parent
 
 
-def plan(
-    roots: Sequence[Root], starts: Sequence[Path], new_options: Options, other_sources: OtherSources
-) -> Plan:
-    """What an ingest of some paths visits, and the roots after it.
-
-    Args:
-        roots: the roots before.
-        starts: existing paths, as :func:`existing_start` spells them.
-        new_options: the options of the run. They hold for what is below the paths, too.
-        other_sources: the sources of documents that do not come from a folder.
-    """
-    planned = Plan({root.location: root for root in roots}, new_options, other_sources)
-    for start in starts:
-        planned.add(start)
-    planned.add_visits()
-    return planned
-
-
 @dataclass(slots=True)
 class Plan:
     """What a run visits, and the roots after it.
 
     Attributes:
         by_location: the roots, by location.
-        new_options: the options of the run.
+        new_options: the options of the run. They hold for what is below its paths, too.
         other_sources: the sources of documents that do not come from a folder.
         starts: the paths to visit, by location; each with whether it is nested.
         visits: what the run visits.
@@ -225,7 +206,7 @@ class Plan:
 
     by_location: dict[str, Root]
     new_options: Options
-    other_sources: OtherSources
+    other_sources: Callable[[Path], set[str]]
     starts: dict[str, tuple[Path, bool]] = field(default_factory=dict)
     visits: list[Visit] = field(default_factory=list)
     notes: list[Skipped] = field(default_factory=list)
@@ -246,7 +227,7 @@ class Plan:
             base = folder_of(anchor_of(known, holder) if holder else start)
             self.by_location[location] = Root(
                 location=location,
-                prefix=_prefix(location, base),
+                prefix="" if start == base else start.relative_to(base).as_posix(),
                 source_id=holder.source_id if holder else self._source_of(base),
                 options=holder.options if holder else RootOptions(),
             )
@@ -281,7 +262,9 @@ class Plan:
         return (
             outer is not None
             and outer.source_id == root.source_id
-            and not _differ(outer.options, root.options)
+            # An option that does not change how files are read.
+            and with_options(outer.options, {"lexical_only": root.options.lexical_only})
+            == root.options
             and not walk.leaves_out(outer, Path(root.location))
         )
 
@@ -304,22 +287,6 @@ class Plan:
                 name = f"{source_name(parent)}-{name}"
         candidates = chain([name], (f"{name}-{number}" for number in count(2)))
         return next(candidate for candidate in candidates if candidate.casefold() not in used)
-
-
-def _sharing(roots: Iterable[Root], anchor: Root) -> list[Root]:
-    """A root and those below it that share its source."""
-    shared = (root for root in roots if root.source_id == anchor.source_id)
-    return [root for root in shared if is_below(root.location, anchor.location)]
-
-
-def _prefix(location: str, base: Path) -> str:
-    relative = Path(location).relative_to(base)
-    return relative.as_posix() if relative.parts else ""
-
-
-def _differ(options: RootOptions, other_options: RootOptions) -> bool:
-    """Whether files are read differently with these options."""
-    return options.model_copy(update={"lexical_only": other_options.lexical_only}) != other_options
 
 
 def with_options(options: RootOptions, new_options: Options) -> RootOptions:
@@ -426,9 +393,11 @@ def remove_root(corpus: Corpus, path: Path, *, confirmed: bool) -> RootChange:
     if not confirmed:
         return RootChange(location=root.location, documents=root.documents)
     with corpus.writing():
-        known = root_storage.load(corpus)
-        removed = _sharing(known, root)
-        remaining = [other for other in known if other not in removed]
+        remaining = [
+            other
+            for other in root_storage.load(corpus)
+            if other.source_id != root.source_id or not is_below(other.location, root.location)
+        ]
         inside = [at.location for at in remaining if is_below(at.location, root.location)]
         files = [
             file
@@ -502,12 +471,15 @@ def plan_run(
     def flags_of(location: str) -> Flags:
         return combined(flags_at(after, location), command_flags)
 
-    planned = plan(
-        roots,
-        starts,
+    by_location = {root.location: root for root in roots}
+    planned = Plan(
+        by_location,
         options.root_options(),
         lambda folder: root_storage.sources_outside(corpus, str(folder)),
     )
+    for path in starts:
+        planned.add(path)
+    planned.add_visits()
     policy = load_policy(corpus)
     policy_file = real_location(Path(policy.location)) if policy and policy.location else ""
     for visit in planned.visits:

@@ -126,10 +126,6 @@ def _is_legitimate(
     run: str, before: str, after: str, start: int, text: str, hyphens: set[int]
 ) -> bool:
     """Whether a run of invisible characters has a use between its visible neighbours."""
-    if len(run) == 1 and ord(run) not in _WITHOUT_EMBEDDINGS:
-        if before and run in "\ufe0e\ufe0f\u200d" and _is_emoji_glue(run, before, after):
-            return True
-        return _is_used(run, before, after, start, text, hyphens)
     if before == ch.BLACK_FLAG and ch.is_flag(run):
         return True
     if before and _is_emoji_glue(run, before, after):
@@ -215,8 +211,6 @@ _USERS_OF = {
 
 def _run_findings(run: str, start: int) -> list[Finding]:
     """A run of invisible characters as findings, one for each stretch of a kind."""
-    if len(run) == 1:  # Most runs, and a text may consist of nothing else.
-        return [Finding(_kind(run), start, start + 1, _run_note(_kind(run), run))]
     if len(run) > _LONG_RUN:  # A finding per stretch would be unreadable, and without end.
         kind = _kind(run[0])
         is_uniform = all(map(_OF_KIND[kind].match, run))
