@@ -72,7 +72,7 @@ class Manifest:
             The defaults, and what the flags do not allow, as ``key: value``.
         """
         values = self.file.defaults.declared_values()
-        reader, separator = flags.reader, flags.separator
+        reader = separator = ""
         max_trust, trust_documents = self.file.max_trust, self.file.trust_documents
         for rule in rules:
             values |= rule.declared_values()

@@ -87,8 +87,8 @@ class RunSettings:
 
     chunks: ChunkSettings = field(default_factory=ChunkSettings)
     size_cap: int = DEFAULT_SIZE_CAP
-    secrets: SecretsPolicy | None = None
-    """What the intake scan does with secrets; ``None`` for no scan."""
+    secrets: SecretsPolicy = "mask"
+    """What the intake scan does with secrets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,9 +388,7 @@ def stored_documents(
     documents: Sequence[IntakeDocument], settings: RunSettings
 ) -> list[StoredDocument]:
     """The steps after reading: scan ─▶ chunk ─▶ word forms."""
-    scanned: Sequence[ScannedDocument] = [(*document, None) for document in documents]
-    if settings.secrets is not None:
-        scanned = [scan_document(document, settings.secrets) for document in documents]
+    scanned = [scan_document(document, settings.secrets) for document in documents]
     chunked = [
         (metadata, chunk_document(metadata.document_id, parsed, settings.chunks), record)
         for parsed, metadata, record in scanned

@@ -552,9 +552,7 @@ def _walk_visit(
     # Earlier versions remember an overlap, too.
     chunks = ChunkSettings(**{key: value for key, value in chunking.items() if key != "overlap"})
     size_cap = walk.DEFAULT_SIZE_CAP if root.options.max_size is None else root.options.max_size
-    # Earlier versions could turn the scan off.
-    secrets = root.options.scan.secrets if root.options.scan.enabled else None
-    visit.settings = RunSettings(chunks, size_cap, secrets)
+    visit.settings = RunSettings(chunks, size_cap, root.options.scan.secrets)
 
 
 def _manifests_above(folder: Path) -> list[Skipped]:
@@ -589,4 +587,4 @@ def _defaults(flags: Flags, root: Root) -> manifests.FileDefaults:
     authority, _ = Authority(default_source=root.source_id).with_level(
         declared.declared_values(), max_trust=max_trust
     )
-    return manifests.FileDefaults(authority, root.options.reader, root.options.separator)
+    return manifests.FileDefaults(authority)

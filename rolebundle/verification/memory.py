@@ -299,7 +299,7 @@ def _scanned(request: RememberRequest, source: _Source, author: Author, now: str
         scope=_scope(request.scope, source, author), sensitivity=_sensitivity(source, author)
     )
     intake = (ParsedDocument(ready=(chunk,)), metadata)
-    [document] = stored_documents([intake], RunSettings(secrets="mask"))
+    [document] = stored_documents([intake], RunSettings())
     if not document.chunks:
         raise UsageError("empty_fact", "the fact has no visible text", "state it in plain words")
     if document.scanned is not None and FORGED_STATE in document.scanned.kinds:

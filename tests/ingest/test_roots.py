@@ -222,9 +222,9 @@ def test_every_option_of_a_root_is_remembered(world: World) -> None:
     assert first.code == 0, first.err
     listed = invoke("corpus", "roots", "list", "--json", "--db", world.db).json()["roots"]
     options = {
-        "meta": {"tags": ["a", "b"]}, "reader": "", "separator": "",
+        "meta": {"tags": ["a", "b"]},
         "chunking": {"size": 500, "maximum": 750}, "max_size": 9000, "ignore": True, "lexical_only": True,
-        "scan": {"enabled": True, "secrets": "off"},
+        "scan": {"secrets": "off"},
     }  # fmt: skip
     assert [root["options"] for root in listed] == [options]
     updated = invoke("ingest", "--json", "--db", world.db).json()
