@@ -23,7 +23,7 @@ from rolebundle.contracts.documents import DocumentMetadata
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.prepare import IntakeDocument, scan_document
-from rolebundle.ingest.readers import reader_for
+from rolebundle.ingest.readers import reader_name_for, reader_named
 
 _HIDDEN = frozenset(
     ("invisible_element", "off_screen_element", "white_text", "aria_hidden", "markup_comment")
@@ -89,8 +89,7 @@ def _distinct(paths: list[Path], limit: int) -> Iterator[tuple[Path, bytes]]:
 
 
 def _documents(data: bytes, path: Path) -> Iterator[IntakeDocument]:
-    reader = reader_for(path.name)
-    assert reader is not None
+    reader = reader_named(reader_name_for(path.name) or "text")
     try:
         for parsed in reader.read(data, path.name, ""):
             if isinstance(parsed, ParsedDocument):

@@ -19,7 +19,7 @@ from rolebundle.contracts.base import Mistake, mistakes_in
 from rolebundle.contracts.ingest import ManifestFile, ManifestRule
 from rolebundle.errors import ConfigurationError, UsageError
 from rolebundle.ingest.authority import Authority
-from rolebundle.ingest.readers import reader_names
+from rolebundle.ingest.readers import NAMES
 from rolebundle.policy.policy_file import problem_of
 from rolebundle.text.words import counted
 
@@ -140,11 +140,11 @@ def parse_manifest(content: bytes, path: Path) -> Manifest:
     except ValidationError as error:
         raise _malformed(path, mistakes_in(error, ManifestFile)) from error
     for number, rule in enumerate(file.rule, start=1):
-        if rule.reader and rule.reader not in reader_names():
+        if rule.reader and rule.reader not in NAMES:
             raise ConfigurationError(
                 "unknown_reader",
                 f"{path} rule {number}: no reader is called {rule.reader!r}",
-                f"readers: {', '.join(reader_names())}",
+                f"readers: {', '.join(NAMES)}",
             )
     return Manifest(path.parent, file)
 

@@ -34,12 +34,11 @@ from rolebundle.ingest.chunking import CHUNKER_VERSION, ChunkSettings, chunk_doc
 from rolebundle.ingest.metadata import resolve
 from rolebundle.ingest.parsed import Block, ParsedDocument
 from rolebundle.ingest.readers import (
-    Reader,
     is_markup_only,
     kind_of,
     mail_reader_for,
-    reader_for,
     reader_name_for,
+    reader_named,
 )
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, FileEntry, read_bytes, skipped_for
 from rolebundle.scan.confidential import without_secrets
@@ -208,7 +207,7 @@ def _read(file: FileEntry, settings: RunSettings) -> Outcome:
     """
     try:
         data = read_bytes(file.location, file.path, settings.size_cap)
-        reader = _reader(file)
+        reader = reader_named(_reader_name(file))
         path, recipe = _stored_path(file, settings), _recipe(file, settings)
         file_hash = hash_of_file(data)
         if reader.name == "text" and not file.defaults.reader:
@@ -328,16 +327,9 @@ def _reader_name(file: FileEntry) -> str:
     return file.defaults.reader or reader_name_for(file.path) or "text"
 
 
-def _reader(file: FileEntry) -> Reader:
-    # An unknown reader name was rejected with the manifest or the flag.
-    reader = reader_for(file.path, _reader_name(file))
-    assert reader is not None
-    return reader
-
-
 def _recipe(file: FileEntry, settings: RunSettings) -> str:
     """A hash of everything that determines the stored documents, except path and bytes."""
-    reader, defaults = _reader(file), file.defaults
+    reader, defaults = reader_named(_reader_name(file)), file.defaults
     source = defaults.authority.default_source
     return _recipe_hash(
         reader.name, reader.version, settings, defaults.fingerprint, source, defaults.ignore_keys

@@ -29,7 +29,6 @@ MAX_FINDINGS = 10_000
 
 _RUN = re.compile(f"[{ch.HIDDEN}]+")
 _KIND_OF = [(re.compile(f"[{members}]"), kind) for kind, members in ch.KINDS.items()]
-_OF_KIND = {kind: pattern for pattern, kind in _KIND_OF}
 _LONG_RUN = 256
 _MIN_SUSPICIOUS_MARKS = 3
 _ZWJ = "\u200d"
@@ -213,7 +212,7 @@ def _run_findings(run: str, start: int) -> list[Finding]:
     """A run of invisible characters as findings, one for each stretch of a kind."""
     if len(run) > _LONG_RUN:  # A finding per stretch would be unreadable, and without end.
         kind = _kind(run[0])
-        is_uniform = all(map(_OF_KIND[kind].match, run))
+        is_uniform = len(set(map(_kind, run))) == 1
         note = _run_note(kind, run) if is_uniform else f"{len(run)} characters of several kinds"
         return [Finding(kind, start, start + len(run), note)]
     findings: list[Finding] = []

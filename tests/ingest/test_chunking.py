@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from rolebundle.errors import ConfigurationError
 from rolebundle.ingest.chunking import ChunkSettings, chunk_document
 from rolebundle.ingest.parsed import Block, ParsedDocument, ready_chunk
-from rolebundle.ingest.readers import reader_for
 from support.amounts import rounds
-from support.reading import read_document
+from support.reading import read_document, reader_for
 
 SMALL = ChunkSettings(size=60, maximum=120)
 

@@ -19,7 +19,7 @@ from rolebundle.contracts.ingest import IngestReport, Root
 from rolebundle.errors import UsageError
 from rolebundle.ingest import roots as ingested_roots
 from rolebundle.ingest import sync
-from rolebundle.ingest.readers import FORMATS, formats, reader_for, reader_names
+from rolebundle.ingest.readers import FORMATS, NAMES, formats
 from rolebundle.ingest.roots import Plan
 from rolebundle.storage import roots
 from rolebundle.storage.corpus import Corpus
@@ -28,6 +28,7 @@ from rolebundle.storage.writing import open_writer
 from support.commands import invoke
 from support.corpora import scratch_folder
 from support.fake_embedder import CountingProvider
+from support.reading import reader_for
 from support.sound import assert_sound, contents
 from support.source_tree import Tree
 
@@ -506,7 +507,7 @@ def test_what_is_not_read_is_named() -> None:
 
 def test_every_reader_is_listed() -> None:
     listing = formats()
-    assert sorted(item.name for item in listing.formats) == list(reader_names())
+    assert sorted(item.name for item in listing.formats) == list(NAMES)
     assert [item.name for item in listing.formats if not item.suffixes] == ["separated"]
     text = invoke("corpus", "formats").out
     assert all(suffix in text for item in listing.formats for suffix in item.suffixes)

@@ -253,7 +253,7 @@ def test_a_defect_that_one_file_meets_skips_that_file_only(
     if step == "read":
         bad = failing(READERS["markdown"].read, lambda _data, path, _separator: path == "n1.md")
         reader = replace(READERS["markdown"], read=bad)
-        monkeypatch.setattr(prepare, "reader_for", lambda *_: reader)
+        monkeypatch.setattr(prepare, "reader_named", lambda *_: reader)
     else:
         bad = failing(prepare.chunk_document, lambda document_id, *_: "n1" in document_id)
         monkeypatch.setattr(prepare, "chunk_document", bad)

@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers import reader_for
 from rolebundle.ingest.sync import ingest
 from rolebundle.scan.characters import HIDDEN, TO_LATIN
 from rolebundle.storage.opening import open_reader
@@ -28,6 +27,7 @@ from rolebundle.text.decoding import decode, split_lines
 from support.amounts import FEW_EXAMPLES
 from support.corpora import ask, overlay, scratch_folder
 from support.fake_embedder import HashingProvider
+from support.reading import reader_for
 from support.values import WORDS
 
 words = st.lists(

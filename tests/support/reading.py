@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers import reader_for
+from rolebundle.ingest.readers import Reader, reader_name_for, reader_named
+
+
+def reader_for(path: str, name: str | None = None) -> Reader | None:
+    """The reader of this name, or the one for a path."""
+    name = name or reader_name_for(path)
+    return reader_named(name) if name else None
 
 
 def read_all(

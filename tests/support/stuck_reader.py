@@ -46,4 +46,4 @@ def install() -> None:
         return reader.read(data, path, separator)
 
     stuck = replace(reader, read=read)
-    prepare.reader_for = lambda *_: stuck
+    prepare.reader_named = lambda *_: stuck

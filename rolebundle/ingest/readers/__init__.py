@@ -15,7 +15,7 @@ from itertools import groupby
 from typing import cast
 
 from rolebundle.contracts.ingest import Format, FormatList
-from rolebundle.errors import ConfigurationError, DocumentError, with_detail
+from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
 from rolebundle.text.decoding import decode, split_lines
 
@@ -55,12 +55,7 @@ def open_text(data: bytes, path: str) -> tuple[list[str], tuple[str, ...]]:
     return split_lines(text), notes
 
 
-def damaged(
-    code: str,
-    path: str,
-    error: object,
-    step: str = "open it in its program and save it again, or exclude it",
-) -> DocumentError:
+def damaged(code: str, path: str, error: object) -> DocumentError:
     """The error for a file that its parser refuses. What the parser says is at its end.
 
     Raises:
@@ -69,7 +64,8 @@ def damaged(
     if isinstance(error, MemoryError):
         raise error
     problem = "it is empty, damaged, or another kind of file than its name says"
-    return DocumentError(code, f"{path}: {problem}", with_detail(step, error))
+    step = with_detail("open it in its program and save it again, or exclude it", error)
+    return DocumentError(code, f"{path}: {problem}", step)
 
 
 def is_blank(line: str) -> bool:
@@ -192,7 +188,8 @@ _MODULES = {
     **dict.fromkeys(("json", "jsonl"), "records"),
     **dict.fromkeys(("rst", "source", "text"), "lines"),
 }
-_NAMES = tuple(sorted(form.name for form in FORMATS))
+NAMES = tuple(sorted(form.name for form in FORMATS))
+"""The names of the readers that a manifest may use."""
 _BY_SUFFIX = {suffix: form.name for form in FORMATS for suffix in form.suffixes}
 # Manual pages (`ls.1`) and logs (`app.log.1`)
 _NUMBERED = re.compile(r"[1-9]").fullmatch
@@ -211,28 +208,6 @@ _BY_FILE_NAME = {
 }
 
 
-def reader_names() -> tuple[str, ...]:
-    """The names that a manifest may use, sorted."""
-    return _NAMES
-
-
-def reader_for(path: str, name: str | None = None) -> Reader | None:
-    """The reader called ``name``, or the one for ``path``; None if its suffix is unknown.
-
-    Raises:
-        ConfigurationError: no reader is called ``name``.
-    """
-    if name is None:
-        name = reader_name_for(path)
-        return None if name is None else _load(name)
-    if name not in _NAMES:
-        allowed = ", ".join(_NAMES)
-        raise ConfigurationError(
-            "unknown_reader", f"no reader is called {name!r}", f"use one of: {allowed}"
-        )
-    return _load(name)
-
-
 def mail_reader_for(path: str, data: bytes) -> Reader | None:
     """The reader of a mailbox or message whose file has no suffix; ``None`` if it is none.
 
@@ -242,7 +217,7 @@ def mail_reader_for(path: str, data: bytes) -> Reader | None:
     name = path.rpartition("/")[2]
     if ("." in name and ":2," not in name) or not _MAIL.match(data):
         return None
-    return _load("mbox" if data.startswith(b"From ") else "eml")
+    return reader_named("mbox" if data.startswith(b"From ") else "eml")
 
 
 def reader_name_for(path: str) -> str | None:
@@ -259,7 +234,8 @@ def reader_name_for(path: str) -> str | None:
 
 
 @cache
-def _load(name: str) -> Reader:
+def reader_named(name: str) -> Reader:
+    """The reader with one of ``NAMES``."""
     module = import_module(f"{__name__}.{_MODULES.get(name, name)}")
     return cast(Reader, module.READERS[name])
 

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.errors import ConfigurationError, DocumentError
+from rolebundle.errors import DocumentError
 from rolebundle.ingest.chunking import ChunkSettings, chunk_document
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers import mail_reader_for, reader_for, reader_names
+from rolebundle.ingest.readers import NAMES, mail_reader_for
 from rolebundle.text.decoding import clean, decode, split_lines
 from support.amounts import few_examples
 from support.office.samples import SAMPLES as OFFICE_SAMPLES
 from support.office.samples import VISIBLE as OFFICE
-from support.reading import read_document
+from support.reading import read_document, reader_for
 
 # -- Properties of every reader: correct lines, no lost text, and no crash on any bytes ------------
 
@@ -209,7 +209,7 @@ def damaged(draw: st.DrawFn, name: str) -> bytes:
 
 @pytest.mark.sample(4)
 @few_examples
-@pytest.mark.parametrize("name", reader_names())
+@pytest.mark.parametrize("name", NAMES)
 @given(data=st.data())
 def test_any_bytes_give_documents_or_a_coded_error(name, data):
     content = data.draw(
@@ -260,13 +260,6 @@ def test_readers_by_file_name(name):
 @pytest.mark.parametrize("path", ["a.bin", "a", "a.tar.gz", "README.xyz", ""])
 def test_an_unknown_suffix_has_no_reader(path):
     assert reader_for(path) is None
-
-
-def test_an_unknown_name_is_an_error_that_lists_the_names():
-    with pytest.raises(ConfigurationError) as caught:
-        reader_for("a.md", "wordstar")
-    assert caught.value.code == "unknown_reader"
-    assert "markdown" in caught.value.hint
 
 
 MESSAGE = b"Subject: x\nFrom: a@b.c\nMessage-ID: <1@b>\n\ntext\n"

@@ -12,14 +12,14 @@ import pytest
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.chunking import ChunkSettings, chunk_document
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers import is_own_title, package, reader_for
+from rolebundle.ingest.readers import is_own_title, package
 from support.office.ebooks import epub
 from support.office.opendocuments import opendocument
 from support.office.parts import zipped
 from support.office.samples import HIDDEN, VISIBLE
 from support.office.word import docx, paragraph, run, text_box, word_part
 from support.office.workbooks import cell, xlsx
-from support.reading import properties, read_document
+from support.reading import properties, read_document, reader_for
 
 
 def refused(data: bytes, path: str) -> str:
