@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import PurePosixPath
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic import ValidationError
 
-from rolebundle.contracts.base import Contract, Mistake, mistakes_in
+from rolebundle.contracts.base import Mistake, mistakes_in
 from rolebundle.contracts.documents import Attributes, DocumentMetadata
 from rolebundle.contracts.ingest import (
     DESCRIBES,
@@ -34,8 +34,6 @@ from rolebundle.ingest.authority import (
 from rolebundle.ingest.manifests import FileDefaults
 from rolebundle.ingest.parsed import ParsedDocument
 
-C = TypeVar("C", bound=Contract)
-
 _DESCRIPTIVE_KEYS = keys_that(DESCRIBES)
 _BY_LETTERS = {folded_key(key): key for key in keys_that(DESCRIBES, MATCHED)}
 _DATE_KEYS = (
@@ -53,20 +51,20 @@ def validated(values: Mapping[str, object], place: str, code: str) -> DeclaredMe
     Raises:
         ConfigurationError: with this code, the place, the keys and the allowed values.
     """
-    checked, mistakes = _checked(DeclaredMetadata, values)
+    checked, mistakes = _checked(values)
     _raise_any(map(_sentence, mistakes), place, ConfigurationError, code)
     return checked
 
 
-def _checked(contract: type[C], values: Mapping[str, object]) -> tuple[C, list[Mistake]]:
+def _checked(values: Mapping[str, object]) -> tuple[DeclaredMetadata, list[Mistake]]:
     """The valid part of ``values``, and what is wrong with the rest."""
     try:
-        return contract.model_validate(dict(values)), []
+        return DeclaredMetadata.model_validate(dict(values)), []
     except ValidationError as error:
-        mistakes = mistakes_in(error, contract)
+        mistakes = mistakes_in(error, DeclaredMetadata)
         bad = {mistake.place[0] for mistake in mistakes}
         good = {key: value for key, value in values.items() if key not in bad}
-        return contract.model_validate(good), mistakes
+        return DeclaredMetadata.model_validate(good), mistakes
 
 
 def _sentence(mistake: Mistake) -> str:
@@ -106,7 +104,7 @@ def resolve(path: str, defaults: FileDefaults, parsed: ParsedDocument) -> Docume
     authority, ignored = defaults.authority, defaults.ignore_keys
     own = {name: value for name, value in parsed.declared.items() if name not in ignored}
     claims, attributes, mistakes = _sorted_keys(own)
-    checked, wrong_values = _checked(DeclaredMetadata, claims)
+    checked, wrong_values = _checked(claims)
     for mistake in wrong_values:
         key = str(mistake.place[0])
         if key in _DESCRIPTIVE_KEYS:
@@ -120,7 +118,7 @@ def resolve(path: str, defaults: FileDefaults, parsed: ParsedDocument) -> Docume
     # because they are not declared.
     inferred = {key: value for key, value in parsed.inferred.items() if value}
     known = {key: inferred.pop(key) for key in [*inferred] if key in METADATA_KEYS}
-    usable, _ = _checked(DeclaredMetadata, known)
+    usable, _ = _checked(known)
     merged = {**usable.declared_values(), **authority.values, **weighed}
     # Answers name the claims that do not count.
     merged.setdefault("supersedes", checked.supersedes or [])

@@ -58,23 +58,21 @@ class Visit:
         root: the root that the files belong to, with the options that hold in this run.
         excluded: the roots below ``start``, which are visited on their own.
         is_nested: whether it is visited because it lies below a path of the run.
-        base: the folder that paths of files are relative to.
+        settings: how the files are read.
         files, skipped: what was found.
         notes: remarks on flags and manifests.
         unreadable: the locations of files and folders that could not be read. Their documents stay.
-        settings: how the files are read.
     """
 
     start: Path
     root: Root
-    excluded: frozenset[str] = frozenset()
-    is_nested: bool = False
-    base: Path = Path()
+    excluded: frozenset[str]
+    is_nested: bool
+    settings: RunSettings
     files: list[walk.FileEntry] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     notes: list[Skipped] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
-    settings: RunSettings = field(default_factory=RunSettings)
 
     def missing(self, known: Iterable[str], present: Container[str]) -> list[str]:
         """Known locations of the visit that are neither present nor below an unreadable one."""
@@ -200,7 +198,7 @@ class Plan:
         new_options: the options of the run. They hold for what is below its paths, too.
         other_sources: the sources of documents that do not come from a folder.
         starts: the paths to visit, by location; each with whether it is nested.
-        visits: what the run visits.
+        visits: what the run has visited.
         notes: notes on the roots that are missing below a path of the run.
     """
 
@@ -243,16 +241,6 @@ class Plan:
                 self.starts.setdefault(at, (Path(at), True))
             else:
                 self.notes.append(walk.skipped_for(at, missing_root(root)))
-
-    def add_visits(self) -> None:
-        """Add the visits of all paths that were added."""
-        roots = self.by_location
-        for location, (start, is_nested) in self.starts.items():
-            holder = holder_of(roots.values(), location)
-            assert holder is not None
-            below = frozenset(at for at in roots if at != location and is_below(at, location))
-            base = folder_of(anchor_of(roots.values(), holder))
-            self.visits.append(Visit(start, holder, below, is_nested, base))
 
     def _is_covered(self, root: Root) -> bool:
         """Whether a walk of the root above reads the same files with the same options and ids."""
@@ -479,19 +467,33 @@ def plan_run(
     )
     for path in starts:
         planned.add(path)
-    planned.add_visits()
     policy = load_policy(corpus)
     policy_file = real_location(Path(policy.location)) if policy and policy.location else ""
-    for visit in planned.visits:
-        manifest = _manifest_of(visit.root, planned.roots, flags_of)
-        start, location = str(visit.start), real_location(visit.start)
+    for start, (path, is_nested) in planned.starts.items():
+        root, location = holder_of(planned.roots, start), real_location(path)
+        assert root is not None
+        manifest = _manifest_of(root, planned.roots, flags_of)
         defaults = {
-            moved_path(path, location, start): _defaults(flags_of(path), visit.root)
-            for path in [location, *after]
-            if is_below(path, location)
+            moved_path(at, location, start): _defaults(flags_of(at), root)
+            for at in [location, *after]
+            if is_below(at, location)
         }
-        _walk_visit(visit, manifest, defaults, policy_file)
+        excluded = frozenset(at for at in by_location if at != start and is_below(at, start))
+        visit = Visit(path, root, excluded, is_nested, _settings(root, manifest))
+        base = folder_of(anchor_of(planned.roots, root))
+        _walk_visit(visit, base, manifest, defaults, policy_file)
+        planned.visits.append(visit)
     return planned, after != flags
+
+
+def _settings(root: Root, manifest: manifests.Manifest | str) -> RunSettings:
+    chunking: dict[str, int] = dict(root.options.chunking)
+    if isinstance(manifest, manifests.Manifest):
+        chunking = dict(manifest.file.chunking) | chunking
+    # Earlier versions remember an overlap, too.
+    chunks = ChunkSettings(**{key: value for key, value in chunking.items() if key != "overlap"})
+    size_cap = walk.DEFAULT_SIZE_CAP if root.options.max_size is None else root.options.max_size
+    return RunSettings(chunks, size_cap, root.options.scan.secrets)
 
 
 def _manifest_of(
@@ -523,15 +525,16 @@ def _manifest_of(
 
 def _walk_visit(
     visit: Visit,
+    base: Path,
     manifest: manifests.Manifest | str,
     defaults: Mapping[str, manifests.FileDefaults],
     policy_file: str,
 ) -> None:
-    start, root, base = visit.start, visit.root, visit.base
+    start, ignore = visit.start, visit.root.options.ignore
     files, skipped, notes = visit.files, visit.skipped, visit.notes
     if manifest == "" and not visit.is_nested:  # A note on a folder covers what is below it.
         notes += _manifests_above(base)
-    own, ignore = defaults[str(start)], root.options.ignore
+    own = defaults[str(start)]
     for entry in walk.walk(base, start, own, manifest, defaults, visit.excluded, ignore=ignore):
         if isinstance(entry, walk.FileEntry):
             if policy_file and _is_at(entry, policy_file):
@@ -546,13 +549,6 @@ def _walk_visit(
     visit.unreadable = [
         str(base / entry.path) for entry in skipped if entry.code in TRANSIENT_CODES
     ]
-    chunking: dict[str, int] = dict(root.options.chunking)
-    if isinstance(manifest, manifests.Manifest):
-        chunking = dict(manifest.file.chunking) | chunking
-    # Earlier versions remember an overlap, too.
-    chunks = ChunkSettings(**{key: value for key, value in chunking.items() if key != "overlap"})
-    size_cap = walk.DEFAULT_SIZE_CAP if root.options.max_size is None else root.options.max_size
-    visit.settings = RunSettings(chunks, size_cap, root.options.scan.secrets)
 
 
 def _manifests_above(folder: Path) -> list[Skipped]:

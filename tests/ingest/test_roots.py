@@ -20,7 +20,7 @@ from rolebundle.errors import UsageError
 from rolebundle.ingest import roots as ingested_roots
 from rolebundle.ingest import sync
 from rolebundle.ingest.readers import FORMATS, NAMES, formats
-from rolebundle.ingest.roots import Plan
+from rolebundle.ingest.roots import Plan, holder_of
 from rolebundle.storage import roots
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.opening import open_reader
@@ -81,7 +81,6 @@ def counted(report: IngestReport) -> tuple[int, int, int, int]:
 def planned_for(start: Path, roots: Sequence[Root] = (), used: Iterable[str] = ()) -> Plan:
     plan = Plan({root.location: root for root in roots}, {}, lambda _: set(used))
     plan.add(start)
-    plan.add_visits()
     return plan
 
 
@@ -206,8 +205,7 @@ def test_a_root_never_changes_its_source(
         for root in known:
             assert sources.setdefault(root.location, root.source_id) == root.source_id
         assert len({root.source_id for root in known}) == len(known)
-        for visit in planned.visits:
-            assert visit.root in known
+        assert all(holder_of(known, location) for location in planned.starts)
 
 
 # -- options ---------------------------------------------------------------------------------------

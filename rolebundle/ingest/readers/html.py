@@ -542,12 +542,11 @@ def _book(package: Package) -> ParsedDocument:
 def _main_member(package: Package) -> str:
     """The name of the package document."""
     container = package.parse("META-INF/container.xml", is_lenient=True)
-    named = (e.get("full-path") for e in container.iter() if local_name(e) == "rootfile")
-    others = (name for name in package.names() if name.lower().endswith(".opf"))
-    found = next((name for name in (*named, *others) if name and name in package), "")
-    if not found:
-        raise ValueError("it has no package document")
-    return found
+    for element in container.iter():
+        name = element.get("full-path", "") if local_name(element) == "rootfile" else ""
+        if name in package:
+            return name
+    raise ValueError("it has no package document")
 
 
 def _chapter(package: Package, name: str, blocks: TextBlocks) -> None:

@@ -98,16 +98,14 @@ def read_markdown(lines: Sequence[str], start: int, end: int) -> MarkdownText:
     text = "\n".join(lines[start:end])
     environment: dict[str, Any] = {}
     tokens = _block_parser().parse(text + "\n", environment)
-    if not _HINT.search(text):
-        return lines, (), tuple(_blocks(lines, start, end, tokens))
-    ranges = _hidden_ranges(text, tokens, environment)
-    if not ranges:
-        return lines, (), tuple(_blocks(lines, start, end, tokens))
-    visible = _replaced(text, ((part.start, part.end) for part in ranges if not part.is_kept), "")
-    new_lines = [*lines[:start], *visible.split("\n"), *lines[end:]]
-    tokens = _block_parser().parse(visible + "\n")
-    parts = tuple(_hidden_parts(text, ranges, sum(map(len, lines[:start])) + start))
-    return new_lines, parts, tuple(_blocks(new_lines, start, end, tokens))
+    parts: tuple[HiddenPart, ...] = ()
+    if _HINT.search(text) and (ranges := _hidden_ranges(text, tokens, environment)):
+        parts = tuple(_hidden_parts(text, ranges, sum(map(len, lines[:start])) + start))
+        removed = ((part.start, part.end) for part in ranges if not part.is_kept)
+        visible = _replaced(text, removed, "")
+        tokens = _block_parser().parse(visible + "\n")
+        lines = [*lines[:start], *visible.split("\n"), *lines[end:]]
+    return lines, parts, tuple(_blocks(lines, start, end, tokens))
 
 
 def plain_words(markup: str) -> str:
