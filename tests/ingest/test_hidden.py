@@ -92,8 +92,7 @@ class Pages(NamedTuple):
 PAGES = {
     ".html": Pages(HTML, set(HTML) - NOT_LABELLED),
     ".md": Pages(
-        MARKDOWN,
-        {"span", "div", "open-paragraph", "style-sheet", "white", "unused-footnote"},
+        MARKDOWN, {"span", "div", "open-paragraph", "style-sheet", "white", "unused-footnote"}
     ),
 }
 

@@ -161,7 +161,7 @@ def test_ready_made_chunks_keep_their_ids_and_texts(world: World) -> None:
         {"chunk_id": "c3", "content": f"{ZERO}\n\nthree{ZERO}"},
     ]
     parsed = ParsedDocument(
-        ready=tuple(ready_chunk(chunk["chunk_id"], chunk["content"], 1, 1) for chunk in chunks),
+        ready=tuple(ready_chunk(chunk["chunk_id"], chunk["content"], 1, 1) for chunk in chunks)
     )
     metadata = DocumentMetadata("d", "s", f"Ti{ZERO}tle", "u")
     after, known, scanned = scan_document((parsed, metadata))

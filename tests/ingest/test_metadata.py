@@ -481,13 +481,7 @@ def test_an_alias_bomb_does_not_expand():
 
 
 def test_unreadable_front_matter_takes_linear_time():
-    for text in (
-        "a" * 20_000,
-        "a " * 10_000,
-        "a: [" + "a, " * 7_000,
-        "a:\n" * 7_000,
-        "'" * 20_000,
-    ):
+    for text in ("a" * 20_000, "a " * 10_000, "a: [" + "a, " * 7_000, "a:\n" * 7_000, "'" * 20_000):
         with linear_time(20_000):
             read(f"---\nx: [\n{text}\n---\n")
 

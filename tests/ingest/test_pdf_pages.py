@@ -11,13 +11,7 @@ from typing import Any
 import pypdf
 import pytest
 from reportlab.lib.styles import getSampleStyleSheet
-from reportlab.platypus import (
-    PageBreak,
-    Paragraph,
-    SimpleDocTemplate,
-    Spacer,
-    Table,
-)
+from reportlab.platypus import PageBreak, Paragraph, SimpleDocTemplate, Spacer, Table
 
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import ParsedDocument

@@ -37,11 +37,7 @@ _MAX_LEVEL = 6
 
 _NO_HEADING = re.compile("(?!)")
 _ASCIIDOC = re.compile(r"(={1,6})\s+(\S.*)")
-_HEADINGS = {
-    "adoc": _ASCIIDOC,
-    "asciidoc": _ASCIIDOC,
-    "org": re.compile(r"(\*+)[ \t]+(\S.*)"),
-}
+_HEADINGS = {"adoc": _ASCIIDOC, "asciidoc": _ASCIIDOC, "org": re.compile(r"(\*+)[ \t]+(\S.*)")}
 """The lines that begin a section, by the suffix: group 1 is as long as the level, 2 the words."""
 
 

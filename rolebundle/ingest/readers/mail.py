@@ -26,13 +26,7 @@ from typing import cast
 
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import Block, ParsedDocument
-from rolebundle.ingest.readers import (
-    Reader,
-    block_of,
-    damaged,
-    runs,
-    unique_key,
-)
+from rolebundle.ingest.readers import Reader, block_of, damaged, runs, unique_key
 from rolebundle.ingest.readers.html import read_page
 from rolebundle.scan.finding import HiddenPart
 from rolebundle.text.decoding import clean, split_lines, with_newlines

@@ -425,9 +425,7 @@ class Sheet:
 
 
 def style_looks(
-    elements: Mapping[Any, Any],
-    parent_of: Callable[[Any], Any],
-    own_look: Callable[[Any], Look],
+    elements: Mapping[Any, Any], parent_of: Callable[[Any], Any], own_look: Callable[[Any], Look]
 ) -> Callable[[Any], Look]:
     """A function that says what a style and those on which it is based set.
 

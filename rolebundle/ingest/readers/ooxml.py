@@ -303,10 +303,7 @@ class _Docx(Walk):
     def _shape(self, element: Any, look: Look, parts: list[str]) -> None:
         """A shape, also an old one (VML). Without a fill it is not known what is behind it."""
         look = {**look, "fill": office.shape_fill(element, {})[1]}
-        if local_name(element) != "wsp" and element.get("filled", "t") not in {
-            "f",
-            "false",
-        }:
+        if local_name(element) != "wsp" and element.get("filled", "t") not in {"f", "false"}:
             look["fill"] = color(element.get("fillcolor", "white").partition(" ")[0].lower())
         properties = element.find("{*}cNvPr")
         if properties is not None and properties.get("hidden") in ON:

@@ -31,9 +31,7 @@ LINE = (
 )
 PARAGRAPH = st.lists(LINE, min_size=1, max_size=5).map("\n".join)
 SETTINGS = st.builds(
-    lambda size, extra: ChunkSettings(size, size + extra),
-    st.integers(20, 200),
-    st.integers(0, 200),
+    lambda size, extra: ChunkSettings(size, size + extra), st.integers(20, 200), st.integers(0, 200)
 )
 
 MARKDOWN = st.one_of(

@@ -403,11 +403,7 @@ def test_a_passage_is_in_one_cell_and_below_the_headings_of_others():
 
 @pytest.mark.parametrize(
     "metadata",
-    [
-        {"jupyter": {"source_hidden": True}},
-        {"tags": ["x", "hide-input"]},
-        {"hide_input": True},
-    ],
+    [{"jupyter": {"source_hidden": True}}, {"tags": ["x", "hide-input"]}, {"hide_input": True}],
 )
 def test_cells_that_are_not_shown_are_labelled(metadata: dict[str, Any]):
     document = read_ipynb(
