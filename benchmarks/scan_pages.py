@@ -89,9 +89,9 @@ def _distinct(paths: list[Path], limit: int) -> Iterator[tuple[Path, bytes]]:
 
 
 def _documents(data: bytes, path: Path) -> Iterator[IntakeDocument]:
-    reader = reader_named(reader_name_for(path.name) or "text")
+    _, read = reader_named(reader_name_for(path.name) or "text")
     try:
-        for parsed in reader.read(data, path.name, ""):
+        for parsed in read(data, path.name, ""):
             if isinstance(parsed, ParsedDocument):
                 title = str(parsed.inferred.get("title", ""))
                 metadata = DocumentMetadata(path.name, "ordinary", title, path.name)

@@ -36,7 +36,7 @@ from rolebundle.ingest.parsed import Block, ParsedDocument
 from rolebundle.ingest.readers import (
     is_markup_only,
     kind_of,
-    mail_reader_for,
+    mail_reader_name,
     reader_name_for,
     reader_named,
 )
@@ -207,15 +207,16 @@ def _read(file: FileEntry, settings: RunSettings) -> Outcome:
     """
     try:
         data = read_bytes(file.location, file.path, settings.size_cap)
-        reader = reader_named(_reader_name(file))
+        name = _reader_name(file)
         path, recipe = _stored_path(file, settings), _recipe(file, settings)
         file_hash = hash_of_file(data)
-        if reader.name == "text" and not file.defaults.reader:
+        if name == "text" and not file.defaults.reader:
             # Not a part of the recipe: it depends on the bytes only.
-            reader = mail_reader_for(file.path, data) or reader
-        if reader.name not in _HEAVY_FORMATS:
+            name = mail_reader_name(file.path, data) or name
+        if name not in _HEAVY_FORMATS:
             _check_is_text(data, file.path)
-        parsed = reader.read(data, file.path, file.defaults.separator)
+        _, read = reader_named(name)
+        parsed = read(data, file.path, file.defaults.separator)
         documents, notes, has_bad_metadata = _documents(file, parsed)
         if notes and not documents and not has_bad_metadata:
             return notes[0]  # None of its records can be read.
@@ -329,11 +330,10 @@ def _reader_name(file: FileEntry) -> str:
 
 def _recipe(file: FileEntry, settings: RunSettings) -> str:
     """A hash of everything that determines the stored documents, except path and bytes."""
-    reader, defaults = reader_named(_reader_name(file)), file.defaults
+    name, defaults = _reader_name(file), file.defaults
+    version, _ = reader_named(name)
     source = defaults.authority.default_source
-    return _recipe_hash(
-        reader.name, reader.version, settings, defaults.fingerprint, source, defaults.ignore_keys
-    )
+    return _recipe_hash(name, version, settings, defaults.fingerprint, source, defaults.ignore_keys)
 
 
 # Cached, because most files of a folder have the same recipe.

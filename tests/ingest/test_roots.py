@@ -19,7 +19,7 @@ from rolebundle.contracts.ingest import IngestReport, Root
 from rolebundle.errors import UsageError
 from rolebundle.ingest import roots as ingested_roots
 from rolebundle.ingest import sync
-from rolebundle.ingest.readers import FORMATS, NAMES, formats
+from rolebundle.ingest.readers import FORMATS, NAMES, formats, reader_name_for
 from rolebundle.ingest.roots import Plan, holder_of
 from rolebundle.storage import roots
 from rolebundle.storage.corpus import Corpus
@@ -28,7 +28,6 @@ from rolebundle.storage.writing import open_writer
 from support.commands import invoke
 from support.corpora import scratch_folder
 from support.fake_embedder import CountingProvider
-from support.reading import reader_for
 from support.sound import assert_sound, contents
 from support.source_tree import Tree
 
@@ -516,6 +515,6 @@ def test_no_suffix_of_a_document_is_called_unsupported() -> None:
         suffix
         for kind in formats().unsupported
         for suffix in kind["suffixes"]
-        if reader_for(f"a{suffix}")
+        if reader_name_for(f"a{suffix}")
     }
     assert read == {".dot"}  # text is Graphviz, and Word's old templates are not text

@@ -4,23 +4,16 @@ from __future__ import annotations
 
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers import Reader, reader_name_for, reader_named
-
-
-def reader_for(path: str, name: str | None = None) -> Reader | None:
-    """The reader of this name, or the one for a path."""
-    name = name or reader_name_for(path)
-    return reader_named(name) if name else None
+from rolebundle.ingest.readers import reader_name_for, reader_named
 
 
 def read_all(
     content: str | bytes, path: str, reader_name: str | None = None, separator: str = ""
 ) -> list[ParsedDocument | DocumentError]:
     """Read all documents of a file with this content and path, by the reader of this name."""
-    reader = reader_for(path, reader_name)
-    assert reader is not None
+    _, read = reader_named(reader_name or reader_name_for(path) or "text")
     data = content.encode() if isinstance(content, str) else content
-    return list(reader.read(data, path, separator))
+    return list(read(data, path, separator))
 
 
 def read_document(content: str | bytes, path: str) -> ParsedDocument:

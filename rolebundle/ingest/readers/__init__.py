@@ -1,14 +1,13 @@
 """What is read: the protocol of a reader, the formats with one row for each, and what is not read.
 
-A module of this folder defines ``READERS``, one or several. The table is separate from the readers,
-so that a lookup imports only the reader that is needed, with its parser.
+A module of this folder defines ``READERS``, one or several by their names. The table is separate
+from the readers, so that a lookup imports only the reader that is needed, with its parser.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from itertools import groupby
@@ -24,25 +23,15 @@ MAX_TITLE_CHARS = 500
 
 
 Read = Callable[[bytes, str, str], Iterable[ParsedDocument | DocumentError]]
-"""Reads the bytes of a file at a path; the last argument is the separator of ``separated``."""
+"""Parses the content of a file at a path (relative, forward slashes) into documents.
 
-
-@dataclass(frozen=True, slots=True)
-class Reader:
-    """Turns the bytes of one file into documents.
-
-    Attributes:
-        name: the name that a manifest uses for the reader.
-        version: must be raised if the output changes, so that unchanged files are read again.
-        read: parses the content of the file at a path (relative, forward slashes). If a file holds
-            several documents, a *yielded* error concerns one of them and the others are still read.
-            A *raised* ``DocumentError`` concerns the whole file; its code is the reason
-            (``unreadable_pdf``, …).
-    """
-
-    name: str
-    version: int
-    read: Read
+The last argument is the separator of ``separated``. If a file holds several documents, a *yielded*
+error concerns one of them and the others are still read. A *raised* ``DocumentError`` concerns the
+whole file; its code is the reason (``unreadable_pdf``, …).
+"""
+Reader = tuple[int, Read]
+"""The version of a reader, and what it reads with. The version must be raised if the output
+changes, so that unchanged files are read again."""
 
 
 def open_text(data: bytes, path: str) -> tuple[list[str], tuple[str, ...]]:
@@ -208,16 +197,16 @@ _BY_FILE_NAME = {
 }
 
 
-def mail_reader_for(path: str, data: bytes) -> Reader | None:
-    """The reader of a mailbox or message whose file has no suffix; ``None`` if it is none.
+def mail_reader_name(path: str, data: bytes) -> str:
+    """The name of the reader of a mailbox or message whose file has no suffix; empty if it is none.
 
     Thunderbird's mailboxes are such files (``Inbox``), and the messages of a Maildir
     (``1700000000.M1P2.host:2,S``).
     """
     name = path.rpartition("/")[2]
     if ("." in name and ":2," not in name) or not _MAIL.match(data):
-        return None
-    return reader_named("mbox" if data.startswith(b"From ") else "eml")
+        return ""
+    return "mbox" if data.startswith(b"From ") else "eml"
 
 
 def reader_name_for(path: str) -> str | None:

@@ -12,7 +12,6 @@ from lxml import etree
 from rolebundle.contracts.ingest import utc_text
 from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
-from rolebundle.ingest.readers import Reader
 from rolebundle.ingest.readers.html_hidden import (
     HiddenElement,
     hidden_elements,
@@ -583,6 +582,6 @@ def _as_html(package: Package, name: str) -> bytes:
 
 
 READERS = {
-    "html": Reader("html", 7, lambda data, path, _separator: [read_page(data, path)]),
+    "html": (7, lambda data, path, _separator: [read_page(data, path)]),
     "epub": package_reader("epub", 4, _book),
 }

@@ -28,7 +28,7 @@ from itertools import pairwise, takewhile
 
 from rolebundle.ingest.front_matter import front_matter
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
-from rolebundle.ingest.readers import MAX_TITLE_CHARS, Reader, block_of, is_blank, open_text, runs
+from rolebundle.ingest.readers import MAX_TITLE_CHARS, block_of, is_blank, open_text, runs
 
 _MAX_LEVEL = 6
 
@@ -571,7 +571,7 @@ class _Outline:
 
 
 READERS = {
-    "text": Reader("text", 5, _read_text),
-    "rst": Reader("rst", 5, _read_rst),
-    "source": Reader("source", 3, _read_source),
+    "text": (5, _read_text),
+    "rst": (5, _read_rst),
+    "source": (3, _read_source),
 }

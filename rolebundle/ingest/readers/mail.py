@@ -26,7 +26,7 @@ from typing import cast
 
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import Block, ParsedDocument
-from rolebundle.ingest.readers import Reader, block_of, damaged, runs, unique_key
+from rolebundle.ingest.readers import block_of, damaged, runs, unique_key
 from rolebundle.ingest.readers.html import read_page
 from rolebundle.scan.finding import HiddenPart
 from rolebundle.text.decoding import clean, split_lines, with_newlines
@@ -308,6 +308,6 @@ def _key(head: str, number: int, used: set[str]) -> str:
 
 
 READERS = {
-    "eml": Reader("eml", 3, lambda data, path, _separator: [_read_message(data, path)]),
-    "mbox": Reader("mbox", 3, _read_mailbox),
+    "eml": (3, lambda data, path, _separator: [_read_message(data, path)]),
+    "mbox": (3, _read_mailbox),
 }

@@ -26,7 +26,6 @@ from rolebundle.ingest.front_matter import front_matter
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
 from rolebundle.ingest.readers import (
     MAX_TITLE_CHARS,
-    Reader,
     block_of,
     is_blank,
     open_text,
@@ -526,7 +525,7 @@ def _list(owner: Mapping[str, Any], key: str) -> Sequence[Any]:
 
 
 READERS = {
-    "markdown": Reader("markdown", 4, _read),
-    "separated": Reader("separated", 4, _read_separated),
-    "ipynb": Reader("ipynb", 4, _read_notebook),
+    "markdown": (4, _read),
+    "separated": (4, _read_separated),
+    "ipynb": (4, _read_notebook),
 }

@@ -54,7 +54,7 @@ def package_reader(
 
     Args:
         name: the name of the reader, also for the codes of errors.
-        version: see :class:`rolebundle.ingest.readers.Reader`.
+        version: the version of the reader.
         document: makes the document of an archive.
     """
 
@@ -71,7 +71,7 @@ def package_reader(
         except Exception as error:  # broken archives and documents raise nearly any exception
             raise damaged(f"unreadable_{name}", path, error) from error
 
-    return Reader(name, version, read)
+    return version, read
 
 
 class Package:

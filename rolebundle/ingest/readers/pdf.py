@@ -20,7 +20,7 @@ from pypdf.generic import ArrayObject, IndirectObject, TextStringObject
 
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import Block, ParsedDocument
-from rolebundle.ingest.readers import Reader, block_of, damaged, is_own_title, runs
+from rolebundle.ingest.readers import block_of, damaged, is_own_title, runs
 from rolebundle.scan.finding import HiddenPart
 from rolebundle.scan.hidden_style import BLACK, SAME_COLOR, WHITE, Color
 from rolebundle.text.decoding import clean, cleaned_note, split_lines
@@ -98,7 +98,7 @@ def _blocks(lines: list[str], pages: list[list[str]]) -> Iterator[Block]:
         start = end
 
 
-READERS = {"pdf": Reader("pdf", 5, _read)}
+READERS = {"pdf": (5, _read)}
 
 
 # -- pdf hidden --

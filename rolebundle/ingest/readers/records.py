@@ -17,7 +17,7 @@ from rolebundle.contracts.ingest import METADATA_KEYS
 from rolebundle.contracts.terms import ContentType
 from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest.parsed import Block, ParsedDocument, ready_chunk
-from rolebundle.ingest.readers import Reader, block_of, is_blank, open_text
+from rolebundle.ingest.readers import block_of, is_blank, open_text
 from rolebundle.storage.documents import StoredChunk
 from rolebundle.text import strict_json
 from rolebundle.text.decoding import clean, cleaned_note, with_newlines
@@ -209,4 +209,4 @@ def _document(line: str, number: int) -> ParsedDocument:
     )
 
 
-READERS = {"json": Reader("json", 2, _read_json), "jsonl": Reader("jsonl", 6, _read_jsonl)}
+READERS = {"json": (2, _read_json), "jsonl": (6, _read_jsonl)}

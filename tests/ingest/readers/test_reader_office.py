@@ -12,14 +12,14 @@ import pytest
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.chunking import ChunkSettings, chunk_document
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers import is_own_title, package
+from rolebundle.ingest.readers import is_own_title, package, reader_name_for
 from support.office.ebooks import epub
 from support.office.opendocuments import opendocument
 from support.office.parts import zipped
 from support.office.samples import HIDDEN, VISIBLE
 from support.office.word import docx, paragraph, run, text_box, word_part
 from support.office.workbooks import cell, xlsx
-from support.reading import properties, read_document, reader_for
+from support.reading import properties, read_document
 
 
 def refused(data: bytes, path: str) -> str:
@@ -394,7 +394,7 @@ def test_an_archive_that_expands_too_much_is_refused(
     bomb = extended(suffix, parts[MAIN[suffix]], b" " * 3_000_000)
     data = zipped({**parts, MAIN[suffix]: bomb})
     assert read_document(data, f"a.{suffix}").blocks
-    code = f"{reader_for(f'a.{suffix}').name}_too_large"  # type: ignore[union-attr]
+    code = f"{reader_name_for(f'a.{suffix}')}_too_large"
     for limit, value in (("_MAX_EXPANDED", 2_000_000), ("_MAX_TREE", 1_000_000)):
         with monkeypatch.context() as patched:
             patched.setattr(package, limit, value)
