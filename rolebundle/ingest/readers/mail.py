@@ -22,7 +22,7 @@ from email.header import decode_header, make_header
 from email.message import Message
 from email.parser import Parser
 from email.utils import getaddresses, parsedate_to_datetime
-from typing import cast
+from typing import Any, cast
 
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import Block, ParsedDocument
@@ -169,10 +169,8 @@ def _text(part: Message, path: str) -> _Text:
     return _Text(tuple(block_of(lines, "paragraph", start, end) for start, end in ranges))
 
 
-def _children(message: Message) -> Sequence[Message]:
-    payload = message.get_payload()
-    children = payload if isinstance(payload, list) else ()
-    return [child for child in children if isinstance(child, Message)]
+def _children(message: Message) -> Any:
+    return message.get_payload() if message.is_multipart() else ()
 
 
 def _missing(plain: _Text, html: _Text) -> Iterator[HiddenPart]:

@@ -236,7 +236,8 @@ def _hidden_ranges(
     for part in ranges:
         if part.is_kept or part.start >= covered_until:
             separate.append(part)
-            covered_until = covered_until if part.is_kept else max(covered_until, part.end)
+            if not part.is_kept:
+                covered_until = part.end
     return separate
 
 
