@@ -132,8 +132,8 @@ def _inline_parser() -> MarkdownIt:
 
 def _blocks(lines: Sequence[str], start: int, end: int, tokens: Sequence[Token]) -> Iterator[Block]:
     covered = start
-    for token, content in _top_level(tokens):
-        if token.map is None:
+    for number, token in enumerate(tokens):
+        if token.level or token.map is None:
             continue
         first, last = token.map[0] + start, min(token.map[1] + start, end)
         if first >= last:
@@ -142,7 +142,7 @@ def _blocks(lines: Sequence[str], start: int, end: int, tokens: Sequence[Token])
         yield from _uncovered(lines, covered, first)
         covered = last
         if token.type == "heading_open":
-            words = plain_words(content)
+            words = plain_words(tokens[number + 1].content)
             level = int(token.tag[1])
             yield block_of(lines, "heading", first, last, level=level, heading=words)
         elif token.type in _KINDS:
@@ -155,14 +155,6 @@ def _uncovered(lines: Sequence[str], start: int, end: int) -> Iterator[Block]:
     """Lines that belong to no token, as paragraphs."""
     for first, last in runs(lines, start, end):
         yield block_of(lines, "paragraph", first, last)
-
-
-def _top_level(tokens: Sequence[Token]) -> Iterator[tuple[Token, str]]:
-    """The tokens that open a top-level block, each with the inline source of the next token."""
-    for i, token in enumerate(tokens):
-        if token.level == 0 and token.nesting >= 0:
-            following = tokens[i + 1] if i + 1 < len(tokens) else None
-            yield token, following.content if following and following.type == "inline" else ""
 
 
 def _words(tokens: Sequence[Any]) -> Iterator[str]:
@@ -484,8 +476,8 @@ def _cell(
     source = cell.get("source")
     pieces = source if isinstance(source, list) else [source]
     lines = split_lines(clean("".join(piece for piece in pieces if isinstance(piece, str)))[0])
-    filled = [i for i, line in enumerate(lines) if not is_blank(line)]
-    if not filled:
+    start = next((i for i, line in enumerate(lines) if not is_blank(line)), None)
+    if start is None:
         return
     first, end = 1, last
     if isinstance(cell, LocatedObject):
@@ -496,9 +488,8 @@ def _cell(
         # Their offsets are not those of the file.
         hidden += (part._replace(start=0, end=0) for part in parts)
     else:
-        text = "\n".join(lines[filled[0] : filled[-1] + 1])
         block_kind: BlockKind = "code" if kind == "code" else "paragraph"
-        blocks = (Block(block_kind, text, filled[0] + 1, filled[-1] + 1),)
+        blocks = (block_of(lines, block_kind, start, len(lines)),)
     if _is_hidden(_object(cell, "metadata")):
         text = "\n".join(block.text for block in blocks)
         hidden.append(HiddenPart("invisible_element", text, is_kept=True))

@@ -66,8 +66,8 @@ def _read_json(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocume
     ):
         yield from _corpus(documents, text, path, notes)
         return
-    filled = [i for i, line in enumerate(lines) if not is_blank(line)]
-    blocks = (block_of(lines, "code", filled[0], filled[-1] + 1),) if filled else ()
+    first = next((i for i, line in enumerate(lines) if not is_blank(line)), len(lines))
+    blocks = (block_of(lines, "code", first, len(lines)),) if first < len(lines) else ()
     yield ParsedDocument(blocks=blocks, lines=lines, notes=notes)
 
 
