@@ -118,12 +118,6 @@ def _provider(workspace: Workspace, corpus: Corpus, spec: ProviderSpec | None) -
     return provider_for(spec) if spec else workspace.passage_provider(corpus)
 
 
-def use_index(workspace: Workspace, name: str) -> None:
-    """Activate a complete index; see :func:`rolebundle.ingest.indexes.use_index`."""
-    with workspace.open_writer() as corpus:
-        indexes.use_index(corpus, name)
-
-
 def drop_index(workspace: Workspace, name: str) -> None:
     """Remove an index that is not active; see :func:`rolebundle.ingest.indexes.drop_index`."""
     with workspace.open_writer() as corpus:

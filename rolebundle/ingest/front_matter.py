@@ -112,7 +112,7 @@ def _clean_text(value: str) -> str:
 def _toml(text: str) -> dict[str, object]:
     try:
         return tomllib.loads(text, parse_float=str)
-    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
+    except (RecursionError, ValueError) as error:
         position = _TOML_POSITION.search(str(error))
         reason = _TOML_POSITION.sub("", str(error)).strip()
         raise _Unreadable(
@@ -124,13 +124,13 @@ def _yaml(text: str) -> dict[str, object]:
     """The values by key. Of keys that govern nothing, the last one counts."""
     try:
         _check_depth(text)
-        node = yaml.compose(text, Loader=_LOADER)
-        values = None if node is None else _value(node, count(), 0)
+        node: Any = yaml.compose(text, Loader=_LOADER)
+        values = node and _value(node, count(), 0)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
         detail = getattr(error, "problem", None) or str(error)
         raise _Unreadable("not valid YAML", mark.line if mark else 0, detail) from error
-    if node is None or values is None:
+    if values is None:
         return {}
     if not isinstance(values, dict):
         raise _Unreadable("not a mapping of keys to values")

@@ -28,7 +28,7 @@ from rolebundle.embedding.provider import (
     input_hash,
     unit_vectors,
 )
-from rolebundle.embedding.registry import ProviderSpec, spec_from_json, spec_to_json
+from rolebundle.embedding.registry import ProviderSpec, spec_from_json
 from rolebundle.errors import EmbedderError, UsageError
 from rolebundle.ingest.chunking import CHUNKER_VERSION
 from rolebundle.storage import vector_index
@@ -36,7 +36,6 @@ from rolebundle.storage.corpus import Corpus, corpus_counts, increment_generatio
 from rolebundle.storage.passages import chunk_texts, sampled_contents
 from rolebundle.storage.vector_index import EmbeddingIndex
 from rolebundle.text.languages import english_share
-from rolebundle.text.words import counted
 
 BATCH = 512
 """Chunks that are embedded and stored together, at most."""
@@ -387,35 +386,6 @@ def label(index: EmbeddingIndex) -> str:
     return f"{index.identity.model.provider}:{index.identity.model.model}"
 
 
-def use_index(corpus: Corpus, name: str) -> None:
-    """Activate a complete index, in one transaction.
-
-    Args:
-        corpus: open for writing.
-        name: its number, ``provider:model`` or model name.
-
-    Raises:
-        UsageError: no index or several have this name, or chunks wait for their vector in it.
-    """
-    index = _named_index(corpus, name)
-    with corpus.writing():
-        waiting = count_waiting(corpus, index)
-        if waiting:
-            raise UsageError(
-                "index_incomplete",
-                f"the index {index.id} ({label(index)}) lacks the vectors of "
-                f"{counted(waiting, 'chunk')}",
-                "complete it with `rolebundle corpus embed --model …`, which activates it",
-            )
-        vector_index.activate_index(corpus, index)
-        if index.connection == NO_CONNECTION:
-            # From now on the owner's choice; see below.
-            model = index.identity.model
-            spec = ProviderSpec(model.provider, model.model)
-            vector_index.set_connection(corpus, index, spec_to_json(spec))
-        increment_generation(corpus)
-
-
 def drop_index(corpus: Corpus, name: str) -> None:
     """Remove an index that is not active.
 
@@ -433,7 +403,7 @@ def drop_index(corpus: Corpus, name: str) -> None:
             raise UsageError(
                 "index_in_use",
                 f"the index {index.id} ({label(index)}) is active",
-                "activate another one first with `rolebundle corpus embed use`",
+                "activate another one first with `rolebundle corpus embed --model …`",
             )
         vector_index.delete_index(corpus, index)
 

@@ -107,7 +107,6 @@ read retrieve note LEXICAL
 read retrieve note DB
 write corpus embed run DB
 write corpus embed drop other DB
-write corpus embed use other DB
 read compare note --roles mossline-docs-writer,mossline-code-reviewer LEXICAL
 write retrieve note --html {}/page.html LEXICAL
 read why n1.md:1-3 note LEXICAL
@@ -227,7 +226,7 @@ STATES: dict[str, Callable[[Path], Corpus | None]] = {
 PREPARED = """
 ingest {tree} --workers 1 DB
 remember 'A filed fact.' --source https://example.com/a --by A DB
-corpus embed use 1 DB
+corpus embed --model static DB
 policy audit set on DB
 mark tree/n2.md disputed --by A --reason old DB
 decisions add 'Do not fly drones' --by A DB

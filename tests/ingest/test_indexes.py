@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rolebundle.admin.indexes import use_index
+from rolebundle.admin.indexes import drop_index
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.embedding.noise import noise_of
 from rolebundle.embedding.provider import PROBE_TEXT
@@ -117,16 +117,18 @@ def test_a_failing_text_is_reported_and_the_others_are_embedded(db: Path) -> Non
     assert active(db).identity.model == IDENTITY, "an incomplete index does not take over"
 
 
-# -- use, drop, plan -----------------------------------------------------------------------------
+# -- drop -----------------------------------------------------------------------------
 
 
 def test_an_ambiguous_name(db: Path) -> None:
     build(db, Watched(NEW._replace(digest="3333")))
     build(db, Watched(NEW))
     with pytest.raises(UsageError, match=r"\[ambiguous_index\]"):
-        use_index(Workspace(db), "newer")
-    use_index(Workspace(db), "2")
-    assert active(db).identity.model.digest == "3333"
+        drop_index(Workspace(db), "newer")
+    drop_index(Workspace(db), "2")
+    with open_reader(db) as corpus:
+        digests = [index.identity.model.digest for index in vector_index.all_indexes(corpus)]
+    assert "3333" not in digests and len(digests) == 2
 
 
 # -- another model, and outdated vectors ---------------------------------------------------------

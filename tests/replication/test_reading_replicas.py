@@ -276,7 +276,6 @@ WRITES: dict[str, Callable[[Admin, Path], object]] = {
     "move_root": lambda a, more: records.move_root(a.workspace, more, more),
     "remove_root": lambda a, more: records.remove_root(a.workspace, more, confirmed=True),
     "embed": lambda a, _: indexes.embed(a.workspace),
-    "use_index": lambda a, _: indexes.use_index(a.workspace, "1"),
     "drop_index": lambda a, _: indexes.drop_index(a.workspace, "1"),
     "release_document": lambda a, _: records.release_document(a.workspace, "guide/hidden.md"),
     "drop_document": lambda a, _: records.drop_document(a.workspace, "guide/hidden.md"),

@@ -131,10 +131,10 @@ def _head_metadata(root: Any) -> Mapping[str, str]:
     updated = ""
     for meta in root.iterfind("head/meta"):
         name = meta.get("property") or meta.get("name") or meta.get("http-equiv") or ""
-        value = (meta.get("content") or "").strip()
+        value = meta.get("content", "").strip()
         if name.lower() in _UPDATED and utc_text(value):
             updated = value
-    title = " ".join((root.findtext("head/title") or "").split())
+    title = " ".join(root.findtext("head/title", "").split())
     return {"language": language.strip(), "title": title, "updated_at": updated}
 
 
@@ -420,8 +420,8 @@ class _Walk:
     def code(self, element: Any) -> None:
         """Preformatted text, which keeps its lines."""
         raw = _text(element)
-        lines = [line.rstrip() for line in raw.replace(SOFT_BREAK, "\n").split("\n")]
-        lines = [line.replace("\xa0", " ").rstrip() for line in lines]
+        lines = raw.replace(SOFT_BREAK, "\n").replace("\xa0", " ").split("\n")
+        lines = [line.rstrip() for line in lines]
         dropped = next((i for i, line in enumerate(lines) if line), len(lines))
         text = "\n".join(lines[dropped:]).rstrip()
         first, last = start_line(element), end_line(element)

@@ -6,6 +6,7 @@ import io
 import posixpath
 import re
 import zipfile
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from math import isfinite
@@ -245,19 +246,18 @@ def properties_of(root: Any) -> dict[str, Any]:
 
     All formats call them ``title``, ``creator``, ``modified`` or ``date``, and ``language``.
     """
-    texts: dict[str, list[str]] = {}
+    texts: dict[str, list[str]] = defaultdict(list)
     for element in root:
         is_change = element.get("property") == "dcterms:modified"  # of an e-book
         if text := " ".join((element.text or "").split()):
             name = "modified" if is_change else local_name(element)
-            texts.setdefault(name, []).append(text)
-    creators = texts.get("initial-creator") or texts.get("creator", [])
-    dates = (*texts.get("modified", ()), *texts.get("date", ()))
+            texts[name].append(text)
+    dates = [*texts["modified"], *texts["date"]]
     return {
-        "title": next(filter(is_own_title, texts.get("title", ())), ""),
-        "authors": creators,
+        "title": next(filter(is_own_title, texts["title"]), ""),
+        "authors": texts["initial-creator"] or texts["creator"],
         "updated_at": next(filter(_is_own_date, dates), ""),
-        "language": next(iter(texts.get("language", ())), ""),
+        "language": next(iter(texts["language"]), ""),
     }
 
 

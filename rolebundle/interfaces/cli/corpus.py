@@ -426,12 +426,12 @@ def remove_command(call: Call, path: Path, yes: bool) -> None:
 
 @corpus.group(cls=GroupWithDefault, short_help="Fill the vectors, or build another model's index")
 def embed() -> None:
-    """Embed the chunks that have no vector, and choose among the indexes of several models.
+    """Embed the chunks that have no vector, or build another model's index and switch to it.
 
     \b
     rolebundle corpus embed                              embed the chunks that wait
     rolebundle corpus embed --model onnx                 needs: pip install '.[onnx]'
-    rolebundle corpus embed use 2                        an index that `status` lists
+    rolebundle corpus embed drop 2                       an index that `status` lists
     """
 
 
@@ -470,21 +470,6 @@ def embed_command(call: Call, model: str | None) -> None:
             "correct the problem and run the same command again; it continues where it stopped, "
             "and the active index answers until then",
         )
-
-
-@embed.command("use")
-@click.argument("index")
-@with_call()
-def use_index(call: Call, index: str) -> None:
-    """Make a complete index the active one.
-
-    INDEX is provider:model, or the number that `rolebundle status` shows.
-
-    \b
-    rolebundle corpus embed use 2
-    """
-    call.owner(indexes.use_index, index)
-    print_note(f"{index} is active now")
 
 
 @embed.command("drop")

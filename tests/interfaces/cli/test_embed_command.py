@@ -78,28 +78,21 @@ class TestEmbed:
         assert db.read_bytes() == before
 
 
-class TestUseAndDrop:
+class TestDrop:
     def test_back_and_away(self, db: Path, server: EmbeddingServer) -> None:
         new(db, server)
         text = invoke("status", "--db", db).out
         assert "indexes: id 1, provider fake, model old, dimensions " in text
         assert f"indexes: id 2, provider ollama, model {MODEL}:latest, dimensions " in text
-        assert invoke("corpus", "embed", "use", "fake:old", "--db", db).code == 0
+        outcome = invoke("corpus", "embed", "drop", "2", "--db", db)
+        is_coded(outcome)
+        assert (outcome.code, "index_in_use" in outcome.err) == (2, True)
+        with open_writer(db) as corpus, corpus.writing():
+            vector_index.activate_index(corpus, vector_index.all_indexes(corpus)[0])
         assert active(db) == "old"
         outcome = invoke("corpus", "embed", "drop", "2", "--db", db)
         assert (outcome.code, outcome.err) == (0, "2 was removed\n")
         assert len(invoke("status", "--json", "--db", db).json()["indexes"]) == 1
-
-    def test_an_incomplete_one_is_not_used(self, db: Path, server: EmbeddingServer) -> None:
-        new(db, server)
-        invoke("corpus", "embed", "use", "1", "--db", db)
-        with open_writer(db) as corpus, corpus.writing():
-            ours = vector_index.all_indexes(corpus)[1]
-            vector_index.remove(corpus, ours, [3])
-        outcome = invoke("corpus", "embed", "use", "2", "--db", db)
-        is_coded(outcome)
-        assert (outcome.code, active(db)) == (2, "old")
-        assert "index_incomplete" in outcome.err
 
     @pytest.mark.parametrize("stray", [("--db", "team.db"), ("--model", "static")])
     def test_options_before_the_command_are_refused(
