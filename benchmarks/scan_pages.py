@@ -22,9 +22,8 @@ from documentation import gather, print_table
 from rolebundle.contracts.documents import DocumentMetadata
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.prepare import IntakeDocument, scan_documents
-from rolebundle.ingest.readers import reader_for
-from rolebundle.scan.finding import ScanSettings
+from rolebundle.ingest.prepare import IntakeDocument, scan_document
+from rolebundle.ingest.readers import reader_name_for, reader_named
 
 _HIDDEN = frozenset(
     ("invisible_element", "off_screen_element", "white_text", "aria_hidden", "markup_comment")
@@ -52,7 +51,7 @@ def main() -> None:
         documents = list(_documents(data, path))
         reading += process_time() - start
         counts["pages"] += 1
-        for _, _, scanned in scan_documents(documents, ScanSettings()):
+        for _, _, scanned in map(scan_document, documents):
             if scanned is None:
                 continue
             findings = [f for f in json.loads(scanned.findings) if _counts(f)]
@@ -90,10 +89,9 @@ def _distinct(paths: list[Path], limit: int) -> Iterator[tuple[Path, bytes]]:
 
 
 def _documents(data: bytes, path: Path) -> Iterator[IntakeDocument]:
-    reader = reader_for(path.name)
-    assert reader is not None
+    _, read = reader_named(reader_name_for(path.name) or "text")
     try:
-        for parsed in reader.read(data, path.name, ""):
+        for parsed in read(data, path.name, ""):
             if isinstance(parsed, ParsedDocument):
                 title = str(parsed.inferred.get("title", ""))
                 metadata = DocumentMetadata(path.name, "ordinary", title, path.name)

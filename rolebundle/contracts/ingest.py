@@ -312,14 +312,12 @@ class ScanOptions(Contract):
     """Settings of the intake scan.
 
     Attributes:
-        enabled: whether documents are scanned.
         secrets: what happens to keys, tokens and passwords.
     """
 
-    # Earlier versions stored the path of a file of patterns as well.
+    # Earlier versions stored more, such as the path of a file of patterns.
     model_config = ConfigDict(extra="ignore")
 
-    enabled: bool = True
     secrets: Literal["mask", "quarantine", "off"] = "mask"
 
 
@@ -330,8 +328,6 @@ class RootOptions(Contract):
 
     Attributes:
         meta: metadata of all files.
-        reader: the reader of files for which no manifest names one; empty: by the file's name.
-        separator: a line that begins with this text starts a new document.
         chunking: ``size`` and ``maximum`` in characters.
         max_size: the maximum file size in bytes; null for the default.
         ignore: whether ignore files, and folders and files that are left out by default, count.
@@ -339,9 +335,10 @@ class RootOptions(Contract):
         lexical_only: whether the last ingest did not embed.
     """
 
+    # Earlier versions stored a reader and its separator as well.
+    model_config = ConfigDict(extra="ignore")
+
     meta: dict[str, Any] = {}
-    reader: str = ""
-    separator: str = ""
     chunking: dict[str, int] = {}
     max_size: int | None = None
     ignore: bool = True

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime, time
 from itertools import count
 from typing import Any
@@ -30,18 +29,9 @@ _SEPARATOR = re.compile(r"[:=]")
 _BEFORE_KEY = re.compile(r"""[{}\[\],?"'\n]""")
 
 
-@dataclass(frozen=True, slots=True)
-class FrontMatter:
-    """The front matter of a document.
-
-    ``declared_at`` is the line after the opening fence, from 1. ``body_index`` is the index of the
-    first line after the front matter, from 0. ``notes`` are remarks on what could not be read.
-    """
-
-    declared: Mapping[str, object]
-    declared_at: int
-    body_index: int
-    notes: tuple[str, ...] = ()
+FrontMatter = tuple[Mapping[str, object], int, int, tuple[str, ...]]
+"""What the front matter of a document declares; the line after the opening fence, from 1; the index
+of the first line after the front matter; and remarks on what could not be read."""
 
 
 class _Unreadable(Exception):
@@ -64,7 +54,7 @@ def front_matter(
     Raises:
         DocumentError: ``bad_front_matter``, with the path, the line and the reason.
     """
-    without = FrontMatter({}, start + 1, start)
+    without: FrontMatter = ({}, start + 1, start, ())
     stop = len(lines) if stop is None else stop
     opening = lines[start].rstrip() if start < stop else ""
     if opening not in _FENCES:
@@ -99,7 +89,7 @@ def front_matter(
         note = f"{path}:{line}: front matter: {problem}, {result}"
         notes = (with_detail(note, problem.detail),)
     declared = {_clean_text(key): _normalize(value) for key, value in values.items()}
-    return FrontMatter(declared, first_line, end + 1, notes)
+    return declared, first_line, end + 1, notes
 
 
 def _normalize(value: object) -> object:
@@ -122,7 +112,7 @@ def _clean_text(value: str) -> str:
 def _toml(text: str) -> dict[str, object]:
     try:
         return tomllib.loads(text, parse_float=str)
-    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
+    except (RecursionError, ValueError) as error:
         position = _TOML_POSITION.search(str(error))
         reason = _TOML_POSITION.sub("", str(error)).strip()
         raise _Unreadable(
@@ -134,13 +124,13 @@ def _yaml(text: str) -> dict[str, object]:
     """The values by key. Of keys that govern nothing, the last one counts."""
     try:
         _check_depth(text)
-        node = yaml.compose(text, Loader=_LOADER)
-        values = None if node is None else _value(node, count(), 0)
+        node: Any = yaml.compose(text, Loader=_LOADER)
+        values = node and _value(node, count(), 0)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
         detail = getattr(error, "problem", None) or str(error)
         raise _Unreadable("not valid YAML", mark.line if mark else 0, detail) from error
-    if node is None or values is None:
+    if values is None:
         return {}
     if not isinstance(values, dict):
         raise _Unreadable("not a mapping of keys to values")

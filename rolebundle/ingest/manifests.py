@@ -19,7 +19,7 @@ from rolebundle.contracts.base import Mistake, mistakes_in
 from rolebundle.contracts.ingest import ManifestFile, ManifestRule
 from rolebundle.errors import ConfigurationError, UsageError
 from rolebundle.ingest.authority import Authority
-from rolebundle.ingest.readers import reader_names
+from rolebundle.ingest.readers import NAMES
 from rolebundle.policy.policy_file import problem_of
 from rolebundle.text.words import counted
 
@@ -72,7 +72,7 @@ class Manifest:
             The defaults, and what the flags do not allow, as ``key: value``.
         """
         values = self.file.defaults.declared_values()
-        reader, separator = flags.reader, flags.separator
+        reader = separator = ""
         max_trust, trust_documents = self.file.max_trust, self.file.trust_documents
         for rule in rules:
             values |= rule.declared_values()
@@ -140,11 +140,11 @@ def parse_manifest(content: bytes, path: Path) -> Manifest:
     except ValidationError as error:
         raise _malformed(path, mistakes_in(error, ManifestFile)) from error
     for number, rule in enumerate(file.rule, start=1):
-        if rule.reader and rule.reader not in reader_names():
+        if rule.reader and rule.reader not in NAMES:
             raise ConfigurationError(
                 "unknown_reader",
                 f"{path} rule {number}: no reader is called {rule.reader!r}",
-                f"readers: {', '.join(reader_names())}",
+                f"readers: {', '.join(NAMES)}",
             )
     return Manifest(path.parent, file)
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import PurePosixPath
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic import ValidationError
 
-from rolebundle.contracts.base import Contract, Mistake, mistakes_in
+from rolebundle.contracts.base import Mistake, mistakes_in
 from rolebundle.contracts.documents import Attributes, DocumentMetadata
 from rolebundle.contracts.ingest import (
     DESCRIBES,
@@ -34,8 +34,6 @@ from rolebundle.ingest.authority import (
 from rolebundle.ingest.manifests import FileDefaults
 from rolebundle.ingest.parsed import ParsedDocument
 
-C = TypeVar("C", bound=Contract)
-
 _DESCRIPTIVE_KEYS = keys_that(DESCRIBES)
 _BY_LETTERS = {folded_key(key): key for key in keys_that(DESCRIBES, MATCHED)}
 _DATE_KEYS = (
@@ -53,20 +51,20 @@ def validated(values: Mapping[str, object], place: str, code: str) -> DeclaredMe
     Raises:
         ConfigurationError: with this code, the place, the keys and the allowed values.
     """
-    checked, mistakes = _checked(DeclaredMetadata, values)
+    checked, mistakes = _checked(values)
     _raise_any(map(_sentence, mistakes), place, ConfigurationError, code)
     return checked
 
 
-def _checked(contract: type[C], values: Mapping[str, object]) -> tuple[C, list[Mistake]]:
+def _checked(values: Mapping[str, object]) -> tuple[DeclaredMetadata, list[Mistake]]:
     """The valid part of ``values``, and what is wrong with the rest."""
     try:
-        return contract.model_validate(dict(values)), []
+        return DeclaredMetadata.model_validate(dict(values)), []
     except ValidationError as error:
-        mistakes = mistakes_in(error, contract)
+        mistakes = mistakes_in(error, DeclaredMetadata)
         bad = {mistake.place[0] for mistake in mistakes}
         good = {key: value for key, value in values.items() if key not in bad}
-        return contract.model_validate(good), mistakes
+        return DeclaredMetadata.model_validate(good), mistakes
 
 
 def _sentence(mistake: Mistake) -> str:
@@ -103,10 +101,10 @@ def resolve(path: str, defaults: FileDefaults, parsed: ParsedDocument) -> Docume
         DocumentError: the document has a misspelled governance key or an invalid value, or is never
             valid. The message names all mistakes.
     """
-    authority, inferred, ignored = defaults.authority, parsed.inferred, defaults.ignore_keys
+    authority, ignored = defaults.authority, defaults.ignore_keys
     own = {name: value for name, value in parsed.declared.items() if name not in ignored}
     claims, attributes, mistakes = _sorted_keys(own)
-    checked, wrong_values = _checked(DeclaredMetadata, claims)
+    checked, wrong_values = _checked(claims)
     for mistake in wrong_values:
         key = str(mistake.place[0])
         if key in _DESCRIPTIVE_KEYS:
@@ -118,9 +116,9 @@ def resolve(path: str, defaults: FileDefaults, parsed: ParsedDocument) -> Docume
     )
     # Properties of the format without a meaning here. Invalid values of others are no error,
     # because they are not declared.
-    properties = {key: value for key, value in inferred.items() if key not in METADATA_KEYS}
-    known = {key: value for key, value in inferred.items() if key in METADATA_KEYS}
-    usable, _ = _checked(DeclaredMetadata, known)
+    inferred = {key: value for key, value in parsed.inferred.items() if value}
+    known = {key: inferred.pop(key) for key in [*inferred] if key in METADATA_KEYS}
+    usable, _ = _checked(known)
     merged = {**usable.declared_values(), **authority.values, **weighed}
     # Answers name the claims that do not count.
     merged.setdefault("supersedes", checked.supersedes or [])
@@ -130,8 +128,14 @@ def resolve(path: str, defaults: FileDefaults, parsed: ParsedDocument) -> Docume
     if valid_from and valid_until and valid_from > valid_until:
         mistakes.append(f"valid_from {valid_from} is after valid_until {valid_until}")
     _raise_any(mistakes, f"{path}:{parsed.declared_at}", DocumentError, "bad_metadata")
-    _fold(merged, "tags", "keywords")
-    _fold(merged, "retrieval_hints", "authors", "author")
+    # Keys of other tools that mean the same to retrieval.
+    for key, old_key in (
+        ("tags", "keywords"),
+        ("retrieval_hints", "authors"),
+        ("retrieval_hints", "author"),
+    ):
+        if texts := merged.pop(old_key, ()):
+            merged[key] = list(dict.fromkeys([*merged.get(key, ()), *texts]))
     derived_id = _name_document(merged, path, parsed.key, authority)
     # The id of a record is a part of its derived id, so that nothing of it is lost.
     harmless = {f"document_id: {derived_id}", f"document_id: {parsed.key}"}
@@ -143,7 +147,7 @@ def resolve(path: str, defaults: FileDefaults, parsed: ParsedDocument) -> Docume
     lists = {name: tuple(value) for name, value in merged.items() if isinstance(value, list)}
     return DocumentMetadata(
         **{**merged, **lists},
-        attributes=flattened({**properties, **attributes}),
+        attributes=flattened({**inferred, **attributes}),
         self_declared=tuple(self_declared),
         refused_claims=tuple(claim for claim in refused if claim not in harmless)[:_MAX_REFUSED],
         reach=authority.reach(self_declared),
@@ -162,16 +166,6 @@ def _name_document(
     name = record_name or PurePosixPath(path).stem.replace("_", " ").replace("-", " ")
     merged.setdefault("title", name)
     return derived_id
-
-
-def _fold(merged: dict[str, Any], key: str, *old_keys: str) -> None:
-    """Move the values of other keys, which mean the same to retrieval, into ``key``."""
-    _add(merged, key, [text for name in old_keys for text in merged.pop(name, ())])
-
-
-def _add(merged: dict[str, Any], key: str, texts: Sequence[str]) -> None:
-    if texts:
-        merged[key] = list(dict.fromkeys([*merged.get(key, ()), *texts]))
 
 
 def _sorted_keys(

@@ -34,19 +34,18 @@ from rolebundle.ingest.chunking import CHUNKER_VERSION, ChunkSettings, chunk_doc
 from rolebundle.ingest.metadata import resolve
 from rolebundle.ingest.parsed import Block, ParsedDocument
 from rolebundle.ingest.readers import (
-    Reader,
     is_markup_only,
     kind_of,
-    mail_reader_for,
-    reader_for,
+    mail_reader_name,
     reader_name_for,
+    reader_named,
 )
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, FileEntry, read_bytes, skipped_for
 from rolebundle.scan.confidential import without_secrets
-from rolebundle.scan.finding import ScanSettings
+from rolebundle.scan.finding import SecretsPolicy
 from rolebundle.scan.hidden_text import find_hidden, normalized
 from rolebundle.scan.instructions import patterns_digest
-from rolebundle.scan.scan import Scannable, ScanResult, scan_texts
+from rolebundle.scan.scan import ScanResult, scan_text
 from rolebundle.scan.secrets import masked
 from rolebundle.storage.documents import (
     FileIdentity,
@@ -87,8 +86,8 @@ class RunSettings:
 
     chunks: ChunkSettings = field(default_factory=ChunkSettings)
     size_cap: int = DEFAULT_SIZE_CAP
-    scan: ScanSettings | None = None
-    """Settings of the intake scan; ``None`` for no scan."""
+    secrets: SecretsPolicy = "mask"
+    """What the intake scan does with secrets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,15 +207,16 @@ def _read(file: FileEntry, settings: RunSettings) -> Outcome:
     """
     try:
         data = read_bytes(file.location, file.path, settings.size_cap)
-        reader = _reader(file)
+        name = _reader_name(file)
         path, recipe = _stored_path(file, settings), _recipe(file, settings)
         file_hash = hash_of_file(data)
-        if reader.name == "text" and not file.defaults.reader:
+        if name == "text" and not file.defaults.reader:
             # Not a part of the recipe: it depends on the bytes only.
-            reader = mail_reader_for(file.path, data) or reader
-        if reader.name not in _HEAVY_FORMATS:
+            name = mail_reader_name(file.path, data) or name
+        if name not in _HEAVY_FORMATS:
             _check_is_text(data, file.path)
-        parsed = reader.read(data, file.path, file.defaults.separator)
+        _, read = reader_named(name)
+        parsed = read(data, file.path, file.defaults.separator)
         documents, notes, has_bad_metadata = _documents(file, parsed)
         if notes and not documents and not has_bad_metadata:
             return notes[0]  # None of its records can be read.
@@ -315,8 +315,7 @@ def _failed(file: FileEntry, error: Exception) -> Skipped:
 
 def _stored_path(file: FileEntry, settings: RunSettings) -> str:
     """The path that the corpus has, which citations show."""
-    masks = settings.scan is not None and settings.scan.secrets == "mask"
-    return without_secrets(file.path) if masks else file.path
+    return without_secrets(file.path) if settings.secrets == "mask" else file.path
 
 
 def hash_of_file(data: bytes) -> str:
@@ -329,20 +328,12 @@ def _reader_name(file: FileEntry) -> str:
     return file.defaults.reader or reader_name_for(file.path) or "text"
 
 
-def _reader(file: FileEntry) -> Reader:
-    # An unknown reader name was rejected with the manifest or the flag.
-    reader = reader_for(file.path, _reader_name(file))
-    assert reader is not None
-    return reader
-
-
 def _recipe(file: FileEntry, settings: RunSettings) -> str:
     """A hash of everything that determines the stored documents, except path and bytes."""
-    reader, defaults = _reader(file), file.defaults
+    name, defaults = _reader_name(file), file.defaults
+    version, _ = reader_named(name)
     source = defaults.authority.default_source
-    return _recipe_hash(
-        reader.name, reader.version, settings, defaults.fingerprint, source, defaults.ignore_keys
-    )
+    return _recipe_hash(name, version, settings, defaults.fingerprint, source, defaults.ignore_keys)
 
 
 # Cached, because most files of a folder have the same recipe.
@@ -360,7 +351,7 @@ def _recipe_hash(
     parts = (
         *(reader, CHUNKER_VERSION, FORMS_VERSION, defaults, AUTHORITY_VERSION, METADATA_VERSION),
         *(default_source, sorted(ignore_keys), version),
-        *(chunks.size, 0, chunks.maximum, repr(settings.scan), patterns_digest()),
+        *(chunks.size, 0, chunks.maximum, settings.secrets, patterns_digest()),
     )
     return blake2b(repr(parts).encode(), digest_size=8).hexdigest()
 
@@ -389,9 +380,7 @@ def stored_documents(
     documents: Sequence[IntakeDocument], settings: RunSettings
 ) -> list[StoredDocument]:
     """The steps after reading: scan ─▶ chunk ─▶ word forms."""
-    scanned: Sequence[ScannedDocument] = [(*document, None) for document in documents]
-    if settings.scan is not None:
-        scanned = scan_documents(documents, settings.scan)
+    scanned = [scan_document(document, settings.secrets) for document in documents]
     chunked = [
         (metadata, chunk_document(metadata.document_id, parsed, settings.chunks), record)
         for parsed, metadata, record in scanned
@@ -446,39 +435,22 @@ ScannedDocument = tuple[ParsedDocument, DocumentMetadata, Scanned | None]
 """A document without hidden text, its metadata, and the findings; ``None`` if there are none."""
 
 
-def scan_documents(
-    documents: Sequence[IntakeDocument], settings: ScanSettings
-) -> list[ScannedDocument]:
-    """Scan documents and remove hidden text. The order is kept.
+def scan_document(document: IntakeDocument, secrets: SecretsPolicy = "mask") -> ScannedDocument:
+    """Scan a document and remove hidden text.
 
-    Titles, tags and other metadata are scanned as well, because models see them.
+    Title, tags and other metadata are scanned as well, because models see them.
     """
-    scannable = [_scannable(document) for document in documents]
-    results = scan_texts(scannable, settings)
-    return [
-        _scanned_document(document, scanned.text, result, masks=settings.secrets == "mask")
-        for document, scanned, result in zip(documents, scannable, results, strict=True)
-    ]
-
-
-def _scannable(document: IntakeDocument) -> Scannable:
+    parsed, metadata = document
+    masks = secrets == "mask"
     # The title is first. The other metadata is last, so that offsets in the text do not depend on
     # it. The cleaned texts are read from the result in the same order.
-    parsed, metadata = document
     described = _metadata_text(parsed, metadata)
     text = _SEPARATOR.join((metadata.title, *_content_texts(parsed), described))
     body = (len(metadata.title), len(text) - len(described))
-    return Scannable(text, body, parsed.hidden)
-
-
-def _scanned_document(
-    document: IntakeDocument, text: str, result: ScanResult, *, masks: bool
-) -> ScannedDocument:
-    parsed, metadata = document
+    result = scan_text(text, body, parsed.hidden, secrets)
     if result.text == text:
         is_clean = result.verdict == "clean"
         return parsed, metadata, None if is_clean else _scan_record(result, text, masks=masks)
-    # The cleaned texts are read in the order of _scannable(): first the title.
     lines = iter(result.text.split("\n"))
     clean: dict[str, Any] = {
         "title": _next_text(lines, metadata.title),

@@ -37,7 +37,6 @@ from rolebundle.ingest.chunking import ChunkSettings
 from rolebundle.ingest.metadata import validated
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.prepare import TRANSIENT_CODES, RunSettings
-from rolebundle.scan.finding import ScanSettings
 from rolebundle.storage import records, store
 from rolebundle.storage import roots as root_storage
 from rolebundle.storage.corpus import Corpus, corpus_counts, increment_generation
@@ -48,7 +47,6 @@ _MANIFEST_CODES = frozenset({"manifest_ignored", "claim_refused", "glob_matches_
 
 Options = Mapping[str, Any]
 """Fields of ``RootOptions`` that an ingest was given."""
-OtherSources = Callable[[Path], set[str]]
 
 
 @dataclass(slots=True)
@@ -60,23 +58,21 @@ class Visit:
         root: the root that the files belong to, with the options that hold in this run.
         excluded: the roots below ``start``, which are visited on their own.
         is_nested: whether it is visited because it lies below a path of the run.
-        base: the folder that paths of files are relative to.
+        settings: how the files are read.
         files, skipped: what was found.
         notes: remarks on flags and manifests.
         unreadable: the locations of files and folders that could not be read. Their documents stay.
-        settings: how the files are read.
     """
 
     start: Path
     root: Root
-    excluded: frozenset[str] = frozenset()
-    is_nested: bool = False
-    base: Path = Path()
+    excluded: frozenset[str]
+    is_nested: bool
+    settings: RunSettings
     files: list[walk.FileEntry] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     notes: list[Skipped] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
-    settings: RunSettings = field(default_factory=RunSettings)
 
     def missing(self, known: Iterable[str], present: Container[str]) -> list[str]:
         """Known locations of the visit that are neither present nor below an unreadable one."""
@@ -193,40 +189,22 @@ def folder_of(start: Path) -> Path:
     return start if start.is_dir() and not start.is_symlink() else start.parent
 
 
-def plan(
-    roots: Sequence[Root], starts: Sequence[Path], new_options: Options, other_sources: OtherSources
-) -> Plan:
-    """What an ingest of some paths visits, and the roots after it.
-
-    Args:
-        roots: the roots before.
-        starts: existing paths, as :func:`existing_start` spells them.
-        new_options: the options of the run. They hold for what is below the paths, too.
-        other_sources: the sources of documents that do not come from a folder.
-    """
-    planned = Plan({root.location: root for root in roots}, new_options, other_sources)
-    for start in starts:
-        planned.add(start)
-    planned.add_visits()
-    return planned
-
-
 @dataclass(slots=True)
 class Plan:
     """What a run visits, and the roots after it.
 
     Attributes:
         by_location: the roots, by location.
-        new_options: the options of the run.
+        new_options: the options of the run. They hold for what is below its paths, too.
         other_sources: the sources of documents that do not come from a folder.
         starts: the paths to visit, by location; each with whether it is nested.
-        visits: what the run visits.
+        visits: what the run has visited.
         notes: notes on the roots that are missing below a path of the run.
     """
 
     by_location: dict[str, Root]
     new_options: Options
-    other_sources: OtherSources
+    other_sources: Callable[[Path], set[str]]
     starts: dict[str, tuple[Path, bool]] = field(default_factory=dict)
     visits: list[Visit] = field(default_factory=list)
     notes: list[Skipped] = field(default_factory=list)
@@ -247,7 +225,7 @@ class Plan:
             base = folder_of(anchor_of(known, holder) if holder else start)
             self.by_location[location] = Root(
                 location=location,
-                prefix=_prefix(location, base),
+                prefix="" if start == base else start.relative_to(base).as_posix(),
                 source_id=holder.source_id if holder else self._source_of(base),
                 options=holder.options if holder else RootOptions(),
             )
@@ -264,16 +242,6 @@ class Plan:
             else:
                 self.notes.append(walk.skipped_for(at, missing_root(root)))
 
-    def add_visits(self) -> None:
-        """Add the visits of all paths that were added."""
-        roots = self.by_location
-        for location, (start, is_nested) in self.starts.items():
-            holder = holder_of(roots.values(), location)
-            assert holder is not None
-            below = frozenset(at for at in roots if at != location and is_below(at, location))
-            base = folder_of(anchor_of(roots.values(), holder))
-            self.visits.append(Visit(start, holder, below, is_nested, base))
-
     def _is_covered(self, root: Root) -> bool:
         """Whether a walk of the root above reads the same files with the same options and ids."""
         outer = holder_of(
@@ -282,7 +250,9 @@ class Plan:
         return (
             outer is not None
             and outer.source_id == root.source_id
-            and not _differ(outer.options, root.options)
+            # An option that does not change how files are read.
+            and with_options(outer.options, {"lexical_only": root.options.lexical_only})
+            == root.options
             and not walk.leaves_out(outer, Path(root.location))
         )
 
@@ -305,22 +275,6 @@ class Plan:
                 name = f"{source_name(parent)}-{name}"
         candidates = chain([name], (f"{name}-{number}" for number in count(2)))
         return next(candidate for candidate in candidates if candidate.casefold() not in used)
-
-
-def _sharing(roots: Iterable[Root], anchor: Root) -> list[Root]:
-    """A root and those below it that share its source."""
-    shared = (root for root in roots if root.source_id == anchor.source_id)
-    return [root for root in shared if is_below(root.location, anchor.location)]
-
-
-def _prefix(location: str, base: Path) -> str:
-    relative = Path(location).relative_to(base)
-    return relative.as_posix() if relative.parts else ""
-
-
-def _differ(options: RootOptions, other_options: RootOptions) -> bool:
-    """Whether files are read differently with these options."""
-    return options.model_copy(update={"lexical_only": other_options.lexical_only}) != other_options
 
 
 def with_options(options: RootOptions, new_options: Options) -> RootOptions:
@@ -427,9 +381,11 @@ def remove_root(corpus: Corpus, path: Path, *, confirmed: bool) -> RootChange:
     if not confirmed:
         return RootChange(location=root.location, documents=root.documents)
     with corpus.writing():
-        known = root_storage.load(corpus)
-        removed = _sharing(known, root)
-        remaining = [other for other in known if other not in removed]
+        remaining = [
+            other
+            for other in root_storage.load(corpus)
+            if other.source_id != root.source_id or not is_below(other.location, root.location)
+        ]
         inside = [at.location for at in remaining if is_below(at.location, root.location)]
         files = [
             file
@@ -503,24 +459,41 @@ def plan_run(
     def flags_of(location: str) -> Flags:
         return combined(flags_at(after, location), command_flags)
 
-    planned = plan(
-        roots,
-        starts,
+    by_location = {root.location: root for root in roots}
+    planned = Plan(
+        by_location,
         options.root_options(),
         lambda folder: root_storage.sources_outside(corpus, str(folder)),
     )
+    for path in starts:
+        planned.add(path)
     policy = load_policy(corpus)
     policy_file = real_location(Path(policy.location)) if policy and policy.location else ""
-    for visit in planned.visits:
-        manifest = _manifest_of(visit.root, planned.roots, flags_of)
-        start, location = str(visit.start), real_location(visit.start)
+    for start, (path, is_nested) in planned.starts.items():
+        root, location = holder_of(planned.roots, start), real_location(path)
+        assert root is not None
+        manifest = _manifest_of(root, planned.roots, flags_of)
         defaults = {
-            moved_path(path, location, start): _defaults(flags_of(path), visit.root)
-            for path in [location, *after]
-            if is_below(path, location)
+            moved_path(at, location, start): _defaults(flags_of(at), root)
+            for at in [location, *after]
+            if is_below(at, location)
         }
-        _walk_visit(visit, manifest, defaults, policy_file)
+        excluded = frozenset(at for at in by_location if at != start and is_below(at, start))
+        visit = Visit(path, root, excluded, is_nested, _settings(root, manifest))
+        base = folder_of(anchor_of(planned.roots, root))
+        _walk_visit(visit, base, manifest, defaults, policy_file)
+        planned.visits.append(visit)
     return planned, after != flags
+
+
+def _settings(root: Root, manifest: manifests.Manifest | str) -> RunSettings:
+    chunking: dict[str, int] = dict(root.options.chunking)
+    if isinstance(manifest, manifests.Manifest):
+        chunking = dict(manifest.file.chunking) | chunking
+    # Earlier versions remember an overlap, too.
+    chunks = ChunkSettings(**{key: value for key, value in chunking.items() if key != "overlap"})
+    size_cap = walk.DEFAULT_SIZE_CAP if root.options.max_size is None else root.options.max_size
+    return RunSettings(chunks, size_cap, root.options.scan.secrets)
 
 
 def _manifest_of(
@@ -552,15 +525,16 @@ def _manifest_of(
 
 def _walk_visit(
     visit: Visit,
+    base: Path,
     manifest: manifests.Manifest | str,
     defaults: Mapping[str, manifests.FileDefaults],
     policy_file: str,
 ) -> None:
-    start, root, base = visit.start, visit.root, visit.base
+    start, ignore = visit.start, visit.root.options.ignore
     files, skipped, notes = visit.files, visit.skipped, visit.notes
     if manifest == "" and not visit.is_nested:  # A note on a folder covers what is below it.
         notes += _manifests_above(base)
-    own, ignore = defaults[str(start)], root.options.ignore
+    own = defaults[str(start)]
     for entry in walk.walk(base, start, own, manifest, defaults, visit.excluded, ignore=ignore):
         if isinstance(entry, walk.FileEntry):
             if policy_file and _is_at(entry, policy_file):
@@ -575,15 +549,6 @@ def _walk_visit(
     visit.unreadable = [
         str(base / entry.path) for entry in skipped if entry.code in TRANSIENT_CODES
     ]
-    chunking: dict[str, int] = dict(root.options.chunking)
-    if isinstance(manifest, manifests.Manifest):
-        chunking = dict(manifest.file.chunking) | chunking
-    # Earlier versions remember an overlap, too.
-    chunks = ChunkSettings(**{key: value for key, value in chunking.items() if key != "overlap"})
-    size_cap = walk.DEFAULT_SIZE_CAP if root.options.max_size is None else root.options.max_size
-    # Earlier versions could turn the scan off.
-    scan = ScanSettings(root.options.scan.secrets) if root.options.scan.enabled else None
-    visit.settings = RunSettings(chunks, size_cap, scan)
 
 
 def _manifests_above(folder: Path) -> list[Skipped]:
@@ -618,4 +583,4 @@ def _defaults(flags: Flags, root: Root) -> manifests.FileDefaults:
     authority, _ = Authority(default_source=root.source_id).with_level(
         declared.declared_values(), max_trust=max_trust
     )
-    return manifests.FileDefaults(authority, root.options.reader, root.options.separator)
+    return manifests.FileDefaults(authority)

@@ -355,20 +355,9 @@ _BESIDE_A_CORPUS = {OVERLAYS_SUFFIX: "overlays", PUBLISHED_SUFFIX: "published re
 _MAX_BYTES = 1 << 20
 
 
-class Rules(NamedTuple):
-    """The patterns of one ignore file.
-
-    Attributes:
-        patterns: its patterns.
-        name: the file, for reports.
-        is_git: whether a checkout below does not take it over.
-        cut: the length of the path of its folder, with the slash.
-    """
-
-    patterns: GitIgnore
-    name: str
-    is_git: bool
-    cut: int
+Rules = tuple[GitIgnore, str, bool, int]
+"""The patterns of one ignore file; its path for reports; whether a checkout below does not take it
+over; and the length of the path of its folder, with the slash."""
 
 
 def ignored_by(rules: Sequence[Rules], location: str) -> str:
@@ -417,13 +406,13 @@ def rules_of(
     files = [name for name in (".gitignore", ".ignore") if name in names]
     rules = list(above)
     if ".git" in names:
-        rules = [rules_above for rules_above in above if not rules_above.is_git]
+        rules = [rules_above for rules_above in above if not rules_above[2]]
         files.insert(0, ".git/info/exclude")
     for name in files:
         content = _content(Path(location, name)).decode("utf-8-sig", "replace")
         if content and (patterns := GitIgnore(content)):
             cut = len(location.rstrip(os.sep)) + 1
-            rules.append(Rules(patterns, path_prefix + name, name != ".ignore", cut))
+            rules.append((patterns, path_prefix + name, name != ".ignore", cut))
     return tuple(rules)
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import NamedTuple
 
 from rolebundle.scan import secrets
 from rolebundle.scan.finding import Finding, ascii_note, overlaps
@@ -20,15 +19,13 @@ _MAX_MATCH_BYTES = 1_024
 _SHOWN_CHARS = 4
 
 
-class Confidential(NamedTuple):
-    """The findings in a text, each in order: ``secret_…`` and ``personal_…``."""
-
-    secrets: tuple[Finding, ...] = ()
-    personal: tuple[Finding, ...] = ()
+Findings = tuple[Finding, ...]
 
 
-def find_confidential(text: str, data: bytes | None = None) -> Confidential:
-    """The secrets and the personal data in a text; ``data`` is its UTF-8, if the caller has it.
+def find_confidential(text: str, data: bytes | None = None) -> tuple[Findings, Findings]:
+    """The secrets and the personal data in a text, each in order.
+
+    ``data`` is its UTF-8, if the caller has it.
 
     A note shows at most the first characters of a secret, and nothing of personal data. What is
     part of a secret is no personal data.
@@ -46,8 +43,6 @@ def find_confidential(text: str, data: bytes | None = None) -> Confidential:
             place = _personal_place(kind, text, start, end)
             if place is not None:
                 personal.append(Finding(f"personal_{kind}", *place, kind.replace("_", " ")))
-    if not found:
-        return Confidential((), tuple(personal))
     found.sort(key=lambda secret: (secret[0], secret[2]))
     findings: list[Finding] = []
     masked_until = 0
@@ -56,12 +51,12 @@ def find_confidential(text: str, data: bytes | None = None) -> Confidential:
             masked_until = end
             findings.append(_secret(secrets.FORMATS[number], text, start, end))
     outside = tuple(finding for finding in personal if not overlaps(finding, findings))
-    return Confidential(tuple(findings), outside)
+    return tuple(findings), outside
 
 
-def find_secrets(text: str) -> tuple[Finding, ...]:
+def find_secrets(text: str) -> Findings:
     """The secrets in a text, in order."""
-    return find_confidential(text).secrets
+    return find_confidential(text)[0]
 
 
 def without_secrets(text: str) -> str:
@@ -151,6 +146,11 @@ _IBAN_LENGTHS = {
     ).split()
 }
 _NUMBER_NEIGHBOURS = frozenset("0123456789.,-_/:+=#%$&@*^~ABCDEFabcdef\\")
+_CARD = re.compile(
+    r"(?:4\d{3}|5[1-5]\d\d|35(?:2[89]|[3-8]\d)|6011|64[4-9]\d|65\d\d)\d{12}"
+    r"|3[47]\d{13}|3(?:0[0-5]|[68]\d)\d{11}"
+)
+"""The numbers of known issuers (ISO 7812)."""
 _MIN_PHONE, _MAX_PHONE = 9, 15
 _MIN_PLAIN_PHONE = 11
 
@@ -222,21 +222,7 @@ def _is_card_number(matched: str) -> bool:
     groups = [len(group) for group in re.split(r"[ -]", matched)]
     if groups not in ([len(digits)], [4, 4, 4, 4], [4, 6, 5], [4, 6, 4]):
         return False
-    return len(digits) in _card_lengths(digits) and _has_luhn_digit(digits)
-
-
-def _card_lengths(digits: str) -> tuple[int, ...]:
-    """The lengths that the issuer of a number has; none for an unknown issuer (ISO 7812)."""
-    four = int(digits[:4])
-    ranges = ((4000, 4999), (5100, 5599), (2221, 2720), (3528, 3589), (6011, 6011), (6440, 6599))
-    if any(first <= four <= last for first, last in ranges):
-        return (16,)
-    if digits[:2] in ("34", "37"):
-        return (15,)
-    return (14,) if digits[:2] in ("36", "38") or 3000 <= four <= 3059 else ()
-
-
-def _has_luhn_digit(digits: str) -> bool:
-    """Whether the last digit is the check digit of the others (Luhn's algorithm)."""
+    # The last digit is the check digit of the others (Luhn's algorithm).
     doubled = (sum(divmod(2 * int(digit), 10)) for digit in digits[-2::-2])
-    return (sum(map(int, digits[-1::-2])) + sum(doubled)) % 10 == 0
+    is_checked = (sum(map(int, digits[-1::-2])) + sum(doubled)) % 10 == 0
+    return is_checked and _CARD.fullmatch(digits) is not None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 Severity = Literal["low", "high"]
@@ -67,14 +66,5 @@ def overlaps(finding: Finding, others: Iterable[Finding]) -> bool:
 
 SecretsPolicy = Literal["mask", "quarantine", "off"]
 
-
-@dataclass(frozen=True, slots=True)
-class ScanSettings:
-    """How a document is scanned.
-
-    Args:
-        secrets: whether secrets are masked (and only a document that is mostly secret is
-            quarantined), quarantine their document, or are ignored.
-    """
-
-    secrets: SecretsPolicy = "mask"
+"""Whether secrets are masked (and only a document that is mostly secret is quarantined), quarantine
+their document, or are ignored."""

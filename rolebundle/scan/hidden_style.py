@@ -43,6 +43,7 @@ _SIZES = ("height", "max-height", "block-size", "width", "max-width", "inline-si
 _MAX_STYLE_CHARS = 100_000
 
 _LONG_NUMBER = re.compile(r"\d{300,}")
+"""A number of so many digits that Python refuses to convert it."""
 _PREFIX = re.compile(r"^-(?:webkit|moz|ms)-")
 _NUMBER = re.compile(r"(?:calc\(\s*)?([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)([a-z]+|%)?(?:\s*\))?")
 _PART = re.compile(r"[^\s,]+")
@@ -74,11 +75,6 @@ def css_text(nodes: Iterable[Any]) -> str:
     return str(tinycss2.serialize([node for node in nodes if node.type != "comment"])).strip()
 
 
-def without_long_numbers(css: str) -> str:
-    """CSS with 0 for each number of so many digits that Python refuses to convert it."""
-    return _LONG_NUMBER.sub("0", css)
-
-
 @lru_cache(maxsize=4_096)
 def style_layers(style: str) -> tuple[Declarations, Declarations]:
     """The declarations of a style attribute that matter here, and the ``!important`` ones.
@@ -87,7 +83,7 @@ def style_layers(style: str) -> tuple[Declarations, Declarations]:
     """
     if not style:
         return {}, {}
-    css = without_long_numbers(style[:_MAX_STYLE_CHARS])
+    css = _LONG_NUMBER.sub("0", style[:_MAX_STYLE_CHARS])
     try:
         return declared_in(tinycss2.parse_blocks_contents(css))
     except RecursionError:
@@ -344,7 +340,7 @@ def rules_of(sheet: str, media: str = "") -> tuple[Rule, ...]:
     if len(sheet) > _MAX_SHEET_CHARS:
         raise UnreadableStyleError
     try:
-        nodes = tinycss2.parse_stylesheet(without_long_numbers(sheet))
+        nodes = tinycss2.parse_stylesheet(_LONG_NUMBER.sub("0", sheet))
         blocks = _blocks(nodes, "", _media(media))
         found = (rule for block in blocks for rule in _rules(*block))
         rules = tuple(islice(found, _MAX_RULES + 1))

@@ -29,7 +29,6 @@ MAX_FINDINGS = 10_000
 
 _RUN = re.compile(f"[{ch.HIDDEN}]+")
 _KIND_OF = [(re.compile(f"[{members}]"), kind) for kind, members in ch.KINDS.items()]
-_OF_KIND = {kind: pattern for pattern, kind in _KIND_OF}
 _LONG_RUN = 256
 _MIN_SUSPICIOUS_MARKS = 3
 _ZWJ = "\u200d"
@@ -126,10 +125,6 @@ def _is_legitimate(
     run: str, before: str, after: str, start: int, text: str, hyphens: set[int]
 ) -> bool:
     """Whether a run of invisible characters has a use between its visible neighbours."""
-    if len(run) == 1 and ord(run) not in _WITHOUT_EMBEDDINGS:
-        if before and run in "\ufe0e\ufe0f\u200d" and _is_emoji_glue(run, before, after):
-            return True
-        return _is_used(run, before, after, start, text, hyphens)
     if before == ch.BLACK_FLAG and ch.is_flag(run):
         return True
     if before and _is_emoji_glue(run, before, after):
@@ -215,11 +210,9 @@ _USERS_OF = {
 
 def _run_findings(run: str, start: int) -> list[Finding]:
     """A run of invisible characters as findings, one for each stretch of a kind."""
-    if len(run) == 1:  # Most runs, and a text may consist of nothing else.
-        return [Finding(_kind(run), start, start + 1, _run_note(_kind(run), run))]
     if len(run) > _LONG_RUN:  # A finding per stretch would be unreadable, and without end.
         kind = _kind(run[0])
-        is_uniform = all(map(_OF_KIND[kind].match, run))
+        is_uniform = len(set(map(_kind, run))) == 1
         note = _run_note(kind, run) if is_uniform else f"{len(run)} characters of several kinds"
         return [Finding(kind, start, start + len(run), note)]
     findings: list[Finding] = []

@@ -11,7 +11,7 @@ import tomllib
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 from rolebundle.scan.finding import Finding, ascii_note
 from rolebundle.scan.linear import LinearPatterns
@@ -39,15 +39,6 @@ _PART = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]| ", re.DOTALL)
 """An escaped character, a class of characters, or a space."""
 
 
-class Pattern(NamedTuple):
-    """One pattern of the file; ``begins`` and ``goes_on`` are RE2 expressions."""
-
-    id: str
-    category: str
-    begins: str
-    goes_on: str = ""
-
-
 def find_instructions(text: str, data: bytes | None = None) -> tuple[Finding, ...]:
     """The instructions in a text, in order. Each kind is ``instruction_`` and the category.
 
@@ -58,17 +49,19 @@ def find_instructions(text: str, data: bytes | None = None) -> tuple[Finding, ..
     for number, start, end, matched in linear.spans(text, MAX_FINDINGS_PER_PATTERN, data):
         if not _DESCRIPTION.search(text, max(0, start - _MAX_BEFORE_CHARS), start):
             pattern = patterns[number]
-            note = ascii_note(f"{pattern.id}: {matched[:80]!r}")
-            findings.append(Finding(f"instruction_{pattern.category}", start, end, note))
+            note = ascii_note(f"{pattern['id']}: {matched[:80]!r}")
+            findings.append(Finding(f"instruction_{pattern['category']}", start, end, note))
     return tuple(findings)
 
 
 @cache
-def load_patterns() -> tuple[list[Pattern], LinearPatterns]:
-    """The patterns of the file, and what searches for them."""
-    values = tomllib.loads(PATTERNS.read_text(encoding="utf-8"))
-    patterns = [Pattern(**pattern) for pattern in values["pattern"]]
-    pairs = [(_expression(p.begins), _with_spaces(p.goes_on)) for p in patterns]
+def load_patterns() -> tuple[list[dict[str, Any]], LinearPatterns]:
+    """The patterns of the file, and what searches for them.
+
+    A pattern has an ``id``, a ``category`` and the RE2 expressions ``begins`` and ``goes_on``.
+    """
+    patterns = tomllib.loads(PATTERNS.read_text(encoding="utf-8"))["pattern"]
+    pairs = [(_expression(p["begins"]), _with_spaces(p.get("goes_on", ""))) for p in patterns]
     return patterns, LinearPatterns(pairs)
 
 

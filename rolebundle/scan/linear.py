@@ -56,8 +56,7 @@ class LinearPatterns:
             data: :func:`utf8` of the text, if the caller has it.
         """
         data = utf8(text) if data is None else data
-        matches = sorted(self._matches(data, max_per_pattern))
-        return list(_in_characters(matches, data, text)) if matches else []
+        return list(_in_characters(sorted(self._matches(data, max_per_pattern)), data, text))
 
     def _matches(self, data: bytes, max_per_pattern: int) -> Iterator[tuple[int, int, int]]:
         """Start and end in bytes, and the pattern's number."""

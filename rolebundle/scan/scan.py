@@ -10,7 +10,7 @@ from rolebundle.scan.confidential import find_confidential, without_secrets
 from rolebundle.scan.finding import (
     Finding,
     HiddenPart,
-    ScanSettings,
+    SecretsPolicy,
     Severity,
     ascii_note,
     overlaps,
@@ -75,19 +75,6 @@ _MAX_PART_CHARS = 20_000
 """Of a longer hidden part only the beginning is searched for instructions."""
 
 
-class Scannable(NamedTuple):
-    """A document's text, and what its format hides.
-
-    ``body`` is the start and the end of the text without title and metadata, which are shown with
-    every part of the document and therefore count for every part. ``hidden`` is what the reader
-    found that the document's format hides.
-    """
-
-    text: str
-    body: tuple[int, int] | None = None
-    hidden: tuple[HiddenPart, ...] = ()
-
-
 class ScanResult(NamedTuple):
     """The findings of one document in the order of their offsets, and the verdict.
 
@@ -99,11 +86,6 @@ class ScanResult(NamedTuple):
     verdict: Verdict
     text: str
     markup: tuple[Finding, ...] = ()
-
-
-def scan_texts(documents: Sequence[Scannable], settings: ScanSettings) -> list[ScanResult]:
-    """Scan documents, in order."""
-    return [_result(document, settings) for document in documents]
 
 
 def _in_parts(parts: Sequence[HiddenPart]) -> Iterator[Finding]:
@@ -118,18 +100,32 @@ def _in_parts(parts: Sequence[HiddenPart]) -> Iterator[Finding]:
             yield Finding(part.kind, part.start, part.end, note, severity)
 
 
-def _result(document: Scannable, settings: ScanSettings) -> ScanResult:
-    hidden = find_hidden(document.text)
+def scan_text(
+    text: str,
+    body: tuple[int, int] | None = None,
+    hidden_parts: Sequence[HiddenPart] = (),
+    policy: SecretsPolicy = "mask",
+) -> ScanResult:
+    """Scan a document.
+
+    Args:
+        text: its text.
+        body: the start and the end of the text without title and metadata, which are shown with
+            every part of the document and therefore count for every part.
+        hidden_parts: what its format hides.
+        policy: what is done with secrets.
+    """
+    hidden = find_hidden(text)
     # Without hidden text, which would hide the rest from the patterns.
-    normal, removals = normalized_with_offsets(document.text, hidden)
+    normal, removals = normalized_with_offsets(text, hidden)
     data = utf8(normal)
     instructions = find_instructions(normal, data)
     secrets, personal = find_confidential(normal, data)
-    markup = tuple(_in_parts(document.hidden))
-    if settings.secrets == "off":
+    markup = tuple(_in_parts(hidden_parts))
+    if policy == "off":
         secrets = ()
     if not (hidden or instructions or secrets or personal or markup):
-        return ScanResult((), "clean", document.text)
+        return ScanResult((), "clean", text)
     secret_words = sum(len(normal[finding.start : finding.end].split()) for finding in secrets)
     is_mostly_secret = secret_words > MAX_SECRET_SHARE * max(1, len(normal.split()))
     if secrets:
@@ -138,24 +134,24 @@ def _result(document: Scannable, settings: ScanSettings) -> ScanResult:
             f._replace(note=f.note.partition(":")[0]) if overlaps(f, secrets) else f
             for f in instructions
         )
-        if settings.secrets == "mask":
+        if policy == "mask":
             normal = masked(normal, secrets)
     if removals:
         instructions, secrets, personal = (
             tuple(_in_original(finding, removals) for finding in part)
             for part in (instructions, secrets, personal)
         )
-    decoded = _decoded(document.text, hidden)
+    decoded = _decoded(text, hidden)
     has_words = sum(map(str.isalpha, decoded)) >= _MIN_HIDDEN_LETTERS or bool(
         find_instructions(decoded)
     )
-    score = _score(document, hidden, instructions, markup, has_words)
+    score = _score(body or (0, len(text)), hidden, instructions, markup, has_words)
     ordered = sorted((*hidden, *instructions, *secrets, *personal), key=lambda f: (f.start, f.end))
     is_quarantined = score >= _QUARANTINE_AT or (
-        bool(secrets) and (is_mostly_secret or settings.secrets == "quarantine")
+        bool(secrets) and (is_mostly_secret or policy == "quarantine")
     )
     is_labelled = score >= _LABEL_AT or bool(secrets) or bool(personal)
-    is_labelled = is_labelled or any(part.is_labelled for part in document.hidden)
+    is_labelled = is_labelled or any(part.is_labelled for part in hidden_parts)
     verdict: Verdict = "quarantine" if is_quarantined else "label" if is_labelled else "clean"
     return ScanResult(tuple(ordered), verdict, normal, markup)
 
@@ -176,7 +172,7 @@ def _decoded(text: str, hidden: tuple[Finding, ...]) -> str:
 
 
 def _score(
-    document: Scannable,
+    body: tuple[int, int],
     hidden: tuple[Finding, ...],
     instructions: tuple[Finding, ...],
     markup: tuple[Finding, ...],
@@ -187,7 +183,7 @@ def _score(
     Each kind counts once. Findings in title, metadata and markup count for every part.
     """
     hidden_kinds = {finding.kind for finding in hidden}
-    start, end = document.body or (0, len(document.text))
+    start, end = body
     everywhere = {finding.kind for finding in markup if finding.severity == "high"}
     if everywhere:  # Of hidden markup only instructions are severe.
         everywhere.add("hidden_instructions")

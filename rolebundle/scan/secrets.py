@@ -110,8 +110,7 @@ FORMATS = (
     Format("supabase_key", r"\b(?:sbp_|sb_secret_)", r"[\w-]{30,}"),
     Format("planetscale_key", r"\bpscale_", r"(?:tkn|pw|oauth)_[\w.=-]{32,}"),
     # Code and packages
-    Format("github_token", r"gh[pousr]_", r"[A-Za-z0-9_]{36,255}\b"),
-    Format("github_token", r"github_pat_", r"[A-Za-z0-9]{22}_[A-Za-z0-9]{59}\b"),
+    Format("github_token", r"(?:gh[pousr]|github_pat)_", r"[A-Za-z0-9_]{36,255}\b"),
     Format(
         "gitlab_token",
         r"\bgl(?:pat|dt|ft|soat|rt|cbt|ptt|imt|agent|oas|ffct)-",

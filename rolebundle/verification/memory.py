@@ -36,9 +36,8 @@ from rolebundle.retrieval.query import read_task
 from rolebundle.retrieval.rank import has_words
 from rolebundle.retrieval.request import ReferenceScope
 from rolebundle.scan.confidential import without_secrets
-from rolebundle.scan.finding import ScanSettings
 from rolebundle.scan.instructions import FORGED_STATE
-from rolebundle.scan.scan import Scannable, scan_texts
+from rolebundle.scan.scan import scan_text
 from rolebundle.storage import facts
 from rolebundle.storage import marks as storage
 from rolebundle.storage.compartments import REMEMBERED
@@ -299,7 +298,7 @@ def _scanned(request: RememberRequest, source: _Source, author: Author, now: str
         scope=_scope(request.scope, source, author), sensitivity=_sensitivity(source, author)
     )
     intake = (ParsedDocument(ready=(chunk,)), metadata)
-    [document] = stored_documents([intake], RunSettings(scan=ScanSettings()))
+    [document] = stored_documents([intake], RunSettings())
     if not document.chunks:
         raise UsageError("empty_fact", "the fact has no visible text", "state it in plain words")
     if document.scanned is not None and FORGED_STATE in document.scanned.kinds:
@@ -440,7 +439,7 @@ def checked_statement(text: str, authority: Authority) -> str:
         UsageError: ``unsafe_text``: an agent wrote instructions to a model, or hidden text. Other
             agents will read it.
     """
-    [result] = scan_texts([Scannable(text)], ScanSettings())
+    result = scan_text(text)
     kinds = {finding.kind for finding in result.findings}
     unsafe = sorted(kind for kind in kinds if not kind.startswith(("secret_", "personal_")))
     if unsafe and authority == "agent":

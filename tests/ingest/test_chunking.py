@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from rolebundle.errors import ConfigurationError
 from rolebundle.ingest.chunking import ChunkSettings, chunk_document
 from rolebundle.ingest.parsed import Block, ParsedDocument, ready_chunk
-from rolebundle.ingest.readers import reader_for
 from support.amounts import rounds
 from support.reading import read_document
 
@@ -305,6 +304,6 @@ def test_what_has_no_block_does_not_make_a_chunk_long():
     """A comment is in the gap between two blocks, and the chunk has the lines of its gaps."""
     comment = "\n".join(f"   {paragraph(n)}" for n in range(60))
     text = f"Title\n=====\n\n..\n{comment}\n\nText below the title.\n"
-    document = next(iter(reader_for("a.rst").read(text.encode(), "a.rst", "")))
+    document = read_document(text, "a.rst")
     chunks = chunk_document("doc", document, ChunkSettings())
     assert [chunk.content for chunk in chunks] == ["Title\n=====", "Text below the title."]

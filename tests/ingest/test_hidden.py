@@ -13,9 +13,8 @@ import pytest
 
 from rolebundle.contracts.documents import DocumentMetadata
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.prepare import scan_documents
+from rolebundle.ingest.prepare import scan_document
 from rolebundle.ingest.readers import pdf as pdf_reader
-from rolebundle.scan.finding import ScanSettings
 from support.amounts import lengths, linear_time
 from support.hidden_pages import (
     DOUBTFUL_HTML,
@@ -58,7 +57,7 @@ class Scanned(NamedTuple):
 def scanned(data: bytes, path: str) -> Scanned:
     documents = [one for one in read_all(data, path) if isinstance(one, ParsedDocument)]
     metadata = DocumentMetadata("d", "s", "Title", "u")
-    results = scan_documents([(document, metadata) for document in documents], ScanSettings())
+    results = [scan_document((document, metadata)) for document in documents]
     blocks = [block for after, _, _ in results for block in after.blocks]
     records = [record for _, _, record in results if record]
     verdict = max(
@@ -93,8 +92,7 @@ class Pages(NamedTuple):
 PAGES = {
     ".html": Pages(HTML, set(HTML) - NOT_LABELLED),
     ".md": Pages(
-        MARKDOWN,
-        {"span", "div", "open-paragraph", "style-sheet", "white", "unused-footnote"},
+        MARKDOWN, {"span", "div", "open-paragraph", "style-sheet", "white", "unused-footnote"}
     ),
 }
 

@@ -24,13 +24,7 @@ from rolebundle.storage.writing import open_writer
 from rolebundle.workspace import Workspace
 from support.commands import invoke
 from support.corpora import ask
-from support.embedding_server import (
-    MODEL,
-    ROUTES,
-    EmbeddingServer,
-    Handler,
-    embedding_server,
-)
+from support.embedding_server import MODEL, ROUTES, EmbeddingServer, Handler, embedding_server
 from support.fake_embedder import IDENTITY, HashingProvider
 from support.index_builds import (
     BATCH,

@@ -17,9 +17,8 @@ from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import ACTIONS
 from rolebundle.engine import Engine
 from rolebundle.ingest.parsed import Block, ParsedDocument, ready_chunk
-from rolebundle.ingest.prepare import _recipe_hash, scan_documents
+from rolebundle.ingest.prepare import _recipe_hash, scan_document
 from rolebundle.scan import instructions
-from rolebundle.scan.finding import ScanSettings
 from rolebundle.scan.instructions import load_patterns, patterns_digest
 from rolebundle.storage import partition
 from rolebundle.storage.opening import open_reader
@@ -162,10 +161,10 @@ def test_ready_made_chunks_keep_their_ids_and_texts(world: World) -> None:
         {"chunk_id": "c3", "content": f"{ZERO}\n\nthree{ZERO}"},
     ]
     parsed = ParsedDocument(
-        ready=tuple(ready_chunk(chunk["chunk_id"], chunk["content"], 1, 1) for chunk in chunks),
+        ready=tuple(ready_chunk(chunk["chunk_id"], chunk["content"], 1, 1) for chunk in chunks)
     )
     metadata = DocumentMetadata("d", "s", f"Ti{ZERO}tle", "u")
-    ((after, known, scanned),) = scan_documents([(parsed, metadata)], ScanSettings())
+    after, known, scanned = scan_document((parsed, metadata))
     assert [chunk.content for chunk in after.ready] == ["one\ntoken", "", "\n\nthree"]
     assert known.title == "Title" and scanned is not None
 
@@ -175,7 +174,7 @@ def test_blocks_without_exact_lines_keep_separate_texts() -> None:
     blocks = tuple(Block("paragraph", text, n, n) for n, text in enumerate(texts, 1))
     parsed = ParsedDocument(blocks=blocks, line_exact=False)
     metadata = DocumentMetadata("d", "s", "Title", "u")
-    ((after, known, _),) = scan_documents([(parsed, metadata)], ScanSettings())
+    after, known, _ = scan_document((parsed, metadata))
     assert [block.text for block in after.blocks] == ["a\nb", "", "c\n\nd", ""]
     assert [block.start_line for block in after.blocks] == [1, 2, 3, 4]
     assert known.title == "Title"
@@ -236,9 +235,7 @@ def test_a_secret_in_a_tag_or_attribute_is_masked_and_an_empty_one_removed() -> 
     )
     block = Block("paragraph", "A token plan.", 1, 1)
     parsed = ParsedDocument(blocks=(block,), lines=("A token plan.",))
-    ((_, scanned_metadata, scanned),) = scan_documents(
-        [(parsed, metadata)], ScanSettings(secrets="mask")
-    )
+    _, scanned_metadata, scanned = scan_document((parsed, metadata))
     assert scanned is not None
     assert key not in " ".join(scanned_metadata.tags)
     assert "" not in scanned_metadata.tags

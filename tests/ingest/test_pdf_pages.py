@@ -11,19 +11,13 @@ from typing import Any
 import pypdf
 import pytest
 from reportlab.lib.styles import getSampleStyleSheet
-from reportlab.platypus import (
-    PageBreak,
-    Paragraph,
-    SimpleDocTemplate,
-    Spacer,
-    Table,
-)
+from reportlab.platypus import PageBreak, Paragraph, SimpleDocTemplate, Spacer, Table
 
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import ParsedDocument
 from support.commands import invoke
 from support.corpora import scratch_folder
-from support.reading import read_document
+from support.reading import properties, read_document
 
 STYLES = getSampleStyleSheet()
 FILLER = (
@@ -133,7 +127,7 @@ def test_unreadable_pdfs_have_their_codes() -> None:
 
 def test_the_title_is_that_of_the_metadata_unless_a_program_wrote_it() -> None:
     for declared, title in (("Our minutes", "Our minutes"), ("Document1", None)):
-        assert read(changed(minutes(), Title=declared)).inferred.get("title") == title
+        assert properties(read(changed(minutes(), Title=declared))).get("title") == title
 
 
 def test_the_date_is_that_of_the_last_change() -> None:

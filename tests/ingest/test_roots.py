@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,8 @@ from rolebundle.contracts.ingest import IngestReport, Root
 from rolebundle.errors import UsageError
 from rolebundle.ingest import roots as ingested_roots
 from rolebundle.ingest import sync
-from rolebundle.ingest.readers import FORMATS, KINDS, reader_for
-from rolebundle.ingest.roots import plan
+from rolebundle.ingest.readers import FORMATS, KINDS, reader_name_for
+from rolebundle.ingest.roots import Plan, holder_of
 from rolebundle.storage import roots
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.opening import open_reader
@@ -77,16 +77,22 @@ def counted(report: IngestReport) -> tuple[int, int, int, int]:
 # -- names -----------------------------------------------------------------------------------------
 
 
+def planned_for(start: Path, roots: Sequence[Root] = (), used: Iterable[str] = ()) -> Plan:
+    plan = Plan({root.location: root for root in roots}, {}, lambda _: set(used))
+    plan.add(start)
+    return plan
+
+
 def test_a_source_is_numbered_if_no_parent_has_another_name() -> None:
     """As the root of the file system, and a folder in it whose name is taken."""
     used_names = {"files", "usr", "usr-2"}
-    for start, source in (("/", "files-2"), ("/usr", "usr-3")):
-        planned = plan([], [Path(start)], {}, lambda _: set(used_names))
+    for start, used, source in (
+        ("/", used_names, "files-2"),
+        ("/usr", used_names, "usr-3"),
+        ("/", (), "files"),
+    ):
+        planned = planned_for(Path(start), used=used)
         assert [root.source_id for root in planned.roots] == [source]
-    used_names.clear()
-    assert [root.source_id for root in plan([], [Path("/")], {}, lambda _: set()).roots] == [
-        "files"
-    ]
 
 
 def test_a_document_cannot_take_the_name_of_a_folder(world: World) -> None:
@@ -193,13 +199,12 @@ def test_a_root_never_changes_its_source(
     known: list[Root] = []
     sources: dict[str, str] = {}
     for start in starts:
-        planned = plan(known, [folder / start], {}, lambda _: set())
+        planned = planned_for(folder / start, known)
         known = planned.roots
         for root in known:
             assert sources.setdefault(root.location, root.source_id) == root.source_id
         assert len({root.source_id for root in known}) == len(known)
-        for visit in planned.visits:
-            assert visit.root in known
+        assert all(holder_of(known, location) for location in planned.starts)
 
 
 # -- options ---------------------------------------------------------------------------------------
@@ -215,9 +220,9 @@ def test_every_option_of_a_root_is_remembered(world: World) -> None:
     assert first.code == 0, first.err
     listed = invoke("corpus", "roots", "list", "--json", "--db", world.db).json()["roots"]
     options = {
-        "meta": {"tags": ["a", "b"]}, "reader": "", "separator": "",
+        "meta": {"tags": ["a", "b"]},
         "chunking": {"size": 500, "maximum": 750}, "max_size": 9000, "ignore": True, "lexical_only": True,
-        "scan": {"enabled": True, "secrets": "off"},
+        "scan": {"secrets": "off"},
     }  # fmt: skip
     assert [root["options"] for root in listed] == [options]
     updated = invoke("ingest", "--json", "--db", world.db).json()
@@ -502,6 +507,6 @@ def test_no_suffix_of_a_document_is_called_unsupported() -> None:
         suffix
         for suffixes in KINDS.values()
         for suffix in suffixes.split()
-        if reader_for(f"a.{suffix}")
+        if reader_name_for(f"a.{suffix}")
     }
     assert read == {"dot"}  # text is Graphviz, and Word's old templates are not text

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -251,9 +250,9 @@ def test_a_defect_that_one_file_meets_skips_that_file_only(
         return call
 
     if step == "read":
-        bad = failing(READERS["markdown"].read, lambda _data, path, _separator: path == "n1.md")
-        reader = replace(READERS["markdown"], read=bad)
-        monkeypatch.setattr(prepare, "reader_for", lambda *_: reader)
+        version, read = READERS["markdown"]
+        bad = failing(read, lambda _data, path, _separator: path == "n1.md")
+        monkeypatch.setattr(prepare, "reader_named", lambda *_: (version, bad))
     else:
         bad = failing(prepare.chunk_document, lambda document_id, *_: "n1" in document_id)
         monkeypatch.setattr(prepare, "chunk_document", bad)

@@ -228,10 +228,7 @@ def test_folders_that_belong_to_a_corpus(tmp_path: Path) -> None:
     write(tmp_path, "team.db")
     paths, reasons = walked_ignored(tmp_path)
     assert paths == ["other.overlays/a.md", "other.published/a.md", "team.db"]
-    assert reasons == {
-        "team.db.overlays/": "overlays",
-        "team.db.published/": "published replicas",
-    }
+    assert reasons == {"team.db.overlays/": "overlays", "team.db.published/": "published replicas"}
 
 
 def test_documents_in_a_folder_called_build(tmp_path: Path) -> None:

@@ -18,8 +18,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rolebundle.ingest.options import IngestOptions
-from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers import reader_for
 from rolebundle.ingest.sync import ingest
 from rolebundle.scan.characters import HIDDEN, TO_LATIN
 from rolebundle.storage.opening import open_reader
@@ -28,6 +26,7 @@ from rolebundle.text.decoding import decode, split_lines
 from support.amounts import FEW_EXAMPLES
 from support.corpora import ask, overlay, scratch_folder
 from support.fake_embedder import HashingProvider
+from support.reading import read_document
 from support.values import WORDS
 
 words = st.lists(
@@ -115,10 +114,7 @@ def _shown_lines(name: str, data: bytes) -> Sequence[str]:
     lines = split_lines(decode(data)[0])
     if not name.endswith(".md"):
         return lines
-    reader = reader_for(name, "markdown")
-    assert reader is not None
-    (document,) = reader.read(data, name, "")
-    assert isinstance(document, ParsedDocument)
+    document = read_document(data, name)
     if not document.hidden:
         return lines
     assert len(document.lines) == len(lines)

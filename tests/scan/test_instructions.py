@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from rolebundle.scan.finding import ScanSettings
 from rolebundle.scan.instructions import _expression as expression
 from rolebundle.scan.instructions import find_instructions, load_patterns
 from rolebundle.scan.linear import check
-from rolebundle.scan.scan import Scannable, scan_texts
+from rolebundle.scan.scan import scan_text
 from support.amounts import lengths, linear_time
 
 # Written for this test, after widely published examples.
@@ -139,9 +138,9 @@ KINDS = {category for category, _ in FOUND}
 
 def test_every_category_has_patterns_and_every_one_compiles() -> None:
     patterns = load_patterns()[0]
-    assert {pattern.category for pattern in patterns} == {*KINDS, "forged_state"}
+    assert {pattern["category"] for pattern in patterns} == {*KINDS, "forged_state"}
     for pattern in patterns:
-        check(expression(pattern.begins))
+        check(expression(pattern["begins"]))
 
 
 def test_offsets_are_in_characters() -> None:
@@ -194,7 +193,7 @@ def test_long_text_takes_linear_time(piece: str, length: int) -> None:
     ],
 )
 def test_a_forged_state_is_labelled(text: str, is_forged: bool) -> None:
-    [result] = scan_texts([Scannable(text)], ScanSettings())
+    result = scan_text(text)
     kinds = [finding.kind for finding in result.findings]
     assert kinds == (["instruction_forged_state"] if is_forged else [])
     assert (result.verdict, result.text) == ("label" if is_forged else "clean", text)

@@ -12,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.scan.confidential import find_confidential, find_secrets
-from rolebundle.scan.finding import Finding, HiddenPart, ScanSettings
+from rolebundle.scan.finding import Finding, HiddenPart
 from rolebundle.scan.hidden_text import (
     find_hidden,
     normalized,
     normalized_with_offsets,
     original_offset,
 )
-from rolebundle.scan.scan import WINDOW_CHARS, Scannable, ScanResult, scan_texts
+from rolebundle.scan.scan import WINDOW_CHARS, ScanResult, scan_text
 from rolebundle.scan.secrets import masked
 from scan.attacks import attacks
 from scan.ordinary_texts import documents
@@ -43,9 +43,8 @@ def comment(text: str) -> tuple[HiddenPart, ...]:
     return (HiddenPart("markup_comment", text, is_labelled=False),)
 
 
-def scan(text: str, hidden: str = "", **settings: Any) -> ScanResult:
-    (result,) = scan_texts([Scannable(text, hidden=comment(hidden))], ScanSettings(**settings))
-    return result
+def scan(text: str, hidden: str = "", secrets: Any = "mask") -> ScanResult:
+    return scan_text(text, None, comment(hidden), secrets)
 
 
 def _tags(text: str) -> str:
@@ -99,7 +98,7 @@ def test_title_and_metadata_count_for_every_part() -> None:
     far = PART * (2 * WINDOW_CHARS // len(PART))
     text = f"{FIRST}\n\n{far}{SECOND}{far}\n\ntags"
     body = (len(FIRST), len(text) - 4)
-    (result,) = scan_texts([Scannable(text, body)], ScanSettings())
+    result = scan_text(text, body)
     assert result.verdict == "quarantine"
 
 
@@ -424,7 +423,7 @@ def test_long_text_takes_linear_time_secrets(piece: str, length: int) -> None:
 )
 def test_personal_data_is_found_and_not_quoted(kind: str, text: str, value: str) -> None:
     for before in ("", "Größe \U0001f680: "):
-        (finding,) = find_confidential(before + text).personal
+        (finding,) = find_confidential(before + text)[1]
         assert finding.kind == f"personal_{kind}"
         assert (before + text)[finding.start : finding.end] == value
         assert finding.note == kind.replace("_", " ")
@@ -450,13 +449,13 @@ def test_personal_data_is_found_and_not_quoted(kind: str, text: str, value: str)
     ],
 )
 def test_what_looks_like_personal_data_is_none(text: str) -> None:
-    assert find_confidential(text).personal == ()
+    assert find_confidential(text)[1] == ()
 
 
 def test_a_part_of_a_secret_is_no_personal_data() -> None:
-    found = find_confidential("DB_PASSWORD=x9Kf2Lp@Q7vRt4.io")
-    assert [finding.kind for finding in found.secrets] == ["secret_named_secret"]
-    assert found.personal == ()
+    secrets, personal = find_confidential("DB_PASSWORD=x9Kf2Lp@Q7vRt4.io")
+    assert [finding.kind for finding in secrets] == ["secret_named_secret"]
+    assert personal == ()
 
 
 # -- Passwords as people write them in notes -------------------------------------------------------

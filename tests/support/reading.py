@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers import reader_for
+from rolebundle.ingest.readers import reader_name_for, reader_named
 
 
 def read_all(
     content: str | bytes, path: str, reader_name: str | None = None, separator: str = ""
 ) -> list[ParsedDocument | DocumentError]:
     """Read all documents of a file with this content and path, by the reader of this name."""
-    reader = reader_for(path, reader_name)
-    assert reader is not None
+    _, read = reader_named(reader_name or reader_name_for(path) or "text")
     data = content.encode() if isinstance(content, str) else content
-    return list(reader.read(data, path, separator))
+    return list(read(data, path, separator))
 
 
 def read_document(content: str | bytes, path: str) -> ParsedDocument:
@@ -22,3 +21,8 @@ def read_document(content: str | bytes, path: str) -> ParsedDocument:
     (document,) = read_all(content, path)
     assert isinstance(document, ParsedDocument)
     return document
+
+
+def properties(document: ParsedDocument) -> dict[str, object]:
+    """What the format tells of a document."""
+    return {key: value for key, value in document.inferred.items() if value}

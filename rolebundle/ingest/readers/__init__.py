@@ -1,20 +1,19 @@
 """What is read: the protocol of a reader, the formats with one row for each, and what is not read.
 
-A module of this folder defines ``READERS``, one or several. The table is separate from the readers,
-so that a lookup imports only the reader that is needed, with its parser.
+A module of this folder defines ``READERS``, one or several by their names. The table is separate
+from the readers, so that a lookup imports only the reader that is needed, with its parser.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from itertools import groupby
 from typing import cast
 
-from rolebundle.errors import ConfigurationError, DocumentError, with_detail
+from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
 from rolebundle.text.decoding import decode, split_lines
 
@@ -23,25 +22,15 @@ MAX_TITLE_CHARS = 500
 
 
 Read = Callable[[bytes, str, str], Iterable[ParsedDocument | DocumentError]]
-"""Reads the bytes of a file at a path; the last argument is the separator of ``separated``."""
+"""Parses the content of a file at a path (relative, forward slashes) into documents.
 
-
-@dataclass(frozen=True, slots=True)
-class Reader:
-    """Turns the bytes of one file into documents.
-
-    Attributes:
-        name: the name that a manifest uses for the reader.
-        version: must be raised if the output changes, so that unchanged files are read again.
-        read: parses the content of the file at a path (relative, forward slashes). If a file holds
-            several documents, a *yielded* error concerns one of them and the others are still read.
-            A *raised* ``DocumentError`` concerns the whole file; its code is the reason
-            (``unreadable_pdf``, …).
-    """
-
-    name: str
-    version: int
-    read: Read
+The last argument is the separator of ``separated``. If a file holds several documents, a *yielded*
+error concerns one of them and the others are still read. A *raised* ``DocumentError`` concerns the
+whole file; its code is the reason (``unreadable_pdf``, …).
+"""
+Reader = tuple[int, Read]
+"""The version of a reader, and what it reads with. The version must be raised if the output
+changes, so that unchanged files are read again."""
 
 
 def open_text(data: bytes, path: str) -> tuple[list[str], tuple[str, ...]]:
@@ -54,12 +43,7 @@ def open_text(data: bytes, path: str) -> tuple[list[str], tuple[str, ...]]:
     return split_lines(text), notes
 
 
-def damaged(
-    code: str,
-    path: str,
-    error: object,
-    step: str = "open it in its program and save it again, or exclude it",
-) -> DocumentError:
+def damaged(code: str, path: str, error: object) -> DocumentError:
     """The error for a file that its parser refuses. What the parser says is at its end.
 
     Raises:
@@ -68,7 +52,8 @@ def damaged(
     if isinstance(error, MemoryError):
         raise error
     problem = "it is empty, damaged, or another kind of file than its name says"
-    return DocumentError(code, f"{path}: {problem}", with_detail(step, error))
+    step = with_detail("open it in its program and save it again, or exclude it", error)
+    return DocumentError(code, f"{path}: {problem}", step)
 
 
 def is_blank(line: str) -> bool:
@@ -187,7 +172,8 @@ _MODULES = {
     **dict.fromkeys(("json", "jsonl"), "records"),
     **dict.fromkeys(("rst", "source", "text"), "lines"),
 }
-_NAMES = tuple(sorted(FORMATS))
+NAMES = tuple(sorted(FORMATS))
+"""The names of the readers that a manifest may use."""
 _BY_SUFFIX = {suffix: name for name, suffixes in FORMATS.items() for suffix in suffixes.split()}
 # Manual pages (`ls.1`) and logs (`app.log.1`)
 _NUMBERED = re.compile(r"[1-9]").fullmatch
@@ -206,38 +192,16 @@ _BY_FILE_NAME = {
 }
 
 
-def reader_names() -> tuple[str, ...]:
-    """The names that a manifest may use, sorted."""
-    return _NAMES
-
-
-def reader_for(path: str, name: str | None = None) -> Reader | None:
-    """The reader called ``name``, or the one for ``path``; None if its suffix is unknown.
-
-    Raises:
-        ConfigurationError: no reader is called ``name``.
-    """
-    if name is None:
-        name = reader_name_for(path)
-        return None if name is None else _load(name)
-    if name not in _NAMES:
-        allowed = ", ".join(_NAMES)
-        raise ConfigurationError(
-            "unknown_reader", f"no reader is called {name!r}", f"use one of: {allowed}"
-        )
-    return _load(name)
-
-
-def mail_reader_for(path: str, data: bytes) -> Reader | None:
-    """The reader of a mailbox or message whose file has no suffix; ``None`` if it is none.
+def mail_reader_name(path: str, data: bytes) -> str:
+    """The name of the reader of a mailbox or message whose file has no suffix; empty if it is none.
 
     Thunderbird's mailboxes are such files (``Inbox``), and the messages of a Maildir
     (``1700000000.M1P2.host:2,S``).
     """
     name = path.rpartition("/")[2]
     if ("." in name and ":2," not in name) or not _MAIL.match(data):
-        return None
-    return _load("mbox" if data.startswith(b"From ") else "eml")
+        return ""
+    return "mbox" if data.startswith(b"From ") else "eml"
 
 
 def reader_name_for(path: str) -> str | None:
@@ -254,7 +218,8 @@ def reader_name_for(path: str) -> str | None:
 
 
 @cache
-def _load(name: str) -> Reader:
+def reader_named(name: str) -> Reader:
+    """The reader with one of ``NAMES``."""
     module = import_module(f"{__name__}.{_MODULES.get(name, name)}")
     return cast(Reader, module.READERS[name])
 

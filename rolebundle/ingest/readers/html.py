@@ -12,7 +12,6 @@ from lxml import etree
 from rolebundle.contracts.ingest import utc_text
 from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
-from rolebundle.ingest.readers import Reader
 from rolebundle.ingest.readers.html_hidden import (
     HiddenElement,
     hidden_elements,
@@ -88,10 +87,10 @@ def read_page(data: bytes, path: str, *, is_message: bool = False) -> ParsedDocu
     for element in removed:
         _empty(element)
     blocks = html_blocks(main, source.count(b"\n") + (not source.endswith(b"\n")))
-    title = inferred.get("title") or next((b.heading for b in blocks if b.level == 1), "")
+    title = inferred["title"] or next((b.heading for b in blocks if b.level == 1), "")
     return ParsedDocument(
         blocks=blocks,
-        inferred={**inferred, "title": title} if title else inferred,
+        inferred={**inferred, "title": title},
         line_exact=False,
         notes=(*notes, f"{counted(len(removed), 'hidden element')} left out") if removed else notes,
         hidden=parts,
@@ -132,12 +131,11 @@ def _head_metadata(root: Any) -> Mapping[str, str]:
     updated = ""
     for meta in root.iterfind("head/meta"):
         name = meta.get("property") or meta.get("name") or meta.get("http-equiv") or ""
-        value = (meta.get("content") or "").strip()
+        value = meta.get("content", "").strip()
         if name.lower() in _UPDATED and utc_text(value):
             updated = value
-    title = " ".join((root.findtext("head/title") or "").split())
-    metadata = {"language": language.strip(), "title": title, "updated_at": updated}
-    return {key: value for key, value in metadata.items() if value}
+    title = " ".join(root.findtext("head/title", "").split())
+    return {"language": language.strip(), "title": title, "updated_at": updated}
 
 
 def _empty_unread(main: Any, source: bytes, *, is_whole: bool) -> None:
@@ -368,9 +366,8 @@ class _Walk:
     def _leaf(
         self, kind: BlockKind, element: Any, text: str, level: int = 0, header: str = ""
     ) -> None:
-        if text:
-            last = end_line(element, is_visible=True)
-            self._add(kind, text, start_line(element), last, level, header)
+        last = end_line(element, is_visible=True)
+        self._add(kind, text, start_line(element), last, level, header)
 
     def paragraph(self, element: Any) -> None:
         if len(element) and _holds_block(element):
@@ -423,8 +420,8 @@ class _Walk:
     def code(self, element: Any) -> None:
         """Preformatted text, which keeps its lines."""
         raw = _text(element)
-        lines = [line.rstrip() for line in raw.replace(SOFT_BREAK, "\n").split("\n")]
-        lines = [line.replace("\xa0", " ").rstrip() for line in lines]
+        lines = raw.replace(SOFT_BREAK, "\n").replace("\xa0", " ").split("\n")
+        lines = [line.rstrip() for line in lines]
         dropped = next((i for i, line in enumerate(lines) if line), len(lines))
         text = "\n".join(lines[dropped:]).rstrip()
         first, last = start_line(element), end_line(element)
@@ -543,12 +540,11 @@ def _book(package: Package) -> ParsedDocument:
 def _main_member(package: Package) -> str:
     """The name of the package document."""
     container = package.parse("META-INF/container.xml", is_lenient=True)
-    named = (e.get("full-path") for e in container.iter() if local_name(e) == "rootfile")
-    others = (name for name in package.names() if name.lower().endswith(".opf"))
-    found = next((name for name in (*named, *others) if name and name in package), "")
-    if not found:
-        raise ValueError("it has no package document")
-    return found
+    for element in container.iter():
+        name = element.get("full-path", "") if local_name(element) == "rootfile" else ""
+        if name in package:
+            return name
+    raise ValueError("it has no package document")
 
 
 def _chapter(package: Package, name: str, blocks: TextBlocks) -> None:
@@ -585,6 +581,6 @@ def _as_html(package: Package, name: str) -> bytes:
 
 
 READERS = {
-    "html": Reader("html", 7, lambda data, path, _separator: [read_page(data, path)]),
+    "html": (7, lambda data, path, _separator: [read_page(data, path)]),
     "epub": package_reader("epub", 4, _book),
 }

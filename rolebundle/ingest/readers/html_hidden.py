@@ -105,10 +105,6 @@ def _suspects(sheets: Sheets) -> tuple[Rule, ...]:
     )
 
 
-def _distance(text_color: Color, background: Color) -> float:
-    return text_color.over(background).distance(background)
-
-
 def hidden_elements(root: Any, main: Any, sheets: Sheets) -> list[HiddenElement]:
     """The hidden elements in ``main``, and those that contain it; outer elements first.
 
@@ -317,7 +313,7 @@ class _Page:
         background = self._background(element)
         if text_color is None or background is None:
             return None
-        distance = _distance(text_color, background)
+        distance = text_color.over(background).distance(background)
         if distance > SIMILAR_COLOR or "text" in declared.get("background-clip", ""):
             return None  # Such a background has the shape of the letters.
         is_certain = distance <= SAME_COLOR and declared.get("text-shadow", "none") == "none"

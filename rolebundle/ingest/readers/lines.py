@@ -28,7 +28,7 @@ from itertools import pairwise, takewhile
 
 from rolebundle.ingest.front_matter import front_matter
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
-from rolebundle.ingest.readers import MAX_TITLE_CHARS, Reader, block_of, is_blank, open_text, runs
+from rolebundle.ingest.readers import MAX_TITLE_CHARS, block_of, is_blank, open_text, runs
 
 _MAX_LEVEL = 6
 
@@ -37,11 +37,7 @@ _MAX_LEVEL = 6
 
 _NO_HEADING = re.compile("(?!)")
 _ASCIIDOC = re.compile(r"(={1,6})\s+(\S.*)")
-_HEADINGS = {
-    "adoc": _ASCIIDOC,
-    "asciidoc": _ASCIIDOC,
-    "org": re.compile(r"(\*+)[ \t]+(\S.*)"),
-}
+_HEADINGS = {"adoc": _ASCIIDOC, "asciidoc": _ASCIIDOC, "org": re.compile(r"(\*+)[ \t]+(\S.*)")}
 """The lines that begin a section, by the suffix: group 1 is as long as the level, 2 the words."""
 
 
@@ -52,17 +48,17 @@ def _read_text(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocume
         DocumentError: ``undecodable``, ``bad_front_matter``.
     """
     lines, notes = open_text(data, path)
-    front = front_matter(lines, path)
+    declared, declared_at, start, remarks = front_matter(lines, path)
     heading = _HEADINGS.get(path.rpartition(".")[2].lower(), _NO_HEADING)
-    blocks = tuple(_text_blocks(lines, front.body_index, heading))
+    blocks = tuple(_text_blocks(lines, start, heading))
     title = next((block.heading for block in blocks if block.level == 1), "")
     yield ParsedDocument(
         blocks=blocks,
-        inferred={"title": title} if title else {},
-        declared=front.declared,
-        declared_at=front.declared_at,
+        inferred={"title": title},
+        declared=declared,
+        declared_at=declared_at,
         lines=lines,
-        notes=(*notes, *front.notes),
+        notes=(*notes, *remarks),
     )
 
 
@@ -322,8 +318,7 @@ def _read_rst(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocumen
     lines, notes = open_text(data, path)
     blocks = tuple(Scanner(lines).blocks())
     title = _preamble_title(lines) or next((b.heading for b in blocks if b.level), "")
-    inferred = {"title": title} if title else {}
-    yield ParsedDocument(blocks=blocks, inferred=inferred, lines=lines, notes=notes)
+    yield ParsedDocument(blocks=blocks, inferred={"title": title}, lines=lines, notes=notes)
 
 
 # -- source code and configuration --
@@ -576,7 +571,7 @@ class _Outline:
 
 
 READERS = {
-    "text": Reader("text", 5, _read_text),
-    "rst": Reader("rst", 5, _read_rst),
-    "source": Reader("source", 3, _read_source),
+    "text": (5, _read_text),
+    "rst": (5, _read_rst),
+    "source": (3, _read_source),
 }

@@ -22,17 +22,11 @@ from email.header import decode_header, make_header
 from email.message import Message
 from email.parser import Parser
 from email.utils import getaddresses, parsedate_to_datetime
-from typing import cast
+from typing import Any, cast
 
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import Block, ParsedDocument
-from rolebundle.ingest.readers import (
-    Reader,
-    block_of,
-    damaged,
-    runs,
-    unique_key,
-)
+from rolebundle.ingest.readers import block_of, damaged, runs, unique_key
 from rolebundle.ingest.readers.html import read_page
 from rolebundle.scan.finding import HiddenPart
 from rolebundle.text.decoding import clean, split_lines, with_newlines
@@ -175,10 +169,8 @@ def _text(part: Message, path: str) -> _Text:
     return _Text(tuple(block_of(lines, "paragraph", start, end) for start, end in ranges))
 
 
-def _children(message: Message) -> Sequence[Message]:
-    payload = message.get_payload()
-    children = payload if isinstance(payload, list) else ()
-    return [child for child in children if isinstance(child, Message)]
+def _children(message: Message) -> Any:
+    return message.get_payload() if message.is_multipart() else ()
 
 
 def _missing(plain: _Text, html: _Text) -> Iterator[HiddenPart]:
@@ -218,7 +210,7 @@ def _metadata(
     with suppress(ValueError, TypeError, OverflowError, IndexError):
         parsed = parsedate_to_datetime(str(message.get("Date", "")))
         date = (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).isoformat()
-    metadata = {
+    return {
         "origin": "external",
         "document_type": "mail",
         "title": (header_text(message.get("Subject", "")) or first_words)[:_MAX_TITLE_CHARS],
@@ -229,7 +221,6 @@ def _metadata(
         "cc": _people(message, "Cc"),
         "attachments": list(dict.fromkeys(filter(None, attached)))[:_MAX_NAMES],
     }
-    return {key: value for key, value in metadata.items() if value}
 
 
 def _people(message: Message, name: str) -> list[str]:
@@ -315,6 +306,6 @@ def _key(head: str, number: int, used: set[str]) -> str:
 
 
 READERS = {
-    "eml": Reader("eml", 3, lambda data, path, _separator: [_read_message(data, path)]),
-    "mbox": Reader("mbox", 3, _read_mailbox),
+    "eml": (3, lambda data, path, _separator: [_read_message(data, path)]),
+    "mbox": (3, _read_mailbox),
 }

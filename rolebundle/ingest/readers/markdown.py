@@ -26,7 +26,6 @@ from rolebundle.ingest.front_matter import front_matter
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
 from rolebundle.ingest.readers import (
     MAX_TITLE_CHARS,
-    Reader,
     block_of,
     is_blank,
     open_text,
@@ -74,17 +73,17 @@ def _document(
     Raises:
         DocumentError: ``bad_front_matter``.
     """
-    front = front_matter(lines, path, start, end)
-    shown, hidden, blocks = read_markdown(lines, front.body_index, end)
+    declared, declared_at, first, remarks = front_matter(lines, path, start, end)
+    shown, hidden, blocks = read_markdown(lines, first, end)
     title = next((block.heading for block in blocks if block.level == 1), "")
     return ParsedDocument(
         blocks=blocks,
-        declared=front.declared,
-        declared_at=front.declared_at,
-        inferred={"title": title} if title else {},
+        declared=declared,
+        declared_at=declared_at,
+        inferred={"title": title},
         key=key,
         lines=shown,
-        notes=(*notes, *front.notes),
+        notes=(*notes, *remarks),
         hidden=hidden,
     )
 
@@ -98,16 +97,14 @@ def read_markdown(lines: Sequence[str], start: int, end: int) -> MarkdownText:
     text = "\n".join(lines[start:end])
     environment: dict[str, Any] = {}
     tokens = _block_parser().parse(text + "\n", environment)
-    if not _HINT.search(text):
-        return lines, (), tuple(_blocks(lines, start, end, tokens))
-    ranges = _hidden_ranges(text, tokens, environment)
-    if not ranges:
-        return lines, (), tuple(_blocks(lines, start, end, tokens))
-    visible = _replaced(text, ((part.start, part.end) for part in ranges if not part.is_kept), "")
-    new_lines = [*lines[:start], *visible.split("\n"), *lines[end:]]
-    tokens = _block_parser().parse(visible + "\n")
-    parts = tuple(_hidden_parts(text, ranges, sum(map(len, lines[:start])) + start))
-    return new_lines, parts, tuple(_blocks(new_lines, start, end, tokens))
+    parts: tuple[HiddenPart, ...] = ()
+    if _HINT.search(text) and (ranges := _hidden_ranges(text, tokens, environment)):
+        parts = tuple(_hidden_parts(text, ranges, sum(map(len, lines[:start])) + start))
+        removed = ((part.start, part.end) for part in ranges if not part.is_kept)
+        visible = _replaced(text, removed, "")
+        tokens = _block_parser().parse(visible + "\n")
+        lines = [*lines[:start], *visible.split("\n"), *lines[end:]]
+    return lines, parts, tuple(_blocks(lines, start, end, tokens))
 
 
 def plain_words(markup: str) -> str:
@@ -135,8 +132,8 @@ def _inline_parser() -> MarkdownIt:
 
 def _blocks(lines: Sequence[str], start: int, end: int, tokens: Sequence[Token]) -> Iterator[Block]:
     covered = start
-    for token, content in _top_level(tokens):
-        if token.map is None:
+    for number, token in enumerate(tokens):
+        if token.level or token.map is None:
             continue
         first, last = token.map[0] + start, min(token.map[1] + start, end)
         if first >= last:
@@ -145,7 +142,7 @@ def _blocks(lines: Sequence[str], start: int, end: int, tokens: Sequence[Token])
         yield from _uncovered(lines, covered, first)
         covered = last
         if token.type == "heading_open":
-            words = plain_words(content)
+            words = plain_words(tokens[number + 1].content)
             level = int(token.tag[1])
             yield block_of(lines, "heading", first, last, level=level, heading=words)
         elif token.type in _KINDS:
@@ -158,14 +155,6 @@ def _uncovered(lines: Sequence[str], start: int, end: int) -> Iterator[Block]:
     """Lines that belong to no token, as paragraphs."""
     for first, last in runs(lines, start, end):
         yield block_of(lines, "paragraph", first, last)
-
-
-def _top_level(tokens: Sequence[Token]) -> Iterator[tuple[Token, str]]:
-    """The tokens that open a top-level block, each with the inline source of the next token."""
-    for i, token in enumerate(tokens):
-        if token.level == 0 and token.nesting >= 0:
-            following = tokens[i + 1] if i + 1 < len(tokens) else None
-            yield token, following.content if following and following.type == "inline" else ""
 
 
 def _words(tokens: Sequence[Any]) -> Iterator[str]:
@@ -239,7 +228,8 @@ def _hidden_ranges(
     for part in ranges:
         if part.is_kept or part.start >= covered_until:
             separate.append(part)
-            covered_until = covered_until if part.is_kept else max(covered_until, part.end)
+            if not part.is_kept:
+                covered_until = part.end
     return separate
 
 
@@ -453,7 +443,7 @@ def _read_notebook(data: bytes, path: str, _separator: str) -> Iterable[ParsedDo
     title = next((block.heading for block in blocks if block.heading), "")
     yield ParsedDocument(
         blocks=tuple(blocks),
-        inferred={"title": title} if title else {},
+        inferred={"title": title},
         line_exact=False,
         notes=notes,
         hidden=tuple(hidden),
@@ -486,8 +476,8 @@ def _cell(
     source = cell.get("source")
     pieces = source if isinstance(source, list) else [source]
     lines = split_lines(clean("".join(piece for piece in pieces if isinstance(piece, str)))[0])
-    filled = [i for i, line in enumerate(lines) if not is_blank(line)]
-    if not filled:
+    start = next((i for i, line in enumerate(lines) if not is_blank(line)), None)
+    if start is None:
         return
     first, end = 1, last
     if isinstance(cell, LocatedObject):
@@ -498,9 +488,8 @@ def _cell(
         # Their offsets are not those of the file.
         hidden += (part._replace(start=0, end=0) for part in parts)
     else:
-        text = "\n".join(lines[filled[0] : filled[-1] + 1])
         block_kind: BlockKind = "code" if kind == "code" else "paragraph"
-        blocks = (Block(block_kind, text, filled[0] + 1, filled[-1] + 1),)
+        blocks = (block_of(lines, block_kind, start, len(lines)),)
     if _is_hidden(_object(cell, "metadata")):
         text = "\n".join(block.text for block in blocks)
         hidden.append(HiddenPart("invisible_element", text, is_kept=True))
@@ -528,7 +517,7 @@ def _list(owner: Mapping[str, Any], key: str) -> Sequence[Any]:
 
 
 READERS = {
-    "markdown": Reader("markdown", 4, _read),
-    "separated": Reader("separated", 4, _read_separated),
-    "ipynb": Reader("ipynb", 4, _read_notebook),
+    "markdown": (4, _read),
+    "separated": (4, _read_separated),
+    "ipynb": (4, _read_notebook),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from hashlib import blake2b
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
@@ -60,6 +61,10 @@ _GROUP_CHARS = 1_000
 _MAX_HEADER_ROW = 10
 MAX_COLUMNS = 16_384
 _MAX_EMPTY_CELLS = 100
+
+
+Cell = tuple[int, str, bool]
+"""The column of a cell, from 1; what it shows; and whether that is a text and no number or date."""
 
 
 class Piece(NamedTuple):
@@ -289,7 +294,7 @@ class Walk:
 
     def row(self, row: Any, look: Look) -> list[str]:
         """The visible text of the cells of a row."""
-        return [cell.text for cell in self.cells(row, self.look(row, look))]
+        return [text for _, text, _ in self.cells(row, self.look(row, look))]
 
     def cells(self, row: Any, look: Look) -> list[Cell]:
         """The cells of a row that has a look.
@@ -306,9 +311,9 @@ class Walk:
                 repeated = integer_in(element.get(REPEATED), 1)
                 # The cells to the right of a sheet's last column are one that is repeated.
                 count = min(repeated, _MAX_REPEATED if text.strip() else _MAX_BLANK)
-                cells += [Cell(at, text, is_text) for at in range(column, column + count)]
+                cells += [(at, text, is_text) for at in range(column, column + count)]
                 column += repeated
-        self._cell_count += sum(bool(cell.text) for cell in cells)
+        self._cell_count += sum(bool(text) for _, text, _ in cells)
         if self._cell_count > _MAX_CELLS:
             raise self.package.too_large(f"more than {_MAX_CELLS:,} cells")
         return cells
@@ -319,14 +324,6 @@ class Walk:
         return "\n".join(
             line for child in children(cell) for line in self.lines(self.pieces(child, look))
         )
-
-
-class Cell(NamedTuple):
-    """What a cell shows, its column from 1, and whether it is a text and no number or date."""
-
-    column: int
-    text: str
-    is_text: bool
 
 
 class Sheet:
@@ -362,18 +359,22 @@ class Sheet:
             cells: its cells; blank ones may be missing.
             is_hidden: whether it is hidden.
         """
-        cells = [cell for cell in cells if cell.text.strip()]
         shown: list[Cell] = []
-        concealed: list[Cell] = []
+        concealed: list[str] = []
         for cell in sorted(cells):
-            hides = is_hidden or not self._is_shown or cell.column in self._hidden_columns
-            (concealed if hides else shown).append(cell)
+            column, text, _ = cell
+            if not text.strip():
+                continue
+            if is_hidden or not self._is_shown or column in self._hidden_columns:
+                concealed.append(text)
+            else:
+                shown.append(cell)
         self._walk.left_out["hidden cells"] += len(concealed)
-        self._walk.blocks.hide("hidden_cells", " | ".join(cell.text for cell in concealed))
+        self._walk.blocks.hide("hidden_cells", " | ".join(concealed))
         line = row_line(self._aligned(shown))
         if not line:
             return
-        is_text = [cell.is_text for cell in shown]
+        is_text = [cell[2] for cell in shown]
         self._count += 1
         # A row of texts is the header of a table: at the top, or below an empty row if there were
         # numbers above it.
@@ -424,9 +425,7 @@ class Sheet:
 
 
 def style_looks(
-    elements: Mapping[Any, Any],
-    parent_of: Callable[[Any], Any],
-    own_look: Callable[[Any], Look],
+    elements: Mapping[Any, Any], parent_of: Callable[[Any], Any], own_look: Callable[[Any], Look]
 ) -> Callable[[Any], Look]:
     """A function that says what a style and those on which it is based set.
 
@@ -435,16 +434,15 @@ def style_looks(
         parent_of: the key of the style on which a style is based.
         own_look: what a style itself sets.
     """
-    looks: dict[Any, Look] = {}
 
+    @cache
     def look_of(key: Any) -> Look:
-        chain: dict[Any, Any] = {}
-        while key in elements and key not in looks and key not in chain:
-            chain[key] = elements[key]
-            key = parent_of(chain[key])
-        look = looks.get(key, {})
-        for below, element in reversed(chain.items()):
-            look = looks[below] = {**look, **own_look(element)}
+        look: Look = {}
+        chain = set()
+        while key in elements and key not in chain:
+            chain.add(key)
+            look = {**own_look(elements[key]), **look}
+            key = parent_of(elements[key])
         return look
 
     return look_of

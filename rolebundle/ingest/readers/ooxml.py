@@ -142,10 +142,8 @@ class _Numbering:
         # Of each list its levels, and how far each level that has begun was counted.
         self._lists: dict[str, tuple[dict[int, Any], dict[int, int]]] = {}
         for item in root.iter(f"{_W}num"):
-            shared = definitions.get(_value(item, "abstractNumId"), ())
-            levels = [
-                level for level in (*shared, *item.iter(f"{_W}lvl")) if level.tag == f"{_W}lvl"
-            ]
+            shared = definitions.get(_value(item, "abstractNumId"), root)
+            levels = (*shared.iterfind(f"{_W}lvl"), *item.iter(f"{_W}lvl"))
             by_level = {integer_in(level.get(f"{_W}ilvl"), 0): level for level in levels}
             self._lists[item.get(f"{_W}numId", "")] = by_level, {}
 
@@ -160,8 +158,7 @@ class _Numbering:
         counts[level] += 1
         for at in range(level + 1, 9):
             counts.pop(at, None)
-        forms = {at: _value(item, "numFmt") for at, item in levels.items()}
-        form = forms.get(level, "bullet")
+        form = _value(levels[level], "numFmt") if level in levels else "bullet"
         if form != "decimal":
             return "" if form == "none" else "-"
 
@@ -303,10 +300,7 @@ class _Docx(Walk):
     def _shape(self, element: Any, look: Look, parts: list[str]) -> None:
         """A shape, also an old one (VML). Without a fill it is not known what is behind it."""
         look = {**look, "fill": office.shape_fill(element, {})[1]}
-        if local_name(element) != "wsp" and element.get("filled", "t") not in {
-            "f",
-            "false",
-        }:
+        if local_name(element) != "wsp" and element.get("filled", "t") not in {"f", "false"}:
             look["fill"] = color(element.get("fillcolor", "white").partition(" ")[0].lower())
         properties = element.find("{*}cNvPr")
         if properties is not None and properties.get("hidden") in ON:

@@ -6,6 +6,7 @@ import io
 import posixpath
 import re
 import zipfile
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from math import isfinite
@@ -54,7 +55,7 @@ def package_reader(
 
     Args:
         name: the name of the reader, also for the codes of errors.
-        version: see :class:`rolebundle.ingest.readers.Reader`.
+        version: the version of the reader.
         document: makes the document of an archive.
     """
 
@@ -71,7 +72,7 @@ def package_reader(
         except Exception as error:  # broken archives and documents raise nearly any exception
             raise damaged(f"unreadable_{name}", path, error) from error
 
-    return Reader(name, version, read)
+    return version, read
 
 
 class Package:
@@ -245,21 +246,19 @@ def properties_of(root: Any) -> dict[str, Any]:
 
     All formats call them ``title``, ``creator``, ``modified`` or ``date``, and ``language``.
     """
-    texts: dict[str, list[str]] = {}
+    texts: dict[str, list[str]] = defaultdict(list)
     for element in root:
         is_change = element.get("property") == "dcterms:modified"  # of an e-book
         if text := " ".join((element.text or "").split()):
             name = "modified" if is_change else local_name(element)
-            texts.setdefault(name, []).append(text)
-    creators = texts.get("initial-creator") or texts.get("creator", [])
-    dates = (*texts.get("modified", ()), *texts.get("date", ()))
-    found = {
-        "title": next(filter(is_own_title, texts.get("title", ())), ""),
-        "authors": creators,
+            texts[name].append(text)
+    dates = [*texts["modified"], *texts["date"]]
+    return {
+        "title": next(filter(is_own_title, texts["title"]), ""),
+        "authors": texts["initial-creator"] or texts["creator"],
         "updated_at": next(filter(_is_own_date, dates), ""),
-        "language": next(iter(texts.get("language", ())), ""),
+        "language": next(iter(texts["language"]), ""),
     }
-    return {key: value for key, value in found.items() if value}
 
 
 def _is_own_date(text: str) -> bool:
@@ -392,12 +391,9 @@ class TextBlocks:
             notes: what was left out, for the report.
         """
         self.end_block()
-        inferred = dict(properties)
-        if title := inferred.get("title") or self.title:
-            inferred["title"] = title
         return ParsedDocument(
             blocks=tuple(self._blocks),
-            inferred=inferred,
+            inferred={**properties, "title": properties["title"] or self.title},
             lines=self._lines,
             notes=(*cleaned_note(self._replaced), *notes),
             hidden=tuple(self._hidden_parts()),

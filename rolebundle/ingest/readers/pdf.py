@@ -11,7 +11,6 @@ import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from math import hypot
 from typing import Any, NamedTuple
 
@@ -21,7 +20,7 @@ from pypdf.generic import ArrayObject, IndirectObject, TextStringObject
 
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import Block, ParsedDocument
-from rolebundle.ingest.readers import Reader, block_of, damaged, is_own_title, runs
+from rolebundle.ingest.readers import block_of, damaged, is_own_title, runs
 from rolebundle.scan.finding import HiddenPart
 from rolebundle.scan.hidden_style import BLACK, SAME_COLOR, WHITE, Color
 from rolebundle.text.decoding import clean, cleaned_note, split_lines
@@ -80,22 +79,13 @@ def _metadata(reader: pypdf.PdfReader) -> dict[str, object]:
     """The title, and the date of the last change. What is broken is left out."""
     found: dict[str, object] = {}
     # Bad metadata must not prevent reading the text.
-    for key, value in (
-        ("title", lambda: _declared_title(reader.metadata.title)),  # type: ignore[union-attr]
-        ("updated_at", lambda: reader.metadata.modification_date),  # type: ignore[union-attr]
-        ("updated_at", lambda: reader.metadata.creation_date),  # type: ignore[union-attr]
-    ):
+    with suppress(Exception):
+        title = " ".join(clean(reader.metadata.title)[0].split())  # type: ignore
+        found["title"] = title if is_own_title(title) else ""
+    for name in ("creation_date", "modification_date"):
         with suppress(Exception):
-            found[key] = found.get(key) or value()
-    if isinstance(date := found.get("updated_at"), datetime):
-        found["updated_at"] = date.isoformat()
-    return {key: value for key, value in found.items() if value}
-
-
-def _declared_title(value: object) -> str:
-    """The title in the metadata, on one line; empty if no person wrote it."""
-    title = " ".join(clean(value)[0].split()) if isinstance(value, str) else ""
-    return title if is_own_title(title) else ""
+            found["updated_at"] = getattr(reader.metadata, name).isoformat()
+    return found
 
 
 def _blocks(lines: list[str], pages: list[list[str]]) -> Iterator[Block]:
@@ -108,7 +98,7 @@ def _blocks(lines: list[str], pages: list[list[str]]) -> Iterator[Block]:
         start = end
 
 
-READERS = {"pdf": Reader("pdf", 5, _read)}
+READERS = {"pdf": (5, _read)}
 
 
 # -- pdf hidden --
@@ -124,6 +114,7 @@ Box = tuple[float, float, float, float]
 """Left, bottom, right and top, in points."""
 Matrix = Sequence[float]
 
+_NOWHERE: Box = (0.0, 0.0, 0.0, 0.0)
 _IDENTITY: Matrix = (1.0, 0.0, 0.0, 1.0, 0.0, 0.0)
 _MAX_FONT_SIZE = 1.0  # points
 _MAX_OPACITY = 0.05
@@ -208,7 +199,7 @@ class _State:
     render_mode: int = 0
     font_size: float = 1.0
     is_measured: bool = True
-    clip: Box | None = None
+    clip: Box = _NOWHERE
 
 
 class _Text(NamedTuple):
@@ -241,7 +232,7 @@ class _Tracker:
     """Of the form that is drawn: pypdf begins each with a matrix of its own."""
     forms: list[tuple[_State, list[_State], Matrix, Any]] = field(default_factory=list)
     resources: Any = None
-    box: Box = (0.0, 0.0, 0.0, 0.0)
+    box: Box = _NOWHERE
     advance: float = 0.0
     """How far the texts went since their matrix was set."""
     path: list[Box] = field(default_factory=list)
@@ -254,6 +245,7 @@ class _Tracker:
     def __post_init__(self) -> None:
         self.resources = _resolved(self.page.get("/Resources", {}))
         self.box = _box(_IDENTITY, [float(value) for value in self.page.cropbox])
+        self.state = _State(clip=self.box)
 
     def hidden(self) -> tuple[dict[int, str], dict[int, str]]:
         """The kinds of the texts that are hidden, and of those that are kept, by their number."""
@@ -279,14 +271,12 @@ class _Tracker:
         return removed, labelled
 
     def _is_like_its_background(self, text: _Text) -> bool:
-        if text.color is None:
-            return False
+        paper = _Paint(text.box, WHITE, is_opaque=True)
         before = reversed(self.paints[: text.paints])
-        behind = next((p for p in before if _common(p.box, text.box) is not None), None)
-        background = WHITE if behind is None else behind.color
-        if background is None or (behind is not None and not _contains(behind.box, text.box)):
+        behind = next((p for p in before if _common(p.box, text.box)), paper)
+        if not (text.color and behind.color and _contains(behind.box, text.box)):
             return False
-        return text.color.distance(background) <= SAME_COLOR
+        return text.color.distance(behind.color) <= SAME_COLOR
 
     def before(self, operator: bytes, operands: Any, cm: Any, _tm: Any) -> None:
         """Called before an operator; ``cm`` is the matrix of the page or form."""
@@ -365,8 +355,7 @@ class _Tracker:
         is_tiny = state.is_measured and height <= _MAX_FONT_SIZE
         if state.render_mode == 3 or any(self.marks) or is_tiny or state.opacity <= _MAX_OPACITY:
             return "invisible_element"
-        is_clipped = state.clip is not None and _area(_common(box, state.clip)) < 1.0
-        return "off_screen_element" if is_clipped or _common(box, self.box) is None else ""
+        return "off_screen_element" if _area(_common(box, state.clip)) < 1.0 else ""
 
     def _extend_path(self, operator: bytes, numbers: list[float], matrix: Matrix) -> None:
         if operator == b"re":
@@ -387,14 +376,13 @@ class _Tracker:
                 is_opaque = is_plain and state.opacity >= 1 and not state.is_blended
                 self._paint(_Paint(box, state.fill if is_opaque else None, is_opaque))
             if self.is_clipping:
-                clip = box if state.clip is None else _common(box, state.clip) or (0, 0, 0, 0)
+                clip = _common(box, state.clip) or _NOWHERE
                 self.state = replace(state, clip=clip)
         self.path, self.is_rectangle, self.is_clipping = [], True, False
 
     def _paint(self, paint: _Paint) -> None:
         """Add a shape as far as the clip shows it."""
-        seen = paint.box if self.state.clip is None else _common(paint.box, self.state.clip)
-        if seen is not None:
+        if seen := _common(paint.box, self.state.clip):
             self.paints.append(paint._replace(box=seen))
 
     def _draw(self, drawn: Any, matrix: Matrix) -> None:

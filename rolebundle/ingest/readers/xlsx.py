@@ -142,7 +142,7 @@ class _Xlsx(Walk):
                 at = integer_in(element.get("r"), at + 1)
                 cells = list(self._cells(element))
                 # All cells of a row may be the same long text of the file.
-                if sum(len(cell.text) for cell in cells) > _MAX_STRING_CHARS:
+                if sum(len(text) for _, text, _ in cells) > _MAX_STRING_CHARS:
                     raise self.package.too_large("a row has too much text")
                 sheet.add(at, cells, is_hidden=_is_hidden(element, "ht", _MAX_TINY_HEIGHT))
             elif element.tag == f"{_S}sheetData":
@@ -162,15 +162,14 @@ class _Xlsx(Walk):
         for cell in row.iter(f"{_S}c"):
             match = _REFERENCE.fullmatch(cell.get("r", ""))
             column = _column(match[1]) if match else column + 1
-            format_ = self._formats.get(integer_in(cell.get("s"), 0), _GENERAL)
-            code, kind, has_fill = format_
+            code, kind, has_fill = self._formats.get(integer_in(cell.get("s"), 0), _GENERAL)
             text, is_text = self._value(cell, code)
             # The style of a table, or a format by a condition, may fill the cell.
             is_kept = kind == "white_text" and not has_fill
             if kind:
                 self.blocks.hide(kind, text, is_kept=is_kept)
             if text and (not kind or is_kept) and column <= office.MAX_COLUMNS:
-                yield Cell(column, text, is_text)
+                yield column, text, is_text
 
     def _value(self, cell: Any, code: str) -> tuple[str, bool]:
         """What a cell shows, and whether that is a text."""
@@ -188,11 +187,11 @@ class _Xlsx(Walk):
         else:  # a number, the text of a formula, a date, an error
             value = _unescaped(value)
         is_number = kind == "n" and isfinite(number)
-        shown = (
-            _shown_number(number, code, is_1904=self._is_1904)
-            if is_number
-            else _shown_text(value, code)
-        )
+        shown = value
+        if is_number:
+            shown = _shown_number(number, code, is_1904=self._is_1904)
+        elif _hides_texts(code):
+            shown = ""
         if not shown:
             self.blocks.hide("invisible_element", value)
         return shown, not is_number and kind != "b"
@@ -261,11 +260,10 @@ def _shown_number(value: float, code: str, *, is_1904: bool) -> str:
     return _number(value, tokens)
 
 
-def _shown_text(text: str, code: str) -> str:
-    """A text as its format shows it: as it is, unless the format has an empty part for texts."""
+def _hides_texts(code: str) -> bool:
+    """Whether a format has an empty part for texts."""
     sections = _sections(code)
-    is_shown = len(sections) < 4 or any(kind == "general" for kind, _ in sections[3])
-    return text if is_shown else ""
+    return len(sections) >= 4 and all(kind != "general" for kind, _ in sections[3])
 
 
 @lru_cache(maxsize=512)

@@ -425,11 +425,12 @@ def remove_command(call: Call, path: Path, yes: bool) -> None:
 
 @corpus.group(cls=GroupWithDefault, short_help="Fill the vectors, or build another model's index")
 def embed() -> None:
-    """Embed the chunks that have no vector, and choose among the indexes of several models.
+    """Embed the chunks that have no vector, or build another model's index and switch to it.
 
     \b
     rolebundle corpus embed                              embed the chunks that wait
     rolebundle corpus embed --model onnx                 needs: pip install '.[onnx]'
+    rolebundle corpus embed drop 2                       an index that `status` lists
     """
 
 

@@ -8,7 +8,7 @@ from rolebundle.errors import DocumentError
 from rolebundle.ingest.readers.lines import plain_words as plain_words_rst
 from rolebundle.ingest.readers.markdown import plain_words
 from support.amounts import linear_time
-from support.reading import read_document
+from support.reading import properties, read_document
 
 # -- html ------------------------------------------------------------------------------------------
 
@@ -84,12 +84,12 @@ def test_title_language_and_date_come_from_the_head():
         "<meta property='article:modified_time' content='2026-03-01T10:00:00Z'>"
         "<meta name=last-modified content='last Tuesday'></head><body>x</body></html>"
     )
-    assert read(page).inferred == {
+    assert properties(read(page)) == {
         "title": "The title",
         "language": "de",
         "updated_at": "2026-03-01T10:00:00Z",
     }
-    assert read("<h1>Only a heading</h1>").inferred == {"title": "Only a heading"}
+    assert properties(read("<h1>Only a heading</h1>")) == {"title": "Only a heading"}
 
 
 def test_line_breaks_in_odd_places_are_counted():
@@ -233,7 +233,7 @@ def test_front_matter_is_declared_and_the_first_heading_inferred():
     document = read_markdown(TEXT)
     assert document.declared == {"title": "Declared"}
     assert document.declared_at == 2
-    assert document.inferred == {"title": "The first heading"}
+    assert properties(document) == {"title": "The first heading"}
 
 
 def test_a_thematic_break_at_the_top_is_not_front_matter():
@@ -350,7 +350,7 @@ def test_blocks_are_the_source_lines_of_each_structure_rst():
         ("heading", 2, "Other"),
         ("paragraph", 0, "text right below"),
     ]
-    assert document.inferred == {"title": "Title"}
+    assert properties(document) == {"title": "Title"}
     for block in document.blocks:
         assert block.text == "\n".join(document.lines[block.start_line - 1 : block.end_line])
 
@@ -359,8 +359,8 @@ def test_a_title_among_header_fields_goes_before_the_first_heading():
     text = (
         "PEP: 1\nTitle: Purpose of ``PEPs``\nAuthor: A,\n        B\n\nAbstract\n========\n\nText.\n"
     )
-    assert read_rst(text).inferred == {"title": "Purpose of PEPs"}
-    assert read_rst("See\nTitle: x\n\n" + text).inferred == {"title": "Abstract"}
+    assert properties(read_rst(text)) == {"title": "Purpose of PEPs"}
+    assert properties(read_rst("See\nTitle: x\n\n" + text)) == {"title": "Abstract"}
 
 
 @pytest.mark.parametrize(

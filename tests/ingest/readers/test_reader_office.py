@@ -12,14 +12,14 @@ import pytest
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.chunking import ChunkSettings, chunk_document
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers import is_own_title, package, reader_for
+from rolebundle.ingest.readers import is_own_title, package, reader_name_for
 from support.office.ebooks import epub
 from support.office.opendocuments import opendocument
 from support.office.parts import zipped
 from support.office.samples import HIDDEN, VISIBLE
 from support.office.word import docx, paragraph, run, text_box, word_part
 from support.office.workbooks import cell, xlsx
-from support.reading import read_document
+from support.reading import properties, read_document
 
 
 def refused(data: bytes, path: str) -> str:
@@ -66,7 +66,7 @@ def test_a_word_document() -> None:
         ("heading", "Page header and footer"),
         ("paragraph", "Port Authority"),
     ]
-    assert document.inferred == {
+    assert properties(document) == {
         "title": "Harbour plan",
         "authors": ["Ann Smith"],
         "updated_at": "2026-03-01T12:00:00Z",
@@ -120,7 +120,7 @@ def test_a_workbook() -> None:
         "Item | Price | Due | Share\nitem 0 | 0.00 EUR | 2026-01-01 | 0.0%\n"
     )
     assert "item 3 | 3,703.50 EUR | 2026-01-04 | 1.5%" in first.text
-    assert "title" not in document.inferred
+    assert "title" not in properties(document)
     chunks = chunk_document("d", document, ChunkSettings())
     assert len(chunks) == len(remaining) + 1
     for chunk in chunks[1:-1]:
@@ -204,7 +204,7 @@ def test_a_presentation() -> None:
         ("slide 2", "heading", "Slide 2"),
         ("slide 2", "paragraph", "No title here."),
     ]
-    assert document.inferred == {"title": "Opening hours"}
+    assert properties(document) == {"title": "Opening hours"}
     notes = chunk_document("d", document, ChunkSettings())[1]
     assert notes.headings == ("Opening hours", "Speaker notes")
 
@@ -229,7 +229,7 @@ def test_an_opendocument_text() -> None:
         ("list", "- x"),
         ("table", "k | k"),
     ]
-    assert document.inferred == {
+    assert properties(document) == {
         "title": "Harbour",
         "authors": ["Ann"],
         "updated_at": "2026-03-01T10:00:00.12",
@@ -394,7 +394,7 @@ def test_an_archive_that_expands_too_much_is_refused(
     bomb = extended(suffix, parts[MAIN[suffix]], b" " * 3_000_000)
     data = zipped({**parts, MAIN[suffix]: bomb})
     assert read_document(data, f"a.{suffix}").blocks
-    code = f"{reader_for(f'a.{suffix}').name}_too_large"  # type: ignore[union-attr]
+    code = f"{reader_name_for(f'a.{suffix}')}_too_large"
     for limit, value in (("_MAX_EXPANDED", 2_000_000), ("_MAX_TREE", 1_000_000)):
         with monkeypatch.context() as patched:
             patched.setattr(package, limit, value)

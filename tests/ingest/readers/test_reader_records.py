@@ -16,7 +16,7 @@ from rolebundle.ingest.manifests import FileDefaults
 from rolebundle.ingest.metadata import resolve
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.text.decoding import split_lines
-from support.reading import read_all, read_document
+from support.reading import properties, read_all, read_document
 
 # -- Mail: the text that people read ----------------------------------------------------------------
 
@@ -389,7 +389,7 @@ def test_cells_are_blocks_with_their_lines_and_number():
         cited = "\n".join(lines[block.start_line - 1 : block.end_line])
         assert all(json.dumps(line)[1:-1] in cited for line in block.text.split("\n"))
         assert ('"outputs"' in cited) is False
-    assert document.inferred == {"title": "Harbour study"}
+    assert properties(document) == {"title": "Harbour study"}
 
 
 def test_a_passage_is_in_one_cell_and_below_the_headings_of_others():
@@ -403,11 +403,7 @@ def test_a_passage_is_in_one_cell_and_below_the_headings_of_others():
 
 @pytest.mark.parametrize(
     "metadata",
-    [
-        {"jupyter": {"source_hidden": True}},
-        {"tags": ["x", "hide-input"]},
-        {"hide_input": True},
-    ],
+    [{"jupyter": {"source_hidden": True}}, {"tags": ["x", "hide-input"]}, {"hide_input": True}],
 )
 def test_cells_that_are_not_shown_are_labelled(metadata: dict[str, Any]):
     document = read_ipynb(
@@ -454,7 +450,7 @@ def read_separated(text, separator="==="):
 
 def test_each_part_is_a_document_with_the_lines_of_the_whole_file():
     documents = read_separated(TEXT)
-    assert [(d.key, d.inferred.get("title")) for d in documents] == [
+    assert [(d.key, properties(d).get("title")) for d in documents] == [
         ("0", None),
         ("first-case", "First Case"),
         ("first-case-2", "First case"),
@@ -495,7 +491,7 @@ def shape(document):
 def test_paragraphs_are_separated_by_blank_lines():
     document = read_text("one\ntwo\n \t\n\nthree\n", "a.txt")
     assert shape(document) == [("paragraph", 0, "", 1, 2), ("paragraph", 0, "", 5, 5)]
-    assert "title" not in document.inferred
+    assert "title" not in properties(document)
 
 
 def test_front_matter_is_read():
@@ -507,7 +503,7 @@ def test_front_matter_is_read():
 @pytest.mark.parametrize(("path", "mark"), [("a.adoc", "="), ("a.org", "*")])
 def test_asciidoc_and_org_have_headings(path, mark):
     document = read_text(f"{mark} Title\ntext\n{mark * 2} Sub\nmore\n{mark}no heading", path)
-    assert document.inferred == {"title": "Title"}
+    assert properties(document) == {"title": "Title"}
     assert shape(document) == [
         ("heading", 1, "Title", 1, 1),
         ("paragraph", 0, "", 2, 2),
