@@ -301,16 +301,14 @@ def _check_is_text(data: bytes, path: str) -> None:
 
 def _failed(file: FileEntry, error: Exception) -> Skipped:
     """A file in which a defect of this program shows. The other files are not affected."""
-    code, problem = "reader_failed", "rolebundle failed on it, which is a defect"
-    step = "please report it; ROLEBUNDLE_DEBUG=1 shows where it happened"
     if isinstance(error, MemoryError):
-        code, problem = "too_much_memory", "reading it takes too much memory"
-        step = "split it, or exclude it"
-    else:
-        step = with_detail(step, error)
-        if os.environ.get("ROLEBUNDLE_DEBUG"):
-            traceback.print_exception(error)
-    return Skipped(file.path, code, f"{file.path}: {problem}; {step}")
+        problem = "reading it takes too much memory; split it, or exclude it"
+        return Skipped(file.path, "too_much_memory", f"{file.path}: {problem}")
+    if os.environ.get("ROLEBUNDLE_DEBUG"):
+        traceback.print_exception(error)
+    step = with_detail("please report it; ROLEBUNDLE_DEBUG=1 shows where it happened", error)
+    problem = f"{file.path}: rolebundle failed on it, which is a defect; {step}"
+    return Skipped(file.path, "reader_failed", problem)
 
 
 def _stored_path(file: FileEntry, settings: RunSettings) -> str:

@@ -264,13 +264,12 @@ class _Run:
         # Locations whose documents stay in the corpus.
         stored: set[str] = set()
         changed: list[FileEntry] = []
+        batch: list[tuple[FileEntry, Outcome]] = []
         # In this thread: several would wait for each other, because most files are small.
         for file in visit.files:
             known = unread_outcome(file, self.known.get(file.location), settings, verified)
             if isinstance(known, Skipped):
-                report.skipped.append(known)
-                if known.code in TRANSIENT_CODES:
-                    stored.add(file.location)
+                batch.append((file, known))
             elif known:
                 stored.add(file.location)
                 done += 1
@@ -280,7 +279,6 @@ class _Run:
         total = done + len(changed)
         self.progress("reading", done, total)
         with closing(prepare_parallel(changed, settings, self.options.workers)) as read:
-            batch: list[tuple[FileEntry, Outcome]] = []
             chunks = 0
             for file, outcome in zip(changed, read, strict=True):
                 if isinstance(outcome, Skipped) and outcome.code not in _UNREAD_CODES:

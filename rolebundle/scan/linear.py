@@ -21,9 +21,6 @@ _MAX_CACHE_BYTES = 64 * 1024 * 1024
 MAX_MATCH_BYTES = 800
 """The longest match in bytes of UTF-8; a sentence is shorter."""
 
-MATCHES_EMPTY_TEXT = "matches the empty text"
-
-
 Span = tuple[int, int, int, str]
 """A match: the number of the pattern, the offsets in characters, and the matched text."""
 
@@ -56,7 +53,7 @@ class LinearPatterns:
             data: :func:`utf8` of the text, if the caller has it.
         """
         data = utf8(text) if data is None else data
-        return list(_in_characters(sorted(self._matches(data, max_per_pattern)), data, text))
+        return list(_in_characters(sorted(self._matches(data, max_per_pattern)), data))
 
     def _matches(self, data: bytes, max_per_pattern: int) -> Iterator[tuple[int, int, int]]:
         """Start and end in bytes, and the pattern's number."""
@@ -106,17 +103,11 @@ def check(pattern: str, **options: bool) -> Any:
         text = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
         raise PatternError(text) from None
     if regex.search(b"") is not None:
-        raise PatternError(MATCHES_EMPTY_TEXT)
+        raise PatternError("matches the empty text")
     return regex
 
 
-def _in_characters(
-    matches: Iterable[tuple[int, int, int]], data: bytes, text: str
-) -> Iterator[Span]:
-    if len(data) == len(text):
-        for start, end, number in matches:
-            yield number, start, end, text[start:end]
-        return
+def _in_characters(matches: Iterable[tuple[int, int, int]], data: bytes) -> Iterator[Span]:
     place = characters = 0
     for start, end, number in matches:
         characters += len(data[place:start].decode("utf-8", "replace"))

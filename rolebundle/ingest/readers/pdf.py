@@ -80,7 +80,7 @@ def _metadata(reader: pypdf.PdfReader) -> dict[str, object]:
     found: dict[str, object] = {}
     # Bad metadata must not prevent reading the text.
     with suppress(Exception):
-        title = " ".join(clean(reader.metadata.title)[0].split())  # type: ignore
+        title = " ".join(clean(reader.metadata.title)[0].split())  # type: ignore[union-attr, arg-type]
         found["title"] = title if is_own_title(title) else ""
     for name in ("creation_date", "modification_date"):
         with suppress(Exception):
