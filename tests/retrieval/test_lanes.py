@@ -92,16 +92,7 @@ def parted(
     """The same documents with other scopes and sensitivities."""
     return [
         StoredDocument(
-            document(
-                stored.metadata.document_id,
-                [],
-                title=stored.metadata.title,
-                tags=stored.metadata.tags,
-                retrieval_hints=stored.metadata.retrieval_hints,
-                scope=scope,
-                sensitivity=sensitivity,
-            ).metadata,
-            stored.chunks,
+            stored.metadata._replace(scope=scope, sensitivity=sensitivity), stored.chunks
         )
         for stored, (scope, sensitivity) in zip(documents, kinds, strict=False)
     ]
@@ -194,112 +185,67 @@ def test_scores_do_not_depend_on_the_compartments(
         assert_same(found[0], expected[0])
         assert_same(found[1], expected[1])
         rows = [row for (row,) in apart.rows("SELECT id FROM chunk")]
-        assert _completed(apart, expanded, rows) == {
+        assert lexical.score(apart, expanded, rows) == {
             row: pytest.approx(scores, rel=CLOSE, abs=1e-15)
-            for row, scores in _completed(together, expanded, rows).items()
+            for row, scores in lexical.score(together, expanded, rows).items()
         }
+        # A search within documents has the same scores.
+        within = [1, len(documents)]
+        expected = lexical.propose(together, expanded, 1000, within)
+        assert_same(lexical.propose(apart, expanded, 1000, within)[0], expected[0])
         words = [(term,) for term in task]
         assert lexical.matching_words(apart, words, rows) == lexical.matching_words(
             together, words, rows
         )
 
 
-def _completed(
-    corpus: Corpus, expanded: Query, rows: Sequence[int]
-) -> dict[int, tuple[float, float]]:
-    """The true scores of chunks that no lane proposed."""
-    return lexical.score(corpus, expanded, rows)
-
-
-@few_examples
-@given(documents=corpora(least=2), where=st.lists(kinds, min_size=7, max_size=7), task=terms)
-def test_a_search_within_documents_has_the_same_scores(
-    documents: list[StoredDocument], where: list[tuple[str, str]], task: list[Term]
-) -> None:
-    expanded = query_of(task)
-    with (
-        scratch_folder() as folder,
-        built(folder, documents) as together,
-        built(folder, parted(documents, where)) as apart,
-    ):
-        within = [1, len(documents)]
-        expected = lexical.propose(together, expanded, 1000, within)
-        found = lexical.propose(apart, expanded, 1000, within)
-        assert_same(found[0], expected[0])
-
-
-class TestDepth:
-    """If the depth does not cover everything, the worst are cut off."""
-
-    def test_a_word_that_is_rare_in_a_small_compartment_has_no_advantage(
-        self, tmp_path: Path
-    ) -> None:
-        """By its own statistics each of the other two would have the best one."""
-        long = "bread " * 30
-        documents = [document("best", ["token " * 20])]
-        documents += [document(f"s{n}", [f"token {long}"]) for n in range(12)]
-        documents += [document(f"t{n}", ["bread"]) for n in range(16)]
-        for scope in ("hr", "board"):
-            documents += [document(f"{scope}{n}", ["bread"], scope=scope) for n in range(50)]
-            documents.append(document(scope, [f"token {long}"], scope=scope))
-        with open_reader(build(tmp_path, documents)) as corpus:
-            alone = {
-                compartment.scope: max(fts5_scores(corpus, compartment.id, '"token"').values())
-                for compartment in compartments.searchable_compartments(corpus)
-            }
-            assert alone["shared"] < alone["hr"] == alone["board"]
-            found = lexical.propose(corpus, query_of([Term("token")]), 1)[0]
-            assert [*found] == [1]
+def test_a_word_that_is_rare_in_a_small_compartment_has_no_advantage(tmp_path: Path) -> None:
+    """By its own statistics each of the other two would have the best one."""
+    long = "bread " * 30
+    documents = [document("best", ["token " * 20])]
+    documents += [document(f"s{n}", [f"token {long}"]) for n in range(12)]
+    documents += [document(f"t{n}", ["bread"]) for n in range(16)]
+    for scope in ("hr", "board"):
+        documents += [document(f"{scope}{n}", ["bread"], scope=scope) for n in range(50)]
+        documents.append(document(scope, [f"token {long}"], scope=scope))
+    with open_reader(build(tmp_path, documents)) as corpus:
+        alone = {
+            compartment.scope: max(fts5_scores(corpus, compartment.id, '"token"').values())
+            for compartment in compartments.searchable_compartments(corpus)
+        }
+        assert alone["shared"] < alone["hr"] == alone["board"]
+        found = lexical.propose(corpus, query_of([Term("token")]), 1)[0]
+        assert [*found] == [1]
 
 
 # -- The lexical lane: BM25 of the task's terms and of the role's, scored separately ---------------
 
 
-@pytest.fixture
-def corpus(tmp_path: Path) -> Iterator[Corpus]:
-    path = build(
-        tmp_path,
-        [
-            document("a", ["token rotation is due", "nothing here"]),
-            document("b", ["a token", "threat model"]),
-            document("c", ["bread and butter"]),
-        ],
-    )
-    with open_reader(path) as opened:
-        yield opened
-
-
-def by_id(corpus: Corpus, hits: dict[int, tuple[float, float]]) -> dict[str, tuple[bool, bool]]:
-    names = passages_by_rowid(corpus, [*hits])
-    return {names[rowid].chunk_id: (task > 0, role > 0) for rowid, (task, role) in hits.items()}
-
-
-def searched(corpus: Corpus, searched_query: Query, depth: int) -> dict[int, tuple[float, float]]:
-    """The hits of the lane, with their true scores."""
-    found = lexical.propose(corpus, searched_query, depth)
-    return lexical.score(corpus, searched_query, sorted(found[0].keys() | found[1].keys()))
-
-
-class TestSearch:
-    def test_the_roles_terms_are_scored_separately(self, corpus: Corpus) -> None:
-        role = overlay(vocabulary={"boost_phrases": ["threat model"]})
-        hits = searched(corpus, query("token", role), 10)
-        assert by_id(corpus, hits) == {
-            "a#0": (True, False),
-            "b#0": (True, False),
-            "b#1": (False, True),
-        }
-
-    def test_a_chunk_beyond_the_depth_of_a_list_has_its_true_score(self, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("documents", "depth", "expected"),
+    [
+        ([document("a", ["token rotation is due", "nothing here"]),
+          document("b", ["a token", "threat model"]), document("c", ["bread and butter"])],
+         10, {"a#0": (True, False), "b#0": (True, False), "b#1": (False, True)}),
         # "both" is second for the task and first for the role; at a depth of one the task's list
         # does not name it, and its score is asked for.
-        path = build(
-            tmp_path, [document("task", ["token token token"]), document("both", ["token threat"])]
-        )
-        role = overlay(vocabulary={"boost_phrases": ["threat"]})
-        with open_reader(path) as corpus:
-            hits = searched(corpus, query("token", role), 1)
-            assert by_id(corpus, hits) == {"task#0": (True, False), "both#0": (True, True)}
+        ([document("task", ["token token token"]), document("both", ["token threat model"])],
+         1, {"task#0": (True, False), "both#0": (True, True)}),
+    ],
+)  # fmt: skip
+def test_the_roles_terms_are_scored_separately(
+    tmp_path: Path,
+    documents: list[StoredDocument],
+    depth: int,
+    expected: dict[str, tuple[bool, bool]],
+) -> None:
+    searched = query("token", overlay(vocabulary={"boost_phrases": ["threat model"]}))
+    with open_reader(build(tmp_path, documents)) as corpus:
+        of_task, of_role = lexical.propose(corpus, searched, depth)
+        scores = lexical.score(corpus, searched, sorted(of_task.keys() | of_role.keys()))
+        names = passages_by_rowid(corpus, [*scores])
+    found = {names[row].chunk_id: (task > 0, role > 0) for row, (task, role) in scores.items()}
+    assert found == expected
 
 
 # -- The semantic lane's query is the task's vector. The role's mission has no part in it ----------
@@ -368,14 +314,10 @@ def take_down(server: EmbeddingServer) -> None:
     server.faults["/api/embed"] = lambda handler: handler.text("broken", 500)
 
 
-def test_the_active_index_answers_while_its_model_is_up(db: Path) -> None:
-    bundle = ask(db)
-    assert bundle.corpus.index is not None
-    assert bundle.corpus.index.provider == "ollama"
-    assert degradations(bundle) == []
-
-
 def test_another_complete_index_answers(db: Path, server: EmbeddingServer) -> None:
+    active = ask(db)
+    assert active.corpus.index is not None and active.corpus.index.provider == "ollama"
+    assert degradations(active) == []
     take_down(server)
     bundle = ask(db)
     assert bundle.corpus.index is not None
@@ -451,14 +393,10 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         yield opened
 
 
-def first(engine: Engine, task: str) -> str:
-    found = engine.retrieve(RetrievalRequest(task=task, lexical_only=True)).selected
-    return found[0].document_id if found else ""
-
-
 @pytest.mark.parametrize("language", QUESTIONS)
 def test_a_task_finds_the_document_in_its_language(engine: Engine, language: str) -> None:
-    assert first(engine, QUESTIONS[language]) == f"wiki/{language}.txt"
+    request = RetrievalRequest(task=QUESTIONS[language], lexical_only=True)
+    assert engine.retrieve(request).selected[0].document_id == f"wiki/{language}.txt"
 
 
 @pytest.mark.parametrize(
