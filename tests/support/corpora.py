@@ -3,7 +3,7 @@
 import json
 import shutil
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache
@@ -207,10 +207,15 @@ def build(
     return path
 
 
+def as_owner(corpus: Path | Workspace, act: Callable[..., Any], *arguments: Any, **more: Any) -> Any:
+    """What an act of the owner on a workspace returns."""
+    with Admin(corpus) as admin:
+        return act(admin.workspace, *arguments, **more)
+
+
 def set_policy(corpus: Path | Workspace, policy: Any) -> None:
     """Put a policy into force, as the owner does."""
-    with Admin(corpus) as admin:
-        owner.set_policy(admin.workspace, json.dumps(policy), "json")
+    as_owner(corpus, owner.set_policy, json.dumps(policy), "json")
 
 
 def set_policy_after_first_check(

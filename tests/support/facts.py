@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from rolebundle.admin import Admin
 from rolebundle.admin.records import all_facts, file_fact
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.memory import RememberedFact, RememberRequest
@@ -16,7 +15,7 @@ from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.writing import open_writer
-from support.corpora import NOW, build, document
+from support.corpora import NOW, as_owner, build, document
 
 PAGE = "https://example.com/limits"
 LIMITS = [
@@ -72,15 +71,13 @@ def file_as(
 def file_as_owner(
     db: Path, fact: str = FACT, source: str = "limits#0", **fields: Any
 ) -> RememberedFact:
-    with Admin(db) as admin:
-        return file_fact(
-            admin.workspace, RememberRequest(fact=fact, source=source, **fields), "Ana"
-        )
+    request = RememberRequest(fact=fact, source=source, **fields)
+    filed: RememberedFact = as_owner(db, file_fact, request, "Ana")
+    return filed
 
 
 def listed(db: Path) -> dict[str, Any]:
-    with Admin(db) as admin:
-        return {fact.fact: fact for fact in all_facts(admin.workspace)}
+    return {fact.fact: fact for fact in as_owner(db, all_facts)}
 
 
 def bundle_for(

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
-from rolebundle.admin import Admin
-from rolebundle.admin.records import set_policy
+from support.corpora import set_policy
 from support.facts import POLICY, facts_corpus
 
 
@@ -21,6 +19,5 @@ def db(tmp_path: Path) -> Path:
 @pytest.fixture
 def governed(db: Path) -> Path:
     """The same corpus with a policy."""
-    with Admin(db) as admin:
-        set_policy(admin.workspace, json.dumps(POLICY), "json")
+    set_policy(db, POLICY)
     return db

@@ -12,15 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.admin import Admin
 from rolebundle.admin import records as owner
-from rolebundle.admin.purges import PurgeSelection, plan_of, purge_documents
-from rolebundle.admin.records import set_audit
 from rolebundle.contracts.memory import CheckAnswer, CheckRequest, DecisionRecord, NewDecision
-from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.embedding.provider import Unavailable
 from rolebundle.engine import Engine
-from rolebundle.errors import EmbedderError, RolebundleError, UsageError
+from rolebundle.errors import AccessDenied, EmbedderError, RolebundleError, UsageError
 from rolebundle.interfaces.parse import parsed
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.storage.opening import open_reader
@@ -36,7 +32,7 @@ from support.amounts import few_examples
 from support.canaries import files_of, found_in
 from support.commands import invoke
 from support.corpora import NOW as NOW_CHECK
-from support.corpora import build, document, set_policy
+from support.corpora import as_owner, build, document, set_policy
 from support.fake_embedder import HashingProvider
 from support.publications import stage
 
@@ -108,14 +104,12 @@ class TestSuperseding:
         for days in (2, 30):
             assert states(db, NOW + days * DAY)["shared-1"] == "superseded"
 
-    @pytest.mark.parametrize("how", ["proposed", "ended before it was valid"])
-    def test_what_never_has_an_effect_supersedes_nothing(self, db: Path, how: str) -> None:
+    def test_what_never_has_an_effect_supersedes_nothing(self, db: Path) -> None:
         decide(db)
-        if how == "proposed":
-            decide(db, supersedes=["shared-1"], status="proposed")
-        else:
-            decide(db, supersedes=["1"], valid_from="2026-11-03")
-            end(db, "2")
+        decide(db, supersedes=["shared-1"], status="proposed")
+        # It ends before it is valid.
+        decide(db, supersedes=["1"], valid_from="2026-11-03")
+        end(db, "3")
         assert states(db, NOW + 9 * DAY)["shared-1"] == "active"
 
     @pytest.mark.parametrize("name", ["7", "hr-1", "x", "shared-", "1-x"])
@@ -136,47 +130,25 @@ def test_an_ended_decision_stays_listed(db: Path) -> None:
         end(db, "shared-1", NOW + 2 * DAY)
 
 
-class TestPurge:
-    def test_no_byte_of_a_purged_decision_is_left(self, db: Path) -> None:
-        decide(
-            db,
-            "Never sell Zanzibarflute",
-            reason="Quokkareason",
-            about=["Xylowortx"],
-            commands=["Qwopcommand*"],
-        )
-        decide(db, "Keep this one")
-        end(db, "1")
-        words = {b"anzibarf", b"uokkarea", b"ylowortx", b"wopcomma"}
-        assert found_in(files_of(db), words) == words
-        with Admin(db) as admin:
-            assert (
-                purge_documents(admin.workspace, PurgeSelection(decisions=["shared-1"])).state
-                == "done"
-            )
-        assert found_in(files_of(db), words) == set()
-        assert states(db) == {"shared-1": "erased", "shared-2": "active"}
-        assert decide(db, "A new one").id == "shared-3"
-
-    def test_replicas_with_a_purged_decision_are_outdated(self, db: Path) -> None:
-        decide(db)
-        stage(db, "/share", [decision_name(("shared", 1))])
-        with Admin(db) as admin:
-            selection = PurgeSelection(decisions=["1"])
-            plan = plan_of(admin.workspace, selection)
-            receipt = purge_documents(admin.workspace, selection)
-        assert [copy.target for copy in plan.publications] == ["/share"]
-        assert receipt.publications == list(plan.publications)
-
-    def test_the_command(self, db: Path) -> None:
-        decide(db)
-        plan = invoke(
-            "corpus", "purge", "--decision", "1", "--dry-run", "--json", "--db", db
-        ).json()
-        assert plan["decision_ids"] == ["shared-1"]
-        assert invoke("corpus", "purge", "--decision", "1", "--yes", "--db", db).code == 0
-        assert invoke("corpus", "purge", "--decision", "1", "--yes", "--db", db).code == 2
-        assert states(db) == {"shared-1": "erased"}
+def test_no_byte_of_a_purged_decision_is_left(db: Path) -> None:
+    about = {"about": ["Xylowortx"], "commands": ["Qwopcommand*"]}
+    decide(db, "Never sell Zanzibarflute", reason="Quokkareason", **about)
+    decide(db, "Keep this one")
+    end(db, "1")
+    words = {b"anzibarf", b"uokkarea", b"ylowortx", b"wopcomma"}
+    assert found_in(files_of(db), words) == words
+    stage(db, "/share", [decision_name(("shared", 1))])
+    command = ("corpus", "purge", "--decision", "1", "--db", db)
+    plan = invoke(*command, "--dry-run", "--json").json()
+    assert plan["decision_ids"] == ["shared-1"]
+    # Replicas with it are outdated.
+    assert [copy["target"] for copy in plan["publications"]] == ["/share"]
+    [receipt] = invoke(*command, "--yes", "--json").json()["receipts"]
+    assert (receipt["state"], receipt["publications"]) == ("done", plan["publications"])
+    assert invoke(*command, "--yes").code == 2
+    assert found_in(files_of(db), words) == set()
+    assert states(db) == {"shared-1": "erased", "shared-2": "active"}
+    assert decide(db, "A new one").id == "shared-3"
 
 
 class TestCommands:
@@ -200,12 +172,10 @@ class TestCommands:
         assert [record["state"] for record in listed["decisions"]] == ["ended"]
 
     def test_each_act_is_in_the_audit_without_words(self, db: Path) -> None:
-        with Admin(db) as admin:
-            set_audit(admin.workspace, "on")
-            owner.record_decision(
-                admin.workspace, NewDecision(text="Never sell Zanzibar", decided_by="Ana")
-            )
-            owner.end_decision(admin.workspace, "1", "Bo", "Quokka")
+        as_owner(db, owner.set_audit, "on")
+        new = NewDecision(text="Never sell Zanzibar", decided_by="Ana")
+        as_owner(db, owner.record_decision, new)
+        as_owner(db, owner.end_decision, "1", "Bo", "Quokka")
         rows = invoke("policy", "audit", "list", "--json", "--db", db).json()["rows"]
         acts = [row["details"] for row in rows if row["kind"] == "decide"]
         assert acts == [
@@ -224,32 +194,20 @@ POLICY = {
 }
 
 
-class TestAgents:
-    @pytest.mark.sample(2)
-    @pytest.mark.parametrize(
-        ("agent", "ids"),
-        [
-            ("ada", ["hr-1", "shared-1"]),
-            ("bob", ["shared-1"]),
-            ("cy", ["hr-1", "shared-1"]),
-            ("pub", []),
-            ("nil", None),
-            ("eve", None),
-        ],
-    )
-    def test_an_agent_sees_the_decisions_of_its_scopes(
-        self, db: Path, agent: str, ids: list[str] | None
-    ) -> None:
-        decide(db, scope="hr")
-        decide(db)
-        set_policy(db, POLICY)
-        with Engine(db) as engine:
-            try:
-                seen = [record.id for record in engine.decisions(agent)]
-            except RolebundleError as error:
-                assert error.code == "access_denied"
-                seen = None
-        assert seen == ids
+def test_an_agent_sees_the_decisions_of_its_scopes(db: Path) -> None:
+    decide(db, scope="hr")
+    decide(db)
+    set_policy(db, POLICY)
+    with Engine(db) as engine:
+        seen = {
+            agent: [record.id for record in engine.decisions(agent)]
+            for agent in ("ada", "bob", "cy", "pub")
+        }
+        for agent in ("nil", "eve"):
+            with pytest.raises(AccessDenied):
+                engine.decisions(agent)
+    both = ["hr-1", "shared-1"]
+    assert seen == {"ada": both, "bob": ["shared-1"], "cy": both, "pub": []}
 
 
 # -- `check` and the constraints of bundles: which decisions may apply -----------------------------
@@ -259,10 +217,9 @@ POST = "schedule a post about 3.0"
 
 def decide_check(db: Path, text: str = "Do not post automatically", **fields: Any) -> str:
     fields = {"about": ["post"], "effect": "require_approval"} | fields
-    with Admin(db) as admin:
-        return owner.record_decision(
-            admin.workspace, NewDecision(text=text, decided_by="Ana", **fields)
-        ).id
+    new = NewDecision(text=text, decided_by="Ana", **fields)
+    recorded: DecisionRecord = as_owner(db, owner.record_decision, new)
+    return recorded.id
 
 
 def ask(db: Path, intent: str = POST, **fields: Any) -> CheckAnswer:
@@ -281,12 +238,12 @@ def test_a_decision_is_quoted_to_the_next_matching_intent(db: Path) -> None:
     answer = ask(db, action="external_send")
     assert answer.verdict == "require_approval"
     [found] = answer.decisions
-    assert (found.id, found.text, found.reason, found.decided_by) == (
+    assert (found.id, found.text, found.decided_by) == (
         "shared-1",
         "Do not post automatically",
-        "the last post was wrong",
         "Ana",
     )
+    assert found.reason == "the last post was wrong"
     assert found.decided_at is not None
     assert (found.match, found.verdict, found.words) == ("about", "require_approval", ["schedule"])
     assert "1 decision may apply: shared-1" in answer.message
@@ -331,8 +288,7 @@ def test_only_active_decisions_count(db: Path) -> None:
     decide_check(db, valid_from="2030-01-01")
     assert verdict(db) == "none_found"
     assert verdict(db, now=datetime(2031, 1, 1, tzinfo=UTC)) == "require_approval"
-    with Admin(db) as admin:
-        owner.end_decision(admin.workspace, "shared-2", "Bo", "over")
+    as_owner(db, owner.end_decision, "shared-2", "Bo", "over")
     assert verdict(db, now=datetime(2031, 1, 1, tzinfo=UTC)) == "none_found"
 
 
@@ -341,21 +297,21 @@ def test_an_agent_cannot_ask_as_of_another_time(db: Path) -> None:
         parsed(CheckRequest, {"intent": POST, "now": "2001-01-01"})
 
 
-class TestPolicy:
-    @pytest.mark.parametrize(
-        ("trust", "expected"),
-        [({}, "none_found"), ({"actions": {"execute": 4}}, "require_approval"),
-         ({"origins": {"internal": 0, "external": 0, "untrusted": 0}}, "block")],
-    )  # fmt: skip
-    def test_the_trust_table_has_a_say(
-        self, db: Path, trust: dict[str, Any], expected: str
-    ) -> None:
-        rule = {"scopes": [], "access_level": "internal"}
-        set_policy(db, {"agents": {"ada": rule}, "trust": trust})
-        answer = ask(db, "water the flowers", action="execute", agent="ada")
-        assert answer.verdict == expected
-        assert answer.policies[0].action == "execute"
-        assert ask(db, "water the flowers", agent="ada").policies == []
+@pytest.mark.parametrize(
+    ("trust", "expected"),
+    [
+        ({}, "none_found"),
+        ({"actions": {"execute": 4}}, "require_approval"),
+        ({"origins": {"internal": 0, "external": 0, "untrusted": 0}}, "block"),
+    ],
+)
+def test_the_trust_table_has_a_say(db: Path, trust: dict[str, Any], expected: str) -> None:
+    rule = {"scopes": [], "access_level": "internal"}
+    set_policy(db, {"agents": {"ada": rule}, "trust": trust})
+    answer = ask(db, "water the flowers", action="execute", agent="ada")
+    assert answer.verdict == expected
+    assert answer.policies[0].action == "execute"
+    assert ask(db, "water the flowers", agent="ada").policies == []
 
 
 def test_only_words_are_compared_if_the_model_fails_and_the_answer_says_so(tmp_path: Path) -> None:
@@ -369,36 +325,27 @@ def test_only_words_are_compared_if_the_model_fails_and_the_answer_says_so(tmp_p
     assert (answer.verdict, answer.degraded) == ("require_approval", "the model is gone")
 
 
-class TestConstraints:
-    def bundle(self, db: Path, task: str = POST, **fields: Any) -> Any:
-        with Engine(db) as engine:
-            return engine.retrieve(
-                RetrievalRequest(task=task, lexical_only=True, now=NOW_CHECK, **fields)
-            )
+def test_a_bundle_has_the_decisions_about_its_task_outside_of_the_limit(db: Path) -> None:
+    def answer(task: str, *options: str) -> Any:
+        options = options or ("--format", "json", "--limit", "1")
+        return invoke("retrieve", task, "--lexical-only", "--db", db, *options)
 
-    def test_a_bundle_has_the_decisions_about_its_task_outside_of_the_limit(self, db: Path) -> None:
-        before = self.bundle(db, limit=1)
-        assert before.constraints is None
-        decide_check(db, valid_from="2026-01-01")
-        after = self.bundle(db, limit=1)
-        assert [constraint.id for constraint in after.constraints] == ["shared-1"]
-        assert [passage.chunk_id for passage in after.selected] == [
-            passage.chunk_id for passage in before.selected
-        ]
-        assert self.bundle(db, "water the flowers").constraints is None
-
-    def test_every_form_shows_them(self, db: Path) -> None:
-        decide_check(db, valid_from="2026-01-01", reason="it was wrong")
-        command = ("retrieve", POST, "--lexical-only", "--db", db)
-        for form in ("text", "prompt"):
-            out = " ".join(invoke(*command, "--format", form).out.split())
-            assert (
-                "shared-1 (require_approval): Do not post automatically (reason: it was wrong)"
-                in out
-            )
-        for detail in ("ids", "compact"):
-            answer = invoke(*command, "--format", "json", "--detail", detail).json()
-            assert answer["constraints"][0]["id"] == "shared-1"
+    before = answer(POST).json()
+    assert "constraints" not in before
+    decide_check(db, valid_from="2026-01-01", reason="it was wrong")
+    after = answer(POST).json()
+    assert [constraint["id"] for constraint in after["constraints"]] == ["shared-1"]
+    assert [each["chunk_id"] for each in after["selected"]] == [
+        each["chunk_id"] for each in before["selected"]
+    ]
+    assert "constraints" not in answer("water the flowers").json()
+    # Every form shows them.
+    line = "shared-1 (require_approval): Do not post automatically (reason: it was wrong)"
+    for form in ("text", "prompt"):
+        assert line in " ".join(answer(POST, "--format", form).out.split())
+    for detail in ("ids", "compact"):
+        shorter = answer(POST, "--format", "json", "--detail", detail).json()
+        assert shorter["constraints"][0]["id"] == "shared-1"
 
 
 @pytest.fixture(scope="module")
@@ -440,10 +387,7 @@ class TestInterfaces:
 
     @pytest.mark.parametrize(
         ("command", "code"),
-        [
-            ("sudo rm -r /srv/patients-2020", 2),
-            ("cat /srv/patients-2020/a.txt", 0),
-        ],
+        [("sudo rm -r /srv/patients-2020", 2), ("cat /srv/patients-2020/a.txt", 0)],
     )
     def test_the_hook_matches_a_shell_command(
         self, decided: Path, command: str, code: int, monkeypatch: pytest.MonkeyPatch
@@ -455,14 +399,10 @@ class TestInterfaces:
     def test_a_hook_that_cannot_decide_stops_the_tool(
         self, decided: Path, data: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        outcome = self.hook(decided, data, monkeypatch)
-        assert outcome.code == 2
-        assert outcome.err
-
-    def test_a_missing_corpus_stops_the_tool(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        assert self.hook(tmp_path / "none.db", {"intent": POST}, monkeypatch).code == 2
+        missing = self.hook(decided.with_name("none.db"), {"intent": POST}, monkeypatch)
+        for outcome in (missing, self.hook(decided, data, monkeypatch)):
+            assert outcome.code == 2
+            assert outcome.err
 
     def test_the_command(self, decided: Path) -> None:
         outcome = invoke("check", "--command", "rm patients", "--db", decided)
