@@ -6,17 +6,19 @@ import apsw
 import pytest
 
 from rolebundle.errors import CorpusCorrupt
+from rolebundle.storage.opening import latest_version
 from rolebundle.storage.writing import open_writer
-from support.commands import invoke
 from support.damaged_files import codes_of, commands, run_without_change, tamper
 
 
-def foreign(path: Path, *statements: str) -> Path:
-    connection = apsw.Connection(str(path))
-    for statement in statements:
-        connection.execute(statement)
-    connection.close()
-    return path
+def refused(db: Path, tree: Path, code: int) -> list[str]:
+    """What each command and the check say of a file that they refuse and leave alone."""
+    data = db.read_bytes()
+    outcomes = [
+        run_without_change(db, data, command) for command in (*commands(tree), ("corpus", "doctor"))
+    ]
+    assert {outcome.code for outcome in outcomes} == {code}
+    return [outcome.err for outcome in outcomes]
 
 
 FOREIGN = {
@@ -30,28 +32,16 @@ FOREIGN = {
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("case", FOREIGN)
 def test_another_applications_file(tree: Path, tmp_path: Path, case: str) -> None:
-    db = foreign(tmp_path / "c.db", *FOREIGN[case])
-    data = db.read_bytes()
-    for command in (*commands(tree), ("corpus", "doctor")):
-        outcome = invoke(*command, "--db", db)
-        assert outcome.code == 8
-        assert "[foreign_file]" in outcome.err
-        assert db.read_bytes() == data
+    tamper(tmp_path / "c.db", *FOREIGN[case])
+    assert all("[foreign_file]" in said for said in refused(tmp_path / "c.db", tree, 8))
 
 
 @pytest.mark.parametrize("version", [2, 3, 1000])
-def test_a_newer_schema(image: bytes, tree: Path, tmp_path: Path, version: int) -> None:
-    db = tmp_path / "c.db"
-    db.write_bytes(image)
-    with apsw.Connection(str(db)) as connection:
-        connection.pragma("user_version", int(connection.pragma("user_version")) + version - 1)
-    connection.close()
-    data = db.read_bytes()
-    for command in (*commands(tree), ("corpus", "doctor")):
-        outcome = run_without_change(db, data, command)
-        assert outcome.code == 8
-        assert "[newer_schema]" in outcome.err
-        assert "upgrade rolebundle" in outcome.err
+def test_a_newer_schema(corpus_file: Path, tree: Path, version: int) -> None:
+    tamper(corpus_file, f"PRAGMA user_version = {latest_version() + version - 1}")
+    for said in refused(corpus_file, tree, 8):
+        assert "[newer_schema]" in said
+        assert "upgrade rolebundle" in said
 
 
 HOSTILE: dict[str, str] = {
@@ -68,11 +58,8 @@ HOSTILE: dict[str, str] = {
 @pytest.mark.parametrize("case", HOSTILE)
 def test_a_hostile_schema_is_blocked(corpus_file: Path, tree: Path, case: str) -> None:
     tamper(corpus_file, HOSTILE[case])
-    data = corpus_file.read_bytes()
-    for command in (*commands(tree), ("corpus", "doctor")):
-        outcome = run_without_change(corpus_file, data, command)
-        assert outcome.code == 7
-        assert "[foreign_schema]" in outcome.err or command == ("corpus", "doctor")
+    *of_commands, _ = refused(corpus_file, tree, 7)
+    assert all("[foreign_schema]" in said for said in of_commands)
 
 
 def test_hardening_holds_beneath_the_check(corpus_file: Path) -> None:

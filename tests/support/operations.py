@@ -1,7 +1,7 @@
 """What a user does to a corpus, as steps that a fault may interrupt and a user then repeats."""
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +32,7 @@ from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.ingest import indexes, sync
 from rolebundle.ingest.indexes import Progress
 from rolebundle.ingest.options import IngestOptions
-from rolebundle.policy.audit import AuditLog
+from rolebundle.policy.audit import AuditLog, verify_audit
 from rolebundle.storage import writing
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.partition import flagged_documents
@@ -169,13 +169,31 @@ def audit_entry(number: int) -> AuditEntry:
     return AuditEntry(kind="retrieve", agent="bot", query=f"task {number}", allowed=number)
 
 
+def reported_row(log: AuditLog, number: int) -> str:
+    """Record an entry, and return the line that acknowledges it."""
+    row = log.record(audit_entry(number)).row
+    assert row is not None
+    return f"row {row.seq} {row.hash}"
+
+
+def assert_acknowledged_rows(corpus: Path, reported: Sequence[str]) -> None:
+    """The chain verifies, and every row that was acknowledged is in it as it was acknowledged."""
+    acknowledged = [line.split()[1:] for line in reported if line.startswith("row ")]
+    with AuditLog(corpus) as log:
+        if not log.exists:
+            assert not acknowledged
+            return
+        verification = verify_audit(log.path)
+        assert verification.ok, verification
+        hashes = {str(row.seq): row.hash for row in log.rows()}
+    assert all(hashes[number] == stored for number, stored in acknowledged), "acknowledged, and lost"
+
+
 def _audit(place: Place, report: Report, rows: int = 6) -> None:
     with AuditLog(place.db) as log:
         log.begin(AuditSettings(mode="required", query="text"))
         for number in range(rows):
-            row = log.record(audit_entry(number)).row
-            assert row is not None
-            report(f"row {row.seq} {row.hash}")
+            report(reported_row(log, number))
 
 
 def _require_audit(place: Place, _: Report) -> None:

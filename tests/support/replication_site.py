@@ -105,6 +105,24 @@ class Site:
         return replace(self, folder=folder)
 
 
+def assert_renewed(site: Site, edition: int = 2) -> int:
+    """Assert that the present state is published and can be pulled, and that nothing is left over.
+
+    Returns:
+        Its generation.
+    """
+    site.pull()
+    assert editions_in(site.replica) == {f"edition{edition}"}
+    assert_sound_replica(site.replica)
+    pulled, known = manifest_in(site.replica).manifest, site.publication()
+    assert known.generation == pulled.generation
+    assert known.content_digest == pulled.content_digest and not known.is_outdated
+    assert site.left_over == []
+    published_file(site.share)
+    assert names_in(site.replica.parent) == ["r.db"]
+    return pulled.generation
+
+
 def manifest_in(file: Path) -> SignedManifest:
     """The signed manifest in a replica."""
     with open_reader(file) as corpus:
