@@ -10,22 +10,19 @@ import pytest
 
 from rolebundle.contracts.ingest import IngestReport
 from rolebundle.ingest import prepare, sync, walk
-from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
 from support.commands import invoke
 from support.sound import paths_in
+from support.source_tree import write_files
 
 SECRET = "the launch code is 0000"
 
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    (tmp_path / "outside").mkdir()
-    (tmp_path / "outside" / "secret.md").write_text(SECRET, encoding="utf-8")
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "notes" / "a.md").write_text("A plain note.\n", encoding="utf-8")
-    return tmp_path / "notes"
+    files = {"outside/secret.md": SECRET, "notes/a.md": "A plain note.\n"}
+    return write_files(tmp_path, files) / "notes"
 
 
 def ingest(tree: Path) -> IngestReport:
@@ -98,9 +95,7 @@ def test_dots_in_a_path(tree: Path) -> None:
 
 
 def test_names_that_are_no_text(tree: Path) -> None:
-    (tree / "\udcff.md").write_text("A note.\n", encoding="utf-8")
-    (tree / "folder-\udcfe").mkdir()
-    (tree / "folder-\udcfe" / "b.md").write_text("Another.\n", encoding="utf-8")
+    write_files(tree, {"\udcff.md": "A note.\n", "folder-\udcfe/b.md": "Another.\n"})
     for option in ([], ["--json"]):
         outcome = invoke("ingest", tree, "--lexical-only", *option, "--db", tree.parent / "c.db")
         assert outcome.code == 0, outcome
@@ -111,43 +106,24 @@ def test_names_that_are_no_text(tree: Path) -> None:
 
 # -- swapped after it was found ------------------------------------------------------------------
 
-Swap = Callable[[Path], None]
-
-
-def to_link(path: Path) -> None:
-    path.unlink()
-    path.symlink_to("../outside/secret.md")
-
-
-def to_pipe(path: Path) -> None:
-    path.unlink()
-    os.mkfifo(path)
-
-
-def to_folder(path: Path) -> None:
-    path.unlink()
-    path.mkdir()
-
-
-def make_unreadable(path: Path) -> None:
-    path.unlink()
-
 
 @pytest.mark.parametrize(
     ("swap", "code"),
     [
-        (to_link, "unreadable"),
-        (to_pipe, "not_a_file"),
-        (to_folder, "not_a_file"),
-        (make_unreadable, "unreadable"),
+        (lambda path: path.symlink_to("../outside/secret.md"), "unreadable"),
+        (os.mkfifo, "not_a_file"),
+        (Path.mkdir, "not_a_file"),
+        (lambda _: None, "unreadable"),
     ],
+    ids=["link", "pipe", "folder", "gone"],
 )
 def test_swapped_between_finding_and_reading(
-    tree: Path, monkeypatch: pytest.MonkeyPatch, swap: Swap, code: str
+    tree: Path, monkeypatch: pytest.MonkeyPatch, swap: Callable[[Path], object], code: str
 ) -> None:
     real = walk.read_bytes
 
     def swapped(location: str, path: str, size_cap: int) -> bytes:
+        Path(location).unlink()
         swap(Path(location))
         return real(location, path, size_cap)
 
@@ -158,8 +134,10 @@ def test_swapped_between_finding_and_reading(
     assert_nothing_from_outside(tree)
 
 
-def stored(corpus: Corpus) -> tuple[str, str]:
-    [row] = corpus.rows("SELECT f.content_hash, c.content FROM file f, chunk c")
+def stored(tree: Path) -> tuple[str, str]:
+    """The hash of the only file, and its text."""
+    with open_reader(tree.parent / "c.db") as corpus:
+        [row] = corpus.rows("SELECT f.content_hash, c.content FROM file f, chunk c")
     return row
 
 
@@ -176,14 +154,8 @@ def test_changed_after_it_was_read(tree: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(prepare, "read_bytes", changing)
     before = path.read_bytes()
     ingest(tree)
-    with open_reader(tree.parent / "c.db") as corpus:
-        content_hash, content = stored(corpus)
-    assert content_hash == sha256(before).hexdigest()
-    assert content == before.decode().strip()
+    assert stored(tree) == (sha256(before).hexdigest(), before.decode().strip())
     monkeypatch.undo()
     assert ingest(tree).updated == 1
-    with open_reader(tree.parent / "c.db") as corpus:
-        content_hash, content = stored(corpus)
-    assert content_hash == sha256(path.read_bytes()).hexdigest()
-    assert content == "An entirely new text."
+    assert stored(tree) == (sha256(path.read_bytes()).hexdigest(), "An entirely new text.")
     assert ingest(tree).unchanged == 1

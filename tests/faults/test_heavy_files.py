@@ -1,12 +1,9 @@
 """Row 44: files that are too large, not text, or bombs. Skipped with a code; memory stays bounded."""
 
 import gzip
-import io
 import resource
 import sys
-import zipfile
 import zlib
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -14,6 +11,8 @@ import pytest
 from rolebundle.ingest import sync
 from rolebundle.storage.writing import open_writer
 from support.killing import Report, run_child
+from support.office.parts import zipped
+from support.source_tree import write_files
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="measures memory as Linux does")
 
@@ -48,33 +47,28 @@ def bomb(megabytes: int) -> bytes:
     return b"".join(packer.compress(block) for _ in range(megabytes)) + packer.flush()
 
 
-@cache
-def zipped() -> bytes:
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("a.txt", b"\0" * (5 * MEGABYTE))
-    return out.getvalue()
-
-
 def write_heavy_tree(tree: Path) -> None:
-    tree.mkdir()
-    (tree / "good.md").write_text("A good note.\n", encoding="utf-8")
+    large, archive = bomb(120), zipped({"a.txt": b"\0" * (5 * MEGABYTE)})
+    twice = pdf_of(zlib.compress(large, 9), "[/FlateDecode /FlateDecode]")
+    write_files(
+        tree,
+        {
+            "good.md": "A good note.\n",
+            "archive.gz": gzip.compress(b"\0" * (5 * MEGABYTE), 1),
+            "archive.zip": archive,
+            "archive.md": archive,
+            "binary": bytes(range(256)) * 400,
+            "program": Path(sys.executable).read_bytes()[: 2 * MEGABYTE],
+            "bomb.pdf": pdf_of(large),
+            "bomb-in-a-bomb.pdf": twice,
+            "cut.pdf": pdf_of(bomb(1))[:300],
+            "zzz.md": "The last note.\n",
+        },
+    )
     with (tree / "huge.md").open("wb") as stream:
         stream.truncate(100 * MEGABYTE)
     with (tree / "over.txt").open("wb") as stream:
         stream.write(b"word " * (21 * MEGABYTE // 5))
-    (tree / "archive.gz").write_bytes(gzip.compress(b"\0" * (5 * MEGABYTE), 1))
-    (tree / "archive.zip").write_bytes(zipped())
-    (tree / "archive.md").write_bytes(zipped())
-    (tree / "binary").write_bytes(bytes(range(256)) * 400)
-    (tree / "program").write_bytes(Path(sys.executable).read_bytes()[: 2 * MEGABYTE])
-    large = bomb(120)
-    (tree / "bomb.pdf").write_bytes(pdf_of(large))
-    (tree / "bomb-in-a-bomb.pdf").write_bytes(
-        pdf_of(zlib.compress(large, 9), "[/FlateDecode /FlateDecode]")
-    )
-    (tree / "cut.pdf").write_bytes(pdf_of(bomb(1))[:300])
-    (tree / "zzz.md").write_text("The last note.\n", encoding="utf-8")
 
 
 @pytest.mark.slow

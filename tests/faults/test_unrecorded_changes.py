@@ -1,7 +1,6 @@
 """Commands of the owner with a required audit that cannot be written: no change lacks its record."""
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -76,24 +75,17 @@ def changeable(db: Path) -> Rows:
     }
 
 
-def remove(_: Path) -> None:
-    """The audit is missing."""
-
-
-def obstruct(audit: Path) -> None:
-    """Something else has its name."""
-    audit.mkdir()
-
-
-@pytest.mark.parametrize("lose", [remove, obstruct])
+@pytest.mark.parametrize("is_obstructed", [False, True])
 @pytest.mark.parametrize("name", COMMANDS)
 def test_what_cannot_be_recorded_is_not_done(
-    name: str, lose: Callable[[Path], None], base: Path, db: Path
+    name: str, is_obstructed: bool, base: Path, db: Path
 ) -> None:
+    """The audit is missing, or something else has its name."""
     before = stored_rows(db)
     audit = audit_path(db)
     kept = audit.rename(db.parent / "kept")
-    lose(audit)
+    if is_obstructed:
+        audit.mkdir()
     files = set(db.parent.iterdir())
     refused = run(COMMANDS[name], base, db)
     assert (refused.code, refused.out) == (6, "")
@@ -101,7 +93,7 @@ def test_what_cannot_be_recorded_is_not_done(
     assert stored_rows(db) == before
     assert set(db.parent.iterdir()) == files
     # With its audit it does something.
-    if audit.exists():
+    if is_obstructed:
         audit.rmdir()
     kept.rename(audit)
     content = changeable(db)
