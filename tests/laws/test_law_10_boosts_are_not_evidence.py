@@ -12,7 +12,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,15 +26,9 @@ from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.embedding.static import StaticProvider
 from rolebundle.retrieval.evidence import HAS_WORDS, IS_CLOSE
 from rolebundle.retrieval.lanes import POOL_DEPTH
-from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.documents import StoredDocument
 from support.amounts import few_examples
-from support.corpora import (
-    ask,
-    built,
-    document,
-    overlay,
-)
+from support.corpora import ask, built, document, overlay
 from support.fake_embedder import HashingProvider
 from support.strategies import corpora, overlays, requests
 
@@ -316,45 +310,33 @@ TREASURER = overlay(
 )
 
 
-@pytest.fixture
-def club(folder: Path, provider: EmbeddingProvider | None) -> Iterator[Corpus]:
-    with built(folder, CLUB, provider) as corpus:
-        yield corpus
-
-
-def bundle_for(corpus: Corpus, role: Overlay | None, provider: Any, task: str) -> RetrievalBundle:
-    bundle = ask(corpus, role, provider, task=task, lexical_only=provider is None)
-    assert "SEMANTIC_LANE_DEGRADED" not in codes(bundle)
-    return bundle
-
-
 @LANES
 @pytest.mark.parametrize("role", [None, TREASURER], ids=["no role", "treasurer"])
-class TestOnTheNotesOfAClub:
-    def test_a_vague_task_is_answered_for_the_role(
-        self, club: Corpus, role: Overlay | None, provider: EmbeddingProvider | None
-    ) -> None:
-        bundle = bundle_for(club, role, provider, "What has changed since October?")
-        assert_reasons_of_passages(bundle, role)
-        evidence, fallback = evidence_of(bundle), bundle.fallback
-        assert fallback is not None
-        assert bundle.selected and evidence.support in ("weak", "supported")
-        assert fallback.action in ("continue", "warn")
-        if role is not None:
-            assert bundle.selected[0].metadata.domain == "money"
-            # The role's share is more than its policy says, because the task cannot choose.
-            policy = role.retrieval_policy
-            assert evidence.role_share > policy.metadata_weight + policy.rerank_weight
-
-    def test_an_off_topic_task_is_not(
-        self, club: Corpus, role: Overlay | None, provider: EmbeddingProvider | None
-    ) -> None:
-        assert_nothing_was_selected(bundle_for(club, role, provider, FOREIGN[1]))
-
-    def test_a_task_with_words_of_one_passage_is_supported_and_answered_by_it(
-        self, club: Corpus, role: Overlay | None, provider: EmbeddingProvider | None
-    ) -> None:
-        bundle = bundle_for(club, role, provider, "Where do the coxes meet to walk the course?")
-        assert evidence_of(bundle).support == "supported"
-        assert bundle.selected[0].document_id == "events-1"
-        assert bundle.selected[0].evidence == "task"
+def test_on_the_notes_of_a_club(
+    folder: Path, role: Overlay | None, provider: EmbeddingProvider | None
+) -> None:
+    tasks = (
+        "What has changed since October?", "Where do the coxes meet to walk the course?", FOREIGN[1]
+    )  # fmt: skip
+    with built(folder, CLUB, provider) as corpus:
+        vague, supported, off_topic = (
+            ask(corpus, role, provider, task=task, lexical_only=provider is None) for task in tasks
+        )
+    assert not any(
+        "SEMANTIC_LANE_DEGRADED" in codes(each) for each in (vague, supported, off_topic)
+    )
+    # A vague task is answered for the role.
+    assert_reasons_of_passages(vague, role)
+    evidence = evidence_of(vague)
+    assert vague.selected and evidence.support in ("weak", "supported")
+    assert vague.fallback is not None and vague.fallback.action in ("continue", "warn")
+    if role is not None:
+        assert vague.selected[0].metadata.domain == "money"
+        # The role's share is more than its policy says, because the task cannot choose.
+        policy = role.retrieval_policy
+        assert evidence.role_share > policy.metadata_weight + policy.rerank_weight
+    # A task with words of one passage is supported and answered by it.
+    assert evidence_of(supported).support == "supported"
+    assert supported.selected[0].document_id == "events-1"
+    assert supported.selected[0].evidence == "task"
+    assert_nothing_was_selected(off_topic)

@@ -87,6 +87,9 @@ ROLES: dict[str, dict[str, Any]] = {
 }
 """The overlays that a request names. Another one may be given with the request."""
 SOURCES = ("none", "request", "command")
+REFERENCES = (
+    "d1#0", "d3#1", "open/d2.md:1-2", "#d4:1:2", "d3.md", "closed/d3.md", "/docs/closed/d3.md", "d33",
+)  # fmt: skip
 
 
 _rules = choices(
@@ -121,14 +124,8 @@ def policies(draw: st.DrawFn) -> dict[str, Any]:
     policy = {}
     for agent in named:
         scopes, level, patterns, roles, writes, paths = draw(_rules)
-        policy[agent] = {
-            "scopes": list(scopes),
-            "access_level": level,
-            "deny_patterns": list(patterns),
-            **roles,
-            **writes,
-            **paths,
-        }
+        rule = {"scopes": [*scopes], "access_level": level, "deny_patterns": [*patterns]}
+        policy[agent] = rule | roles | writes | paths
     return policy
 
 
@@ -270,15 +267,9 @@ class Machine(RuleBasedStateMachine):
     def _put(self, name: str, document: StoredDocument, place: list[str]) -> None:
         self.changes += 1
         scope, sensitivity, folder = place
-        original_type = document.metadata.document_type
-        metadata = document.metadata.__class__(
-            **{
-                **document.metadata._asdict(),
-                "document_id": name,
-                "scope": scope,
-                "sensitivity": sensitivity,
-                "document_type": "decision" if name in DECISION_NAMES else original_type,
-            }
+        kind = "decision" if name in DECISION_NAMES else document.metadata.document_type
+        metadata = document.metadata._replace(
+            document_id=name, scope=scope, sensitivity=sensitivity, document_type=kind
         )
         chunks = tuple(
             chunk(f"{name}#{number}", original.content, excluded_roles=original.excluded_roles)
@@ -327,14 +318,9 @@ class Machine(RuleBasedStateMachine):
         self.changes += 1
         latest = [str(self.decided[scope])] if supersedes and self.decided[scope] else []
         self.decided[scope] += 1
+        what = {"about": text.split()[:1], "commands": [f"{text}*"] if effect == "block" else []}
         new = NewDecision(
-            text=text,
-            scope=scope,
-            effect=effect,
-            about=text.split()[:1],
-            commands=[f"{text}*"] if effect == "block" else [],
-            supersedes=latest,
-            decided_by="Ana",
+            text=text, scope=scope, effect=effect, supersedes=latest, decided_by="Ana", **what
         )
         with open_writer(self.path) as corpus:
             record_decision(corpus, new, NOW)
@@ -381,19 +367,7 @@ class Machine(RuleBasedStateMachine):
         also=also,
         role=st.sampled_from((None, *ROLES, "nobody")) | overlays(),
         limit=st.none() | st.integers(1, 4),
-        reference=st.sampled_from(
-            (
-                *NAMES,
-                "d1#0",
-                "d3#1",
-                "open/d2.md:1-2",
-                "#d4:1:2",
-                "d3.md",
-                "closed/d3.md",
-                "/docs/closed/d3.md",
-                "d33",
-            )
-        ),
+        reference=st.sampled_from((*NAMES, *REFERENCES)),
         where=st.sampled_from((*WHERES, {"path": "closed/**"})),
         seen=st.sampled_from(SEENS),
         as_of=st.sampled_from(AS_OF),
@@ -440,11 +414,10 @@ class Machine(RuleBasedStateMachine):
             unlabelled = request.model_copy(update={"role": None, "rerank": None})
             resolved = resolve_request(unlabelled, NOW, overlay.overlay if overlay else None)
             forged = retrieve(corpus, resolved, HashingProvider())
-        answers = [
+        complete, alone = (
             self._answers(path, request, overlay, reference, source, forged, draft)
             for path in (self.path, part)
-        ]
-        complete, alone = answers
+        )
         assert complete == alone
         self._nothing_hidden_is_shown(request, overlay, complete)
 
@@ -531,16 +504,13 @@ class Machine(RuleBasedStateMachine):
         *outcomes, questions = answers
         if rule_ is None or rule_["access_level"] == "denied":
             assert not questions
-            assert all(
-                isinstance(answer, list) and answer[1] == "access_denied" for answer in outcomes
-            )
+            assert all(isinstance(each, list) and each[1] == "access_denied" for each in outcomes)
             return
         visible = {
             name for name, (file, document) in self.stored.items() if may_see(rule_, document, file)
         }
-        assert {
-            passage["document_id"] for question in questions for passage in question["passages"]
-        } <= visible
+        asked = [passage for question in questions for passage in question["passages"]]
+        assert {passage["document_id"] for passage in asked} <= visible
         bundle = answers[0]
         if not may_ask(rule_, request.role) or (overlay and "roles" in rule_):
             assert bundle[1] == "role_denied"
@@ -548,10 +518,8 @@ class Machine(RuleBasedStateMachine):
         if isinstance(bundle, list):
             assert bundle[1] == "overlay_missing"
             return
-        assert {chunk["document_id"] for chunk in bundle["selected"]} <= visible
-        assert {
-            rejection["chunk_id"].partition("#")[0] for rejection in bundle["rejected"]
-        } <= visible
+        listed = [each["chunk_id"] for each in (*bundle["selected"], *bundle["rejected"])]
+        assert {chunk_id.partition("#")[0] for chunk_id in listed} <= visible
         assert bundle["corpus"]["documents"] == len(visible)
 
 

@@ -8,7 +8,7 @@ finds afterwards.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,6 @@ from unittest.mock import patch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rolebundle.admin import Admin
-from rolebundle.admin.records import file_fact
-from rolebundle.contracts.memory import RememberRequest
 from rolebundle.contracts.request import ListRequest, RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
@@ -29,21 +26,20 @@ from rolebundle.storage.corpus import increment_generation
 from rolebundle.storage.documents import StoredDocument, StoredFile
 from rolebundle.storage.writing import open_writer
 from support.amounts import EXAMPLES
+from support.bundles import without_timings
 from support.corpora import NOW, build, copy_corpus, document, put_file, scratch_folder, set_policy
+from support.facts import file_as, file_as_owner
 from support.sound import copied
 
 LEVELS = ("public", "group", "internal", "confidential")
 SCOPES = ("engineering", "hr", "shared")
-PLACES = [
-    (name, folder, scope, level)
-    for name, folder, scope, level in (
-        ("d0", "open", "engineering", "internal"),
-        ("d1", "open", "hr", "internal"),
-        ("d2", "closed", "engineering", "internal"),
-        ("d3", "open", "engineering", "confidential"),
-        ("d4", "closed", "shared", "public"),
-    )
-]
+PLACES = (
+    ("d0", "open", "engineering", "internal"),
+    ("d1", "open", "hr", "internal"),
+    ("d2", "closed", "engineering", "internal"),
+    ("d3", "open", "engineering", "confidential"),
+    ("d4", "closed", "shared", "public"),
+)
 PAGE = "https://example.com/a"
 FACTS = (
     "The token limit is forty.",
@@ -114,16 +110,11 @@ def visible_part(complete: Path, rule: dict[str, Any]) -> Path:
 
 def file_first(db: Path, filing: tuple[str | None, str, str, str | None]) -> None:
     agent, fact, source, scope = filing
-    request = RememberRequest(fact=fact, source=source, scope=scope, agent=agent)
-    try:
+    with suppress(RolebundleError):
         if agent is None:
-            with Admin(db) as admin:
-                file_fact(admin.workspace, request, "Ana")
+            file_as_owner(db, fact, source, scope=scope)
         else:
-            with Engine(db) as engine:
-                engine.remember(request)
-    except RolebundleError:
-        pass
+            file_as(agent, db, fact, source, scope=scope)
 
 
 def answers(db: Path, agent: str, requests: list[tuple[Any, ...]]) -> list[Any]:
@@ -138,11 +129,8 @@ def answers(db: Path, agent: str, requests: list[tuple[Any, ...]]) -> list[Any]:
             except RolebundleError as error:
                 results.append([type(error).__name__, error.code, error.message, error.hint])
         request = RetrievalRequest(task="the token limit", agent=agent, lexical_only=True, now=NOW)
-        bundle = engine.retrieve(request).model_dump()
-        results.append(
-            {key: bundle[key] for key in ("selected", "rejected", "warnings", "summary")}
-        )
-        results[-1]["summary"].pop("latency_ms", None)
+        bundle = without_timings(engine.retrieve(request).model_dump())
+        results += (bundle[key] for key in ("selected", "rejected", "warnings", "summary"))
         results.append(engine.ls(ListRequest(agent=agent)).model_dump())
         results.append(engine.status(agent).model_dump(exclude={"location"}))
     return results
