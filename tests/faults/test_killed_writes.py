@@ -122,7 +122,6 @@ class Embed(Case):
         assert embedded >= count_of(reported, "embedding")
         with open_reader(place.db) as corpus:
             index = vector_index.active_index(corpus)
-        assert index is not None
         assert index.identity.model != OTHER_MODEL or embedded == chunks
 
     def check_end(self, place: Place, reported: Sequence[str]) -> None:

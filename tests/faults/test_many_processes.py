@@ -82,7 +82,6 @@ def test_a_second_writer_waits_while_it_may(
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
-        assert process.stderr is not None
         assert process.stderr.readline() == b"begins\n"
         assert process.poll() is None, "it waits"
         first.db.execute("COMMIT")

@@ -20,7 +20,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rolebundle.contracts.bundle import RetrievalBundle, TaskEvidence
+from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.embedding.static import StaticProvider
@@ -37,11 +37,6 @@ STATIC = StaticProvider()
 LANES = pytest.mark.parametrize("provider", [None, STATIC], ids=["words", "both lanes"])
 
 roles = st.none() | overlays()
-
-
-def evidence_of(bundle: RetrievalBundle) -> TaskEvidence:
-    assert bundle.evidence is not None
-    return bundle.evidence
 
 
 def codes(bundle: RetrievalBundle) -> list[str]:
@@ -68,28 +63,25 @@ def test_every_selected_passage_says_what_it_is_there_for(
         bundle = ask(corpus, role, PROVIDER, **fields)
     assert_reasons_of_passages(bundle, role)
     if role is None:
-        assert evidence_of(bundle).role_share == 0
+        assert bundle.evidence.role_share == 0
 
 
 def assert_reasons_of_passages(bundle: RetrievalBundle, role: Overlay | None) -> None:
     for passage in bundle.selected:
         raw = passage.raw
-        assert raw is not None
-        assert raw.coverage is not None
-        assert raw.matched_words is not None
         # The BM25 of a word that all have is nearly 0, and rounded.
         assert not raw.matched_words or raw.bm25 is not None, "words without a BM25"
         assert (raw.closeness is None) == (raw.cosine is None)
         has_evidence = raw.coverage >= HAS_WORDS or (raw.closeness or 0) >= IS_CLOSE
         assert passage.evidence == ("task" if role is None or has_evidence else "role")
-        assert evidence_of(bundle).words >= raw.matched_words
+        assert bundle.evidence.words >= raw.matched_words
     if all(passage.evidence == "role" for passage in bundle.selected):
         assert bundle.provenance.trust_posture in ("weak", "undeclared")
     assert_cautioned(bundle)
 
 
 def assert_cautioned(bundle: RetrievalBundle) -> None:
-    is_thin = bool(bundle.selected) and evidence_of(bundle).support != "supported"
+    is_thin = bool(bundle.selected) and bundle.evidence.support != "supported"
     assert ("WEAK_EVIDENCE" in codes(bundle)[:1]) == is_thin
     assert not is_thin or bundle.fallback is None or bundle.fallback.action != "continue"
 
@@ -123,11 +115,8 @@ def test_what_the_words_are_worth_does_not_depend_on_the_role(
 
 def assert_same_evidence(answers: Sequence[RetrievalBundle]) -> None:
     # The first passages, by which the task is judged, are those of the role's ranking.
-    found = [
-        (evidence_of(bundle).words, evidence_of(bundle).specificity,
-         evidence_of(bundle).support == "off_topic")
-        for bundle in answers
-    ]  # fmt: skip
+    evidence = [bundle.evidence for bundle in answers]
+    found = [(of.words, of.specificity, of.support == "off_topic") for of in evidence]
     assert found == found[:1] * len(found)
 
 
@@ -188,11 +177,11 @@ def test_passages_are_withheld_only_if_nothing_has_the_task_or_evidence_is_requi
     with built(folder, documents, PROVIDER) as corpus:
         shown = ask(corpus, role, PROVIDER, **fields)
         strict = ask(corpus, role, PROVIDER, evidence="required", **fields)
-    support = evidence_of(shown).support
+    support = shown.evidence.support
     texts = {word for stored in documents for one in stored.chunks for word in one.content.split()}
     if texts & {"token", "audit", "kernel", "threat"} & {*fields["task"].replace(",", "").split()}:
         assert support != "off_topic"
-    assert evidence_of(strict) == evidence_of(shown)
+    assert strict.evidence == shown.evidence
     assert_cautioned(shown)
     withheld = {rejected.chunk_id for rejected in shown.rejected if rejected.reason == "low_score"}
     assert not withheld or support == "off_topic"
@@ -255,7 +244,6 @@ def test_a_task_of_which_nothing_occurs_is_answered_with_nothing_whatever_the_ro
     with built(folder, documents, None if lexical_only else STATIC) as corpus:
         bundle = ask(corpus, role, STATIC, **fields)
     if not documents:
-        assert bundle.fallback is not None
         assert bundle.fallback.verdict == "corpus_empty"
         return
     assert_nothing_was_selected(bundle)
@@ -263,8 +251,7 @@ def test_a_task_of_which_nothing_occurs_is_answered_with_nothing_whatever_the_ro
 
 def assert_nothing_was_selected(bundle: RetrievalBundle) -> None:
     fallback = bundle.fallback
-    assert fallback is not None
-    assert evidence_of(bundle).support == "off_topic"
+    assert bundle.evidence.support == "off_topic"
     assert bundle.selected == []
     assert (fallback.state, fallback.action) == ("no_strong_match", "block")
     assert bundle.provenance.trust_posture in ("weak", "undeclared")
@@ -327,16 +314,15 @@ def test_on_the_notes_of_a_club(
     )
     # A vague task is answered for the role.
     assert_reasons_of_passages(vague, role)
-    evidence = evidence_of(vague)
-    assert vague.selected and evidence.support in ("weak", "supported")
-    assert vague.fallback is not None and vague.fallback.action in ("continue", "warn")
+    assert vague.selected and vague.evidence.support in ("weak", "supported")
+    assert vague.fallback.action in ("continue", "warn")
     if role is not None:
         assert vague.selected[0].metadata.domain == "money"
         # The role's share is more than its policy says, because the task cannot choose.
         policy = role.retrieval_policy
-        assert evidence.role_share > policy.metadata_weight + policy.rerank_weight
+        assert vague.evidence.role_share > policy.metadata_weight + policy.rerank_weight
     # A task with words of one passage is supported and answered by it.
-    assert evidence_of(supported).support == "supported"
+    assert supported.evidence.support == "supported"
     assert supported.selected[0].document_id == "events-1"
     assert supported.selected[0].evidence == "task"
     assert_nothing_was_selected(off_topic)

@@ -116,7 +116,6 @@ def _shown_lines(name: str, data: bytes) -> Sequence[str]:
     if not name.endswith(".md"):
         return lines
     reader = reader_for(name, "markdown")
-    assert reader is not None
     (document,) = reader.read(data, name, "")
     assert isinstance(document, ParsedDocument)
     if not document.hidden:
@@ -193,7 +192,6 @@ def test_the_cited_lines_contain_the_passage(
             bundle = ask(corpus, ALL_ALLOWED, HashingProvider(), task="token audit", limit=1000)
         for passage in bundle.selected:
             locator = passage.citation.locator
-            assert locator is not None
             path, _, span = locator.rpartition(":")
             start, end = map(int, span.split("-"))
             lines = _shown_lines(path, data)

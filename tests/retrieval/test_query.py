@@ -270,7 +270,6 @@ class TestTheMix:
 def test_the_best_fifty_are_scored(db: Path, server: EmbeddingServer, api: str) -> None:
     bundle = reranked(db, server, api)
     scores = contextual(bundle)
-    assert bundle.rerank is not None
     assert len(scores) == bundle.rerank.scored == MAX_RERANKED
     assert (bundle.rerank.provider, bundle.rerank.model) == (api, MODEL)
     texts = [

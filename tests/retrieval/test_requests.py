@@ -126,7 +126,6 @@ class TestTheBundle:
         assert codes(about(three, trust=tight)) == {"web": "taint_blocked"}
         bundle = about(three, trust=tight, action="execute", approval="Ana")
         assert codes(bundle) == {"web": "taint_blocked", "theirs": "taint_blocked"}
-        assert bundle.approvals is not None
         assert bundle.approvals[0].chunk_ids == ["ours#0"]
 
     def test_an_untrusted_copy_does_not_replace_the_owned_original(self, tmp_path: Path) -> None:
@@ -273,7 +272,6 @@ def test_the_key_that_excludes_everything_is_named(
 ) -> None:
     bundle = ask(shelf, None, PROVIDER, task="token", where=where)
     assert bundle.selected == bundle.rejected == []
-    assert bundle.fallback is not None
     assert bundle.fallback.verdict == "nothing_matches_where"
     assert bundle.fallback.message == (
         f"no document matches {named}; correct `where`, or ask without it"
@@ -433,7 +431,6 @@ def test_what_was_not_seen_decides_the_verdict(tmp_path: Path) -> None:
     documents = [document("a", ["token"]), document("b", ["token two"], source_id="blog")]
     with built(tmp_path, documents) as corpus:
         fallback = ask(corpus, FORBIDS, task="token", seen=["a#0"]).fallback
-    assert fallback is not None
     assert fallback.verdict == "all_forbidden"
     assert fallback.message.startswith(
         "apart from what is in `seen`, everything relevant is forbidden to the role reviewer "

@@ -66,7 +66,6 @@ def commands_of(context: click.Context) -> Iterator[click.Context]:
         return
     for name in group.list_commands(context):
         command = group.get_command(context, name)
-        assert command is not None
         inner = click.Context(command, info_name=name, parent=context)
         yield inner
         yield from commands_of(inner)

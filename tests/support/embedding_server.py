@@ -93,8 +93,7 @@ class Handler(BaseHTTPRequestHandler):
 
     @property
     def state(self) -> EmbeddingServer:
-        state: EmbeddingServer = self.server.state
-        return state
+        return self.server.state
 
     def do_GET(self) -> None:
         self._answer()

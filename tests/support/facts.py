@@ -72,8 +72,7 @@ def file_as_owner(
     db: Path, fact: str = FACT, source: str = "limits#0", **fields: Any
 ) -> RememberedFact:
     request = RememberRequest(fact=fact, source=source, **fields)
-    filed: RememberedFact = as_owner(db, file_fact, request, "Ana")
-    return filed
+    return as_owner(db, file_fact, request, "Ana")
 
 
 def listed(db: Path) -> dict[str, Any]:

@@ -12,7 +12,6 @@ def read_all(
 ) -> list[ParsedDocument | DocumentError]:
     """Read all documents of a file with this content and path, by the reader of this name."""
     reader = reader_for(path, reader_name)
-    assert reader is not None
     data = content.encode() if isinstance(content, str) else content
     return list(reader.read(data, path, separator))
 

@@ -94,9 +94,7 @@ class Site:
 
     def publication(self) -> Publication:
         with open_reader(self.db) as corpus:
-            known = find_publication(corpus, self.transport.target)
-        assert known is not None
-        return known
+            return find_publication(corpus, self.transport.target)
 
     def copy(self, folder: Path) -> Site:
         """The same site in another folder. It is published to another target."""

@@ -297,11 +297,8 @@ def ingested(tmp_path: Path) -> Path:
 def remember_in(
     db: Path, fact: str = FACT, source: str = "limits.md:1-3", model: ModelIdentity = IDENTITY
 ) -> RememberedFact:
-    workspace = Workspace(db, HashingProvider(model))
-    filed: RememberedFact = as_owner(
-        workspace, file_fact, RememberRequest(fact=fact, source=source), "Ana"
-    )
-    return filed
+    request = RememberRequest(fact=fact, source=source)
+    return as_owner(Workspace(db, HashingProvider(model)), file_fact, request, "Ana")
 
 
 def test_an_ingest_leaves_facts_alone(ingested: Path) -> None:
@@ -328,8 +325,7 @@ def test_without_its_model_a_fact_waits_for_a_vector(ingested: Path) -> None:
 def purged(db: Path) -> list[dict[str, Any]]:
     """The receipts of a purge of the cited document."""
     outcome = invoke("corpus", "purge", "limits.md", "--yes", "--json", "--db", db)
-    receipts: list[dict[str, Any]] = outcome.json()["receipts"]
-    return receipts
+    return outcome.json()["receipts"]
 
 
 def test_a_fact_is_purged_with_its_source(ingested: Path) -> None:

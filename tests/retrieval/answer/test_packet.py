@@ -239,8 +239,7 @@ def scored(*finals: float, limit: int | None = None) -> RetrievalBundle:
         changed(bundle.selected[0], rank=rank, chunk_id=f"plan#{rank}", scores={"final": final})
         for rank, final in enumerate(finals, 1)
     ]
-    answer: RetrievalBundle = changed(bundle, request={"limit": limit}, selected=selected)
-    return answer
+    return changed(bundle, request={"limit": limit}, selected=selected)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.contracts.bundle import Fallback, RetrievalBundle
+from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import REJECTIONS, EmptyReason
 from rolebundle.embedding.provider import EmbeddingProvider
@@ -58,15 +58,10 @@ def answer(
         return ask(corpus, role, provider, task=task, **fields)
 
 
-def fallback_of(bundle: RetrievalBundle) -> Fallback:
-    assert bundle.fallback is not None
-    return bundle.fallback
-
-
 def empty(*documents: Any, **fields: Any) -> tuple[EmptyReason | None, str]:
     """Verdict and message of an answer that must be empty."""
     bundle = answer(*documents, **fields)
-    fallback = fallback_of(bundle)
+    fallback = bundle.fallback
     assert bundle.selected == []
     assert (fallback.state, fallback.action) == ("no_strong_match", "block")
     if bundle.rejected:
@@ -182,7 +177,7 @@ def test_no_evidence_if_it_is_required_and_weak(by: str) -> None:
     shown = answer(documents, overlay(), **fields)
     assert [passage.document_id for passage in shown.selected] == ["d"]
     assert [warning.code for warning in shown.warnings][:1] == ["WEAK_EVIDENCE"]
-    assert fallback_of(shown).action == "warn"
+    assert shown.fallback.action == "warn"
     role = strict if by == "overlay" else overlay()
     required = {} if by == "overlay" else {"evidence": "required"}
     verdict, message = empty(documents, role, **fields, **required)
@@ -266,7 +261,7 @@ def test_empty_if_and_only_if_there_is_a_verdict(
     bundle = answer(
         documents, role, provider, waiting, **fields | ({"token_budget": 1} if terse else {})
     )
-    fallback = fallback_of(bundle)
+    fallback = bundle.fallback
     assert (fallback.verdict is not None) == (not bundle.selected)
     if fallback.verdict is None:
         return
@@ -278,7 +273,6 @@ def test_empty_if_and_only_if_there_is_a_verdict(
             warned & {"SEMANTIC_LANE_DEGRADED", "INDEX_STALE"}
         )
     if fallback.verdict == "no_evidence":
-        assert bundle.evidence is not None
         is_required = "required" in (
             fields.get("evidence") or (role and role.retrieval_policy.evidence),
         )

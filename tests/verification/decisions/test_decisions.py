@@ -218,8 +218,7 @@ POST = "schedule a post about 3.0"
 def decide_check(db: Path, text: str = "Do not post automatically", **fields: Any) -> str:
     fields = {"about": ["post"], "effect": "require_approval"} | fields
     new = NewDecision(text=text, decided_by="Ana", **fields)
-    recorded: DecisionRecord = as_owner(db, owner.record_decision, new)
-    return recorded.id
+    return as_owner(db, owner.record_decision, new).id
 
 
 def ask(db: Path, intent: str = POST, **fields: Any) -> CheckAnswer:
