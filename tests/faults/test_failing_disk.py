@@ -3,6 +3,7 @@
 import random
 import resource
 import subprocess
+from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 
@@ -93,45 +94,31 @@ def notes(folder: Path, number: int) -> Path:
     return folder
 
 
-def test_a_page_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    db = tmp_path / "c.db"
-    assert invoke("ingest", notes(tmp_path / "few", 3), "--lexical-only", "--db", db).code == 0
-    before = contents(db)
-    pages = db.stat().st_size // 4096 + 8
-
+def limit_pages() -> None:
     def limit(connection: apsw.Connection) -> None:
-        connection.pragma("max_page_count", pages)
+        connection.pragma("max_page_count", 60)
 
-    monkeypatch.setattr(apsw, "connection_hooks", [*apsw.connection_hooks, limit])
-    full = invoke("ingest", notes(tmp_path / "many", 60), "--lexical-only", "--db", db)
-    monkeypatch.undo()
-    assert full.code == 6
-    assert "[storage_full]" in full.err
-    assert "run the same command again" in full.err
-    assert full.out == ""
-    assert contents(db) == before
-    assert_sound(db)
-    assert invoke("ingest", tmp_path / "many", "--lexical-only", "--db", db).code == 0
+    apsw.connection_hooks.append(limit)
 
 
-def test_a_file_size_limit(tmp_path: Path) -> None:
-    db = tmp_path / "c.db"
+def limit_file_size() -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (64 * 1024, 64 * 1024))
+
+
+@pytest.mark.parametrize("limit", [limit_pages, limit_file_size])
+def test_a_quota(tmp_path: Path, limit: Callable[[], None]) -> None:
+    db, many = tmp_path / "c.db", notes(tmp_path / "many", 60)
     assert invoke("ingest", notes(tmp_path / "few", 3), "--lexical-only", "--db", db).code == 0
     before = contents(db)
-    most = 64 * 1024
-
-    def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
-
-    many = notes(tmp_path / "many", 60)
     full = invoke_in_a_child("ingest", many, "--lexical-only", "--db", db, before=limit)
-    assert full.code == 6
-    assert "[storage_full]" in full.err
+    assert (full.code, full.out) == (6, "")
+    assert "[storage_full]" in full.err and "run the same command again" in full.err
     assert "Traceback" not in full.err
     assert contents(db) == before
     note = invoke_in_a_child("retrieve", "note", "--lexical-only", "--db", db, before=limit)
     assert note.code == 0
     assert_sound(db)
+    assert invoke("ingest", many, "--lexical-only", "--db", db).code == 0
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
@@ -140,11 +127,7 @@ def test_an_output_that_cannot_be_written(sample_db: Path, command: str) -> None
     db = [] if command == "--help" else ["--db", str(sample_db)]
     with Path("/dev/full").open("w") as full:
         result = subprocess.run(
-            [
-                *(PROGRAM if command == "status" else forked_program()),
-                command,
-                *db,
-            ],
+            [*(PROGRAM if command == "status" else forked_program()), command, *db],
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,

@@ -18,8 +18,7 @@ FAULTS = """
   faults/test_failing_disk.py::test_the_nth_write_finds_the_disk_full
   faults/test_full_disk_commands.py::test_commands_with_0_bytes_free
 6 page or quota limit
-  faults/test_failing_disk.py::test_a_page_limit
-  faults/test_failing_disk.py::test_a_file_size_limit
+  faults/test_failing_disk.py::test_a_quota
 7 fsync fails
   faults/test_failing_disk.py::test_the_nth_sync_fails
   faults/test_killed_audit.py::test_a_disk_that_fails

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from unittest.mock import patch
 import click
 
 from rolebundle.interfaces.cli.main import main
+from support.killing import run_child
 from support.program_server import MAIN, forked_python
 
 
@@ -29,26 +29,9 @@ def in_a_child(work: Callable[[], Any]) -> Any:
     Raises:
         AssertionError: ``work`` failed. Its error is on standard error.
     """
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            os.close(reading)
-            with os.fdopen(writing, "w", encoding="utf-8") as pipe:
-                json.dump(work(), pipe)
-            code = 0
-        except BaseException:
-            traceback.print_exc()
-            sys.stderr.flush()
-        finally:
-            os._exit(code)
-    os.close(writing)
-    with os.fdopen(reading, encoding="utf-8") as pipe:
-        text = pipe.read()
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    assert code == 0, "the child failed; its error is on standard error"
-    return json.loads(text)
+    ended = run_child(lambda report: report(json.dumps(work())))
+    assert ended.code == 0, "the child failed; its error is on standard error"
+    return json.loads(ended.reported[-1])
 
 
 CHECKOUT = Path(__file__).parent.parent.parent

@@ -136,6 +136,15 @@ def fill(
             embed(corpus, provider, waiting=waiting)
 
 
+def embedding_texts(corpus: Corpus, rowids: Sequence[int]) -> list[str]:
+    """What a model embeds of these chunks."""
+    passages = passages_by_rowid(corpus, rowids)
+    return [
+        embedding_text(found.document.title, found.headings, found.content, found.tags)
+        for found in (passages[rowid] for rowid in rowids)
+    ]
+
+
 def embed(corpus: Corpus, provider: EmbeddingProvider, *, waiting: int = 0) -> None:
     """Inside a write transaction: vectors for what has none, but for the last ``waiting``."""
     index = vector_index.active_index(corpus) or vector_index.create_index(
@@ -146,16 +155,7 @@ def embed(corpus: Corpus, provider: EmbeddingProvider, *, waiting: int = 0) -> N
     rowids = rowids[: max(0, len(rowids) - waiting)]
     if not rowids:
         return
-    passages = passages_by_rowid(corpus, rowids)
-    texts = [
-        embedding_text(
-            passages[rowid].document.title,
-            passages[rowid].headings,
-            passages[rowid].content,
-            passages[rowid].tags,
-        )
-        for rowid in rowids
-    ]
+    texts = embedding_texts(corpus, rowids)
     vectors = unit_vectors(provider.embed_passages(texts), len(texts), provider.identity.dimensions)
     vector_index.add(
         corpus,
