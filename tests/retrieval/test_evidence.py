@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,7 +24,7 @@ from rolebundle.retrieval.evidence import (
 from rolebundle.retrieval.rank import ALWAYS_COMPARED, conflicts, mark_duplicates, select
 from rolebundle.storage.documents import StoredDocument
 from support.amounts import EXAMPLES, few_examples
-from support.corpora import ask, built, document, overlay, resolved, scratch_folder
+from support.corpora import answered, document, overlay, resolved
 from support.fake_embedder import HashingProvider
 from support.strategies import corpora, overlays, requests
 from support.values import NOISE, evidence, passage, ranked, retrieval
@@ -339,34 +338,30 @@ class TestInAnAnswer:
         )
     )  # fmt: skip
 
-    def test_it_names_where_else_it_stands(self, tmp_path: Path) -> None:
-        with built(tmp_path, self.VERSIONS) as corpus:
-            bundle = ask(corpus, task="isolation of patients", lexical_only=True)
+    def test_it_names_where_else_it_stands(self) -> None:
+        bundle = answered(self.VERSIONS, task="isolation of patients")
         [shown] = bundle.selected
         assert shown.document_id == "latest"
         assert sorted(shown.same_in or ()) == ["copy.md", "original.md"]
         codes = {rejection.chunk_id: rejection.reason for rejection in bundle.rejected}
         assert codes == {"copy#0": "duplicate", "original#0": "duplicate"}
 
-    def test_it_ranks_as_the_best_of_its_copies(self, tmp_path: Path) -> None:
+    def test_it_ranks_as_the_best_of_its_copies(self) -> None:
         best, other = "quarantine of newcomers, gloves", "The quarantine: wear gloves."
         documents = (
             document("a", [RULES], title=best, source_id="a"),
             document("b", [other], source_id="b"),
             document("c", [RULES], trust_tier="authoritative", source_id="c"),
         )
-        with built(tmp_path, documents) as corpus:
-            alone = ask(corpus, task=best, lexical_only=True, where={"source": ["b", "c"]})
-            bundle = ask(corpus, task=best, lexical_only=True)
+        alone = answered(documents, task=best, where={"source": ["b", "c"]})
+        bundle = answered(documents, task=best)
         assert [shown.document_id for shown in alone.selected] == ["b", "c"]
         assert bundle.selected[0].document_id == "c"
         assert "lifted: ranked as its copy a#0" in bundle.selected[0].reasons_selected
 
-    def test_what_policy_rejects_stands_for_none(self, tmp_path: Path) -> None:
+    def test_what_policy_rejects_stands_for_none(self) -> None:
         role = overlay(source_policy={"forbidden_sources": [{"pattern": "latest"}]})
-        with built(tmp_path, self.VERSIONS) as corpus:
-            bundle = ask(corpus, role, task="isolation of patients", lexical_only=True)
-        [shown] = bundle.selected
+        [shown] = answered(self.VERSIONS, role, task="isolation of patients").selected
         assert (shown.document_id, shown.same_in) == ("original", ["copy.md"])
 
 
@@ -419,23 +414,14 @@ def outcome(bundle: RetrievalBundle) -> Any:
 @few_examples
 @given(_documents, st.sampled_from((None, "2019-01-01", "2026-10-01", "2031-01-01")))
 def test_inferred_dates_change_no_conflict_no_order_and_no_as_of(
-    tmp_path_factory: pytest.TempPathFactory, drawn: list[Any], as_of: str | None
+    drawn: list[Any], as_of: str | None
 ) -> None:
-    folder = tmp_path_factory.mktemp("dates")
     answers = []
     for inferred in (False, True):
-        documents = [
-            stored(n, drawn_document, inferred=inferred) for n, drawn_document in enumerate(drawn)
-        ]
-        with built(folder, documents) as corpus:
-            fields = {"task": "token log of the gateway", "as_of": as_of, "lexical_only": True}
-            answers.append(outcome(ask(corpus, ROLE_DATES, **fields)))
+        documents = [stored(n, fields, inferred=inferred) for n, fields in enumerate(drawn)]
+        bundle = answered(documents, ROLE_DATES, task="token log of the gateway", as_of=as_of)
+        answers.append(outcome(bundle))
     assert answers[0] == answers[1]
-
-
-def bundle_of_dates(folder: Path, role: Overlay | None = None, **metadata: Any) -> RetrievalBundle:
-    with built(folder, [document("d", ["token rotation"], **metadata)]) as corpus:
-        return ask(corpus, role, lexical_only=True)
 
 
 @pytest.mark.parametrize(
@@ -448,14 +434,14 @@ def bundle_of_dates(folder: Path, role: Overlay | None = None, **metadata: Any) 
         ({"inferred_at": RECENT, "updated_at": FUTURE}, "undated"),
     ],
 )
-def test_freshness(tmp_path: Path, metadata: dict[str, str], status: str) -> None:
-    [chunk] = bundle_of_dates(tmp_path, **metadata).selected
+def test_freshness(metadata: dict[str, str], status: str) -> None:
+    [chunk] = answered([document("d", ["token rotation"], **metadata)]).selected
     assert chunk.metadata.freshness.status == status
 
 
-def test_staleness_rejects_and_is_explained(tmp_path: Path) -> None:
+def test_staleness_rejects_and_is_explained() -> None:
     role = overlay(retrieval_policy={"freshness_max_age_days": 100, "stale_penalty": 1.0})
-    [rejection] = bundle_of_dates(tmp_path, role, inferred_at=OLD).rejected
+    [rejection] = answered([document("d", ["token rotation"], inferred_at=OLD)], role).rejected
     assert rejection.reason == "stale"
     assert "by the date of its file" in str(rejection.notes)
 
@@ -466,13 +452,12 @@ PROVIDER = HashingProvider()
 
 
 @pytest.mark.parametrize("lexical_only", [False, True])
-def test_a_forbidden_passage_among_the_best_is_reported(tmp_path: Path, lexical_only: bool) -> None:
+def test_a_forbidden_passage_among_the_best_is_reported(lexical_only: bool) -> None:
     strong = document("advert", ["token rotation, token rotation"], source_id="adverts")
     own = [document(f"ours{n}", [f"token rotation, step {n}"]) for n in range(3)]
     rules = [{"pattern": "adverts", "reason": "not evidence"}]
     role = overlay(source_policy={"forbidden_sources": rules})
-    with built(tmp_path, [*own, strong], PROVIDER) as corpus:
-        bundle = ask(corpus, role, PROVIDER, limit=2, lexical_only=lexical_only)
+    bundle = answered([*own, strong], role, PROVIDER, limit=2, lexical_only=lexical_only)
     assert bundle.fallback is not None and "forbidden_hit" in bundle.fallback.states
     assert bundle.rejected_summary["forbidden_source"] == bundle.summary.forbidden_hits == 1
     assert [w.message for w in bundle.warnings if w.code == "FORBIDDEN_SOURCE_HIT"] == [
@@ -493,9 +478,7 @@ def test_it_is_what_the_role_would_get_if_it_forbade_nothing(
     """With the lexical lane alone, no candidate is compared with another one but for copies."""
     drawn = role.model_dump(exclude_none=True)
     drawn["source_policy"] |= {"forbidden_sources": [], "allowed_sources": []}
-    with scratch_folder() as folder, built(folder, documents, PROVIDER) as corpus:
-        governed = ask(corpus, role, **fields)
-        free = ask(corpus, overlay(**drawn), **fields)
+    governed, free = (answered(documents, each, **fields) for each in (role, overlay(**drawn)))
     assume("duplicate" not in free.rejected_summary)
     forbidden = {
         rejection.chunk_id
@@ -503,8 +486,6 @@ def test_it_is_what_the_role_would_get_if_it_forbade_nothing(
         if rejection.reason == "forbidden_source"
     }
     hits = forbidden & {chunk.chunk_id for chunk in free.selected}
-    messages = [
-        warning.message for warning in governed.warnings if warning.code == "FORBIDDEN_SOURCE_HIT"
-    ]
+    messages = [w.message for w in governed.warnings if w.code == "FORBIDDEN_SOURCE_HIT"]
     assert len(messages) == bool(hits)
     assert all(message.startswith(f"{len(hits)} passage") for message in messages)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,6 +25,7 @@ from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
 from support.amounts import few_examples
 from support.corpora import (
+    answered,
     ask,
     build,
     built,
@@ -128,14 +128,13 @@ class TestTheBundle:
         assert codes(bundle) == {"web": "taint_blocked", "theirs": "taint_blocked"}
         assert bundle.approvals[0].chunk_ids == ["ours#0"]
 
-    def test_an_untrusted_copy_does_not_replace_the_owned_original(self, tmp_path: Path) -> None:
+    def test_an_untrusted_copy_does_not_replace_the_owned_original(self) -> None:
         text = "the token is rotated by the same hand each month"
         documents = [
             document("a-web", [text], origin="untrusted", trust_tier="authoritative"),
             document("ours", [text]),
         ]
-        with built(tmp_path, documents) as corpus:
-            bundle = about(corpus, action="execute")
+        bundle = answered(documents, task="token", action="execute")
         assert selected(bundle) == {"ours"}
         assert codes(bundle) == {"a-web": "taint_blocked"}
 
@@ -225,22 +224,20 @@ CROWD = [f"token token token x{n}" for n in range(POOL_DEPTH + 20)]
 WANTED = document("wanted", ["one token of many"])
 
 
-def test_what_is_not_searched_takes_no_place(tmp_path: Path) -> None:
+def test_what_is_not_searched_takes_no_place() -> None:
     shelf = [document("crowd", CROWD, domain="noise"), WANTED]
-    with built(tmp_path, shelf, PROVIDER) as corpus:
-        bundle = ask(corpus, NO_FLOOR, PROVIDER, task="token", where={"domain": "general"})
+    bundle = answered(shelf, NO_FLOOR, PROVIDER, task="token", where={"domain": "general"})
     assert [chunk.chunk_id for chunk in bundle.selected] == ["wanted#0"]
     assert (bundle.rejected, bundle.diagnostics.refills) == ([], 0)
 
 
-def test_a_refill_stays_within_where(tmp_path: Path) -> None:
+def test_a_refill_stays_within_where() -> None:
     shelf = [
         document("crowd", CROWD, source_id="blog"),
         WANTED,
         document("outside", ["token token"], domain="theirs"),
     ]
-    with built(tmp_path, shelf) as corpus:
-        bundle = ask(corpus, FORBIDS, task="token", where={"domain": "general"}, limit=3)
+    bundle = answered(shelf, FORBIDS, task="token", where={"domain": "general"}, limit=3)
     assert ids(bundle) == ["wanted#0"]
     assert bundle.diagnostics.refills == 1
     assert bundle.diagnostics.dropped_forbidden_count == POOL_DEPTH + 20  # All tie.
@@ -301,13 +298,6 @@ MARCH, JULY, DECEMBER = "2026-03-01T00:00:00Z", "2026-07-01T00:00:00Z", "2026-12
 """The time of a request that names none is the first of November."""
 
 
-def bundle_of(
-    folder: Path, *documents: StoredDocument, role: Overlay | None = None, **fields: Any
-) -> RetrievalBundle:
-    with built(folder, documents) as corpus:
-        return ask(corpus, role, task="token", **fields)
-
-
 class TestValidity:
     @pytest.mark.sample(3)
     @pytest.mark.parametrize(
@@ -335,28 +325,28 @@ class TestValidity:
         ids=str,
     )
     def test_a_document_is_valid_from_and_until(
-        self, tmp_path: Path, dates: dict[str, str], fields: dict[str, str], code: str | None
+        self, dates: dict[str, str], fields: dict[str, str], code: str | None
     ) -> None:
-        bundle = bundle_of(tmp_path, document("d", ["token"], **dates), **fields)
+        bundle = answered([document("d", ["token"], **dates)], task="token", **fields)
         assert codes(bundle) == ({"d": code} if code else {})
         assert selected(bundle) == (set() if code else {"d"})
 
     @pytest.mark.parametrize(
         "dates", [{"updated_at": JULY}, {"valid_until": "2020-01-01T00:00:00Z"}]
     )
-    def test_what_is_not_valid_takes_no_place(self, tmp_path: Path, dates: dict[str, str]) -> None:
-        crowd = document("crowd", CROWD, **dates)
-        bundle = bundle_of(tmp_path, crowd, WANTED, as_of=MARCH, limit=3)
+    def test_what_is_not_valid_takes_no_place(self, dates: dict[str, str]) -> None:
+        documents = [document("crowd", CROWD, **dates), WANTED]
+        bundle = answered(documents, task="token", as_of=MARCH, limit=3)
         assert selected(bundle) == {"wanted"}
         assert bundle.diagnostics.refills == 1
 
 
 class TestSuperseding:
-    def versions(self, **newer: Any) -> tuple[StoredDocument, StoredDocument]:
-        return (
+    def versions(self, **newer: Any) -> list[StoredDocument]:
+        return [
             document("v1", ["token one"], updated_at="2026-01-01T00:00:00Z"),
             document("v2", ["token two"], supersedes=("v1",), **newer),
-        )
+        ]
 
     @pytest.mark.parametrize(
         ("newer", "fields", "expected"),
@@ -373,20 +363,21 @@ class TestSuperseding:
         ids=str,
     )
     def test_a_later_version_supersedes_nothing_yet(
-        self, tmp_path: Path, newer: dict[str, Any], fields: dict[str, Any], expected: set[str]
+        self, newer: dict[str, Any], fields: dict[str, Any], expected: set[str]
     ) -> None:
-        assert selected(bundle_of(tmp_path, *self.versions(**newer), **fields)) == expected
+        assert selected(answered(self.versions(**newer), task="token", **fields)) == expected
 
-    def test_the_last_version_that_is_valid_counts(self, tmp_path: Path) -> None:
+    def test_the_last_version_that_is_valid_counts(self) -> None:
         third = document("v3", ["token three"], supersedes=("v2", "v1"), updated_at=DECEMBER)
-        bundle = bundle_of(tmp_path, *self.versions(updated_at=MARCH), third, as_of=JULY)
+        documents = [*self.versions(updated_at=MARCH), third]
+        bundle = answered(documents, task="token", as_of=JULY)
         assert selected(bundle) == {"v2"}
         assert codes(bundle) == {"v1": "conflict_downrank", "v3": "not_yet_valid"}
         assert notes(bundle, "v1#0") == "superseded by v2"
 
-    def test_what_was_seen_and_is_not_superseded_yet(self, tmp_path: Path) -> None:
-        fields = {"seen": ["v1#0"], "as_of": MARCH}
-        bundle = bundle_of(tmp_path, *self.versions(updated_at=JULY), **fields)
+    def test_what_was_seen_and_is_not_superseded_yet(self) -> None:
+        versions = self.versions(updated_at=JULY)
+        bundle = answered(versions, task="token", seen=["v1#0"], as_of=MARCH)
         assert codes(bundle) == {"v1": "already_seen", "v2": "not_yet_valid"}
 
 
@@ -410,7 +401,7 @@ def test_the_next_ones_take_the_places(shelf_seen: Corpus, fusion: str) -> None:
     assert {notes(second, chunk_id) for chunk_id in ids(first)} == {"it is in `seen`"}
 
 
-def test_what_must_not_be_used_keeps_its_code(tmp_path: Path) -> None:
+def test_what_must_not_be_used_keeps_its_code() -> None:
     documents = [
         document("forbidden", ["token one"], source_id="blog"),
         document("external", ["token two"], origin="external"),
@@ -418,8 +409,7 @@ def test_what_must_not_be_used_keeps_its_code(tmp_path: Path) -> None:
         document("new", ["token four"], supersedes=("old",)),
     ]
     seen = ["forbidden#0", "external#0", "old#0"]
-    with built(tmp_path, documents) as corpus:
-        bundle = ask(corpus, FORBIDS, task="token", action="execute", seen=seen)
+    bundle = answered(documents, FORBIDS, task="token", action="execute", seen=seen)
     assert codes(bundle) == {
         "forbidden": "forbidden_source",
         "external": "requires_approval",
@@ -427,10 +417,9 @@ def test_what_must_not_be_used_keeps_its_code(tmp_path: Path) -> None:
     }
 
 
-def test_what_was_not_seen_decides_the_verdict(tmp_path: Path) -> None:
+def test_what_was_not_seen_decides_the_verdict() -> None:
     documents = [document("a", ["token"]), document("b", ["token two"], source_id="blog")]
-    with built(tmp_path, documents) as corpus:
-        fallback = ask(corpus, FORBIDS, task="token", seen=["a#0"]).fallback
+    fallback = answered(documents, FORBIDS, task="token", seen=["a#0"]).fallback
     assert fallback.verdict == "all_forbidden"
     assert fallback.message.startswith(
         "apart from what is in `seen`, everything relevant is forbidden to the role reviewer "
@@ -505,16 +494,16 @@ def test_the_answer_to_a_limit_begins_the_answer_to_a_larger_one(
 # -- The pipeline on real corpus files: refills, and limits ----------------------------------------
 
 
-def test_what_a_hard_limit_leaves_out_takes_no_place(tmp_path: Path) -> None:
+def test_what_a_hard_limit_leaves_out_takes_no_place() -> None:
     role = overlay(retrieval_policy={"diversity": "hard", "max_chunks_per_source": 2})
     wanted = document("wanted", [f"{'filler ' * 90} token"], source_id="other")
-    bundle = bundle_of(tmp_path, document("crowd", CROWD), wanted, role=role, limit=5)
+    bundle = answered([document("crowd", CROWD), wanted], role, task="token", limit=5)
     assert [passage.source_id for passage in bundle.selected] == ["wiki", "wiki", "other"]
 
 
-def test_the_depth_grows_with_the_limit_and_has_a_bound(tmp_path: Path) -> None:
+def test_the_depth_grows_with_the_limit_and_has_a_bound() -> None:
     assert (POOL_DEPTH, MAX_DEPTH) == (100, 4096)
     many = document("many", [f"token x{n}" for n in range(300)])
-    bundle = bundle_of(tmp_path, many, role=FORBIDS, limit=200)
+    bundle = answered([many], FORBIDS, task="token", limit=200)
     assert len(bundle.selected) == 200
     assert bundle.diagnostics.candidate_pool_size == 300

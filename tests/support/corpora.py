@@ -295,6 +295,17 @@ def ask(
     return retrieve(corpus, request, None if request.echo.lexical_only else provider)
 
 
+def answered(
+    documents: Iterable[StoredDocument],
+    role: Overlay | None = None,
+    provider: EmbeddingProvider | None = None,
+    **fields: Any,
+) -> RetrievalBundle:
+    """What a corpus with these documents answers; without a model, by its words alone."""
+    with scratch_folder() as folder, built(folder, documents, provider) as corpus:
+        return ask(corpus, role, provider, **{"lexical_only": provider is None} | fields)
+
+
 def resolved(
     role: Overlay | None = None, view: AgentView = UNRESTRICTED_VIEW, **fields: Any
 ) -> ResolvedRequest:

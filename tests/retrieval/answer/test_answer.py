@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,8 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.admin import Admin
-from rolebundle.admin.records import set_policy
 from rolebundle.contracts.bundle import BundleWarning, RetrievalBundle
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import RetrievalRequest
@@ -40,7 +37,7 @@ from rolebundle.retrieval.warnings import (
     warnings_for,
 )
 from rolebundle.storage.documents import Scanned, StoredDocument
-from support.corpora import ask, build, built, chunk, document, overlay, resolved
+from support.corpora import answered, build, chunk, document, overlay, resolved, set_policy
 from support.values import (
     answer_passage,
     candidate,
@@ -120,9 +117,7 @@ class TestNoDocuments:
         self, tmp_path: Path, documents: list[StoredDocument]
     ) -> None:
         db = build(tmp_path, documents)
-        with Admin(db) as admin:
-            policy = {"ada": {"scopes": ["engineering"], "access_level": "internal"}}
-            set_policy(admin.workspace, json.dumps(policy), "json")
+        set_policy(db, {"ada": {"scopes": ["engineering"], "access_level": "internal"}})
         assert self.reason(db, "ada") == (
             "this agent sees no document here: ask the owner of the corpus"
         )
@@ -291,11 +286,6 @@ TEXTS = [f"configure the server with a file number{n}" for n in range(8)]
 SERVER = document("d", TEXTS)
 
 
-def answer(folder: Path, task: str, *documents: StoredDocument, **fields: Any) -> RetrievalBundle:
-    with built(folder, documents or (SERVER,)) as corpus:
-        return ask(corpus, fields.pop("role", None), task=task, lexical_only=True, **fields)
-
-
 def messages(bundle: RetrievalBundle) -> dict[str, str]:
     return {warning.code: warning.message or "" for warning in bundle.warnings}
 
@@ -315,15 +305,14 @@ class TestMissing:
         ],
     )
     def test_names_and_identifiers_that_no_passage_has_are_a_caution(
-        self, tmp_path: Path, task: str, missing: list[str]
+        self, task: str, missing: list[str]
     ) -> None:
-        bundle = answer(tmp_path, task, limit=2)
+        bundle = answered([SERVER], task=task, limit=2)
         message = messages(bundle).get("WORDS_MISSING", "")
         assert bool(message) == bool(missing)
         assert all(word in message for word in missing)
-        assert (bundle.fallback.action == "warn") == bool(
-            missing or "WEAK" in str(messages(bundle))
-        )
+        is_weak = "WEAK_EVIDENCE" in messages(bundle)
+        assert (bundle.fallback.action == "warn") == bool(missing or is_weak)
         assert message in text(bundle, 500)
 
 
@@ -335,10 +324,10 @@ class TestExact:
 
     @pytest.mark.parametrize(("passages", "is_phrase"), [(50, True), (51, False)])
     def test_a_rare_one_of_several_parts_is_searched_as_a_phrase_too(
-        self, tmp_path: Path, passages: int, is_phrase: bool
+        self, passages: int, is_phrase: bool
     ) -> None:
         texts = [f"pyproject.toml of part {number}" for number in range(passages)]
-        bundle = answer(tmp_path, "a table in pyproject.toml", document("files", texts))
+        bundle = answered([document("files", texts)], task="a table in pyproject.toml")
         assert ("pyproject.toml" in bundle.query.lexical_query) is is_phrase
 
     @pytest.mark.parametrize(
@@ -353,51 +342,45 @@ class TestExact:
     )
     @pytest.mark.parametrize("has_role", [False, True])
     def test_a_rare_one_is_in_the_first_three_passages(
-        self, tmp_path: Path, word: str, content: str, has_role: bool
+        self, word: str, content: str, has_role: bool
     ) -> None:
         role = overlay(source_policy={"document_type_boosts": {"manual": 0.01}})
         far = "words about other things " * 30
         rare = document("rare", [f"{content} {far}"], document_type="manual")
         task = f"restart the pump after an alarm {word}"
-        documents = (self.OFTEN, self.OTHERS, rare)
-        bundle = answer(tmp_path, task, *documents, role=role if has_role else None)
+        documents = [self.OFTEN, self.OTHERS, rare]
+        bundle = answered(documents, role if has_role else None, task=task)
         first = [passage.document_id for passage in bundle.selected[:3]]
         assert first == ["often", "often", "rare"]
         assert "WORDS_MISSING" not in messages(bundle)
 
     @pytest.mark.parametrize("word", ["6261", "E_COLD", "pumpState", '"slow stop"'])
-    def test_one_that_no_passage_has_is_named(self, tmp_path: Path, word: str) -> None:
-        bundle = answer(tmp_path, f"restart the pump {word}", self.OFTEN)
+    def test_one_that_no_passage_has_is_named(self, word: str) -> None:
+        bundle = answered([self.OFTEN], task=f"restart the pump {word}")
         assert word.strip('"') in messages(bundle)["WORDS_MISSING"]
 
 
-class TestMisspelled:
-    def test_a_word_is_searched_as_a_known_one_too_and_the_answer_says_so(
-        self, tmp_path: Path
-    ) -> None:
-        bundle = answer(tmp_path, "konfigure servar", limit=1)
-        assert bundle.selected
-        found = messages(bundle)
-        assert "server for servar" in found["WORDS_CORRECTED"]
-        assert "WORDS_MISSING" not in found or "servar" not in found["WORDS_MISSING"]
+def test_a_misspelled_word_is_searched_as_a_known_one_too_and_the_answer_says_so() -> None:
+    bundle = answered([SERVER], task="konfigure servar", limit=1)
+    assert bundle.selected
+    found = messages(bundle)
+    assert "server for servar" in found["WORDS_CORRECTED"]
+    assert "servar" not in found.get("WORDS_MISSING", "")
 
-    @pytest.mark.parametrize("word", ["serverless", "Servar", "serv4r"])
-    def test_other_words_and_names_are_as_they_are(self, tmp_path: Path, word: str) -> None:
-        found = messages(answer(tmp_path, f"configure the {word}"))
-        assert "WORDS_CORRECTED" not in found
-        assert ("WORDS_MISSING" in found) == (word != "serverless")
+
+@pytest.mark.parametrize("word", ["serverless", "Servar", "serv4r"])
+def test_other_words_and_names_are_as_they_are(word: str) -> None:
+    found = messages(answered([SERVER], task=f"configure the {word}"))
+    assert "WORDS_CORRECTED" not in found
+    assert ("WORDS_MISSING" in found) == (word != "serverless")
 
 
 # -- Evidence kinds that a role requires, and passages that are for a bridge role ------------------
 
 
-def bundle_for(folder: Path, role: dict[str, Any], *documents: StoredDocument) -> RetrievalBundle:
-    with built(folder, documents) as corpus:
-        return ask(corpus, overlay(**role), task="token", lexical_only=True)
-
-
-def requiring(*kinds: str) -> dict[str, Any]:
-    return {"synthesis_policy": {"required_evidence_kinds": [*kinds]}}
+def requiring(stored: StoredDocument, *kinds: str) -> RetrievalBundle:
+    role = overlay(synthesis_policy={"required_evidence_kinds": [*kinds]})
+    return answered([stored], role, task="token")
 
 
 def missing(bundle: RetrievalBundle) -> list[str]:
@@ -428,17 +411,15 @@ class TestEvidenceKinds:
         ],
     )  # fmt: skip
     def test_which_documents_show_a_kind(
-        self, tmp_path: Path, stored: StoredDocument, kinds: list[str] | None
+        self, stored: StoredDocument, kinds: list[str] | None
     ) -> None:
-        bundle = bundle_for(tmp_path, requiring("finding", "abuse-case"), stored)
+        bundle = requiring(stored, "finding", "abuse-case")
         assert [chunk.evidence_kinds for chunk in bundle.selected] == [kinds]
         lacking = "finding" if kinds else "finding, abuse-case"
         assert missing(bundle) == [f"no passage shows what the role requires: {lacking}"]
 
-    def test_every_text_names_what_is_missing(self, tmp_path: Path) -> None:
-        bundle = bundle_for(
-            tmp_path, requiring("proof\n## of\x1b[2J", " "), document("d", ["token"])
-        )
+    def test_every_text_names_what_is_missing(self) -> None:
+        bundle = requiring(document("d", ["token"]), "proof\n## of\x1b[2J", " ")
         message = "no passage shows what the role requires: proof ## of [2J"
         assert missing(bundle) == [message]
         for form in (text(bundle), packet(bundle)):
@@ -554,14 +535,13 @@ class TestFreshness:
     ],
 )
 def test_the_warning_needs_a_declaration(
-    tmp_path: Path, tier: TrustTier, elsewhere: TrustTier, is_warned: bool
+    tier: TrustTier, elsewhere: TrustTier, is_warned: bool
 ) -> None:
     documents = [
         document("answer", ["token rotation"], trust_tier=tier),
         document("other", ["bread and flour"], trust_tier=elsewhere),
     ]
-    with built(tmp_path, documents) as corpus:
-        bundle = ask(corpus, overlay(), task="token rotation", lexical_only=True)
+    bundle = answered(documents, overlay())
     assert [chunk.document_id for chunk in bundle.selected] == ["answer"]
     codes = {warning.code for warning in bundle.warnings}
     assert ("NO_HIGH_TRUST_MATCH" in codes) == is_warned

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterator
@@ -18,7 +17,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.admin import Admin
-from rolebundle.admin.records import set_policy
 from rolebundle.contracts.bundle import (
     Approval,
     BundleWarning,
@@ -39,7 +37,7 @@ from rolebundle.retrieval import source_files
 from rolebundle.retrieval.passage_text import MAX_CHARS, packet
 from rolebundle.retrieval.source_files import file_states
 from rolebundle.storage.documents import SourceFile
-from support.corpora import ask, build, built, document, overlay, scratch_folder
+from support.corpora import answered, build, document, overlay, scratch_folder, set_policy
 
 # -- The packet: one text for a model, within its budget, whose parts no document can imitate ------
 
@@ -80,9 +78,7 @@ DOCUMENTS = [
 
 
 def asked(role: Overlay | None, **fields: Any) -> RetrievalBundle:
-    fields = {"task": "release token signed", "lexical_only": True} | fields
-    with scratch_folder() as folder, built(folder, DOCUMENTS) as corpus:
-        return ask(corpus, role, **fields)
+    return answered(DOCUMENTS, role, **{"task": "release token signed"} | fields)
 
 
 @cache
@@ -461,7 +457,7 @@ def test_a_citation_has_the_path_under_a_policy_only_if_the_rule_says_so(
     paths = [chunk.citation.absolute_path for chunk in engine_files.retrieve(REQUEST).selected]
     assert sorted(map(str, paths)) == [str(folder / "a.md"), str(folder / "b.md")]
     rule = {"scopes": [], "access_level": "internal", **more}
-    set_policy(engine_files.workspace, json.dumps({"ada": rule}), "json")
+    set_policy(engine_files.workspace, {"ada": rule})
     change(folder / "a.md")
     text = engine_files.retrieve(changed(REQUEST, agent="ada")).to_json()
     assert (str(folder) in text) == more.get("show_paths", False)
