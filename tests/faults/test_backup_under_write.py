@@ -1,10 +1,10 @@
 """Row 19: a backup under write is a committed state; a restore survives what a kill left."""
 
-import os
 import re
 from collections.abc import Callable
 from contextlib import closing
 from itertools import count
+from multiprocessing import get_context
 from pathlib import Path
 
 from rolebundle.admin.backups import create_backup
@@ -64,12 +64,8 @@ def test_a_backup_under_write_is_a_committed_state(rounds: int) -> None:
         db = folder / "c.db"
         run_child(write_states(db, last=3))
         states: list[int] = []
-        child = os.fork()
-        if child == 0:
-            try:
-                write_states(db)(lambda _: None)
-            finally:
-                os._exit(1)
+        child = get_context("fork").Process(target=write_states(db), args=(lambda _: None,))
+        child.start()
         try:
             for number in range(rounds):
                 before = state_of(db)
@@ -81,7 +77,7 @@ def test_a_backup_under_write_is_a_committed_state(rounds: int) -> None:
                 assert_sound(folder / f"{number}.bak")
                 (folder / f"{number}.bak").unlink()
         finally:
-            os.kill(child, 9)
-            os.waitpid(child, 0)
+            child.kill()
+            child.join()
         print(f"{rounds} backups of the states {states[0]} to {states[-1]}")
         assert states[-1] > states[0] or rounds < 3, "nobody wrote meanwhile"

@@ -91,7 +91,7 @@ FAULTS = """
 31 hidden documents
   laws/test_law_9_non_interference.py::TestNonInterference
 32 hidden vectors nearer than visible ones
-  faults/test_hidden_neighbours.py::test_hidden_neighbours_take_no_place
+  laws/test_law_9_fixed_corpora.py::test_hidden_neighbours_take_no_place
 33 audit read by an agent
   policy/test_audit.py::test_an_agent_reads_its_own_rows_and_cannot_count_the_others
   policy/test_audit.py::test_an_entry_has_counts_and_digests_and_no_text

@@ -20,15 +20,17 @@ from hypothesis import strategies as st
 from rolebundle.admin import Admin
 from rolebundle.admin.records import put_mark
 from rolebundle.contracts.base import Contract
-from rolebundle.contracts.request import GrepRequest
+from rolebundle.contracts.request import GrepRequest, RetrievalRequest
 from rolebundle.contracts.verification import VerifyRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
 from rolebundle.interfaces.servers.operations import METHODS, TOOLS, Operations
 from rolebundle.storage.documents import Scanned
+from rolebundle.workspace import Workspace
 from support.amounts import rounds
 from support.commands import invoke
 from support.corpora import NOW, build, document, set_policy
+from support.fake_embedder import HashingProvider
 from support.overlay_files import write
 
 QUARANTINED = Scanned("quarantine", "hash", '["instruction_override"]', "[]", "")
@@ -202,6 +204,26 @@ def test_hidden_passages_change_nothing(engines: Engines, rounds: int) -> None:
         if "salary" not in request.model_dump_json():
             assert "salary" not in complete
     assert {"nothing_wrong_found", "failed", "refused"} <= verdicts
+
+
+# -- vectors -------------------------------------------------------------------------------------
+
+
+def test_hidden_neighbours_take_no_place(tmp_path: Path) -> None:
+    """Hidden vectors that are nearer than all visible ones take no place in an answer."""
+    task, limit = "token rotation audit", 8
+    # More of them than any lane proposes, each with the task's own vector.
+    hidden = (document(f"hidden-{n}", [task], scope="board") for n in range(400))
+    texts = [f"rotation kernel{n} release{n} backup{n} of the token" for n in range(limit)]
+    visible = (document(f"visible-{n}", [text], scope="shared") for n, text in enumerate(texts))
+    workspace = Workspace(
+        build(tmp_path, [*hidden, *visible], HashingProvider()), HashingProvider()
+    )
+    set_policy(workspace, POLICY)
+    with Engine(workspace, agent="ada") as engine:
+        bundle = engine.retrieve(RetrievalRequest(task=task, limit=limit))
+    shown = {passage.document_id for passage in bundle.selected}
+    assert shown == {f"visible-{n}" for n in range(limit)}
 
 
 # -- commands of the owner -----------------------------------------------------------------------

@@ -74,16 +74,25 @@ class Outcome:
         return json.loads(self.out)
 
 
-def invoke(*arguments: str | Path, encoding: str = "utf-8", embed_url: str = "") -> Outcome:
+def invoke(
+    *arguments: str | Path, encoding: str = "utf-8", embed_url: str = "", stdin: str | None = None
+) -> Outcome:
     """Run a command in this process, through ``main`` and its mapping of errors.
 
-    ``encoding`` is that of its terminal, ``embed_url`` the address of the model's server.
+    ``encoding`` is that of its terminal, ``embed_url`` the address of the model's server, ``stdin``
+    what it reads, if it is given.
     """
     out = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
     err = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="backslashreplace")
     code: object = 0
     url = {"ROLEBUNDLE_EMBED_URL": embed_url} if embed_url else {}
-    with redirect_stdout(out), redirect_stderr(err), patch.dict(os.environ, url):
+    read = sys.stdin if stdin is None else io.TextIOWrapper(io.BytesIO(stdin.encode()), "utf-8")
+    with (
+        redirect_stdout(out),
+        redirect_stderr(err),
+        patch.dict(os.environ, url),
+        patch("sys.stdin", read),
+    ):
         try:
             main([str(argument) for argument in arguments])
         except SystemExit as exited:

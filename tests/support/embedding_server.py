@@ -95,18 +95,14 @@ class Handler(BaseHTTPRequestHandler):
     def state(self) -> EmbeddingServer:
         return self.server.state
 
-    def do_GET(self) -> None:
-        self._answer()
-
     def do_POST(self) -> None:
-        self._answer()
-
-    def _answer(self) -> None:
         raw = self.rfile.read(int(self.headers.get("content-length", 0)))
         self.body = json.loads(raw) if raw else None
         self.state.seen.append(Seen(self.path, dict(self.headers), self.body))
         route = self.state.faults.get(self.path) or ROUTES.get(self.path, not_found)
         route(self)
+
+    do_GET = do_POST
 
     def json(self, value: Any, status: int = 200, **headers: str) -> None:
         self.text(json.dumps(value), status, "application/json", **headers)
@@ -190,20 +186,17 @@ def overlap(question: str, passage: str) -> float:
     return len(words & set(passage.casefold().split())) / len(words)
 
 
-def best_first(handler: Handler, texts: list[str], key: str) -> list[dict[str, float]]:
-    """Return valid results, as the APIs order them."""
-    query = handler.body["query"]
-    results = [{"index": n, key: overlap(query, text)} for n, text in enumerate(texts)]
-    return sorted(results, key=lambda result: -result[key])
-
-
 def _rerank(handler: Handler) -> None:
     texts = handler.body["documents"]
     assert handler.body["top_n"] == len(texts)
     if any(len(text.split()) > CONTEXT for text in texts):
         handler.json({"error": f"`inputs` must have less than {CONTEXT} tokens."}, 413)
         return
-    handler.json({"model": MODEL, "results": best_first(handler, texts, "relevance_score")})
+    scores = [overlap(handler.body["query"], text) for text in texts]
+    # The best come first.
+    order = sorted(range(len(texts)), key=lambda n: -scores[n])
+    results = [{"index": n, "relevance_score": scores[n]} for n in order]
+    handler.json({"model": MODEL, "results": results})
 
 
 def vectors(handler: Handler) -> list[list[float]]:

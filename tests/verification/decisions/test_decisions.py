@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -30,7 +29,7 @@ from rolebundle.verification.decisions import (
 from rolebundle.workspace import Workspace
 from support.amounts import few_examples
 from support.canaries import files_of, found_in
-from support.commands import invoke
+from support.commands import Outcome, invoke
 from support.corpora import NOW as NOW_CHECK
 from support.corpora import as_owner, build, document, set_policy
 from support.fake_embedder import HashingProvider
@@ -364,42 +363,34 @@ class TestInterfaces:
             with pytest.raises(RolebundleError, match="give intent or command"):
                 call("check", {"also": ["x"]})
 
-    def hook(self, db: Path, data: object, monkeypatch: pytest.MonkeyPatch, *flags: str) -> Any:
+    def hook(self, db: Path, data: object, *flags: str) -> Outcome:
         text = data if isinstance(data, str) else json.dumps(data)
-        stdin = io.TextIOWrapper(io.BytesIO(text.encode()), encoding="utf-8")
-        monkeypatch.setattr("sys.stdin", stdin)
-        return invoke("check", "--hook", "--db", db, *flags)
+        return invoke("check", "--hook", "--db", db, *flags, stdin=text)
 
-    def test_the_hook_reads_a_tool_call_and_gives_the_reason(
-        self, decided: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_the_hook_reads_a_tool_call_and_gives_the_reason(self, decided: Path) -> None:
         call = {
             "hook_event_name": "PreToolUse",
             "tool_name": "mcp__db__run",
             "tool_input": {"sql": "DELETE FROM patients", "why": "delete the patient records"},
         }
-        outcome = self.hook(decided, call, monkeypatch)
+        outcome = self.hook(decided, call)
         assert (outcome.code, outcome.out) == (2, "")
         assert "Patient records stay" in outcome.err
         harmless = {"tool_name": "Read", "tool_input": {"file_path": "/tmp/patient-records.txt"}}
-        assert self.hook(decided, harmless, monkeypatch, "--action", "execute").code == 0
+        assert self.hook(decided, harmless, "--action", "execute").code == 0
 
     @pytest.mark.parametrize(
         ("command", "code"),
         [("sudo rm -r /srv/patients-2020", 2), ("cat /srv/patients-2020/a.txt", 0)],
     )
-    def test_the_hook_matches_a_shell_command(
-        self, decided: Path, command: str, code: int, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_the_hook_matches_a_shell_command(self, decided: Path, command: str, code: int) -> None:
         call = {"tool_name": "Bash", "tool_input": {"command": command, "description": "Tidy"}}
-        assert self.hook(decided, call, monkeypatch, "--action", "execute").code == code
+        assert self.hook(decided, call, "--action", "execute").code == code
 
     @pytest.mark.parametrize("data", ["", "[]", "{}", '{"tool_name": 1', '{"intent": 3}'])
-    def test_a_hook_that_cannot_decide_stops_the_tool(
-        self, decided: Path, data: str, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        missing = self.hook(decided.with_name("none.db"), {"intent": POST}, monkeypatch)
-        for outcome in (missing, self.hook(decided, data, monkeypatch)):
+    def test_a_hook_that_cannot_decide_stops_the_tool(self, decided: Path, data: str) -> None:
+        missing = self.hook(decided.with_name("none.db"), {"intent": POST})
+        for outcome in (missing, self.hook(decided, data)):
             assert outcome.code == 2
             assert outcome.err
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import re
@@ -361,21 +360,13 @@ def test_facts_and_no_server_run_commands(db: Path, contract: Path) -> None:
 # -- the corpus -----------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def policed(tmp_path: Path) -> Path:
-    """A corpus with a document that nobody of ``ada`` and ``bob`` may see."""
+def test_a_draft_must_pass_verify(tmp_path: Path, contract: Path) -> None:
+    # Of the documents, ``ada`` and ``bob`` see all, and all but one.
     secret = plain_document("secret", ["the token plan"], scope="hr")
     note = plain_document("note", ["the token plan of the note"], scope="engineering")
-    path = build(tmp_path, [secret, note], name="policed.db")
-    policy = {
-        "ada": {"scopes": [], "access_level": "internal"},
-        "bob": {"scopes": ["engineering"], "access_level": "internal"},
-    }
-    set_policy(path, policy)
-    return path
-
-
-def test_a_draft_must_pass_verify(policed: Path, contract: Path) -> None:
+    policed = build(tmp_path, [secret, note], name="policed.db")
+    ada = {"scopes": [], "access_level": "internal"}
+    set_policy(policed, {"ada": ada, "bob": {**ada, "scopes": ["engineering"]}})
     verify = 'check = "verify"\nfile = "report.md"'
     start(policed, contract, criteria(changed("report.md"), verify))
 
@@ -406,19 +397,17 @@ def begun(db: Path, contract: Path) -> Path:
     return contract
 
 
-def hook(*arguments: str | Path, stdin: bytes = b"", form: str = "claude-code") -> Outcome:
-    standard_input = io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8")
-    with patch("sys.stdin", standard_input):
-        return invoke("gate", "hook", form, *arguments)
+def hook(*arguments: str | Path, stdin: str = "", form: str = "claude-code") -> Outcome:
+    return invoke("gate", "hook", form, *arguments, stdin=stdin)
 
 
-def event(name: str, **fields: Any) -> bytes:
+def event(name: str, **fields: Any) -> str:
     common = {"session_id": "abc", "cwd": "/nowhere", "hook_event_name": name}
-    return json.dumps(common | fields).encode()
+    return json.dumps(common | fields)
 
 
-def stop(*, active: bool = False, **fields: Any) -> bytes:
-    return event("Stop", stop_hook_active=active, **fields)
+def stop(*, active: bool = False) -> str:
+    return event("Stop", stop_hook_active=active)
 
 
 def test_a_stop_is_blocked_with_the_reason_on_standard_error(db: Path, begun: Path) -> None:
