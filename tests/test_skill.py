@@ -15,6 +15,7 @@ import yaml
 
 from rolebundle.contracts.terms import WarningCode
 from support.commands import CHECKOUT, forked_program, invoke
+from support.source_tree import write_files
 
 SKILL = CHECKOUT / "docs" / "skill" / "SKILL.md"
 TOKENS = """# Tokens
@@ -30,9 +31,7 @@ An access token lives 10 minutes.
 
 @pytest.fixture(scope="module")
 def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("team")
-    (folder / "docs" / "security").mkdir(parents=True)
-    (folder / "docs" / "security" / "tokens.md").write_text(TOKENS)
+    folder = write_files(tmp_path_factory.mktemp("team"), {"docs/security/tokens.md": TOKENS})
     db = folder / "team.db"
     assert invoke("ingest", folder / "docs", "--lexical-only", "--db", db).code == 0
     about = ("--about", "publish, curl", "--effect", "require_approval")
@@ -96,6 +95,9 @@ HOOKS = [
 ]
 
 
+assert HOOKS
+
+
 @pytest.mark.parametrize(("event", "command"), HOOKS)
 @pytest.mark.parametrize(
     ("tool", "tool_input", "code"),
@@ -109,19 +111,9 @@ HOOKS = [
 def test_every_hook_of_the_documents_works(
     event: str, command: str, tool: str, tool_input: dict[str, Any], code: int, db: Path
 ) -> None:
-    event_data = {
-        "session_id": "abc",
-        "transcript_path": "/nowhere/abc.jsonl",
-        "cwd": "/nowhere",
-        "hook_event_name": event,
-        "tool_name": tool,
-        "tool_input": tool_input,
-    }
+    named = {"hook_event_name": event, "tool_name": tool, "tool_input": tool_input}
+    event_data = {"session_id": "abc", "cwd": "/nowhere", **named}
     result = run(command.replace("/home/me/team.db", str(db)), db, json.dumps(event_data))
     assert result.returncode == code, result.stdout + result.stderr
     # The host shows this to the model.
     assert ("Do not post automatically" in result.stderr) == (code == 2)
-
-
-def test_there_are_hooks() -> None:
-    assert HOOKS

@@ -149,8 +149,7 @@ def test_an_emptied_index_is_an_error_and_no_empty_answer(corpus_file: Path, cas
 
 
 @pytest.mark.parametrize(
-    "statement",
-    ["DELETE FROM embedded", "DELETE FROM embedded WHERE chunk > 20"],
+    "statement", ["DELETE FROM embedded", "DELETE FROM embedded WHERE chunk > 20"]
 )
 def test_an_emptied_embedding_index_is_a_warning(corpus_file: Path, statement: str) -> None:
     tamper(corpus_file, statement)

@@ -22,6 +22,7 @@ from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.writing import open_writer
 from support.commands import Outcome, commands_of, in_a_child, invoke, invoke_in_a_child
 from support.operations import POLICY, STEPS, Place, stored_rows
+from support.source_tree import write_files
 
 _NEW_NAMESPACES = 0x10000000 | 0x00020000  # CLONE_NEWUSER | CLONE_NEWNS
 FILLER = "filler"
@@ -220,16 +221,16 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with Admin(place.db) as admin:
         create_backup(admin.workspace, place.saved)
     bundle = invoke("retrieve", "note", "--lexical-only", "--format", "json", "--db", place.db).out
-    (folder / "bundle.json").write_text(bundle, encoding="utf-8")
-    (folder / "policy.toml").write_text(POLICY, encoding="utf-8")
-    for name, corpus in (("golden", ""), ("ingesting", 'corpus = "more"\n')):
-        golden = f'{corpus}[[questions]]\ntask = "note"\nexpect = ["n1.md"]\n'
-        (folder / f"{name}.toml").write_text(golden, encoding="utf-8")
-    contract = '[[criteria]]\nid = "a"\ncheck = "exists"\nfile = "bundle.json"\n'
-    (folder / "work.gate.toml").write_text(contract, encoding="utf-8")
-    (folder / "more").mkdir()
-    (folder / "more" / "m.md").write_text(f"# More\n\n{'A new text. ' * 2000}", encoding="utf-8")
-    return folder
+    golden = '[[questions]]\ntask = "note"\nexpect = ["n1.md"]\n'
+    files = {
+        "bundle.json": bundle,
+        "policy.toml": POLICY,
+        "golden.toml": golden,
+        "ingesting.toml": f'corpus = "more"\n{golden}',
+        "work.gate.toml": '[[criteria]]\nid = "a"\ncheck = "exists"\nfile = "bundle.json"\n',
+        "more/m.md": f"# More\n\n{'A new text. ' * 2000}",
+    }
+    return write_files(folder, files)
 
 
 def _at(place: Path, arguments: Sequence[str], tree: Path) -> list[str]:

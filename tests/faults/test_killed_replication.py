@@ -32,12 +32,7 @@ from support.fake_embedder import HashingProvider
 from support.faulty_file_system import shimmed_disk
 from support.killing import Report, run_child
 from support.purging import purge
-from support.replication_site import (
-    Site,
-    assert_renewed,
-    editions_in,
-    manifest_in,
-)
+from support.replication_site import Site, assert_renewed, editions_in, manifest_in
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs fork and SIGKILL")
 

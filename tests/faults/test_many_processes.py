@@ -21,14 +21,14 @@ from support.corpora import ask, build, document, fill, scratch_folder
 from support.fake_embedder import HashingProvider
 from support.program_server import forked_python
 from support.sound import assert_sound, contents, paths_in
+from support.source_tree import write_files
 
 
-def tree_of(folder: Path, name: str, number: int = 12) -> Path:
-    (folder / name).mkdir()
-    for n in range(number):
-        text = f"# {name} {n}\n\n{f'token {n} of {name} ' * 60}\n"
-        (folder / name / f"{name}-{n}.md").write_text(text, encoding="utf-8")
-    return folder / name
+def tree_of(folder: Path, name: str) -> Path:
+    texts = {
+        f"{name}-{n}.md": f"# {name} {n}\n\n{f'token {n} of {name} ' * 60}\n" for n in range(12)
+    }
+    return write_files(folder / name, texts)
 
 
 # -- two writers -------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from rolebundle.policy.audit import AuditLog
 from rolebundle.storage.file import audit_path
 from support.commands import Outcome, invoke
 from support.operations import POLICY, Place, Rows, stored_rows
+from support.source_tree import write_files
 
 BY = ("--by", "Ana")
 COMMANDS: dict[str, tuple[str, ...]] = {
@@ -41,8 +42,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place.write_tree(1)
     (folder / "moved").mkdir()
     contract = '[[criteria]]\nid = "a"\ncheck = "exists"\nfile = "tree/n1.md"\n'
-    (folder / "work.gate.toml").write_text(contract, encoding="utf-8")
-    (folder / "policy.toml").write_text(POLICY, encoding="utf-8")
+    write_files(folder, {"work.gate.toml": contract, "policy.toml": POLICY})
     for arguments in (
         ("ingest", "{}/tree", "--lexical-only"),
         ("decisions", "add", "Do not fly drones", *BY),
@@ -107,9 +107,8 @@ def test_what_cannot_be_recorded_is_not_done(
 def test_an_ingest_stays_and_gives_no_answer(base: Path, db: Path, tmp_path: Path) -> None:
     """It commits in batches. Nothing of it is shown until the owner accepts the loss."""
     audit_path(db).unlink()
-    (tmp_path / "more").mkdir()
-    (tmp_path / "more" / "new.md").write_text("# Zebra\n\nA zebra.\n", encoding="utf-8")
-    refused = run(("ingest", str(tmp_path / "more"), "--lexical-only"), base, db)
+    more = write_files(tmp_path / "more", {"new.md": "# Zebra\n\nA zebra.\n"})
+    refused = run(("ingest", str(more), "--lexical-only"), base, db)
     assert refused.code == 6
     assert "[audit_unwritable]" in refused.err
     zebra = ("retrieve", "zebra", "--lexical-only", "--format", "json")

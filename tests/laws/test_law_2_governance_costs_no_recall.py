@@ -126,11 +126,7 @@ def behind(kind: str, limit: int, role: Overlay = NO_FLOOR, **fields: Any) -> An
 @behind("copies", 2)
 @behind("external", 3, lexical_only=False, action="execute")
 @behind("flagged", 3, action="execute")
-@behind(
-    "of others",
-    3,
-    overlay(retrieval_policy={"min_score": 0.0, "role_mismatch_penalty": 1.0}),
-)
+@behind("of others", 3, overlay(retrieval_policy={"min_score": 0.0, "role_mismatch_penalty": 1.0}))
 @behind("allowed", 5, seen=[f"crowd#{n}" for n in range(CROWD)])
 @behind(
     "forbidden",

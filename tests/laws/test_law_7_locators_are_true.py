@@ -172,8 +172,7 @@ files = st.one_of(markdown_file(), plain_file(), jsonl_file(), html_file())
 # The scan puts the only document into quarantine.
 @example(file=("a.md", "\U000e0000 \U000e0080 \xad0\n".encode()), sizes=(60, 120))
 @example(
-    file=("a.md", b"token\n---\n[token token token]: https://example.org\ntoken\n"),
-    sizes=(60, 120),
+    file=("a.md", b"token\n---\n[token token token]: https://example.org\ntoken\n"), sizes=(60, 120)
 )
 @example(file=("a.jsonl", b'{"_id": "r0", "title": "T", "text": " "}\n'), sizes=(60, 120))
 @given(file=files, sizes=st.sampled_from([(60, 120), (1500, 3000)]))

@@ -103,12 +103,7 @@ _rules = choices(
     ({}, {"show_paths": True}),
 )  # fmt: skip
 _options = choices(
-    (False, True),
-    (None, "rrf"),
-    (None, FAKE),
-    (None, *ACTIONS),
-    (None, "Ana"),
-    SOURCES,
+    (False, True), (None, "rrf"), (None, FAKE), (None, *ACTIONS), (None, "Ana"), SOURCES
 )
 _marked = st.builds(
     "{}{}".format, st.sampled_from(NAMES), st.sampled_from(("", "#0", "#1", "#0", "#1"))

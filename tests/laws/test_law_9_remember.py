@@ -32,7 +32,6 @@ from support.facts import file_as, file_as_owner
 from support.sound import copied
 
 LEVELS = ("public", "group", "internal", "confidential")
-SCOPES = ("engineering", "hr", "shared")
 PLACES = (
     ("d0", "open", "engineering", "internal"),
     ("d1", "open", "hr", "internal"),
@@ -64,7 +63,7 @@ filings = st.tuples(
     st.sampled_from((None, *AGENTS)),
     st.sampled_from(FACTS),
     st.sampled_from(SOURCES),
-    st.sampled_from((None, None, *SCOPES, "nowhere")),
+    st.sampled_from((None, None, "engineering", "hr", "shared", "nowhere")),
 )
 
 

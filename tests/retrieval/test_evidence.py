@@ -15,15 +15,11 @@ from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import TRUST_TIERS
 from rolebundle.retrieval.bundle import assemble
 from rolebundle.retrieval.candidate import Candidate
-from rolebundle.retrieval.evidence import (
-    HAS_WORDS,
-    IS_CLOSE,
-    Evidence,
-    Support,
-)
+from rolebundle.retrieval.evidence import HAS_WORDS, IS_CLOSE, Evidence, Support
 from rolebundle.retrieval.rank import ALWAYS_COMPARED, conflicts, mark_duplicates, select
 from rolebundle.storage.documents import StoredDocument
 from support.amounts import EXAMPLES, few_examples
+from support.bundles import codes, messages
 from support.corpora import answered, document, overlay, resolved
 from support.fake_embedder import HashingProvider
 from support.strategies import corpora, overlays, requests
@@ -343,8 +339,7 @@ class TestInAnAnswer:
         [shown] = bundle.selected
         assert shown.document_id == "latest"
         assert sorted(shown.same_in or ()) == ["copy.md", "original.md"]
-        codes = {rejection.chunk_id: rejection.reason for rejection in bundle.rejected}
-        assert codes == {"copy#0": "duplicate", "original#0": "duplicate"}
+        assert codes(bundle) == {"copy#0": "duplicate", "original#0": "duplicate"}
 
     def test_it_ranks_as_the_best_of_its_copies(self) -> None:
         best, other = "quarantine of newcomers, gloves", "The quarantine: wear gloves."
@@ -460,9 +455,8 @@ def test_a_forbidden_passage_among_the_best_is_reported(lexical_only: bool) -> N
     bundle = answered([*own, strong], role, PROVIDER, limit=2, lexical_only=lexical_only)
     assert bundle.fallback is not None and "forbidden_hit" in bundle.fallback.states
     assert bundle.rejected_summary["forbidden_source"] == bundle.summary.forbidden_hits == 1
-    assert [w.message for w in bundle.warnings if w.code == "FORBIDDEN_SOURCE_HIT"] == [
-        "1 passage of forbidden sources would have been selected: adverts"
-    ]
+    expected = "1 passage of forbidden sources would have been selected: adverts"
+    assert messages(bundle, "FORBIDDEN_SOURCE_HIT") == [expected]
 
 
 @few_examples
@@ -480,12 +474,8 @@ def test_it_is_what_the_role_would_get_if_it_forbade_nothing(
     drawn["source_policy"] |= {"forbidden_sources": [], "allowed_sources": []}
     governed, free = (answered(documents, each, **fields) for each in (role, overlay(**drawn)))
     assume("duplicate" not in free.rejected_summary)
-    forbidden = {
-        rejection.chunk_id
-        for rejection in governed.rejected
-        if rejection.reason == "forbidden_source"
-    }
-    hits = forbidden & {chunk.chunk_id for chunk in free.selected}
-    messages = [w.message for w in governed.warnings if w.code == "FORBIDDEN_SOURCE_HIT"]
-    assert len(messages) == bool(hits)
-    assert all(message.startswith(f"{len(hits)} passage") for message in messages)
+    rejected = codes(governed)
+    hits = [one for one in free.selected if rejected.get(one.chunk_id) == "forbidden_source"]
+    found = messages(governed, "FORBIDDEN_SOURCE_HIT")
+    assert len(found) == bool(hits)
+    assert all(message.startswith(f"{len(hits)} passage") for message in found)

@@ -218,11 +218,7 @@ def test_the_order_is_role_then_taint_then_age_then_approval(
 
 @pytest.mark.parametrize(
     "fields",
-    [
-        {"source_id": "drafts"},
-        {"excluded_roles": ("writer",)},
-        {"applicable_roles": ("reviewer",)},
-    ],
+    [{"source_id": "drafts"}, {"excluded_roles": ("writer",)}, {"applicable_roles": ("reviewer",)}],
 )
 def test_what_the_role_may_not_see_is_not_readable(fields: dict[str, Any]) -> None:
     """What an agent may look up: its roles decide, and not what is useful for a task."""

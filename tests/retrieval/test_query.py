@@ -24,6 +24,7 @@ from rolebundle.retrieval.query import (
 from rolebundle.retrieval.rank import MAX_RERANKED, rerank
 from rolebundle.retrieval.rerank import Reranker
 from rolebundle.workspace import Workspace
+from support.bundles import messages
 from support.commands import invoke
 from support.corpora import NOW, build, document, overlay, set_policy
 from support.embedding_server import MODEL, RERANK_PATHS, EmbeddingServer, Handler, overlap
@@ -237,7 +238,7 @@ def contextual(bundle: RetrievalBundle) -> dict[str, float]:
 
 
 def degradations(bundle: RetrievalBundle) -> list[str]:
-    return [warning.message for warning in bundle.warnings if warning.code == "RERANK_DEGRADED"]
+    return messages(bundle, "RERANK_DEGRADED")
 
 
 class TestTheMix:

@@ -130,8 +130,7 @@ class TestFinal:
             assert ranked.vocabulary == pytest.approx(vocabulary), text
 
     @pytest.mark.parametrize(
-        ("score", "normalized"),
-        [(0.0, 0.0), (0.09, 0.04), (0.9, 0.4), (2.25, 1.0), (10.0, 1.0)],
+        ("score", "normalized"), [(0.0, 0.0), (0.09, 0.04), (0.9, 0.4), (2.25, 1.0), (10.0, 1.0)]
     )
     def test_metadata_saturates(self, score: float, normalized: float) -> None:
         assert normalize_metadata(score) == pytest.approx(normalized, abs=1e-8)

@@ -207,7 +207,9 @@ def build(
     return path
 
 
-def as_owner(corpus: Path | Workspace, act: Callable[..., Any], *arguments: Any, **more: Any) -> Any:
+def as_owner(
+    corpus: Path | Workspace, act: Callable[..., Any], *arguments: Any, **more: Any
+) -> Any:
     """What an act of the owner on a workspace returns."""
     with Admin(corpus) as admin:
         return act(admin.workspace, *arguments, **more)

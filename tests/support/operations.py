@@ -182,7 +182,9 @@ def assert_acknowledged_rows(corpus: Path, reported: Sequence[str]) -> None:
         verification = verify_audit(log.path)
         assert verification.ok, verification
         hashes = {str(row.seq): row.hash for row in log.rows()}
-    assert all(hashes[number] == stored for number, stored in acknowledged), "acknowledged, and lost"
+    assert all(hashes[number] == stored for number, stored in acknowledged), (
+        "acknowledged, and lost"
+    )
 
 
 def _audit(place: Place, report: Report, rows: int = 6) -> None:

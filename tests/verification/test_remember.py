@@ -24,21 +24,13 @@ from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
-from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.overlays import ResolvedOverlay
 from rolebundle.storage.documents import StoredDocument
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
 from rolebundle.workspace import Workspace
 from support.commands import invoke
-from support.corpora import (
-    NOW,
-    as_owner,
-    document,
-    file_of,
-    put_file,
-    set_policy_after_first_check,
-)
+from support.corpora import NOW, as_owner, document, file_of, put_file, set_policy_after_first_check
 from support.facts import (
     FACT,
     PAGE,
@@ -366,15 +358,6 @@ class TestAgents:
         assert refusal(lambda: file_as(None, governed))[1] == "access_denied"
         assert refusal(lambda: file_as("nobody", governed))[1] == "access_denied"
         assert listed(governed)[FACT].count == 1
-
-    def test_a_server_files_only_with_allow_write(self, governed: Path) -> None:
-        fields = {"fact": FACT, "source": "limits#0", "agent": "ada"}
-        with Engine(governed) as engine:
-            reading, writing = Operations(engine), Operations(engine, allow_write=True)
-            assert refusal(lambda: reading.call("remember", fields))[1] == "read_only_server"
-            assert "remember" not in reading.offered_methods
-            assert "remember" in writing.offered_methods
-            assert writing.call("remember", fields)["state"] == "stored"
 
     @pytest.mark.parametrize("source", ["salary#0", "board#0", "salary.md:1-1", "board"])
     def test_what_an_agent_may_not_see_is_an_unknown_source(

@@ -37,16 +37,9 @@ from rolebundle.retrieval.warnings import (
     warnings_for,
 )
 from rolebundle.storage.documents import Scanned, StoredDocument
+from support.bundles import messages as messages_of
 from support.corpora import answered, build, chunk, document, overlay, resolved, set_policy
-from support.values import (
-    answer_passage,
-    candidate,
-    evidence,
-    passage,
-    ranked,
-    rejected,
-    retrieval,
-)
+from support.values import answer_passage, candidate, evidence, passage, ranked, rejected, retrieval
 
 # -- The fallback: what the caller should do with an answer ----------------------------------------
 
@@ -172,7 +165,7 @@ def codes(
                 *(rejected(code) for code, count in (counts or {}).items() for _ in range(count)),
             ],
             **fields,
-        ),
+        )
     )
     assert len({warning.code for warning in found}) == len(found)
     return {warning.code: warning.message or "" for warning in found}
@@ -384,7 +377,7 @@ def requiring(stored: StoredDocument, *kinds: str) -> RetrievalBundle:
 
 
 def missing(bundle: RetrievalBundle) -> list[str]:
-    return [w.message for w in bundle.warnings if w.code == "EVIDENCE_KIND_MISSING"]
+    return messages_of(bundle, "EVIDENCE_KIND_MISSING")
 
 
 def with_headings(*headings: str) -> StoredDocument:

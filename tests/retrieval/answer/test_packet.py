@@ -38,6 +38,7 @@ from rolebundle.retrieval.passage_text import MAX_CHARS, packet
 from rolebundle.retrieval.source_files import file_states
 from rolebundle.storage.documents import SourceFile
 from support.corpora import answered, build, document, overlay, scratch_folder, set_policy
+from support.source_tree import write_files
 
 # -- The packet: one text for a model, within its budget, whose parts no document can imitate ------
 
@@ -352,11 +353,8 @@ REQUEST = RetrievalRequest(task="token", lexical_only=True, now="2026-11-01")  #
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    folder = tmp_path / "docs"
-    folder.mkdir()
-    for name in ("a", "b"):
-        (folder / f"{name}.md").write_text(f"# {name}\n\nThe token {name}.\n", encoding="utf-8")
-    return folder
+    texts = {f"{name}.md": f"# {name}\n\nThe token {name}.\n" for name in "ab"}
+    return write_files(tmp_path / "docs", texts)
 
 
 @pytest.fixture

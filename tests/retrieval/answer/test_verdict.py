@@ -51,10 +51,7 @@ def answer(
     **fields: Any,
 ) -> RetrievalBundle:
     indexed = None if provider is None else PROVIDER
-    with (
-        scratch_folder() as folder,
-        built(folder, documents, indexed, waiting=waiting) as corpus,
-    ):
+    with scratch_folder() as folder, built(folder, documents, indexed, waiting=waiting) as corpus:
         return ask(corpus, role, provider, task=task, **fields)
 
 

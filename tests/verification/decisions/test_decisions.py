@@ -21,11 +21,7 @@ from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.publications import decision_name
 from rolebundle.storage.writing import open_writer
-from rolebundle.verification.decisions import (
-    end_decision,
-    list_decisions,
-    record_decision,
-)
+from rolebundle.verification.decisions import end_decision, list_decisions, record_decision
 from rolebundle.workspace import Workspace
 from support.amounts import few_examples
 from support.canaries import files_of, found_in
