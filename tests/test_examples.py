@@ -24,9 +24,9 @@ def answer(
 ) -> Callable[[str, str], Outcome]:
     """Runs the example in this process, with a forked server."""
 
+    monkeypatch.setattr(client, "Sidecar", partial(client.Sidecar, command=forked_program()))
+
     def run(task: str, role: str) -> Outcome:
-        sidecar = partial(client.Sidecar, command=forked_program())
-        monkeypatch.setattr(client, "Sidecar", sidecar)
         monkeypatch.setattr(sys, "argv", [str(AGENT), str(sample_without_vectors), task, role])
         message = ""
         try:

@@ -21,7 +21,7 @@ FAULTS = """
   faults/test_failing_disk.py::test_a_quota
 7 fsync fails
   faults/test_failing_disk.py::test_the_nth_sync_fails
-  faults/test_killed_audit.py::test_a_disk_that_fails
+  faults/test_failing_disk.py::test_an_audit_on_a_disk_that_fails
 8 two writers
   faults/test_many_processes.py::test_a_second_writer_waits_while_it_may
   faults/test_many_processes.py::test_a_second_writer_gives_up_after_the_timeout

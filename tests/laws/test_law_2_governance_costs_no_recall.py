@@ -16,6 +16,7 @@ The bound: a lane proposes at most 4,096 passages, which no corpus here reaches.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from functools import cache
@@ -277,37 +278,31 @@ def _is_after(now: datetime, date: str | None) -> bool:
     return date is not None and now > datetime.fromisoformat(date)
 
 
+def _folded(texts: str | Sequence[str]) -> set[str]:
+    return {*map(str.casefold, [texts] if isinstance(texts, str) else texts)}
+
+
 def _matches(passage: Passage, where: dict[str, Any]) -> bool:
     document = passage.document
     texts = {
-        "source": [document.source_id],
-        "document_type": [document.document_type],
-        "domain": [document.domain],
+        "source": document.source_id,
+        "document_type": document.document_type,
+        "domain": document.domain,
         "tags": document.tags,
     }
     for key, wanted in where.items():
-        alternatives = [wanted] if isinstance(wanted, str) else wanted
         if key in texts:
-            matches = {*map(str.casefold, alternatives)} & {*map(str.casefold, texts[key])}
+            matches = _folded(wanted) & _folded(texts[key])
         elif key == "attributes":
-            values = {
-                (name.casefold(), text.casefold())
-                for name, texts in document.attributes
-                for text in texts
-            }
+            values = {name.casefold(): _folded(texts) for name, texts in document.attributes}
             matches = all(
-                any(
-                    (name.casefold(), text.casefold()) in values
-                    for text in ([texts] if isinstance(texts, str) else texts)
-                )
+                values.get(name.casefold(), set()) & _folded(texts)
                 for name, texts in wanted.items()
             )
         elif key == "path":
-            matches = any(
-                fnmatchcase(name, glob)
-                for name in (passage.path, document.uri)
-                for glob in alternatives
-            )
+            globs = [wanted] if isinstance(wanted, str) else wanted
+            names = (passage.path, document.uri)
+            matches = any(fnmatchcase(name, glob) for name in names for glob in globs)
         else:
             bound = datetime.fromisoformat(wanted).replace(tzinfo=UTC)
             date = document.updated_at and datetime.fromisoformat(document.updated_at)

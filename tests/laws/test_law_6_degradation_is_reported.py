@@ -64,14 +64,10 @@ failures: st.SearchStrategy[tuple[str, Answer]] = st.one_of(
 )
 
 
-class _NoIdentity(HashingProvider):
+class _NoIdentity:
     @property
-    def identity(self) -> ModelIdentity:  # type: ignore[override]
+    def identity(self) -> ModelIdentity:
         raise EmbedderError("model_missing", "the weights are gone", "install them")
-
-    @identity.setter
-    def identity(self, value: ModelIdentity) -> None:
-        pass
 
 
 def degraded_by(bundle: Any) -> str:

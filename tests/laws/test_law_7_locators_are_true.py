@@ -18,8 +18,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rolebundle.ingest.options import IngestOptions
-from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers import reader_for
 from rolebundle.ingest.sync import ingest
 from rolebundle.scan.characters import HIDDEN, TO_LATIN
 from rolebundle.storage.opening import open_reader
@@ -28,6 +26,7 @@ from rolebundle.text.decoding import decode, split_lines
 from support.amounts import FEW_EXAMPLES
 from support.corpora import ask, overlay, scratch_folder
 from support.fake_embedder import HashingProvider
+from support.reading import read_document
 from support.values import WORDS
 
 words = st.lists(
@@ -71,15 +70,13 @@ def text_file(draw: st.DrawFn, blocks: st.SearchStrategy[str], head: str = "") -
     return text.replace("\n", ending).encode()
 
 
-@st.composite
-def markdown_file(draw: st.DrawFn) -> tuple[str, bytes]:
-    return "a.md", draw(text_file(markdown_blocks, draw(front_matter)))
-
-
-@st.composite
-def plain_file(draw: st.DrawFn) -> tuple[str, bytes]:
-    name = draw(st.sampled_from(["a.txt", "a.log", "a.py", "a.rst", "a.c"]))
-    return name, draw(text_file(st.one_of(words, markdown_blocks)))
+markdown_files = st.tuples(
+    st.just("a.md"), front_matter.flatmap(lambda head: text_file(markdown_blocks, head))
+)
+plain_files = st.tuples(
+    st.sampled_from(["a.txt", "a.log", "a.py", "a.rst", "a.c"]),
+    text_file(st.one_of(words, markdown_blocks)),
+)
 
 
 @st.composite
@@ -115,9 +112,7 @@ def _shown_lines(name: str, data: bytes) -> Sequence[str]:
     lines = split_lines(decode(data)[0])
     if not name.endswith(".md"):
         return lines
-    reader = reader_for(name, "markdown")
-    (document,) = reader.read(data, name, "")
-    assert isinstance(document, ParsedDocument)
+    document = read_document(data, name)
     if not document.hidden:
         return lines
     assert len(document.lines) == len(lines)
@@ -125,10 +120,6 @@ def _shown_lines(name: str, data: bytes) -> Sequence[str]:
 
 
 Look = Callable[[str], str]
-
-
-def _unchanged(text: str) -> str:
-    return text
 
 
 def _as_displayed(text: str) -> str:
@@ -154,18 +145,14 @@ def _in_a_record(lines: str, content: str, look: Look) -> bool:
 def _in_markup(lines: str, content: str, look: Look) -> bool:
     visible_text = unescape(re.sub(r"<[^>]*>|</?\w+$|^[^<>]*>", " ", lines))
     expected = re.sub(r"\|(?:\s*-+\s*\|)*|^\s*[-*\d.]+\s|-{3,}", " ", content, flags=re.MULTILINE)
-    return set(_letters(look(expected))) <= set(_letters(look(visible_text)))
-
-
-def _letters(text: str) -> list[str]:
-    return re.findall(r"\w+", text)
+    return {*re.findall(r"\w+", look(expected))} <= {*re.findall(r"\w+", look(visible_text))}
 
 
 HOLDS: dict[str, Callable[[str, str, Look], bool]] = {".jsonl": _in_a_record, ".html": _in_markup}
 ALL_ALLOWED = overlay(retrieval_policy={"min_score": 0.0})
 
 
-files = st.one_of(markdown_file(), plain_file(), jsonl_file(), html_file())
+files = st.one_of(markdown_files, plain_files, jsonl_file(), html_file())
 
 
 @settings(max_examples=4 * FEW_EXAMPLES)
@@ -197,5 +184,5 @@ def test_the_cited_lines_contain_the_passage(
             assert 1 <= start <= end <= len(lines), locator
             holds = HOLDS.get(Path(path).suffix, _exact)
             cited = "\n".join(lines[start - 1 : end])
-            look = _as_displayed if passage.metadata.flags else _unchanged
+            look = _as_displayed if passage.metadata.flags else str
             assert holds(cited, passage.content, look), (locator, passage.content, cited)

@@ -15,6 +15,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from fnmatch import fnmatchcase
 from functools import partial
 from http import HTTPStatus
@@ -215,10 +216,10 @@ class Machine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self._reranking = known()
-        self._reranking.__enter__()
-        self._scratch = scratch_folder()
-        self.folder = self._scratch.__enter__()
+        self._stack = ExitStack()
+        self._stack.enter_context(known())
+        self._stack.enter_context(patch("rolebundle.answering.ask_program", decide))
+        self.folder = self._stack.enter_context(scratch_folder())
         (self.folder / "whole").mkdir()
         self.path = build(self.folder / "whole", [], name="corpus.db")
         for role, values in ROLES.items():
@@ -226,16 +227,12 @@ class Machine(RuleBasedStateMachine):
             (self.folder / f"{role}.json").write_text(json.dumps(overlay), encoding="utf-8")
         self.changes = 0
         self.parts: dict[str, int] = {}
-        self._deciding = patch("rolebundle.answering.ask_program", decide)
-        self._deciding.start()
         self.stored: dict[str, tuple[StoredFile, StoredDocument]] = {}
         self.policy: dict[str, Any] = {}
         self.decided: Counter[str] = Counter()
 
     def teardown(self) -> None:
-        self._deciding.stop()
-        self._reranking.__exit__(None, None, None)
-        self._scratch.__exit__(None, None, None)
+        self._stack.close()
 
     @initialize(policy=policies(), drawn=st.lists(st.tuples(documents("d0"), _places), max_size=6))
     def begin(self, policy: dict[str, Any], drawn: list[tuple[StoredDocument, list[str]]]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -39,7 +38,7 @@ from support.corpora import NOW, build, built, chunk, document, overlay, scratch
 from support.embedding_server import MODEL, EmbeddingServer, embedding_server
 from support.source_tree import write_files
 from support.strategies import any_text, choices
-from support.values import WORDS, query
+from support.values import WORDS
 
 # -- BM25 equals that of FTS5, and does not depend on how documents are divided into compartments
 
@@ -132,9 +131,8 @@ def test_forgotten_words_are_read_again(tmp_path: Path) -> None:
 
 
 def query_of(task: Sequence[Term], expansion: Sequence[Term] = ()) -> Query:
-    plain = query("token")
-    values: dict[str, Any] = plain._asdict()
-    return Query(**(values | {"task_terms": tuple(task), "expansion_terms": tuple(expansion)}))
+    plain = build_query("token", None)
+    return plain._replace(task_terms=tuple(task), expansion_terms=tuple(expansion))
 
 
 def assert_same(found: dict[int, float], expected: dict[int, float]) -> None:
@@ -240,7 +238,7 @@ def test_the_roles_terms_are_scored_separately(
     depth: int,
     expected: dict[str, tuple[bool, bool]],
 ) -> None:
-    searched = query("token", overlay(vocabulary={"boost_phrases": ["threat model"]}))
+    searched = build_query("token", overlay(vocabulary={"boost_phrases": ["threat model"]}))
     with open_reader(build(tmp_path, documents)) as corpus:
         of_task, of_role = lexical.propose(corpus, searched, depth)
         scores = lexical.score(corpus, searched, sorted(of_task.keys() | of_role.keys()))

@@ -116,10 +116,6 @@ def rejected(
     return candidate(of or passage("rejected"), code=code, note=note, **fields)
 
 
-def query(task: str = "token rotation", role: Overlay | None = None) -> Query:
-    return build_query(task, role)
-
-
 CORPUS = CorpusState(
     file="corpus.db", corpus_id="id", schema_version=1, generation=3, documents=2, chunks=5
 )
@@ -135,7 +131,7 @@ def retrieval(
     """What the steps return for a request; ``filtered`` are the candidates that filter rejected."""
     settings: dict[str, Any] = {
         "request": request,
-        "query": query(request.task, request.overlay),
+        "query": build_query(request.task, request.overlay),
         "evidence": SUPPORTED,
         "weights": weights(request.overlay, request.fusion),
         "corpus": CORPUS,

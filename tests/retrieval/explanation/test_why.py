@@ -64,13 +64,13 @@ def why(
     **fields: Any,
 ) -> Why:
     request = resolved(role, **fields)
-    return explain(
-        corpus,
-        request,
-        reference,
-        ReferenceScope(),
-        None if request.echo.lexical_only else provider,
-    )
+    model = None if request.echo.lexical_only else provider
+    return explain(corpus, request, reference, ReferenceScope(), model)
+
+
+def why_of(documents: list[StoredDocument], reference: str, *role: Overlay, task: str) -> Why:
+    with scratch_folder() as folder, built(folder, documents) as corpus:
+        return why(corpus, reference, *role, task=task)
 
 
 def many(number: int = 15) -> list[StoredDocument]:
@@ -84,12 +84,12 @@ def listed(tmp_path: Path) -> Iterator[Corpus]:
         yield corpus
 
 
-def test_a_forbidden_source(tmp_path: Path) -> None:
+def test_a_forbidden_source() -> None:
     rules = [{"pattern": "blog", "reason": "hearsay"}, {"pattern": "wi"}, {"pattern": "LOG"}]
     role = overlay(source_policy={"forbidden_sources": rules}, role_id="other")
     post = document("post", ["token token"], source_id="blog")
-    with built(tmp_path, [document("wiki", ["token of the day"]), post]) as corpus:
-        found = why(corpus, "post#0", role, task="token")
+    documents = [document("wiki", ["token of the day"]), post]
+    found = why_of(documents, "post#0", role, task="token")
     assert (found.outcome, found.step, found.code) == ("rejected", "filter", "forbidden_source")
     assert (found.notes, found.filter.notes) == ("blog: hearsay", "blog: hearsay")
     # What it would have been: the best.
@@ -140,25 +140,18 @@ class TestTheCut:
         ],
     )  # fmt: skip
     def test_what_stands_for_it_is_named(
-        self,
-        tmp_path: Path,
-        documents: list[StoredDocument],
-        reference: str,
-        code: str,
-        rival: tuple[int, str],
+        self, documents: list[StoredDocument], reference: str, code: str, rival: tuple[int, str]
     ) -> None:
-        with built(tmp_path, documents) as corpus:
-            found = why(corpus, reference, task="token")
+        found = why_of(documents, reference, task="token")
         assert (found.code, found.chunk_id) == (code, f"{reference}#0")
         assert [(each.rank, each.chunk_id) for each in found.lost_to] == [rival]
 
-    def test_a_claim_that_is_ignored(self, tmp_path: Path) -> None:
+    def test_a_claim_that_is_ignored(self) -> None:
         documents = [
             document("policy", ["the token of the policy"], trust_tier="preferred"),
             document("mail", ["other"], supersedes=("policy",)),
         ]
-        with built(tmp_path, documents) as corpus:
-            found = why(corpus, "policy", task="token")
+        found = why_of(documents, "policy", task="token")
         assert (found.outcome, found.ignored_claims) == ("selected", ["mail"])
         line = "mail claims to supersede its document, but may not"
         assert line in text(found).splitlines()
@@ -181,14 +174,12 @@ def test_a_passage_beyond_the_depth_of_the_lanes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("task", ["jam", "token"])
-def test_a_document_that_was_not_ranked_has_the_passage_that_would_rank_best(
-    tmp_path: Path, task: str
-) -> None:
+def test_a_document_that_was_not_ranked_has_the_passage_that_would_rank_best(task: str) -> None:
     role = overlay(source_policy={"forbidden_sources": [{"pattern": "blog"}]},
                    vocabulary={"boost_phrases": ["x", "y", "z", "sweet"]})  # fmt: skip
     texts = ["butter", "jam and sweet bread", "salt"]
-    with built(tmp_path, [*many(2), document("food", texts, source_id="blog")]) as corpus:
-        found = why(corpus, "food", role, task=task)
+    documents = [*many(2), document("food", texts, source_id="blog")]
+    found = why_of(documents, "food", role, task=task)
     assert (found.chunk_id, found.passages) == ("food#1", 3)
     assert found.outcome == ("rejected" if task == "jam" else "not_proposed")
 
