@@ -105,6 +105,11 @@ def invoke(
     return Outcome(code, *texts)
 
 
+def audit_rows(db: Path, *options: str) -> list[dict[str, Any]]:
+    """The rows of a corpus's audit, as its owner sees them."""
+    return invoke("policy", "audit", "list", *options, "--json", "--db", db).json()["rows"]
+
+
 def run(
     *arguments: str | bytes | Path,
     env: Mapping[str, str] | None = None,

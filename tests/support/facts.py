@@ -28,23 +28,15 @@ DOCUMENTS = [
     document("salary", ["the salary limit"], scope="hr"),
     document("board", ["the board limit"], sensitivity="confidential"),
 ]
+READS = {"scopes": ["shared"], "access_level": "internal"}
+FILES = {**READS, "may_write": ["remember"]}
 POLICY = {
-    "ada": {"scopes": ["shared"], "access_level": "internal", "may_write": ["remember"]},
-    "bob": {"scopes": ["shared", "hr"], "access_level": "confidential", "may_write": ["remember"]},
-    "cy": {
-        "scopes": [],
-        "access_level": "internal",
-        "may_write": ["remember"],
-        "deny_patterns": ["limits.md"],
-    },
-    "eve": {"scopes": ["shared"], "access_level": "internal"},
-    "mia": {"scopes": ["shared"], "access_level": "internal", "may_write": ["mark"]},
-    "rea": {
-        "scopes": ["shared"],
-        "access_level": "internal",
-        "may_write": ["remember"],
-        "roles": ["reviewer"],
-    },
+    "ada": FILES,
+    "bob": {**FILES, "scopes": ["shared", "hr"], "access_level": "confidential"},
+    "cy": {**FILES, "scopes": [], "deny_patterns": ["limits.md"]},
+    "eve": READS,
+    "mia": {**READS, "may_write": ["mark"]},
+    "rea": {**FILES, "roles": ["reviewer"]},
 }
 REVIEWER = {
     "version": "1.0",
@@ -90,12 +82,8 @@ def bundle_for(
 def refusal(call: Callable[[], Any]) -> tuple[str, str, str, str]:
     with pytest.raises(RolebundleError) as refused:
         call()
-    return (
-        type(refused.value).__name__,
-        refused.value.code,
-        refused.value.message,
-        refused.value.hint,
-    )
+    error = refused.value
+    return type(error).__name__, error.code, error.message, error.hint
 
 
 def problems(db: Path) -> list[Any]:

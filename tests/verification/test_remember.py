@@ -29,14 +29,23 @@ from rolebundle.storage.documents import StoredDocument
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
 from rolebundle.workspace import Workspace
-from support.commands import invoke
-from support.corpora import NOW, as_owner, document, file_of, put_file, set_policy_after_first_check
+from support.commands import audit_rows, invoke
+from support.corpora import (
+    NOW,
+    as_owner,
+    document,
+    file_of,
+    put_file,
+    set_policy,
+    set_policy_after_first_check,
+)
 from support.facts import (
     FACT,
     PAGE,
     POLICY,
     REVIEWER,
     bundle_for,
+    facts_corpus,
     file_as,
     file_as_owner,
     listed,
@@ -48,6 +57,20 @@ from support.publications import stage
 from support.source_tree import write_files
 
 # -- Remembered facts: what they are, what they count for, and how they are stored -----------------
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Path:
+    """A corpus with a role beside it, and no policy."""
+    return facts_corpus(tmp_path)
+
+
+@pytest.fixture
+def governed(db: Path) -> Path:
+    """The same corpus with a policy."""
+    set_policy(db, POLICY)
+    return db
+
 
 # -- what a fact is --------------------------------------------------------------------------------
 
@@ -444,7 +467,7 @@ def test_every_act_is_in_the_audit(governed: Path) -> None:
     refusal(lambda: file_as("eve", governed))
     as_owner(governed, promote_fact, fact.document_id, "Ben")
     as_owner(governed, forget_fact, fact.document_id, "Ana")
-    rows = invoke("policy", "audit", "list", "--json", "--db", governed).json()["rows"]
+    rows = audit_rows(governed)
     acts = [
         (row["kind"], row["agent"], row["details"])
         for row in rows

@@ -32,7 +32,7 @@ from rolebundle.storage.documents import Scanned, StoredDocument
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
 from rolebundle.workspace import Workspace
-from support.commands import SAMPLE, invoke
+from support.commands import SAMPLE, audit_rows, invoke
 from support.corpora import (
     NOW,
     ask,
@@ -358,8 +358,8 @@ def _what_ada_learns(db: Path) -> list[str]:
             with pytest.raises(UsageError) as refused:
                 engine.why(request(), f"{name}#0")
             got.append(f"{refused.value.code} {refused.value}".replace(name, "NAME"))
-    rows = invoke("policy", "audit", "list", "--agent", "ada", "--json", "--db", db).json()["rows"]
-    return [*got, json.dumps([row | {"time": ""} for row in rows])]
+    rows = [row | {"time": ""} for row in audit_rows(db, "--agent", "ada")]
+    return [*got, json.dumps(rows)]
 
 
 HIDING = ("scope", "access_level", "deny_pattern")
@@ -367,13 +367,12 @@ HIDING = ("scope", "access_level", "deny_pattern")
 
 def test_an_agent_learns_nothing(db: Path) -> None:
     with_hidden = _what_ada_learns(db)
-    rows = invoke("policy", "audit", "list", "--json", "--db", db).json()["rows"]
-    blocked = next(row["blocked"] for row in rows if row["kind"] == "retrieve")
+    blocked = next(row["blocked"] for row in audit_rows(db) if row["kind"] == "retrieve")
     assert {code: blocked[code] for code in HIDING} == dict.fromkeys(HIDING, PER_RULE)
     with Engine(db, (db.parent,)) as engine:
         engine.why_as_agent(request(), "scope-0#0")
-    after = invoke("policy", "audit", "list", "--agent", "ada", "--json", "--db", db).json()["rows"]
-    assert json.dumps([row | {"time": ""} for row in after]) == with_hidden[-1]
+    after = [row | {"time": ""} for row in audit_rows(db, "--agent", "ada")]
+    assert json.dumps(after) == with_hidden[-1]
     assert not set(HIDING) & set(json.loads(with_hidden[-1])[0]["blocked"])
 
 

@@ -25,7 +25,7 @@ from rolebundle.verification.decisions import end_decision, list_decisions, reco
 from rolebundle.workspace import Workspace
 from support.amounts import few_examples
 from support.canaries import files_of, found_in
-from support.commands import Outcome, invoke
+from support.commands import Outcome, audit_rows, invoke
 from support.corpora import NOW as NOW_CHECK
 from support.corpora import as_owner, build, document, set_policy
 from support.fake_embedder import HashingProvider
@@ -171,7 +171,7 @@ class TestCommands:
         new = NewDecision(text="Never sell Zanzibar", decided_by="Ana")
         as_owner(db, owner.record_decision, new)
         as_owner(db, owner.end_decision, "1", "Bo", "Quokka")
-        rows = invoke("policy", "audit", "list", "--json", "--db", db).json()["rows"]
+        rows = audit_rows(db)
         acts = [row["details"] for row in rows if row["kind"] == "decide"]
         assert acts == [
             {"decision": "shared-1", "effect": "warn", "state": "active"},

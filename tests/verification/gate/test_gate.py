@@ -29,7 +29,7 @@ from rolebundle.verification.gate import BLOCKS, answer_stop, load_contract
 from rolebundle.verification.gate_files import NotReadable, content_of, read_regular
 from rolebundle.workspace import Workspace
 from support.amounts import lengths, linear_time
-from support.commands import Outcome, invoke
+from support.commands import Outcome, audit_rows, invoke
 from support.corpora import as_owner, build, set_policy
 from support.corpora import document as plain_document
 from support.gate_scenarios import (
@@ -177,8 +177,7 @@ def test_a_second_start_needs_restart_and_is_in_the_audit(db: Path, contract: Pa
     start(db, contract, restart=True)
     report = check(db, contract)
     assert (report.restarts, report.verdict) == (1, "failed")
-    rows = invoke("policy", "audit", "list", "--json", "--db", db).json()["rows"]
-    rows = [row for row in rows if row["kind"] == "gate"]
+    rows = [row for row in audit_rows(db) if row["kind"] == "gate"]
     assert [row["details"]["step"] for row in rows] == ["restart", "check"]
     assert "work" not in json.dumps(rows)
 
