@@ -65,13 +65,11 @@ def fail_at_every_place(kind: str, error: type[apsw.Error], code: str, step: int
                     assert ask(corpus, provider=HashingProvider(), task="token").selected
                     disk.fail = None
                     put(corpus, 4)
-                    corpus.close()
-                else:
-                    disk.fail = None
-                    corpus.close()
+                disk.fail = None
+                corpus.close()
             assert_sound(path)
             if not failed:
-                return failures
+                break
     return failures
 
 

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from threading import Condition, Thread
+from threading import Thread
+from time import monotonic, sleep
 from typing import Any
 
 import pytest
@@ -46,7 +47,6 @@ class Load:
         self.answers: dict[str, int] = {}
         self.failures: list[str] = []
         self.is_over = False
-        self._changed = Condition()
         self._threads: list[Thread] = []
 
     def start(self, name: str, ask: Callable[[], set[int]]) -> None:
@@ -64,18 +64,15 @@ class Load:
             except BaseException:
                 self.failures.append(f"{name}: {traceback.format_exc()}")
                 self.is_over = True
-            with self._changed:
-                self.answers[name] += 1
-                self._changed.notify_all()
+            self.answers[name] += 1
 
     def wait(self, more: int = 1) -> None:
         """Wait until every client has so many more answers."""
         wanted = {name: count + more for name, count in self.answers.items()}
-        with self._changed:
-            assert self._changed.wait_for(
-                lambda: self.failures or all(self.answers[name] >= wanted[name] for name in wanted),
-                SECONDS,
-            )
+        deadline = monotonic() + SECONDS
+        while not self.failures and any(self.answers[name] < wanted[name] for name in wanted):
+            assert monotonic() < deadline
+            sleep(0.005)
         assert self.failures == []
 
     def end(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -209,14 +208,9 @@ DOCUMENTS = [
 SIXTY = [document(f"d{n:02}", [f"token {'rotation ' * (n % 3)}{n} words"]) for n in range(60)]
 
 
-@pytest.fixture(scope="module")
-def sixty_documents(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build(tmp_path_factory.mktemp("sixty"), SIXTY, HashingProvider(), name="team.db")
-
-
 @pytest.fixture
-def db(sixty_documents: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copy(sixty_documents, tmp_path))
+def db(tmp_path: Path) -> Path:
+    return build(tmp_path, SIXTY, HashingProvider(), name="team.db")
 
 
 def make_candidate(name: str, semantic: float) -> Candidate:
