@@ -39,20 +39,20 @@ FAULTS = """
 13 FTS drift
   faults/test_damaged_content.py::test_drift_is_found_and_mended
 14 another application's SQLite file
-  faults/test_foreign_files.py::test_another_applications_file
+  faults/test_damaged_file.py::test_another_applications_file
 15 newer schema
-  faults/test_foreign_files.py::test_a_newer_schema
+  faults/test_damaged_file.py::test_a_newer_schema
 16 older schema
   faults/test_migration.py::test_an_older_corpus_is_backed_up_then_migrated
   faults/test_migration.py::test_a_corpus_of_each_release_is_migrated
 17 hostile trigger or view in the file
-  faults/test_foreign_files.py::test_a_hostile_schema_is_blocked
-  faults/test_foreign_files.py::test_hardening_holds_beneath_the_check
+  faults/test_damaged_file.py::test_a_hostile_schema_is_blocked
+  faults/test_damaged_file.py::test_hardening_holds_beneath_the_check
 18 read-only file or folder
   faults/test_read_only_file.py::test_a_read_only_file
   faults/test_read_only_file.py::test_a_read_only_folder
 19 backup under write
-  faults/test_backup_under_write.py::test_a_backup_under_write_is_a_committed_state
+  faults/test_many_processes.py::test_a_backup_under_write_is_a_committed_state
   faults/test_killed_writes.py::test_a_kill_loses_nothing_acknowledged
 20 model or dimension changed
   faults/test_other_model.py::test_another_model_writes_nothing_and_answers_lexically
