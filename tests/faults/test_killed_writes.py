@@ -154,8 +154,7 @@ class Audit(Case):
     def check(self, place: Place, reported: Sequence[str]) -> None:
         assert_acknowledged_rows(place.db, reported)
 
-    def check_end(self, place: Place, reported: Sequence[str]) -> None:
-        self.check(place, reported)
+    check_end = check
 
 
 class Records(Case):
@@ -213,9 +212,8 @@ class Purge(Case):
         chance = random.Random(7)
         common = tuple(f"common{number}" for number in range(200))
         canaries = [make_canary(chance, common, number) for number in range(FILES)]
-        build(
-            place.folder, (canary.document for canary in canaries), HashingProvider(), name="c.db"
-        )
+        documents = [canary.document for canary in canaries]
+        build(place.folder, documents, HashingProvider(), name="c.db")
         purged = canaries[::3]
         ids = {canary.document.metadata.document_id for canary in purged}
         remaining = {canary.document.metadata.document_id for canary in canaries} - ids

@@ -56,8 +56,8 @@ from support.bundles import without_timings
 from support.corpora import NOW, build, chunk, copy_corpus, embed, retrieve, scratch_folder
 from support.corpora import document as plain_document
 from support.corpora import remove as remove_corpus
+from support.embedding_server import FAKE, known
 from support.fake_embedder import HashingProvider
-from support.reranking import FAKE, known
 from support.strategies import (
     AS_OF,
     SEENS,

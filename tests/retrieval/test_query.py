@@ -26,9 +26,16 @@ from rolebundle.workspace import Workspace
 from support.bundles import messages
 from support.commands import invoke
 from support.corpora import NOW, build, document, overlay, set_policy
-from support.embedding_server import MODEL, RERANK_PATHS, EmbeddingServer, Handler, overlap
+from support.embedding_server import (
+    FAKE,
+    MODEL,
+    RERANK_PATHS,
+    EmbeddingServer,
+    Handler,
+    known,
+    overlap,
+)
 from support.fake_embedder import HashingProvider
-from support.reranking import FAKE, known
 from support.values import candidate, passage, weights
 
 # -- key terms of the task, and what a role adds to them, separately -----------------------

@@ -49,17 +49,13 @@ THREE = [document(name, [f"token {name}"], origin=origin) for name, origin in OR
 ALL = ["analyze", "read", "suggest", "execute", "external_send"]
 
 
-@pytest.fixture(scope="module")
-def three() -> Iterator[Corpus]:
-    with scratch_folder() as folder, built(folder, THREE) as corpus:
-        yield corpus
-
-
 def about(
-    corpus: Corpus, role: Overlay | None = None, trust: TrustTable = DEFAULT_TABLE, **fields: Any
+    role: Overlay | None = None, trust: TrustTable = DEFAULT_TABLE, **fields: Any
 ) -> RetrievalBundle:
-    fields = {"task": "token", "lexical_only": True} | fields
-    return retrieve(corpus, resolved(role, AgentView(trust), **fields))
+    """What a corpus with documents of each origin answers."""
+    request = resolved(role, AgentView(trust), task="token", lexical_only=True, **fields)
+    with scratch_folder() as folder, built(folder, THREE) as corpus:
+        return retrieve(corpus, request)
 
 
 def selected(bundle: RetrievalBundle) -> set[str]:
@@ -97,21 +93,19 @@ class TestTheBundle:
         ],
     )
     def test_the_rejections_of_each_action(
-        self, three: Corpus, fields: dict[str, Any], rejected: dict[str, str], role: Overlay | None
+        self, fields: dict[str, Any], rejected: dict[str, str], role: Overlay | None
     ) -> None:
-        bundle = about(three, role, **fields)
+        bundle = about(role, **fields)
         assert codes(bundle) == rejected
         assert selected(bundle) == {*ORIGIN_OF} - {*rejected}
         warned = "ACTION_RESTRICTED" in {warning.code for warning in bundle.warnings}
         assert warned == bool(rejected)
 
-    def test_each_passage_lists_its_allowed_actions_and_an_approval_its_passages(
-        self, three: Corpus
-    ) -> None:
-        bundle = about(three, action="execute", approval=" Ana Silva ")
+    def test_each_passage_lists_its_allowed_actions_and_an_approval_its_passages(self) -> None:
+        bundle = about(action="execute", approval=" Ana Silva ")
         actions = [
             {chunk.document_id: chunk.allowed_actions for chunk in answer.selected}
-            for answer in (about(three), bundle)
+            for answer in (about(), bundle)
         ]
         assert actions[0] == {"ours": ALL, "theirs": ALL[:3], "web": ALL[:2]}
         assert actions[1] == {"ours": ALL, "theirs": ALL[:4]}
@@ -120,11 +114,11 @@ class TestTheBundle:
         ]
         assert RetrievalBundle.model_validate_json(bundle.to_json()) == bundle
 
-    def test_another_table(self, three: Corpus) -> None:
+    def test_another_table(self) -> None:
         numbers = TrustNumbers(origins={"untrusted": 0}, actions={"execute": 4})
         tight = TrustTable.of(numbers, "p")
-        assert codes(about(three, trust=tight)) == {"web": "taint_blocked"}
-        bundle = about(three, trust=tight, action="execute", approval="Ana")
+        assert codes(about(trust=tight)) == {"web": "taint_blocked"}
+        bundle = about(trust=tight, action="execute", approval="Ana")
         assert codes(bundle) == {"web": "taint_blocked", "theirs": "taint_blocked"}
         assert bundle.approvals[0].chunk_ids == ["ours#0"]
 

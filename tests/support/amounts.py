@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from time import process_time
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -20,8 +21,10 @@ EXAMPLES = int(os.environ.get("ROLEBUNDLE_EXAMPLES", "6"))
 FEW_EXAMPLES = max(1, EXAMPLES // 3)
 
 
-few_examples = settings(max_examples=FEW_EXAMPLES)
-"""For a property whose examples take long, such as one that builds a corpus file for each."""
+def few_examples(test: Any) -> Any:
+    """For a property whose examples take long, such as one that builds a corpus file for each."""
+    # The profile of the settings is not loaded before.
+    return settings(max_examples=FEW_EXAMPLES)(test)
 
 
 def rounds(sample: int, full: int) -> pytest.MarkDecorator:

@@ -8,11 +8,12 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from unittest.mock import patch
 
 from rolebundle.embedding.provider import PROBE_TEXT
 from support.fake_embedder import vector_of
@@ -225,3 +226,25 @@ ROUTES: dict[str, Callable[[Handler], None]] = {
     "/v1/embeddings": _embeddings,
     "/v1/rerank": _rerank,
 }
+
+
+FAKE = "rerank:fake"
+
+
+@dataclass
+class CrossEncoder:
+    """Scores a passage by its share of the task's words, and records what it read."""
+
+    texts: list[str] = field(default_factory=list)
+
+    def scores(self, task: str, passages: Sequence[str]) -> list[float]:
+        self.texts += passages
+        return [overlap(task, passage) for passage in passages]
+
+
+@contextmanager
+def known() -> Iterator[CrossEncoder]:
+    """Ask this cross-encoder, whatever server a request names."""
+    server = CrossEncoder()
+    with patch("rolebundle.retrieval.rerank.rerank_server_for", lambda _spec: server):
+        yield server

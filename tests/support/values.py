@@ -8,7 +8,7 @@ from rolebundle.contracts.bundle import CorpusState
 from rolebundle.contracts.documents import DocumentMetadata, Noise, Passage
 from rolebundle.contracts.overlay import Overlay, RetrievalPolicy
 from rolebundle.contracts.terms import Fusion, RejectionCode
-from rolebundle.retrieval.candidate import Candidate, Pool, Query, Retrieval, Weights
+from rolebundle.retrieval.candidate import Candidate, Pool, Retrieval, Weights
 from rolebundle.retrieval.evidence import Evidence
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.rank import normalize_metadata
