@@ -129,7 +129,7 @@ FAULTS = """
 43 file changes while it is read
   faults/test_files_that_change.py::test_swapped_between_finding_and_reading
 44 100 MB, binary, archive bomb
-  faults/test_heavy_files.py::test_heavy_files_are_skipped_and_the_rest_goes_on
+  faults/test_files_that_change.py::test_heavy_files_are_skipped_and_the_rest_goes_on
 45 tag characters, variation selectors, bidi, fillers, homoglyphs, HTML comments
   scan/test_scan.py::test_every_attack_is_found_at_its_place_with_its_kind
   ingest/test_hidden.py::test_hidden_facts_are_not_shown_or_are_labelled
