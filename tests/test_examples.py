@@ -1,7 +1,5 @@
 """The examples run as their first lines say. `test_docs` runs the same program as a process."""
 
-from __future__ import annotations
-
 import runpy
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What agents and their hosts are given to run: the skill, and the hooks in docs/agents.md."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -10,8 +10,6 @@
   overlay or the request requires evidence.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -14,8 +14,6 @@ policy, not superseded and not in the request's ``seen``, as a copy neither. The
 The bound: a lane proposes at most 4,096 passages, which no corpus here reaches.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase

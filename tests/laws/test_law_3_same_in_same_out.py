@@ -1,7 +1,5 @@
 """Law 3. Same in, same out: byte for byte, except the timings in ``diagnostics``."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

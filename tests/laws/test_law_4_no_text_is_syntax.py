@@ -1,7 +1,5 @@
 """Law 4. No text is syntax: any task gives a bundle or a coded error, never another exception."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from time import process_time

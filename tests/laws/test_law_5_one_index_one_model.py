@@ -1,7 +1,5 @@
 """Law 5. One index, one model: vectors of two models are never compared."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Law 6. Degradation is reported: a lane that could not run is a warning with a code and a reason."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any

@@ -6,8 +6,6 @@ and HTML are parsed first. If the scan flagged hidden characters, lines and cont
 they are displayed.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Law 8. Readers never write: retrieval takes no write lock and works on a read-only file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from time import perf_counter
 from typing import Any

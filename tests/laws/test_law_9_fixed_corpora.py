@@ -5,8 +5,6 @@ corpus with documents that the agent may not see, or that none of its roles may 
 that never had them. `eval` is a command of the owner, which no agent reaches.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable, Iterator

@@ -9,8 +9,6 @@ rejections, constraints, warnings and errors; so is what the host's program for 
 policy binds some agents to roles. Passages are marked, and decisions are made in several scopes.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

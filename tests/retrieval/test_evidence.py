@@ -1,7 +1,5 @@
 """Evidence, conflicts, copies, dates, and the bundle that says so."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

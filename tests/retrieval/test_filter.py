@@ -1,7 +1,5 @@
 """The pure steps before and after ranking: merge, filter, select."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from datetime import timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """The lanes: BM25, large corpora, languages, vectors."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The query, and another scoring of the best."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

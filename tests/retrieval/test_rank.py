@@ -1,7 +1,5 @@
 """The final score and its weights."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a request asks for: times, places, what was seen, limits, actions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import cache
 from typing import Any

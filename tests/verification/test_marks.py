@@ -1,7 +1,5 @@
 """Marks, and what agents can do by marks and facts."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Remembered facts: what they are, beside documents, and in the hands of agents."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What an answer says: passages, warnings, fallback, postures, missing words."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The packet for a model, and the files behind an answer."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

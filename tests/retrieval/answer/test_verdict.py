@@ -1,7 +1,5 @@
 """The verdict of an empty answer: one small corpus for each verdict, and the rule itself."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

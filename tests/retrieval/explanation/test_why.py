@@ -1,7 +1,5 @@
 """Why a passage is selected or not, for a role, for an agent, and for roles side by side."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import replace

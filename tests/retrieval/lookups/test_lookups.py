@@ -1,7 +1,5 @@
 """Lookups: references, listings, lines, outlines."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Decisions: recorded, ended, erased, and quoted to intents."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

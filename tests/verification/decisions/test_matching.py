@@ -1,7 +1,5 @@
 """By what an intent matches a decision, and what follows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

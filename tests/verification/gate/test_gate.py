@@ -1,7 +1,5 @@
 """The gate: contracts, criteria, hooks and scenarios."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os
