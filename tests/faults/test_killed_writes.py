@@ -30,7 +30,7 @@ from support.amounts import rounds
 from support.canaries import files_of, found_in, make_canary, vector_traces
 from support.corpora import as_owner, build, document, scratch_folder
 from support.fake_embedder import HashingProvider
-from support.killing import ChildResult, Report, killed_at_operation, run_child
+from support.killing import Report, killed_at_operation, run_child
 from support.old_schema import build_schema_1
 from support.operations import (
     OTHER_MODEL,
@@ -342,8 +342,11 @@ def test_a_kill_loses_nothing_acknowledged(name: str, rounds: int) -> None:
             killed += ended.killed
             assert ended.killed or ended.code == 0
             # A copy, because opening it would already clean up what the kill left.
-            check_after_kill(case, copy_of(place.folder, folder / "copy"), ended)
+            copy = copy_of(place.folder, folder / "copy")
+            case.check(copy_of(copy.folder, folder / "looked-at"), ended.reported)
+            assert_sound(copy.db)
             if not ended.killed:
+                assert contents_of(copy.db) == case.after
                 continue
             reported: list[str] = []
             case.step(place, reported.append)
@@ -352,10 +355,3 @@ def test_a_kill_loses_nothing_acknowledged(name: str, rounds: int) -> None:
             case.check_end(place, reported)
             assert names_in(place.folder) <= expected_names, "left over"
         print(f"{name}: {killed} of {runs} runs killed, {operations} operations")
-
-
-def check_after_kill(case: Case, place: Place, ended: ChildResult) -> None:
-    case.check(copy_of(place.folder, place.folder.parent / "looked-at"), ended.reported)
-    assert_sound(place.db)
-    if not ended.killed:
-        assert contents_of(place.db) == case.after

@@ -155,7 +155,7 @@ def test_what_policy_rejects_takes_no_place(
     with built(folder, documents, PROVIDER, base=_base(kind)) as corpus:
         bundle = ask(corpus, role, PROVIDER, **fields)
         findable = _findable(corpus, fields, role)
-        every = _every_passage(corpus)
+        every = [*passages_by_rowid(corpus, corpus.column("SELECT id FROM chunk")).values()]
     seen = {passage.content for passage in every if passage.chunk_id in fields.get("seen", ())}
     allowed = [
         passage
@@ -198,18 +198,13 @@ def _only(document: StoredDocument, names: set[str]) -> StoredDocument:
     return StoredDocument(document.metadata, chunks, document.scanned)
 
 
-def _every_passage(corpus: Corpus) -> list[Passage]:
-    rowids = [rowid for (rowid,) in corpus.rows("SELECT id FROM chunk")]
-    return [*passages_by_rowid(corpus, rowids).values()]
-
-
 def _is_off_topic(bundle: RetrievalBundle) -> bool:
     return bundle.evidence is not None and bundle.evidence.support == "off_topic"
 
 
 def _findable(corpus: Corpus, fields: dict[str, Any], role: Overlay) -> set[int]:
     if not fields["lexical_only"]:
-        return {rowid for (rowid,) in corpus.rows("SELECT chunk FROM embedded")}
+        return {*corpus.column("SELECT chunk FROM embedded")}
     query = with_corrections(corpus, build_query(fields["task"], role, fields.get("also", ())))
     rowids: set[int] = set()
     for terms in (query.task_terms, query.expansion_terms):
@@ -232,7 +227,9 @@ def _is_allowed(passage: Passage, role: Overlay, now: datetime, fields: dict[str
         return False
     as_of = fields.get("as_of") and request_from({"task": "x", "as_of": fields["as_of"]}).as_of
     now = as_of or now
-    if _begins_later(document, now, as_of) or _is_after(now, document.valid_until):
+    until = document.valid_until
+    is_over = until is not None and now > datetime.fromisoformat(until)
+    if is_over or _begins_later(document, now, as_of):
         return False
     if not all(_begins_later(newer, now, as_of) for newer in passage.superseded_by):
         return False
@@ -270,10 +267,6 @@ def _begins_later(
 ) -> bool:
     dates = [document.valid_from, document.updated_at if as_of else None]
     return any(date is not None and datetime.fromisoformat(date) > now for date in dates)
-
-
-def _is_after(now: datetime, date: str | None) -> bool:
-    return date is not None and now > datetime.fromisoformat(date)
 
 
 def _folded(texts: str | Sequence[str]) -> set[str]:
