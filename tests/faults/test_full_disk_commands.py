@@ -164,7 +164,7 @@ def commands() -> set[str]:
     """Every command that does something by itself."""
     return {
         context.command_path.strip()
-        for context in commands_of(click.Context(cli))
+        for context in commands_of(click.Context(cli, **cli.context_settings))
         if not isinstance(context.command, click.Group) or context.command.invoke_without_command
     }
 

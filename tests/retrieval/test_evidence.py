@@ -42,36 +42,37 @@ def test_a_word_weighs_its_rarity_times_ln_of_1_plus_chunks_by_frequency(
     assert words.weight([position]) == pytest.approx(weight, abs=1e-5)
 
 
-class TestSupport:
-    def test_coverage_is_the_share_of_the_words_by_weight(self) -> None:
-        found = evidence({1: {0}, 2: {1}, 3: set()}, frequencies=(1, 10), chunks=100)
-        # 4.61512 / (4.61512 + 2.39790)
-        assert found.support(1) == Support(1, 2, pytest.approx(0.65808, abs=1e-5), None)
-        assert found.support(2).coverage == pytest.approx(0.34192, abs=1e-5)
-        assert found.support(3) == Support(0, 2, 0.0, None)
+def test_coverage_is_the_share_of_the_words_by_weight() -> None:
+    found = evidence({1: {0}, 2: {1}, 3: set()}, frequencies=(1, 10), chunks=100)
+    # 4.61512 / (4.61512 + 2.39790)
+    assert found.support(1) == Support(1, 2, pytest.approx(0.65808, abs=1e-5), None)
+    assert found.support(2).coverage == pytest.approx(0.34192, abs=1e-5)
+    assert found.support(3) == Support(0, 2, 0.0, None)
 
-    def test_with_other_wordings_it_is_the_mean_of_those_that_have_words(self) -> None:
-        own, also = frozenset({0, 1}), frozenset({2, 3})
-        matches = {1: {2, 3}, 2: {0, 1, 2}}
-        found = evidence(matches, (1,) * 4, wordings=(own, also, frozenset()))
-        assert found.support(1).coverage == pytest.approx(0.5)
-        assert found.support(2).coverage == pytest.approx(0.75)
-        assert (found.support(1).matched, found.support(1).words) == (0, 2)
 
-    @pytest.mark.parametrize(
-        ("coverage", "closeness", "is_for_task"),
-        [
-            (HAS_WORDS, 0.0, True),
-            (HAS_WORDS, None, True),
-            (0.0, IS_CLOSE, True),
-            (HAS_WORDS - 0.01, IS_CLOSE - 0.01, False),
-            (HAS_WORDS - 0.01, None, False),
-        ],
-    )
-    def test_words_or_meaning_make_a_passage_evidence(
-        self, coverage: float, closeness: float | None, is_for_task: bool
-    ) -> None:
-        assert Support(1, 4, coverage, closeness).is_for_task == is_for_task
+def test_with_other_wordings_it_is_the_mean_of_those_that_have_words() -> None:
+    own, also = frozenset({0, 1}), frozenset({2, 3})
+    matches = {1: {2, 3}, 2: {0, 1, 2}}
+    found = evidence(matches, (1,) * 4, wordings=(own, also, frozenset()))
+    assert found.support(1).coverage == pytest.approx(0.5)
+    assert found.support(2).coverage == pytest.approx(0.75)
+    assert (found.support(1).matched, found.support(1).words) == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("coverage", "closeness", "is_for_task"),
+    [
+        (HAS_WORDS, 0.0, True),
+        (HAS_WORDS, None, True),
+        (0.0, IS_CLOSE, True),
+        (HAS_WORDS - 0.01, IS_CLOSE - 0.01, False),
+        (HAS_WORDS - 0.01, None, False),
+    ],
+)
+def test_words_or_meaning_make_a_passage_evidence(
+    coverage: float, closeness: float | None, is_for_task: bool
+) -> None:
+    assert Support(1, 4, coverage, closeness).is_for_task == is_for_task
 
 
 @pytest.mark.parametrize(

@@ -254,48 +254,50 @@ def merge(
     return sorted(found, key=lambda row: row.chunk_id)
 
 
-class TestWeighted:
-    def test_task_and_role_are_divided_by_their_own_maximum(self) -> None:
-        found = merge({1: (4.0, 0.0), 2: (1.0, 10.0), 3: (0.0, 5.0)}, {})
-        # Only the task's words count in the lexical score. The role's are a part of its own terms.
-        assert [row.lexical for row in found] == [1.0, 0.25, 0.0]
-        assert [row.expansion for row in found] == [0.0, 1.0, 0.5]
-
-    @pytest.mark.parametrize(
-        ("cosines", "expected"), [({1: 0.9, 2: 0.5, 3: 0.1}, [1, 0.5, 0]), ({1: 0.2, 2: 0.2}, [1, 1])]
-    )  # fmt: skip
-    def test_cosines_are_scaled_by_minimum_and_maximum(
-        self, cosines: dict[int, float], expected: list[float]
-    ) -> None:
-        assert [row.semantic for row in merge({}, cosines)] == pytest.approx(expected)
-
-    def test_the_score_of_a_lane_that_did_not_propose_counts_fully(self) -> None:
-        first, _ = merge({1: (1.0, 0)}, {1: 0.9, 2: 0.1}, only_scored=[("semantic", 1)])
-        assert (first.semantic, first.lanes) == (1.0, ("lexical",))
-
-    def test_what_only_the_role_proposed_does_not_move_the_scale(self) -> None:
-        lexical = {1: (2.0, 0.0), 2: (1.0, 0.0), 3: (0.0, 5.0)}
-        semantic = {1: 0.9, 2: 0.5, 3: 0.1}
-        proposed = {"by_task": {1: 2.0, 2: 1.0}, "by_role": {2: 1.0, 3: 5.0}}
-        scored = [("semantic", 2), ("semantic", 3)]
-        found = merge(lexical, semantic, only_scored=scored, **proposed)
-        assert [row.semantic for row in found] == [1.0, 0.0, 0.0]
-        # What the semantic lane proposed, too, is there for the task.
-        found = merge(lexical, semantic, only_scored=scored[:1], **proposed)
-        assert [row.semantic for row in found] == pytest.approx([1.0, 0.5, 0.0])
+def test_task_and_role_are_divided_by_their_own_maximum() -> None:
+    found = merge({1: (4.0, 0.0), 2: (1.0, 10.0), 3: (0.0, 5.0)}, {})
+    # Only the task's words count in the lexical score. The role's are a part of its own terms.
+    assert [row.lexical for row in found] == [1.0, 0.25, 0.0]
+    assert [row.expansion for row in found] == [0.0, 1.0, 0.5]
 
 
-class TestReciprocalRanks:
-    def test_a_worked_example(self) -> None:
-        # k = 10; the score is (k + 1) / (k + rank), which is 1 for the first.
-        found = merge({1: (9.0, 0), 2: (5.0, 0), 3: (1.0, 0)}, {3: 0.9, 1: 0.8}, fusion="rrf")
-        assert RRF_K == 10
-        assert [row.lexical for row in found] == [11 / 11, 11 / 12, 11 / 13]
-        assert [row.semantic for row in found] == [11 / 12, 0.0, 11 / 11]
+@pytest.mark.parametrize(
+    ("cosines", "expected"), [({1: 0.9, 2: 0.5, 3: 0.1}, [1, 0.5, 0]), ({1: 0.2, 2: 0.2}, [1, 1])]
+)  # fmt: skip
+def test_cosines_are_scaled_by_minimum_and_maximum(
+    cosines: dict[int, float], expected: list[float]
+) -> None:
+    assert [row.semantic for row in merge({}, cosines)] == pytest.approx(expected)
 
-    def test_only_what_a_lane_proposed_has_a_rank(self) -> None:
-        found = merge({1: (9.0, 0), 2: (5.0, 0)}, {1: 0.5}, "rrf", [("lexical", 1)])
-        assert [row.lexical for row in found] == [0.0, 1.0]
+
+def test_the_score_of_a_lane_that_did_not_propose_counts_fully() -> None:
+    first, _ = merge({1: (1.0, 0)}, {1: 0.9, 2: 0.1}, only_scored=[("semantic", 1)])
+    assert (first.semantic, first.lanes) == (1.0, ("lexical",))
+
+
+def test_what_only_the_role_proposed_does_not_move_the_scale() -> None:
+    lexical = {1: (2.0, 0.0), 2: (1.0, 0.0), 3: (0.0, 5.0)}
+    semantic = {1: 0.9, 2: 0.5, 3: 0.1}
+    proposed = {"by_task": {1: 2.0, 2: 1.0}, "by_role": {2: 1.0, 3: 5.0}}
+    scored = [("semantic", 2), ("semantic", 3)]
+    found = merge(lexical, semantic, only_scored=scored, **proposed)
+    assert [row.semantic for row in found] == [1.0, 0.0, 0.0]
+    # What the semantic lane proposed, too, is there for the task.
+    found = merge(lexical, semantic, only_scored=scored[:1], **proposed)
+    assert [row.semantic for row in found] == pytest.approx([1.0, 0.5, 0.0])
+
+
+def test_a_worked_example() -> None:
+    # k = 10; the score is (k + 1) / (k + rank), which is 1 for the first.
+    found = merge({1: (9.0, 0), 2: (5.0, 0), 3: (1.0, 0)}, {3: 0.9, 1: 0.8}, fusion="rrf")
+    assert RRF_K == 10
+    assert [row.lexical for row in found] == [11 / 11, 11 / 12, 11 / 13]
+    assert [row.semantic for row in found] == [11 / 12, 0.0, 11 / 11]
+
+
+def test_only_what_a_lane_proposed_has_a_rank() -> None:
+    found = merge({1: (9.0, 0), 2: (5.0, 0)}, {1: 0.5}, "rrf", [("lexical", 1)])
+    assert [row.lexical for row in found] == [0.0, 1.0]
 
 
 # -- candidates that fit are selected, all others are rejected with a code -----------------

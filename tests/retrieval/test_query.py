@@ -44,50 +44,52 @@ def task_terms(task: str) -> dict[str, int]:
     return {term.text: term.weight for term in terms if not term.form}
 
 
-class TestTaskTerms:
-    @pytest.mark.parametrize(
-        ("task", "terms"),
-        [
-            ("How do we rotate the token?", {"rotate": 1, "token": 1}),
-            ("token, token and Token: rotation", {"token": 3, "rotation": 1}),
-            ("token " * 50, {"token": 8}),
-        ],
-    )
-    def test_stop_words_are_left_out_and_repeated_words_weigh_more(
-        self, task: str, terms: dict[str, int]
-    ) -> None:
-        assert task_terms(task) == terms
-        assert MAX_REPEATS == 8
+@pytest.mark.parametrize(
+    ("task", "terms"),
+    [
+        ("How do we rotate the token?", {"rotate": 1, "token": 1}),
+        ("token, token and Token: rotation", {"token": 3, "rotation": 1}),
+        ("token " * 50, {"token": 8}),
+    ],
+)
+def test_stop_words_are_left_out_and_repeated_words_weigh_more(
+    task: str, terms: dict[str, int]
+) -> None:
+    assert task_terms(task) == terms
+    assert MAX_REPEATS == 8
 
-    def test_too_many_terms_are_cut_by_frequency_and_then_order(self) -> None:
-        task = " ".join(f"word{n}" for n in range(200)) + " word199"
-        terms = build_query(task, None)
-        texts = [term.text for term in terms.task_terms]
-        assert len(texts) == MAX_TASK_TERMS == 128
-        assert texts[:3] == ["word199", "word0", "word1"]
-        assert terms.applied_rules == ("task:cut(200 terms to 128)",)
 
-    @pytest.mark.parametrize(
-        ("task", "words"),
-        [
-            ("v2.1.3 fails", ["v2", "1", "3", "fails", "v2.1.3", "2.1.3"]),
-            ("read src/auth.py", ["read", "src", "auth", "py"]),
-            ("E_CONFLICT:409", ["e", "conflict", "409"]),
-            ("grow std::vector", ["grow", "std", "vector"]),
-            # Words with hyphens are searched as one word, too.
-            ("on-boarding by e-mail", ["boarding", "e", "mail", "onboarding", "email"]),
-            ("Pan-Tompkins", ["pan", "tompkins", "pantompkins"]),
-            ("E-409 of 2026-11-15", ["e", "409", "2026", "11", "15"]),
-        ],
-    )
-    def test_a_compound_is_searched_by_its_parts_and_a_version_as_a_whole_too(
-        self, task: str, words: list[str]
-    ) -> None:
-        assert [*task_terms(task)] == words
+def test_too_many_terms_are_cut_by_frequency_and_then_order() -> None:
+    task = " ".join(f"word{n}" for n in range(200)) + " word199"
+    terms = build_query(task, None)
+    texts = [term.text for term in terms.task_terms]
+    assert len(texts) == MAX_TASK_TERMS == 128
+    assert texts[:3] == ["word199", "word0", "word1"]
+    assert terms.applied_rules == ("task:cut(200 terms to 128)",)
 
-    def test_a_task_in_capitals_has_the_terms_of_the_same_task_in_lower_case(self) -> None:
-        task = "Is the boundary-layer of std::vector e.g. laminar?"
-        assert task_terms(task.upper()) == task_terms(task)
+
+@pytest.mark.parametrize(
+    ("task", "words"),
+    [
+        ("v2.1.3 fails", ["v2", "1", "3", "fails", "v2.1.3", "2.1.3"]),
+        ("read src/auth.py", ["read", "src", "auth", "py"]),
+        ("E_CONFLICT:409", ["e", "conflict", "409"]),
+        ("grow std::vector", ["grow", "std", "vector"]),
+        # Words with hyphens are searched as one word, too.
+        ("on-boarding by e-mail", ["boarding", "e", "mail", "onboarding", "email"]),
+        ("Pan-Tompkins", ["pan", "tompkins", "pantompkins"]),
+        ("E-409 of 2026-11-15", ["e", "409", "2026", "11", "15"]),
+    ],
+)
+def test_a_compound_is_searched_by_its_parts_and_a_version_as_a_whole_too(
+    task: str, words: list[str]
+) -> None:
+    assert [*task_terms(task)] == words
+
+
+def test_a_task_in_capitals_has_the_terms_of_the_same_task_in_lower_case() -> None:
+    task = "Is the boundary-layer of std::vector e.g. laminar?"
+    assert task_terms(task.upper()) == task_terms(task)
 
 
 TEN = " ".join(f"w{n}" for n in range(10))
@@ -240,30 +242,29 @@ def degradations(bundle: RetrievalBundle) -> list[str]:
     return messages(bundle, "RERANK_DEGRADED")
 
 
-class TestTheMix:
-    def test_a_worked_example(self) -> None:
-        pool = [make_candidate("a", 1.0), make_candidate("b", 0.8), make_candidate("c", 0.6)]
-        rerank(pool, lambda _: {"a": 0.2, "b": 0.7, "c": 0.45}, weights())
-        # By minimum and maximum a has 0, b 1 and c 0.5: 0.15 · own + 0.85 · score.
-        assert [one.semantic for one in pool] == pytest.approx([0.15, 0.97, 0.515])
-        assert [one.contextual for one in pool] == [0.2, 0.7, 0.45]
+def test_a_worked_example() -> None:
+    pool = [make_candidate("a", 1.0), make_candidate("b", 0.8), make_candidate("c", 0.6)]
+    rerank(pool, lambda _: {"a": 0.2, "b": 0.7, "c": 0.45}, weights())
+    # By minimum and maximum a has 0, b 1 and c 0.5: 0.15 · own + 0.85 · score.
+    assert [one.semantic for one in pool] == pytest.approx([0.15, 0.97, 0.515])
+    assert [one.contextual for one in pool] == [0.2, 0.7, 0.45]
 
-    def test_what_was_not_read_keeps_its_term_and_what_was_not_asked_counts_as_the_last(
-        self,
-    ) -> None:
-        pool = [make_candidate(f"{n:02}", 1 - n / 100) for n in range(MAX_RERANKED + 1)]
-        scores = {one.chunk_id: 1 - n / 100 for n, one in enumerate(pool[:-1]) if n != 3}
-        rerank(pool, lambda _: {}, weights())
-        assert pool[-1].semantic == 0.5
-        rerank(pool, lambda _: scores, weights())
-        assert (pool[3].semantic, pool[3].contextual) == (0.97, None)
-        assert pool[-1].semantic == pytest.approx(0.15 * 0.5)
 
-    def test_logits_are_brought_between_0_and_1(self) -> None:
-        reranker = Reranker(ProviderSpec("rerank"), TASK)
-        reranker._scores = {"a": -1e308, "b": 0.0, "c": 0.5, "d": 1e308}
-        known = reranker.known([passage(name) for name in "abcd"])
-        assert known == pytest.approx({"a": 0.0, "b": 0.5, "c": 0.6224593, "d": 1.0})
+def test_what_was_not_read_keeps_its_term_and_what_was_not_asked_counts_as_the_last() -> None:
+    pool = [make_candidate(f"{n:02}", 1 - n / 100) for n in range(MAX_RERANKED + 1)]
+    scores = {one.chunk_id: 1 - n / 100 for n, one in enumerate(pool[:-1]) if n != 3}
+    rerank(pool, lambda _: {}, weights())
+    assert pool[-1].semantic == 0.5
+    rerank(pool, lambda _: scores, weights())
+    assert (pool[3].semantic, pool[3].contextual) == (0.97, None)
+    assert pool[-1].semantic == pytest.approx(0.15 * 0.5)
+
+
+def test_logits_are_brought_between_0_and_1() -> None:
+    reranker = Reranker(ProviderSpec("rerank"), TASK)
+    reranker._scores = {"a": -1e308, "b": 0.0, "c": 0.5, "d": 1e308}
+    known = reranker.known([passage(name) for name in "abcd"])
+    assert known == pytest.approx({"a": 0.0, "b": 0.5, "c": 0.6224593, "d": 1.0})
 
 
 @pytest.mark.parametrize("api", list(RERANK_PATHS))

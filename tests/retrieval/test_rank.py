@@ -84,54 +84,56 @@ def weighing(*terms: float) -> Overlay:
     )
 
 
-class TestFinal:
-    @pytest.mark.parametrize(
-        ("role", "fusion", "lanes", "final"),
-        [
-            # The role's 0.4 as 0.2 to 0.15 · 0.2, for 1.0 and 0.8.
-            (overlay(vocabulary=VOCABULARY), "weighted", {"lexical": 0.8, "semantic": 0.4},
-             0.8 * 0.36 + 0.4 * 0.24 + 0.4 * (1.0 * 0.2 + 0.8 * 0.03) / 0.23),
-            # 0.6 · (0.8 · 0.4 + 0.4 · 0.6) for the lanes. The role's 0.4 as 0.2 to 0.15 · 0.3.
-            (weighing(0.2, 0.3, 0.2, 0.3), "weighted", {"lexical": 0.8, "semantic": 0.4},
-             0.336 + 0.4 * (1.0 * 0.2 + 0.8 * 0.045) / 0.245),
-            # (0.5 + 0.1) / 2 for each lane.
-            (weighing(0.5, 0.1, 0.2, 0.2), "rrf", {"lexical": 11 / 11, "semantic": 11 / 12},
-             0.3 * (1 + 11 / 12) + 0.4 * (1.0 * 0.2 + 0.8 * 0.03) / 0.23),
-            # Without a role only the lanes count.
-            (None, "weighted", {"lexical": 1.0, "semantic": 0.4}, 0.6 + 0.4 * 0.4),
-        ],
-    )  # fmt: skip
-    def test_a_worked_example(
-        self, role: Overlay | None, fusion: Fusion, lanes: dict[str, float], final: float
-    ) -> None:
-        row = allowed(
-            passage("c", "a threat"), metadata_score=5.0, of_weights=weights(role, fusion), **lanes
-        )
-        (ranked,) = rerank([row], role, fusion)
-        assert ranked.final == pytest.approx(final)
-        assert (ranked.metadata, ranked.vocabulary) == ((1.0, 0.8) if role else (0.0, 0.0))
-
-    def test_the_words_of_the_role_have_the_expansions_weight_in_the_vocabulary(self) -> None:
-        role = overlay(vocabulary=VOCABULARY, retrieval_policy={"expansion_weight": 0.5})
-        (ranked,) = rerank([allowed(passage("c", "a threat"), expansion=0.6)], role)
-        # 0.5 · min(1, 0.15 / 0.08) + 0.5 · 0.6
-        assert ranked.vocabulary == pytest.approx(0.8)
-
-    def test_one_preferred_term_is_the_most_that_counts(self) -> None:
-        role = overlay(
-            vocabulary={"boost_phrases": ["a1", "a2"], "preferred_terms": ["b1", "b2"]},
-            retrieval_policy={"expansion_weight": 0.0},
-        )
-        texts = {"a1": 1.0, "a1 a2 b1 b2": 1.0, "b1 b2": 1.0, "b1": 1.0, "c": 0.0}
-        for text, vocabulary in texts.items():
-            (ranked,) = rerank([allowed(passage("c", text))], role)
-            assert ranked.vocabulary == pytest.approx(vocabulary), text
-
-    @pytest.mark.parametrize(
-        ("score", "normalized"), [(0.0, 0.0), (0.09, 0.04), (0.9, 0.4), (2.25, 1.0), (10.0, 1.0)]
+@pytest.mark.parametrize(
+    ("role", "fusion", "lanes", "final"),
+    [
+        # The role's 0.4 as 0.2 to 0.15 · 0.2, for 1.0 and 0.8.
+        (overlay(vocabulary=VOCABULARY), "weighted", {"lexical": 0.8, "semantic": 0.4},
+         0.8 * 0.36 + 0.4 * 0.24 + 0.4 * (1.0 * 0.2 + 0.8 * 0.03) / 0.23),
+        # 0.6 · (0.8 · 0.4 + 0.4 · 0.6) for the lanes. The role's 0.4 as 0.2 to 0.15 · 0.3.
+        (weighing(0.2, 0.3, 0.2, 0.3), "weighted", {"lexical": 0.8, "semantic": 0.4},
+         0.336 + 0.4 * (1.0 * 0.2 + 0.8 * 0.045) / 0.245),
+        # (0.5 + 0.1) / 2 for each lane.
+        (weighing(0.5, 0.1, 0.2, 0.2), "rrf", {"lexical": 11 / 11, "semantic": 11 / 12},
+         0.3 * (1 + 11 / 12) + 0.4 * (1.0 * 0.2 + 0.8 * 0.03) / 0.23),
+        # Without a role only the lanes count.
+        (None, "weighted", {"lexical": 1.0, "semantic": 0.4}, 0.6 + 0.4 * 0.4),
+    ],
+)  # fmt: skip
+def test_a_worked_example(
+    role: Overlay | None, fusion: Fusion, lanes: dict[str, float], final: float
+) -> None:
+    row = allowed(
+        passage("c", "a threat"), metadata_score=5.0, of_weights=weights(role, fusion), **lanes
     )
-    def test_metadata_saturates(self, score: float, normalized: float) -> None:
-        assert normalize_metadata(score) == pytest.approx(normalized, abs=1e-8)
+    (ranked,) = rerank([row], role, fusion)
+    assert ranked.final == pytest.approx(final)
+    assert (ranked.metadata, ranked.vocabulary) == ((1.0, 0.8) if role else (0.0, 0.0))
+
+
+def test_the_words_of_the_role_have_the_expansions_weight_in_the_vocabulary() -> None:
+    role = overlay(vocabulary=VOCABULARY, retrieval_policy={"expansion_weight": 0.5})
+    (ranked,) = rerank([allowed(passage("c", "a threat"), expansion=0.6)], role)
+    # 0.5 · min(1, 0.15 / 0.08) + 0.5 · 0.6
+    assert ranked.vocabulary == pytest.approx(0.8)
+
+
+def test_one_preferred_term_is_the_most_that_counts() -> None:
+    role = overlay(
+        vocabulary={"boost_phrases": ["a1", "a2"], "preferred_terms": ["b1", "b2"]},
+        retrieval_policy={"expansion_weight": 0.0},
+    )
+    texts = {"a1": 1.0, "a1 a2 b1 b2": 1.0, "b1 b2": 1.0, "b1": 1.0, "c": 0.0}
+    for text, vocabulary in texts.items():
+        (ranked,) = rerank([allowed(passage("c", text))], role)
+        assert ranked.vocabulary == pytest.approx(vocabulary), text
+
+
+@pytest.mark.parametrize(
+    ("score", "normalized"), [(0.0, 0.0), (0.09, 0.04), (0.9, 0.4), (2.25, 1.0), (10.0, 1.0)]
+)
+def test_metadata_saturates(score: float, normalized: float) -> None:
+    assert normalize_metadata(score) == pytest.approx(normalized, abs=1e-8)
 
 
 def test_ties_break_by_chunk_id() -> None:
@@ -255,29 +257,29 @@ def weights_policy(
     return Weights.of(of, fusion, has_semantic=has_semantic, role_share=share)
 
 
-class TestDefault:
-    @pytest.mark.parametrize(
-        ("share", "fusion", "both", "lanes"),
-        [
-            (0.0, "weighted", True, (0.6, 0.4)),
-            (0.0, "weighted", False, (1, 0)),
-            (0.4, "weighted", True, (0.36, 0.24)),
-            (0.4, "rrf", True, (0.3, 0.3)),
-            (0.4, "weighted", False, (0.6, 0)),
-        ],
-    )
-    def test_a_role_has_its_share(
-        self, share: float, fusion: Fusion, both: bool, lanes: tuple[float, float]
-    ) -> None:
-        found = Weights.of(RetrievalPolicy(), fusion, has_semantic=both, role_share=share)
-        expected = (*lanes, share * OF_METADATA, share * OF_VOCABULARY)
-        assert found[:4] == pytest.approx(expected)
+@pytest.mark.parametrize(
+    ("share", "fusion", "both", "lanes"),
+    [
+        (0.0, "weighted", True, (0.6, 0.4)),
+        (0.0, "weighted", False, (1, 0)),
+        (0.4, "weighted", True, (0.36, 0.24)),
+        (0.4, "rrf", True, (0.3, 0.3)),
+        (0.4, "weighted", False, (0.6, 0)),
+    ],
+)
+def test_a_role_has_its_share(
+    share: float, fusion: Fusion, both: bool, lanes: tuple[float, float]
+) -> None:
+    found = Weights.of(RetrievalPolicy(), fusion, has_semantic=both, role_share=share)
+    expected = (*lanes, share * OF_METADATA, share * OF_VOCABULARY)
+    assert found[:4] == pytest.approx(expected)
 
-    def test_a_vague_task_gives_the_role_more_and_a_specific_one_little(self) -> None:
-        role = VAGUE_FACTOR * 0.4
-        assert role_share(RetrievalPolicy(), 0) == pytest.approx(role / (0.6 + role))
-        assert role_share(RetrievalPolicy(), 3.6) == pytest.approx(role / 2 / (0.6 + role / 2))
-        assert role_share(RetrievalPolicy(), 8) < 0.01
+
+def test_a_vague_task_gives_the_role_more_and_a_specific_one_little() -> None:
+    role = VAGUE_FACTOR * 0.4
+    assert role_share(RetrievalPolicy(), 0) == pytest.approx(role / (0.6 + role))
+    assert role_share(RetrievalPolicy(), 3.6) == pytest.approx(role / 2 / (0.6 + role / 2))
+    assert role_share(RetrievalPolicy(), 8) < 0.01
 
 
 @pytest.mark.parametrize("fusion", ["weighted", "rrf"])

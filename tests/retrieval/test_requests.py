@@ -74,61 +74,63 @@ def notes(bundle: RetrievalBundle, chunk_id: str) -> str | None:
     return note
 
 
-class TestTheBundle:
-    @pytest.mark.parametrize("role", [None, overlay()])
-    @pytest.mark.parametrize(
-        ("fields", "rejected"),
-        [
-            ({}, {}),
-            ({"action": "read"}, {}),
-            ({"action": "analyze"}, {}),
-            ({"action": "suggest"}, {"web": "taint_blocked"}),
-            ({"action": "suggest", "approval": "Ana"}, {"web": "taint_blocked"}),
-            ({"action": "execute"}, {"web": "taint_blocked", "theirs": "requires_approval"}),
-            ({"action": "external_send"}, {"web": "taint_blocked", "theirs": "requires_approval"}),
-            ({"action": "execute", "approval": "Ana"}, {"web": "taint_blocked"}),
-            ({"action": "external_send", "approval": "Ana"}, {"web": "taint_blocked"}),
-        ],
-    )
-    def test_the_rejections_of_each_action(
-        self, fields: dict[str, Any], rejected: dict[str, str], role: Overlay | None
-    ) -> None:
-        bundle = about(role, **fields)
-        assert codes(bundle) == rejected
-        assert selected(bundle) == {*ORIGIN_OF} - {*rejected}
-        warned = "ACTION_RESTRICTED" in {warning.code for warning in bundle.warnings}
-        assert warned == bool(rejected)
+@pytest.mark.parametrize("role", [None, overlay()])
+@pytest.mark.parametrize(
+    ("fields", "rejected"),
+    [
+        ({}, {}),
+        ({"action": "read"}, {}),
+        ({"action": "analyze"}, {}),
+        ({"action": "suggest"}, {"web": "taint_blocked"}),
+        ({"action": "suggest", "approval": "Ana"}, {"web": "taint_blocked"}),
+        ({"action": "execute"}, {"web": "taint_blocked", "theirs": "requires_approval"}),
+        ({"action": "external_send"}, {"web": "taint_blocked", "theirs": "requires_approval"}),
+        ({"action": "execute", "approval": "Ana"}, {"web": "taint_blocked"}),
+        ({"action": "external_send", "approval": "Ana"}, {"web": "taint_blocked"}),
+    ],
+)
+def test_the_rejections_of_each_action(
+    fields: dict[str, Any], rejected: dict[str, str], role: Overlay | None
+) -> None:
+    bundle = about(role, **fields)
+    assert codes(bundle) == rejected
+    assert selected(bundle) == {*ORIGIN_OF} - {*rejected}
+    warned = "ACTION_RESTRICTED" in {warning.code for warning in bundle.warnings}
+    assert warned == bool(rejected)
 
-    def test_each_passage_lists_its_allowed_actions_and_an_approval_its_passages(self) -> None:
-        bundle = about(action="execute", approval=" Ana Silva ")
-        actions = [
-            {chunk.document_id: chunk.allowed_actions for chunk in answer.selected}
-            for answer in (about(), bundle)
-        ]
-        assert actions[0] == {"ours": ALL, "theirs": ALL[:3], "web": ALL[:2]}
-        assert actions[1] == {"ours": ALL, "theirs": ALL[:4]}
-        assert bundle.approvals == [
-            Approval(approved_by="Ana Silva", action="execute", chunk_ids=["theirs#0"])
-        ]
-        assert RetrievalBundle.model_validate_json(bundle.to_json()) == bundle
 
-    def test_another_table(self) -> None:
-        numbers = TrustNumbers(origins={"untrusted": 0}, actions={"execute": 4})
-        tight = TrustTable.of(numbers, "p")
-        assert codes(about(trust=tight)) == {"web": "taint_blocked"}
-        bundle = about(trust=tight, action="execute", approval="Ana")
-        assert codes(bundle) == {"web": "taint_blocked", "theirs": "taint_blocked"}
-        assert bundle.approvals[0].chunk_ids == ["ours#0"]
+def test_each_passage_lists_its_allowed_actions_and_an_approval_its_passages() -> None:
+    bundle = about(action="execute", approval=" Ana Silva ")
+    actions = [
+        {chunk.document_id: chunk.allowed_actions for chunk in answer.selected}
+        for answer in (about(), bundle)
+    ]
+    assert actions[0] == {"ours": ALL, "theirs": ALL[:3], "web": ALL[:2]}
+    assert actions[1] == {"ours": ALL, "theirs": ALL[:4]}
+    assert bundle.approvals == [
+        Approval(approved_by="Ana Silva", action="execute", chunk_ids=["theirs#0"])
+    ]
+    assert RetrievalBundle.model_validate_json(bundle.to_json()) == bundle
 
-    def test_an_untrusted_copy_does_not_replace_the_owned_original(self) -> None:
-        text = "the token is rotated by the same hand each month"
-        documents = [
-            document("a-web", [text], origin="untrusted", trust_tier="authoritative"),
-            document("ours", [text]),
-        ]
-        bundle = answered(documents, task="token", action="execute")
-        assert selected(bundle) == {"ours"}
-        assert codes(bundle) == {"a-web": "taint_blocked"}
+
+def test_another_table() -> None:
+    numbers = TrustNumbers(origins={"untrusted": 0}, actions={"execute": 4})
+    tight = TrustTable.of(numbers, "p")
+    assert codes(about(trust=tight)) == {"web": "taint_blocked"}
+    bundle = about(trust=tight, action="execute", approval="Ana")
+    assert codes(bundle) == {"web": "taint_blocked", "theirs": "taint_blocked"}
+    assert bundle.approvals[0].chunk_ids == ["ours#0"]
+
+
+def test_an_untrusted_copy_does_not_replace_the_owned_original() -> None:
+    text = "the token is rotated by the same hand each month"
+    documents = [
+        document("a-web", [text], origin="untrusted", trust_tier="authoritative"),
+        document("ours", [text]),
+    ]
+    bundle = answered(documents, task="token", action="execute")
+    assert selected(bundle) == {"ours"}
+    assert codes(bundle) == {"a-web": "taint_blocked"}
 
 
 # -- `where` narrows the search before the lanes run -----------------------------------------------
@@ -290,47 +292,45 @@ MARCH, JULY, DECEMBER = "2026-03-01T00:00:00Z", "2026-07-01T00:00:00Z", "2026-12
 """The time of a request that names none is the first of November."""
 
 
-class TestValidity:
-    @pytest.mark.sample(3)
-    @pytest.mark.parametrize(
-        ("dates", "fields", "code"),
-        [
-            ({}, {}, None),
-            ({"valid_from": JULY}, {}, None),
-            ({"valid_from": JULY}, {"now": "2026-06-30"}, "not_yet_valid"),
-            ({"valid_from": JULY}, {"as_of": "2026-06-30T23:59:59Z"}, "not_yet_valid"),
-            ({"valid_from": JULY}, {"as_of": JULY}, None),
-            ({"valid_from": DECEMBER}, {}, "not_yet_valid"),
-            ({"valid_until": JULY}, {}, "expired"),
-            ({"valid_until": JULY}, {"as_of": JULY}, None),
-            ({"valid_until": JULY}, {"as_of": "2026-07-01T00:00:01Z"}, "expired"),
-            ({"valid_until": JULY}, {"as_of": "2026-07-01T01:00:00+02:00"}, None),
-            ({"valid_until": DECEMBER}, {}, None),
-            # A later version counts only if the answer is as of a time.
-            ({"updated_at": DECEMBER}, {}, None),
-            ({"updated_at": JULY}, {"now": MARCH}, None),
-            ({"updated_at": JULY}, {"as_of": MARCH}, "not_yet_valid"),
-            ({"updated_at": JULY}, {"as_of": JULY}, None),
-            # The time of the ages does not decide what is valid as of another.
-            ({"valid_until": JULY}, {"as_of": MARCH, "now": "2026-11-01"}, None),
-        ],
-        ids=str,
-    )
-    def test_a_document_is_valid_from_and_until(
-        self, dates: dict[str, str], fields: dict[str, str], code: str | None
-    ) -> None:
-        bundle = answered([document("d", ["token"], **dates)], task="token", **fields)
-        assert codes(bundle) == ({"d": code} if code else {})
-        assert selected(bundle) == (set() if code else {"d"})
+@pytest.mark.sample(3)
+@pytest.mark.parametrize(
+    ("dates", "fields", "code"),
+    [
+        ({}, {}, None),
+        ({"valid_from": JULY}, {}, None),
+        ({"valid_from": JULY}, {"now": "2026-06-30"}, "not_yet_valid"),
+        ({"valid_from": JULY}, {"as_of": "2026-06-30T23:59:59Z"}, "not_yet_valid"),
+        ({"valid_from": JULY}, {"as_of": JULY}, None),
+        ({"valid_from": DECEMBER}, {}, "not_yet_valid"),
+        ({"valid_until": JULY}, {}, "expired"),
+        ({"valid_until": JULY}, {"as_of": JULY}, None),
+        ({"valid_until": JULY}, {"as_of": "2026-07-01T00:00:01Z"}, "expired"),
+        ({"valid_until": JULY}, {"as_of": "2026-07-01T01:00:00+02:00"}, None),
+        ({"valid_until": DECEMBER}, {}, None),
+        # A later version counts only if the answer is as of a time.
+        ({"updated_at": DECEMBER}, {}, None),
+        ({"updated_at": JULY}, {"now": MARCH}, None),
+        ({"updated_at": JULY}, {"as_of": MARCH}, "not_yet_valid"),
+        ({"updated_at": JULY}, {"as_of": JULY}, None),
+        # The time of the ages does not decide what is valid as of another.
+        ({"valid_until": JULY}, {"as_of": MARCH, "now": "2026-11-01"}, None),
+    ],
+    ids=str,
+)
+def test_a_document_is_valid_from_and_until(
+    dates: dict[str, str], fields: dict[str, str], code: str | None
+) -> None:
+    bundle = answered([document("d", ["token"], **dates)], task="token", **fields)
+    assert codes(bundle) == ({"d": code} if code else {})
+    assert selected(bundle) == (set() if code else {"d"})
 
-    @pytest.mark.parametrize(
-        "dates", [{"updated_at": JULY}, {"valid_until": "2020-01-01T00:00:00Z"}]
-    )
-    def test_what_is_not_valid_takes_no_place(self, dates: dict[str, str]) -> None:
-        documents = [document("crowd", CROWD, **dates), WANTED]
-        bundle = answered(documents, task="token", as_of=MARCH, limit=3)
-        assert selected(bundle) == {"wanted"}
-        assert bundle.diagnostics.refills == 1
+
+@pytest.mark.parametrize("dates", [{"updated_at": JULY}, {"valid_until": "2020-01-01T00:00:00Z"}])
+def test_what_is_not_valid_takes_no_place(dates: dict[str, str]) -> None:
+    documents = [document("crowd", CROWD, **dates), WANTED]
+    bundle = answered(documents, task="token", as_of=MARCH, limit=3)
+    assert selected(bundle) == {"wanted"}
+    assert bundle.diagnostics.refills == 1
 
 
 class TestSuperseding:

@@ -44,60 +44,55 @@ from support.values import answer_passage, candidate, evidence, passage, ranked,
 ROLE = overlay()
 
 
-class TestFallback:
-    @pytest.mark.parametrize(
-        ("warned", "role", "degraded", "state", "action"),
-        [
-            ((), ROLE, "", "healthy", "continue"),
-            ((), None, "", "no_overlay", "continue"),
-            (("NO_HIGH_TRUST_MATCH",), ROLE, "", "no_strong_match", "degrade"),
-            (("STALE_DOMINANT",), ROLE, "", "stale_dominant", "warn"),
-            (("FORBIDDEN_SOURCE_HIT",), ROLE, "", "forbidden_hit", "continue"),
-            (("CONFLICTING_EVIDENCE",), ROLE, "", "conflicting", "warn"),
-            # A degraded lane turns `continue` into `degrade`.
-            ((), ROLE, "why", "healthy", "degrade"),
-            ((), None, "why", "no_overlay", "degrade"),
-            (("FORBIDDEN_SOURCE_HIT",), ROLE, "why", "forbidden_hit", "degrade"),
-        ],
-    )
-    def test_each_state(
-        self,
-        warned: tuple[WarningCode, ...],
-        role: Overlay | None,
-        degraded: str,
-        state: str,
-        action: str,
-    ) -> None:
-        warnings = [BundleWarning(code=code, message="m") for code in warned]
-        answer = retrieval(resolved(role), [answer_passage()], degraded=degraded)
-        found = decide_fallback(warnings, answer)
-        assert (found.state, found.action) == (state, action)
+@pytest.mark.parametrize(
+    ("warned", "role", "degraded", "state", "action"),
+    [
+        ((), ROLE, "", "healthy", "continue"),
+        ((), None, "", "no_overlay", "continue"),
+        (("NO_HIGH_TRUST_MATCH",), ROLE, "", "no_strong_match", "degrade"),
+        (("STALE_DOMINANT",), ROLE, "", "stale_dominant", "warn"),
+        (("FORBIDDEN_SOURCE_HIT",), ROLE, "", "forbidden_hit", "continue"),
+        (("CONFLICTING_EVIDENCE",), ROLE, "", "conflicting", "warn"),
+        # A degraded lane turns `continue` into `degrade`.
+        ((), ROLE, "why", "healthy", "degrade"),
+        ((), None, "why", "no_overlay", "degrade"),
+        (("FORBIDDEN_SOURCE_HIT",), ROLE, "why", "forbidden_hit", "degrade"),
+    ],
+)
+def test_each_state(
+    warned: tuple[WarningCode, ...], role: Overlay | None, degraded: str, state: str, action: str
+) -> None:
+    warnings = [BundleWarning(code=code, message="m") for code in warned]
+    answer = retrieval(resolved(role), [answer_passage()], degraded=degraded)
+    found = decide_fallback(warnings, answer)
+    assert (found.state, found.action) == (state, action)
 
-    @given(
-        st.lists(
-            st.builds(
-                Limitation,
-                st.none() | st.sampled_from(FALLBACK_STATES[:-1]),
-                st.sampled_from(FALLBACK_ACTIONS),
-                st.sampled_from(["", "why"]),
-            ),
-            max_size=6,
-        )
+
+@given(
+    st.lists(
+        st.builds(
+            Limitation,
+            st.none() | st.sampled_from(FALLBACK_STATES[:-1]),
+            st.sampled_from(FALLBACK_ACTIONS),
+            st.sampled_from(["", "why"]),
+        ),
+        max_size=6,
     )
-    def test_no_state_hides_another_one(self, findings: list[Limitation]) -> None:
-        found = fallback_of(findings)
-        named = {finding.state for finding in findings} - {None}
-        assert set(found.states) == (named or {"healthy"})
-        assert found.states == sorted(found.states, key=FALLBACK_STATES.index)
-        assert found.state == found.states[0]
-        strictness = [FALLBACK_ACTIONS.index(finding.action) for finding in findings]
-        assert FALLBACK_ACTIONS.index(found.action) == max(strictness, default=0)
-        told = [
-            finding
-            for finding in findings
-            if finding.action != "continue" or found.action == "continue"
-        ]
-        assert found.message.count("why") == sum(finding.sentence == "why" for finding in told)
+)
+def test_no_state_hides_another_one(findings: list[Limitation]) -> None:
+    found = fallback_of(findings)
+    named = {finding.state for finding in findings} - {None}
+    assert set(found.states) == (named or {"healthy"})
+    assert found.states == sorted(found.states, key=FALLBACK_STATES.index)
+    assert found.state == found.states[0]
+    strictness = [FALLBACK_ACTIONS.index(finding.action) for finding in findings]
+    assert FALLBACK_ACTIONS.index(found.action) == max(strictness, default=0)
+    told = [
+        finding
+        for finding in findings
+        if finding.action != "continue" or found.action == "continue"
+    ]
+    assert found.message.count("why") == sum(finding.sentence == "why" for finding in told)
 
 
 class TestNoDocuments:
@@ -281,30 +276,29 @@ def messages(bundle: RetrievalBundle) -> dict[str, str]:
     return {warning.code: warning.message or "" for warning in bundle.warnings}
 
 
-class TestMissing:
-    @pytest.mark.parametrize(
-        ("task", "missing"),
-        [
-            ("configure the server", []),
-            ("configure Kubernetes autoscaling for the server", ["Kubernetes"]),
-            ("Where do I configure Zorblax for the server?", ["Zorblax"]),
-            ("configure the server E4711", ["E4711"]),
-            ("configure the server with --retry-limit=3", ["--retry-limit"]),
-            # That a word or an amount is missing says little.
-            ("configure many servers for 70 clients with upper/lower case and no licence", []),
-            ("Wie wird der Server für Mandanten konfiguriert?", []),
-        ],
-    )
-    def test_names_and_identifiers_that_no_passage_has_are_a_caution(
-        self, task: str, missing: list[str]
-    ) -> None:
-        bundle = answered([SERVER], task=task, limit=2)
-        message = messages(bundle).get("WORDS_MISSING", "")
-        assert bool(message) == bool(missing)
-        assert all(word in message for word in missing)
-        is_weak = "WEAK_EVIDENCE" in messages(bundle)
-        assert (bundle.fallback.action == "warn") == bool(missing or is_weak)
-        assert message in text(bundle, 500)
+@pytest.mark.parametrize(
+    ("task", "missing"),
+    [
+        ("configure the server", []),
+        ("configure Kubernetes autoscaling for the server", ["Kubernetes"]),
+        ("Where do I configure Zorblax for the server?", ["Zorblax"]),
+        ("configure the server E4711", ["E4711"]),
+        ("configure the server with --retry-limit=3", ["--retry-limit"]),
+        # That a word or an amount is missing says little.
+        ("configure many servers for 70 clients with upper/lower case and no licence", []),
+        ("Wie wird der Server für Mandanten konfiguriert?", []),
+    ],
+)
+def test_names_and_identifiers_that_no_passage_has_are_a_caution(
+    task: str, missing: list[str]
+) -> None:
+    bundle = answered([SERVER], task=task, limit=2)
+    message = messages(bundle).get("WORDS_MISSING", "")
+    assert bool(message) == bool(missing)
+    assert all(word in message for word in missing)
+    is_weak = "WEAK_EVIDENCE" in messages(bundle)
+    assert (bundle.fallback.action == "warn") == bool(missing or is_weak)
+    assert message in text(bundle, 500)
 
 
 class TestExact:
@@ -383,38 +377,36 @@ def with_headings(*headings: str) -> StoredDocument:
     return StoredDocument(plain.metadata, (chunk("d#0", "token", headings=headings),), None)
 
 
-class TestEvidenceKinds:
-    @pytest.mark.parametrize(
-        ("stored", "kinds"),
-        [
-            (document("d", ["token"], document_type="abuse-case"), ["abuse-case"]),
-            (document("d", ["token"], document_type="Abuse Cases"), ["abuse-case"]),
-            (document("d", ["token"], tags=("x", "abuse_case")), ["abuse-case"]),
-            (document("d", ["token"], attributes=(("evidence_kind", ("other", "abuse case")),)),
-             ["abuse-case"]),
-            (with_headings("Abuse cases"), ["abuse-case"]),
-            (with_headings("Threats", "3. Known abuse cases (draft)", "T1"), ["abuse-case"]),
-            (document("abuse-case", ["token abuse case"], title="Abuse case"), None),
-            (document("d", ["token"], document_type="abuse", tags=("case",)), None),
-            (document("d", ["token"], document_type="misabuse-case"), None),
-            (document("d", ["token"], tags=("case of abuse",)), None),
-            (document("d", ["token"], attributes=(("kind", ("abuse-case",)),)), None),
-        ],
-    )  # fmt: skip
-    def test_which_documents_show_a_kind(
-        self, stored: StoredDocument, kinds: list[str] | None
-    ) -> None:
-        bundle = requiring(stored, "finding", "abuse-case")
-        assert [chunk.evidence_kinds for chunk in bundle.selected] == [kinds]
-        lacking = "finding" if kinds else "finding, abuse-case"
-        assert missing(bundle) == [f"no passage shows what the role requires: {lacking}"]
+@pytest.mark.parametrize(
+    ("stored", "kinds"),
+    [
+        (document("d", ["token"], document_type="abuse-case"), ["abuse-case"]),
+        (document("d", ["token"], document_type="Abuse Cases"), ["abuse-case"]),
+        (document("d", ["token"], tags=("x", "abuse_case")), ["abuse-case"]),
+        (document("d", ["token"], attributes=(("evidence_kind", ("other", "abuse case")),)),
+         ["abuse-case"]),
+        (with_headings("Abuse cases"), ["abuse-case"]),
+        (with_headings("Threats", "3. Known abuse cases (draft)", "T1"), ["abuse-case"]),
+        (document("abuse-case", ["token abuse case"], title="Abuse case"), None),
+        (document("d", ["token"], document_type="abuse", tags=("case",)), None),
+        (document("d", ["token"], document_type="misabuse-case"), None),
+        (document("d", ["token"], tags=("case of abuse",)), None),
+        (document("d", ["token"], attributes=(("kind", ("abuse-case",)),)), None),
+    ],
+)  # fmt: skip
+def test_which_documents_show_a_kind(stored: StoredDocument, kinds: list[str] | None) -> None:
+    bundle = requiring(stored, "finding", "abuse-case")
+    assert [chunk.evidence_kinds for chunk in bundle.selected] == [kinds]
+    lacking = "finding" if kinds else "finding, abuse-case"
+    assert missing(bundle) == [f"no passage shows what the role requires: {lacking}"]
 
-    def test_every_text_names_what_is_missing(self) -> None:
-        bundle = requiring(document("d", ["token"]), "proof\n## of\x1b[2J", " ")
-        message = "no passage shows what the role requires: proof ## of [2J"
-        assert missing(bundle) == [message]
-        for form in (text(bundle), packet(bundle)):
-            assert message in form
+
+def test_every_text_names_what_is_missing() -> None:
+    bundle = requiring(document("d", ["token"]), "proof\n## of\x1b[2J", " ")
+    message = "no passage shows what the role requires: proof ## of [2J"
+    assert missing(bundle) == [message]
+    for form in (text(bundle), packet(bundle)):
+        assert message in form
 
 
 # -- Notes about a passage, and the line above it --------------------------------------------------
@@ -476,40 +468,38 @@ def test_a_part_has_the_words_and_whole_sentences() -> None:
 # -- Postures: how far an answer can be trusted, and how current it is -----------------------------
 
 
-class TestTrust:
-    @pytest.mark.parametrize(
-        ("tiers", "posture"),
-        [
-            (["untrusted", "authoritative"], "strong"),
-            (["authoritative", "preferred"], "strong"),
-            (["general", "preferred"], "mixed"),
-            (["general"], "weak"),
-            (["untrusted"], "weak"),
-            ([], "weak"),
-        ],
-    )
-    def test_strong_with_any_authoritative_mixed_with_any_preferred_else_weak(
-        self, tiers: list[str], posture: str
-    ) -> None:
-        assert trust_posture([answer_passage(tier) for tier in tiers]) == posture
+@pytest.mark.parametrize(
+    ("tiers", "posture"),
+    [
+        (["untrusted", "authoritative"], "strong"),
+        (["authoritative", "preferred"], "strong"),
+        (["general", "preferred"], "mixed"),
+        (["general"], "weak"),
+        (["untrusted"], "weak"),
+        ([], "weak"),
+    ],
+)
+def test_strong_with_any_authoritative_mixed_with_any_preferred_else_weak(
+    tiers: list[str], posture: str
+) -> None:
+    assert trust_posture([answer_passage(tier) for tier in tiers]) == posture
 
 
-class TestFreshness:
-    @pytest.mark.parametrize(
-        ("statuses", "posture"),
-        [
-            (["fresh"], "fresh"),
-            (["fresh", "aging", "undated"], "fresh"),
-            (["fresh", "stale"], "mixed"),
-            (["aging"], "mixed"),
-            (["undated"], "mixed"),
-            (["stale", "aging"], "stale"),
-            (["stale"], "stale"),
-            ([], "mixed"),
-        ],
-    )
-    def test_fresh_mixed_or_stale(self, statuses: list[str], posture: str) -> None:
-        assert freshness_posture([answer_passage(status=status) for status in statuses]) == posture
+@pytest.mark.parametrize(
+    ("statuses", "posture"),
+    [
+        (["fresh"], "fresh"),
+        (["fresh", "aging", "undated"], "fresh"),
+        (["fresh", "stale"], "mixed"),
+        (["aging"], "mixed"),
+        (["undated"], "mixed"),
+        (["stale", "aging"], "stale"),
+        (["stale"], "stale"),
+        ([], "mixed"),
+    ],
+)
+def test_fresh_mixed_or_stale(statuses: list[str], posture: str) -> None:
+    assert freshness_posture([answer_passage(status=status) for status in statuses]) == posture
 
 
 # -- A corpus in which nothing declares trust cannot have a match of high trust --------------------

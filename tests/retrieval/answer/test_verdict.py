@@ -188,51 +188,51 @@ MEANING = {"bm25": None, "cosine": 0.5}
 NEITHER = {"bm25": 0.0, "bm25_expansion": 2.0, "cosine": None}
 
 
-class TestRule:
-    @pytest.mark.parametrize(
-        ("rejections", "verdict"),
-        [
-            ([], "nothing_found"),
-            ([("low_score", MEANING), ("duplicate", MEANING)], "nothing_found"),
-            ([("forbidden_source", NEITHER)], "nothing_found"),
-            ([("low_score", WORDS), ("duplicate", WORDS)], "all_below_floor"),
-            ([("low_score", WORDS), ("stale", MEANING)], "all_below_floor"),
-            ([("low_score", WORDS), ("stale", WORDS)], "all_stale"),
-            ([("low_score", MEANING), ("stale", MEANING)], "all_stale"),
-            ([("stale", WORDS), ("forbidden_source", MEANING)], "all_stale"),
-            ([("stale", WORDS), ("forbidden_source", WORDS)], "rejected_by_policy"),
-            ([("role_mismatch", WORDS)], "rejected_by_policy"),
-            ([("conflict_downrank", WORDS)], "all_superseded"),
-            ([("expired", WORDS), ("stale", MEANING)], "none_valid"),
-            ([("expired", WORDS), ("not_yet_valid", WORDS)], "none_valid"),
-            ([("expired", WORDS), ("stale", WORDS)], "rejected_by_policy"),
-            ([("already_seen", WORDS), ("low_score", WORDS)], "all_seen"),
-            ([("already_seen", WORDS), ("stale", WORDS)], "all_stale"),
-            ([("already_seen", MEANING), ("stale", WORDS)], "all_stale"),
-            ([("taint_blocked", WORDS), ("low_score", WORDS)], "all_taint_blocked"),
-            ([("taint_blocked", MEANING)], "all_taint_blocked"),
-            ([("requires_approval", WORDS), ("stale", MEANING)], "approval_needed"),
-            ([("requires_approval", WORDS), ("taint_blocked", WORDS)], "approval_needed"),
-            ([("requires_approval", WORDS), ("stale", WORDS)], "rejected_by_policy"),
-            ([("budget_cut", MEANING), ("forbidden_source", WORDS)], "over_budget"),
-        ],
-    )
-    def test_what_counts(self, rejections: list[Any], verdict: EmptyReason) -> None:
-        steps: dict[str, list[Candidate]] = {"filter": [], "cut": []}
-        for code, found in rejections:
-            steps[REJECTIONS[code].step].append(rejected(code, **found))
-        searched = retrieval(resolved(None), steps["cut"], steps["filter"])
-        empty = replace(searched, corpus=CORPUS.model_copy(update={"chunks": 0}))
-        assert empty_verdict(searched) == verdict
-        assert empty_verdict(empty) == "corpus_empty"
-        half = empty_verdict(replace(searched, degraded="why"))
-        assert half == ("over_budget" if verdict == "over_budget" else "lane_down")
-        if rejections and verdict != "over_budget":
-            assert empty_verdict(replace(searched, withheld_reason="so")) == "no_evidence"
+@pytest.mark.parametrize(
+    ("rejections", "verdict"),
+    [
+        ([], "nothing_found"),
+        ([("low_score", MEANING), ("duplicate", MEANING)], "nothing_found"),
+        ([("forbidden_source", NEITHER)], "nothing_found"),
+        ([("low_score", WORDS), ("duplicate", WORDS)], "all_below_floor"),
+        ([("low_score", WORDS), ("stale", MEANING)], "all_below_floor"),
+        ([("low_score", WORDS), ("stale", WORDS)], "all_stale"),
+        ([("low_score", MEANING), ("stale", MEANING)], "all_stale"),
+        ([("stale", WORDS), ("forbidden_source", MEANING)], "all_stale"),
+        ([("stale", WORDS), ("forbidden_source", WORDS)], "rejected_by_policy"),
+        ([("role_mismatch", WORDS)], "rejected_by_policy"),
+        ([("conflict_downrank", WORDS)], "all_superseded"),
+        ([("expired", WORDS), ("stale", MEANING)], "none_valid"),
+        ([("expired", WORDS), ("not_yet_valid", WORDS)], "none_valid"),
+        ([("expired", WORDS), ("stale", WORDS)], "rejected_by_policy"),
+        ([("already_seen", WORDS), ("low_score", WORDS)], "all_seen"),
+        ([("already_seen", WORDS), ("stale", WORDS)], "all_stale"),
+        ([("already_seen", MEANING), ("stale", WORDS)], "all_stale"),
+        ([("taint_blocked", WORDS), ("low_score", WORDS)], "all_taint_blocked"),
+        ([("taint_blocked", MEANING)], "all_taint_blocked"),
+        ([("requires_approval", WORDS), ("stale", MEANING)], "approval_needed"),
+        ([("requires_approval", WORDS), ("taint_blocked", WORDS)], "approval_needed"),
+        ([("requires_approval", WORDS), ("stale", WORDS)], "rejected_by_policy"),
+        ([("budget_cut", MEANING), ("forbidden_source", WORDS)], "over_budget"),
+    ],
+)
+def test_what_counts(rejections: list[Any], verdict: EmptyReason) -> None:
+    steps: dict[str, list[Candidate]] = {"filter": [], "cut": []}
+    for code, found in rejections:
+        steps[REJECTIONS[code].step].append(rejected(code, **found))
+    searched = retrieval(resolved(None), steps["cut"], steps["filter"])
+    empty = replace(searched, corpus=CORPUS.model_copy(update={"chunks": 0}))
+    assert empty_verdict(searched) == verdict
+    assert empty_verdict(empty) == "corpus_empty"
+    half = empty_verdict(replace(searched, degraded="why"))
+    assert half == ("over_budget" if verdict == "over_budget" else "lane_down")
+    if rejections and verdict != "over_budget":
+        assert empty_verdict(replace(searched, withheld_reason="so")) == "no_evidence"
 
-    def test_every_verdict_is_shown_above(self) -> None:
-        source = Path(__file__).read_text("utf-8")
-        assert [name for name in VERDICTS if f'("{name}", ' not in source] == []
+
+def test_every_verdict_is_shown_above() -> None:
+    source = Path(__file__).read_text("utf-8")
+    assert [name for name in VERDICTS if f'("{name}", ' not in source] == []
 
 
 @few_examples

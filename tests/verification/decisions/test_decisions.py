@@ -89,29 +89,30 @@ def test_a_decision_has_an_effect_from_its_first_to_its_last_second(db: Path) ->
     assert states(db, last)["shared-1"] == "active"
 
 
-class TestSuperseding:
-    def test_it_takes_effect_with_the_new_decision(self, db: Path) -> None:
-        decide(db)
-        decide(db, supersedes=["1"], valid_from="2026-11-03", valid_until="2026-11-04")
-        assert states(db)["shared-1"] == "active"
-        for days in (2, 30):
-            assert states(db, NOW + days * DAY)["shared-1"] == "superseded"
+def test_it_takes_effect_with_the_new_decision(db: Path) -> None:
+    decide(db)
+    decide(db, supersedes=["1"], valid_from="2026-11-03", valid_until="2026-11-04")
+    assert states(db)["shared-1"] == "active"
+    for days in (2, 30):
+        assert states(db, NOW + days * DAY)["shared-1"] == "superseded"
 
-    def test_what_never_has_an_effect_supersedes_nothing(self, db: Path) -> None:
-        decide(db)
-        decide(db, supersedes=["shared-1"], status="proposed")
-        # It ends before it is valid.
-        decide(db, supersedes=["1"], valid_from="2026-11-03")
-        end(db, "3")
-        assert states(db, NOW + 9 * DAY)["shared-1"] == "active"
 
-    @pytest.mark.parametrize("name", ["7", "hr-1", "x", "shared-", "1-x"])
-    def test_only_a_decision_of_its_scope_is_superseded(self, db: Path, name: str) -> None:
-        decide(db)
-        decide(db, scope="hr")
-        with pytest.raises(UsageError):
-            decide(db, supersedes=[name])
-        assert len(states(db)) == 2
+def test_what_never_has_an_effect_supersedes_nothing(db: Path) -> None:
+    decide(db)
+    decide(db, supersedes=["shared-1"], status="proposed")
+    # It ends before it is valid.
+    decide(db, supersedes=["1"], valid_from="2026-11-03")
+    end(db, "3")
+    assert states(db, NOW + 9 * DAY)["shared-1"] == "active"
+
+
+@pytest.mark.parametrize("name", ["7", "hr-1", "x", "shared-", "1-x"])
+def test_only_a_decision_of_its_scope_is_superseded(db: Path, name: str) -> None:
+    decide(db)
+    decide(db, scope="hr")
+    with pytest.raises(UsageError):
+        decide(db, supersedes=[name])
+    assert len(states(db)) == 2
 
 
 def test_an_ended_decision_stays_listed(db: Path) -> None:
@@ -144,38 +145,38 @@ def test_no_byte_of_a_purged_decision_is_left(db: Path) -> None:
     assert decide(db, "A new one").id == "shared-3"
 
 
-class TestCommands:
-    def test_decide_list_show_and_end(self, db: Path) -> None:
-        decision = invoke(
-            *("decisions", "add", "Do not post  automatically", "--scope", "shared", "--by", "Ana"),
-            *("--about", "schedule, publish", "--about", "bot", "--action", "external_send"),
-            *("--until", "2031-01-01", "--reason", "it was wrong", "--json", "--db", db),
-        ).json()
-        assert decision["id"] == "shared-1"
-        assert decision["text"] == "Do not post automatically"
-        assert decision["about"] == ["schedule", "publish", "bot"]
-        assert decision["valid_until"] == "2031-01-01T23:59:59Z"
-        shown = invoke("decisions", "list", "--json", "--db", db).json()
-        assert shown == {"decisions": [decision]}
-        assert "id shared-1, text Do not post" in invoke("decisions", "list", "--db", db).out
-        ended = invoke("decisions", "end", "1", "--by", "Bo", "--reason", "new", "--db", db)
-        assert "ended by: Bo\n" in ended.out
-        assert invoke("decisions", "list", "--json", "--db", db).json() == {"decisions": []}
-        listed = invoke("decisions", "list", "--all", "--json", "--db", db).json()
-        assert [record["state"] for record in listed["decisions"]] == ["ended"]
+def test_decide_list_show_and_end(db: Path) -> None:
+    decision = invoke(
+        *("decisions", "add", "Do not post  automatically", "--scope", "shared", "--by", "Ana"),
+        *("--about", "schedule, publish", "--about", "bot", "--action", "external_send"),
+        *("--until", "2031-01-01", "--reason", "it was wrong", "--json", "--db", db),
+    ).json()
+    assert decision["id"] == "shared-1"
+    assert decision["text"] == "Do not post automatically"
+    assert decision["about"] == ["schedule", "publish", "bot"]
+    assert decision["valid_until"] == "2031-01-01T23:59:59Z"
+    shown = invoke("decisions", "list", "--json", "--db", db).json()
+    assert shown == {"decisions": [decision]}
+    assert "id shared-1, text Do not post" in invoke("decisions", "list", "--db", db).out
+    ended = invoke("decisions", "end", "1", "--by", "Bo", "--reason", "new", "--db", db)
+    assert "ended by: Bo\n" in ended.out
+    assert invoke("decisions", "list", "--json", "--db", db).json() == {"decisions": []}
+    listed = invoke("decisions", "list", "--all", "--json", "--db", db).json()
+    assert [record["state"] for record in listed["decisions"]] == ["ended"]
 
-    def test_each_act_is_in_the_audit_without_words(self, db: Path) -> None:
-        as_owner(db, owner.set_audit, "on")
-        new = NewDecision(text="Never sell Zanzibar", decided_by="Ana")
-        as_owner(db, owner.record_decision, new)
-        as_owner(db, owner.end_decision, "1", "Bo", "Quokka")
-        rows = audit_rows(db)
-        acts = [row["details"] for row in rows if row["kind"] == "decide"]
-        assert acts == [
-            {"decision": "shared-1", "effect": "warn", "state": "active"},
-            {"decision": "shared-1", "state": "ended"},
-        ]
-        assert "Zanzibar" not in json.dumps(rows)
+
+def test_each_act_is_in_the_audit_without_words(db: Path) -> None:
+    as_owner(db, owner.set_audit, "on")
+    new = NewDecision(text="Never sell Zanzibar", decided_by="Ana")
+    as_owner(db, owner.record_decision, new)
+    as_owner(db, owner.end_decision, "1", "Bo", "Quokka")
+    rows = audit_rows(db)
+    acts = [row["details"] for row in rows if row["kind"] == "decide"]
+    assert acts == [
+        {"decision": "shared-1", "effect": "warn", "state": "active"},
+        {"decision": "shared-1", "state": "ended"},
+    ]
+    assert "Zanzibar" not in json.dumps(rows)
 
 
 POLICY = {

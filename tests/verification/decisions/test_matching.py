@@ -37,37 +37,35 @@ def found(
     return match_of(record, intent_of(**fields), closeness)
 
 
-class TestCommands:
-    @pytest.mark.parametrize(
-        ("pattern", "line", "is_match"),
-        [
-            ("restic forget*", "restic forget --prune", True),
-            ("restic forget*", "sudo -u backup restic forget", True),
-            ("restic forget*", "cd /srv && restic --quiet forget", True),
-            ("restic forget*", "restic snapshots; 'restic' \"forget\" abc", True),
-            ("restic forget*", "true || restic forget 'an open quote", True),
-            ("restic forget*", "restic snapshots", False),
-            ("restic forget*", "echo restic forget", False),
-            ("restic forget*", "grep -r 'restic forget' docs", False),
-            ("restic forget*", "", False),
-            ("restic forget*", "&&", False),
-            ("restic forget*", "'", False),
-            # Folders count in arguments and before a star.
-            ("rm -rf /srv/restic/*", "rm -rf /srv/restic/home", True),
-            ("*zones/a.example*", "vi /etc/zones/a.example", True),
-            ("/usr/bin/restic forget", "restic forget", True),
-        ],
-    )
-    def test_a_pattern_matches_a_command_of_the_line(
-        self, pattern: str, line: str, is_match: bool
-    ) -> None:
-        found = matching_pattern(["mkfs *", pattern], command_lines(line))
-        assert found == (pattern if is_match else "")
+@pytest.mark.parametrize(
+    ("pattern", "line", "is_match"),
+    [
+        ("restic forget*", "restic forget --prune", True),
+        ("restic forget*", "sudo -u backup restic forget", True),
+        ("restic forget*", "cd /srv && restic --quiet forget", True),
+        ("restic forget*", "restic snapshots; 'restic' \"forget\" abc", True),
+        ("restic forget*", "true || restic forget 'an open quote", True),
+        ("restic forget*", "restic snapshots", False),
+        ("restic forget*", "echo restic forget", False),
+        ("restic forget*", "grep -r 'restic forget' docs", False),
+        ("restic forget*", "", False),
+        ("restic forget*", "&&", False),
+        ("restic forget*", "'", False),
+        # Folders count in arguments and before a star.
+        ("rm -rf /srv/restic/*", "rm -rf /srv/restic/home", True),
+        ("*zones/a.example*", "vi /etc/zones/a.example", True),
+        ("/usr/bin/restic forget", "restic forget", True),
+    ],
+)
+def test_a_pattern_matches_a_command_of_the_line(pattern: str, line: str, is_match: bool) -> None:
+    found = matching_pattern(["mkfs *", pattern], command_lines(line))
+    assert found == (pattern if is_match else "")
 
-    @given(st.text(max_size=60))
-    def test_any_text_is_read(self, text: str) -> None:
-        assert all(command_lines(text))
-        assert intent_of(command=f"x {text}").lines
+
+@given(st.text(max_size=60))
+def test_any_text_is_read(text: str) -> None:
+    assert all(command_lines(text))
+    assert intent_of(command=f"x {text}").lines
 
 
 class TestMatch:
