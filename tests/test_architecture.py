@@ -1,7 +1,5 @@
 """The source itself: SQL is in the storage package alone. Imports are checked by import-linter."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ A test is named as `tests/folder/test_file.py::test_name`. A name without a file
 was named last.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import NamedTuple

@@ -1,12 +1,14 @@
 """What agents and their hosts are given to run: the skill, and the hooks in docs/agents.md."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
+import runpy
 import shlex
 import subprocess
+import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -14,7 +16,9 @@ import pytest
 import yaml
 
 from rolebundle.contracts.terms import WarningCode
-from support.commands import CHECKOUT, forked_program, invoke
+from rolebundle.interfaces import client
+from support.commands import CHECKOUT, Outcome, forked_program, invoke
+from support.source_tree import write_files
 
 SKILL = CHECKOUT / "docs" / "skill" / "SKILL.md"
 TOKENS = """# Tokens
@@ -30,9 +34,7 @@ An access token lives 10 minutes.
 
 @pytest.fixture(scope="module")
 def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("team")
-    (folder / "docs" / "security").mkdir(parents=True)
-    (folder / "docs" / "security" / "tokens.md").write_text(TOKENS)
+    folder = write_files(tmp_path_factory.mktemp("team"), {"docs/security/tokens.md": TOKENS})
     db = folder / "team.db"
     assert invoke("ingest", folder / "docs", "--lexical-only", "--db", db).code == 0
     about = ("--about", "publish, curl", "--effect", "require_approval")
@@ -96,6 +98,9 @@ HOOKS = [
 ]
 
 
+assert HOOKS
+
+
 @pytest.mark.parametrize(("event", "command"), HOOKS)
 @pytest.mark.parametrize(
     ("tool", "tool_input", "code"),
@@ -109,19 +114,59 @@ HOOKS = [
 def test_every_hook_of_the_documents_works(
     event: str, command: str, tool: str, tool_input: dict[str, Any], code: int, db: Path
 ) -> None:
-    event_data = {
-        "session_id": "abc",
-        "transcript_path": "/nowhere/abc.jsonl",
-        "cwd": "/nowhere",
-        "hook_event_name": event,
-        "tool_name": tool,
-        "tool_input": tool_input,
-    }
+    named = {"hook_event_name": event, "tool_name": tool, "tool_input": tool_input}
+    event_data = {"session_id": "abc", "cwd": "/nowhere", **named}
     result = run(command.replace("/home/me/team.db", str(db)), db, json.dumps(event_data))
     assert result.returncode == code, result.stdout + result.stderr
     # The host shows this to the model.
     assert ("Do not post automatically" in result.stderr) == (code == 2)
 
 
-def test_there_are_hooks() -> None:
-    assert HOOKS
+# -- The examples run as their first lines say; `test_docs` runs the same program as a process -----
+
+
+AGENT = CHECKOUT / "examples" / "citing_agent.py"
+
+
+@pytest.fixture
+def answer(
+    sample_without_vectors: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Callable[[str, str], Outcome]:
+    """Runs the example in this process, with a forked server."""
+
+    monkeypatch.setattr(client, "Sidecar", partial(client.Sidecar, command=forked_program()))
+
+    def run(task: str, role: str) -> Outcome:
+        monkeypatch.setattr(sys, "argv", [str(AGENT), str(sample_without_vectors), task, role])
+        message = ""
+        try:
+            runpy.run_path(str(AGENT), run_name="__main__")
+        except SystemExit as end:
+            message = str(end.code)
+        out, err = capsys.readouterr()
+        return Outcome(int(bool(message)), out, err + message)
+
+    return run
+
+
+def test_the_citing_agent_cites_and_asks_why(answer: Callable[[str, str], Outcome]) -> None:
+    outcome = answer("Can a stolen tablet replay a token?", "mossline-security-reviewer")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert "— security/threat-model-offline-sync.md:28-38" in outcome.out
+    assert "Rejected: " in outcome.out
+
+
+def test_it_says_when_nothing_has_the_words(answer: Callable[[str, str], Outcome]) -> None:
+    outcome = answer("zxqv wvut", "mossline-security-reviewer")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out.startswith("I found nothing to answer with (")
+
+
+def test_an_unknown_role_gets_nothing(answer: Callable[[str, str], Outcome]) -> None:
+    outcome = answer("Can a stolen tablet replay a token?", "no-such-role")
+    assert outcome.code == 1
+    assert outcome.out == ""
+    assert "next:" in outcome.err
+    assert "Traceback" not in outcome.err

@@ -10,16 +10,16 @@ from rolebundle.storage.writing import open_writer
 from support.fake_embedder import HashingProvider
 from support.operations import small_batches
 from support.sound import assert_sound
+from support.source_tree import write_files
 
 
 @pytest.fixture(scope="session")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("damaged") / "notes"
-    folder.mkdir()
-    for number in range(40):
-        text = f"# Note {number}\n\n{f'token rotation {number} naïve ' * 60}\n"
-        (folder / f"n{number:02}.md").write_text(text, encoding="utf-8")
-    return folder
+    texts = {
+        f"n{number:02}.md": f"# Note {number}\n\n{f'token rotation {number} naïve ' * 60}\n"
+        for number in range(40)
+    }
+    return write_files(tmp_path_factory.mktemp("damaged") / "notes", texts)
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,8 @@
 """Rows 12 and 13: damage that SQLite does not see is found, shown to nobody, and mended."""
 
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,8 +19,22 @@ from support.fake_embedder import HashingProvider
 from support.sound import assert_sound, contents
 
 
-def test_a_flipped_bit_in_a_vector_is_found_and_mended(corpus_file: Path, tree: Path) -> None:
-    expected = contents(corpus_file)
+@contextmanager
+def mended(db: Path, tree: Path) -> Iterator[None]:
+    """A block that damages indexes; after it, a repair and an ingest make them as they were."""
+    expected = contents(db)
+    yield
+    damage = codes_of(db)
+    report = repair(db)
+    assert report.repaired
+    assert {problem.code for problem in report.problems} == damage
+    with open_writer(db) as corpus:
+        sync.ingest(corpus, [tree], HashingProvider())
+    assert contents(db) == expected
+    assert_sound(db)
+
+
+def flip_bits_of_a_vector(corpus_file: Path) -> None:
     with open_reader(corpus_file) as corpus:
         vector = corpus.value("SELECT vector FROM embedded WHERE chunk = 5")
     data = bytearray(corpus_file.read_bytes())
@@ -27,11 +44,11 @@ def test_a_flipped_bit_in_a_vector_is_found_and_mended(corpus_file: Path, tree: 
         flipped[at + bit // 8] ^= 1 << bit % 8
         corpus_file.write_bytes(flipped)
         assert codes_of(corpus_file) == {"vectors_damaged"}, bit
-    assert repair(corpus_file).repaired
-    with open_writer(corpus_file) as corpus:
-        sync.ingest(corpus, [tree], HashingProvider())
-    assert contents(corpus_file) == expected
-    assert_sound(corpus_file)
+
+
+def test_a_flipped_bit_in_a_vector_is_found_and_mended(corpus_file: Path, tree: Path) -> None:
+    with mended(corpus_file, tree):
+        flip_bits_of_a_vector(corpus_file)
 
 
 _BUT_ONE_FLOAT = "substr(vector, 1, length(vector) - 4)"
@@ -52,25 +69,20 @@ def test_a_misshapen_vector_is_reported_and_mended(
 ) -> None:
     """Law 6, also if the vectors are in memory, as from the second answer on."""
     monkeypatch.setattr(vector_search, "MIN_SCANNED", 1)
-    expected = contents(corpus_file)
-    tamper(corpus_file, statement)
-    assert codes_of(corpus_file) == {"vectors_damaged"}
-    with open_reader(corpus_file) as corpus:
-        bundles = [
-            ask(corpus, None, provider, task="token rotation")
-            for provider in (None, HashingProvider(), HashingProvider())
-        ]
+    with mended(corpus_file, tree):
+        tamper(corpus_file, statement)
+        assert codes_of(corpus_file) == {"vectors_damaged"}
+        with open_reader(corpus_file) as corpus:
+            bundles = [
+                ask(corpus, None, provider, task="token rotation")
+                for provider in (None, HashingProvider(), HashingProvider())
+            ]
     words_only, *degraded = map(without_semantic_state, bundles)
     assert degraded == [words_only, words_only]
     for bundle in bundles[1:]:
         [message] = [w.message for w in bundle.warnings if w.code == "SEMANTIC_LANE_DEGRADED"]
         assert "a vector is not what was stored" in message
         assert "rolebundle corpus doctor" in message
-    assert repair(corpus_file).repaired
-    with open_writer(corpus_file) as corpus:
-        sync.ingest(corpus, [tree], HashingProvider())
-    assert contents(corpus_file) == expected
-    assert_sound(corpus_file)
 
 
 DRIFT: dict[str, tuple[str, set[str]]] = {
@@ -100,15 +112,9 @@ DRIFT: dict[str, tuple[str, set[str]]] = {
 @pytest.mark.parametrize("case", DRIFT)
 def test_drift_is_found_and_mended(corpus_file: Path, tree: Path, case: str) -> None:
     statement, expected_codes = DRIFT[case]
-    expected = contents(corpus_file)
-    tamper(corpus_file, statement)
-    assert codes_of(corpus_file) == expected_codes
-    assert {problem.code for problem in repair(corpus_file).problems} == expected_codes
-    assert codes_of(corpus_file) == set()
-    with open_writer(corpus_file) as corpus:
-        sync.ingest(corpus, [tree], HashingProvider())
-    assert contents(corpus_file) == expected
-    assert_sound(corpus_file)
+    with mended(corpus_file, tree):
+        tamper(corpus_file, statement)
+        assert codes_of(corpus_file) == expected_codes
 
 
 COUNTS = {
@@ -144,8 +150,7 @@ def test_an_emptied_index_is_an_error_and_no_empty_answer(corpus_file: Path, cas
 
 
 @pytest.mark.parametrize(
-    "statement",
-    ["DELETE FROM embedded", "DELETE FROM embedded WHERE chunk > 20"],
+    "statement", ["DELETE FROM embedded", "DELETE FROM embedded WHERE chunk > 20"]
 )
 def test_an_emptied_embedding_index_is_a_warning(corpus_file: Path, statement: str) -> None:
     tamper(corpus_file, statement)
@@ -203,3 +208,40 @@ def test_a_broken_seal_refuses_readers_and_writers_and_not_the_check(
         assert "[seal_broken]" in outcome.err
         assert "rolebundle corpus doctor" in outcome.err
     assert codes_of(corpus_file) == {"seal_broken", "misplaced"}
+
+
+# -- what a repair leaves alone --------------------------------------------------------------------
+
+OTHER = (
+    "UPDATE chunk SET content = 'forged' WHERE id = 3",
+    "UPDATE document SET scope = 'shared' WHERE id = 3; UPDATE document SET scope = 'hr'",
+    "UPDATE compartment SET scope = 'forged'",
+    "INSERT INTO policy VALUES (1, '', 'toml', '', '', 'now')",
+    "DELETE FROM embedded; DELETE FROM source",
+)
+
+
+@pytest.mark.parametrize("statement", OTHER)
+def test_other_damage_is_left_alone(corpus_file: Path, statement: str) -> None:
+    tamper(corpus_file, f"PRAGMA foreign_keys = OFF; {statement}")
+    before = codes_of(corpus_file)
+    outcome = invoke("corpus", "doctor", "--repair", "--db", corpus_file)
+    assert (outcome.code, outcome.out) == (7, "")
+    assert "[beyond_repair]" in outcome.err and "rolebundle corpus restore" in outcome.err
+    assert codes_of(corpus_file) == before
+
+
+def test_a_sound_corpus_is_left_alone(corpus_file: Path) -> None:
+    outcome = invoke("corpus", "doctor", "--repair", "--db", corpus_file)
+    assert (outcome.code, outcome.out) == (0, f"location: {corpus_file}\nrepaired: no\n")
+
+
+def test_what_is_no_corpus_is_left_alone(tmp_path: Path) -> None:
+    """Another file that was named by mistake is not changed."""
+    for data in (b"# Not a database\n" * 400, bytes(9000), random.Random(1).randbytes(9000)):
+        db = tmp_path / "c.db"
+        db.write_bytes(data)
+        outcome = invoke("corpus", "doctor", "--repair", "--db", db)
+        assert outcome.code == 7
+        assert db.read_bytes() == data
+        assert list(tmp_path.iterdir()) == [db]

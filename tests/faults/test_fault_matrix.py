@@ -18,11 +18,10 @@ FAULTS = """
   faults/test_failing_disk.py::test_the_nth_write_finds_the_disk_full
   faults/test_full_disk_commands.py::test_commands_with_0_bytes_free
 6 page or quota limit
-  faults/test_failing_disk.py::test_a_page_limit
-  faults/test_failing_disk.py::test_a_file_size_limit
+  faults/test_failing_disk.py::test_a_quota
 7 fsync fails
   faults/test_failing_disk.py::test_the_nth_sync_fails
-  faults/test_killed_audit.py::test_a_disk_that_fails
+  faults/test_failing_disk.py::test_an_audit_on_a_disk_that_fails
 8 two writers
   faults/test_many_processes.py::test_a_second_writer_waits_while_it_may
   faults/test_many_processes.py::test_a_second_writer_gives_up_after_the_timeout
@@ -40,20 +39,20 @@ FAULTS = """
 13 FTS drift
   faults/test_damaged_content.py::test_drift_is_found_and_mended
 14 another application's SQLite file
-  faults/test_foreign_files.py::test_another_applications_file
+  faults/test_damaged_file.py::test_another_applications_file
 15 newer schema
-  faults/test_foreign_files.py::test_a_newer_schema
+  faults/test_damaged_file.py::test_a_newer_schema
 16 older schema
   faults/test_migration.py::test_an_older_corpus_is_backed_up_then_migrated
   faults/test_migration.py::test_a_corpus_of_each_release_is_migrated
 17 hostile trigger or view in the file
-  faults/test_foreign_files.py::test_a_hostile_schema_is_blocked
-  faults/test_foreign_files.py::test_hardening_holds_beneath_the_check
+  faults/test_damaged_file.py::test_a_hostile_schema_is_blocked
+  faults/test_damaged_file.py::test_hardening_holds_beneath_the_check
 18 read-only file or folder
   faults/test_read_only_file.py::test_a_read_only_file
   faults/test_read_only_file.py::test_a_read_only_folder
 19 backup under write
-  faults/test_backup_under_write.py::test_a_backup_under_write_is_a_committed_state
+  faults/test_many_processes.py::test_a_backup_under_write_is_a_committed_state
   faults/test_killed_writes.py::test_a_kill_loses_nothing_acknowledged
 20 model or dimension changed
   faults/test_other_model.py::test_another_model_writes_nothing_and_answers_lexically
@@ -92,7 +91,7 @@ FAULTS = """
 31 hidden documents
   laws/test_law_9_non_interference.py::TestNonInterference
 32 hidden vectors nearer than visible ones
-  faults/test_hidden_neighbours.py::test_hidden_neighbours_take_no_place
+  laws/test_law_9_fixed_corpora.py::test_hidden_neighbours_take_no_place
 33 audit read by an agent
   policy/test_audit.py::test_an_agent_reads_its_own_rows_and_cannot_count_the_others
   policy/test_audit.py::test_an_entry_has_counts_and_digests_and_no_text
@@ -130,7 +129,7 @@ FAULTS = """
 43 file changes while it is read
   faults/test_files_that_change.py::test_swapped_between_finding_and_reading
 44 100 MB, binary, archive bomb
-  faults/test_heavy_files.py::test_heavy_files_are_skipped_and_the_rest_goes_on
+  faults/test_files_that_change.py::test_heavy_files_are_skipped_and_the_rest_goes_on
 45 tag characters, variation selectors, bidi, fillers, homoglyphs, HTML comments
   scan/test_scan.py::test_every_attack_is_found_at_its_place_with_its_kind
   ingest/test_hidden.py::test_hidden_facts_are_not_shown_or_are_labelled

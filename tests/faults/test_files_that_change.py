@@ -1,7 +1,11 @@
 """Rows 42 and 43: links, pipes and devices are never read; what was read is what was hashed."""
 
+import gzip
 import os
+import resource
 import socket
+import sys
+import zlib
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
@@ -10,22 +14,21 @@ import pytest
 
 from rolebundle.contracts.ingest import IngestReport
 from rolebundle.ingest import prepare, sync, walk
-from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
 from support.commands import invoke
+from support.killing import Report, run_child
+from support.office.parts import zipped
 from support.sound import paths_in
+from support.source_tree import write_files
 
 SECRET = "the launch code is 0000"
 
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    (tmp_path / "outside").mkdir()
-    (tmp_path / "outside" / "secret.md").write_text(SECRET, encoding="utf-8")
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "notes" / "a.md").write_text("A plain note.\n", encoding="utf-8")
-    return tmp_path / "notes"
+    files = {"outside/secret.md": SECRET, "notes/a.md": "A plain note.\n"}
+    return write_files(tmp_path, files) / "notes"
 
 
 def ingest(tree: Path) -> IngestReport:
@@ -46,16 +49,20 @@ def assert_nothing_from_outside(tree: Path) -> None:
 
 def test_what_is_no_regular_file_below_the_root(tree: Path) -> None:
     os.mkfifo(tree / "pipe.md")
-    (tree / "device.md").symlink_to("/dev/zero")
-    (tree / "out.md").symlink_to("../outside/secret.md")
-    (tree / "out-absolute.md").symlink_to(tree.parent / "outside" / "secret.md")
-    (tree / "out-folder").symlink_to("../outside", target_is_directory=True)
-    (tree / "inside.md").symlink_to("a.md")
-    (tree / "loop.md").symlink_to("loop.md")
-    (tree / "loop-one").symlink_to("loop-two")
-    (tree / "loop-two").symlink_to("loop-one")
-    (tree / "self").symlink_to(".", target_is_directory=True)
-    (tree / "nowhere.md").symlink_to("not-there")
+    links = {
+        "device.md": ("/dev/zero", "escapes_root"),
+        "out.md": ("../outside/secret.md", "escapes_root"),
+        "out-absolute.md": (tree.parent / "outside" / "secret.md", "escapes_root"),
+        "out-folder": ("../outside", "escapes_root"),
+        "inside.md": ("a.md", "link"),
+        "self": (".", "link"),
+        "loop.md": ("loop.md", "broken_link"),
+        "loop-one": ("loop-two", "broken_link"),
+        "loop-two": ("loop-one", "broken_link"),
+        "nowhere.md": ("not-there", "broken_link"),
+    }
+    for name, (target, _) in links.items():
+        (tree / name).symlink_to(target)
     with socket.socket(socket.AF_UNIX) as listener:
         old = Path.cwd()
         os.chdir(tree)  # a socket's path is short
@@ -64,20 +71,8 @@ def test_what_is_no_regular_file_below_the_root(tree: Path) -> None:
         finally:
             os.chdir(old)
         report = ingest(tree)
-    assert skipped(report) == {
-        "pipe.md": "not_a_file",
-        "socket.md": "not_a_file",
-        "device.md": "escapes_root",
-        "out.md": "escapes_root",
-        "out-absolute.md": "escapes_root",
-        "out-folder": "escapes_root",
-        "inside.md": "link",
-        "self": "link",
-        "loop.md": "broken_link",
-        "loop-one": "broken_link",
-        "loop-two": "broken_link",
-        "nowhere.md": "broken_link",
-    }
+    codes = {name: code for name, (_, code) in links.items()}
+    assert skipped(report) == codes | {"pipe.md": "not_a_file", "socket.md": "not_a_file"}
     assert report.added == 1
     assert_nothing_from_outside(tree)
 
@@ -98,9 +93,7 @@ def test_dots_in_a_path(tree: Path) -> None:
 
 
 def test_names_that_are_no_text(tree: Path) -> None:
-    (tree / "\udcff.md").write_text("A note.\n", encoding="utf-8")
-    (tree / "folder-\udcfe").mkdir()
-    (tree / "folder-\udcfe" / "b.md").write_text("Another.\n", encoding="utf-8")
+    write_files(tree, {"\udcff.md": "A note.\n", "folder-\udcfe/b.md": "Another.\n"})
     for option in ([], ["--json"]):
         outcome = invoke("ingest", tree, "--lexical-only", *option, "--db", tree.parent / "c.db")
         assert outcome.code == 0, outcome
@@ -111,43 +104,24 @@ def test_names_that_are_no_text(tree: Path) -> None:
 
 # -- swapped after it was found ------------------------------------------------------------------
 
-Swap = Callable[[Path], None]
-
-
-def to_link(path: Path) -> None:
-    path.unlink()
-    path.symlink_to("../outside/secret.md")
-
-
-def to_pipe(path: Path) -> None:
-    path.unlink()
-    os.mkfifo(path)
-
-
-def to_folder(path: Path) -> None:
-    path.unlink()
-    path.mkdir()
-
-
-def make_unreadable(path: Path) -> None:
-    path.unlink()
-
 
 @pytest.mark.parametrize(
     ("swap", "code"),
     [
-        (to_link, "unreadable"),
-        (to_pipe, "not_a_file"),
-        (to_folder, "not_a_file"),
-        (make_unreadable, "unreadable"),
+        (lambda path: path.symlink_to("../outside/secret.md"), "unreadable"),
+        (os.mkfifo, "not_a_file"),
+        (Path.mkdir, "not_a_file"),
+        (lambda _: None, "unreadable"),
     ],
+    ids=["link", "pipe", "folder", "gone"],
 )
 def test_swapped_between_finding_and_reading(
-    tree: Path, monkeypatch: pytest.MonkeyPatch, swap: Swap, code: str
+    tree: Path, monkeypatch: pytest.MonkeyPatch, swap: Callable[[Path], object], code: str
 ) -> None:
     real = walk.read_bytes
 
     def swapped(location: str, path: str, size_cap: int) -> bytes:
+        Path(location).unlink()
         swap(Path(location))
         return real(location, path, size_cap)
 
@@ -158,8 +132,10 @@ def test_swapped_between_finding_and_reading(
     assert_nothing_from_outside(tree)
 
 
-def stored(corpus: Corpus) -> tuple[str, str]:
-    [row] = corpus.rows("SELECT f.content_hash, c.content FROM file f, chunk c")
+def stored(tree: Path) -> tuple[str, str]:
+    """The hash of the only file, and its text."""
+    with open_reader(tree.parent / "c.db") as corpus:
+        [row] = corpus.rows("SELECT f.content_hash, c.content FROM file f, chunk c")
     return row
 
 
@@ -176,14 +152,102 @@ def test_changed_after_it_was_read(tree: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(prepare, "read_bytes", changing)
     before = path.read_bytes()
     ingest(tree)
-    with open_reader(tree.parent / "c.db") as corpus:
-        content_hash, content = stored(corpus)
-    assert content_hash == sha256(before).hexdigest()
-    assert content == before.decode().strip()
+    assert stored(tree) == (sha256(before).hexdigest(), before.decode().strip())
     monkeypatch.undo()
     assert ingest(tree).updated == 1
-    with open_reader(tree.parent / "c.db") as corpus:
-        content_hash, content = stored(corpus)
-    assert content_hash == sha256(path.read_bytes()).hexdigest()
-    assert content == "An entirely new text."
+    assert stored(tree) == (sha256(path.read_bytes()).hexdigest(), "An entirely new text.")
     assert ingest(tree).unchanged == 1
+
+
+# -- Files that are too large, not text, or bombs are skipped with a code; memory stays bounded ----
+
+
+MEGABYTE = 1024 * 1024
+
+
+def pdf_of(stream: bytes, filters: str = "/FlateDecode") -> bytes:
+    """A PDF of one page with this content stream, as compressed as it is given."""
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 200 200] /Contents 4 0 R >>",
+        f"<< /Length {len(stream)} /Filter {filters} >>\nstream\n".encode()
+        + stream
+        + b"\nendstream",
+    ]
+    out = bytearray(b"%PDF-1.5\n")
+    offsets = []
+    for number, body in enumerate(objects, start=1):
+        offsets.append(len(out))
+        out += f"{number} 0 obj\n".encode() + body + b"\nendobj\n"
+    table = len(out)
+    out += f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n".encode()
+    out += b"".join(f"{offset:010} 00000 n \n".encode() for offset in offsets)
+    out += f"trailer << /Size {len(objects) + 1} /Root 1 0 R >>\nstartxref\n{table}\n%%EOF".encode()
+    return bytes(out)
+
+
+def bomb(megabytes: int) -> bytes:
+    packer = zlib.compressobj(1)
+    block = b" " * MEGABYTE
+    return b"".join(packer.compress(block) for _ in range(megabytes)) + packer.flush()
+
+
+def write_heavy_tree(tree: Path) -> None:
+    large, archive = bomb(120), zipped({"a.txt": b"\0" * (5 * MEGABYTE)})
+    twice = pdf_of(zlib.compress(large, 9), "[/FlateDecode /FlateDecode]")
+    write_files(
+        tree,
+        {
+            "good.md": "A good note.\n",
+            "archive.gz": gzip.compress(b"\0" * (5 * MEGABYTE), 1),
+            "archive.zip": archive,
+            "archive.md": archive,
+            "binary": bytes(range(256)) * 400,
+            "program": Path(sys.executable).read_bytes()[: 2 * MEGABYTE],
+            "bomb.pdf": pdf_of(large),
+            "bomb-in-a-bomb.pdf": twice,
+            "cut.pdf": pdf_of(bomb(1))[:300],
+            "zzz.md": "The last note.\n",
+        },
+    )
+    with (tree / "huge.md").open("wb") as stream:
+        stream.truncate(100 * MEGABYTE)
+    with (tree / "over.txt").open("wb") as stream:
+        stream.write(b"word " * (21 * MEGABYTE // 5))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="measures memory as Linux does")
+@pytest.mark.slow
+def test_heavy_files_are_skipped_and_the_rest_goes_on(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    write_heavy_tree(tree)
+
+    def work(report: Report) -> None:
+        before = peak()
+        with open_writer(tmp_path / "c.db") as corpus:
+            result = sync.ingest(corpus, [tree], None)
+        for skip in result.skipped:
+            report(f"{skip.path} {skip.code}")
+        report(f"added {result.added}")
+        report(f"grew {(peak() - before) // MEGABYTE}")
+
+    ended = run_child(work)
+    assert ended.code == 0
+    reported = dict(line.split() for line in ended.reported)
+    grew = int(reported.pop("grew"))
+    assert reported.pop("added") == "2"
+    assert reported.keys() == {path.name for path in tree.iterdir()} - {"good.md", "zzz.md"}
+    assert reported["huge.md"] == reported["over.txt"] == "too_large"
+    assert (reported["archive.gz"], reported["binary"]) == ("unsupported", "binary")
+    assert reported["archive.zip"] == reported["program"] == "unsupported"
+    assert reported["archive.md"] in ("unsupported", "undecodable")
+    assert grew < 400, "megabytes, for half a gigabyte that the files promise"
+
+
+def peak() -> int:
+    if Path("/proc/self/status").exists():
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("VmHWM"):
+                return int(line.split()[1]) * 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

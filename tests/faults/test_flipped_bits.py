@@ -11,6 +11,7 @@ from rolebundle.errors import RolebundleError
 from rolebundle.workspace import Workspace
 from support.amounts import rounds
 from support.corpora import NOW
+from support.damaged_files import put
 from support.fake_embedder import HashingProvider
 from support.flipped_files import filled_corpus, flipped, problems_of, sample_of_bits, stored_rows
 
@@ -21,12 +22,6 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     path = filled_corpus(tmp_path_factory.mktemp("flipped"))
     assert problems_of(path) == []
     return path.read_bytes()
-
-
-def put(path: Path, data: bytes) -> None:
-    for suffix in ("-wal", "-shm"):
-        Path(f"{path}{suffix}").unlink(missing_ok=True)
-    path.write_bytes(data)
 
 
 @rounds(5, 1000)
@@ -72,12 +67,8 @@ def test_damage_in_what_an_agent_may_not_see_changes_no_answer(
     put(path, image)
     sound = all_answers(path)
     db = apsw.Connection(str(path))
-    hidden = [
-        number
-        for (number,) in db.execute(
-            "SELECT compartment FROM document WHERE document_id IN ('d5', 'd7')"
-        )
-    ]
+    places = "SELECT compartment FROM document WHERE document_id IN ('d5', 'd7')"
+    hidden = [number for (number,) in db.execute(places)]
     assert len(set(hidden)) == 2
     for number in hidden:
         db.execute(

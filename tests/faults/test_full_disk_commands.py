@@ -6,7 +6,7 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -20,24 +20,15 @@ from rolebundle.admin.backups import create_backup
 from rolebundle.interfaces.cli.main import cli
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.writing import open_writer
-from support.commands import Outcome, in_a_child, invoke, invoke_in_a_child
+from support.commands import Outcome, commands_of, in_a_child, invoke, invoke_in_a_child
 from support.operations import POLICY, STEPS, Place, stored_rows
+from support.source_tree import write_files
 
 _NEW_NAMESPACES = 0x10000000 | 0x00020000  # CLONE_NEWUSER | CLONE_NEWNS
 FILLER = "filler"
 
 
-def on_own_file_system(place: Path, megabytes: int, work: Callable[[], Any]) -> Any:
-    """Run ``work`` in a child that has an own file system in memory mounted at ``place``.
-
-    Returns:
-        What ``work`` returned, through JSON; ``None`` if this machine does not allow to mount.
-    """
-    answer = in_a_child(lambda: [work()] if _mounted(place, megabytes) else None)
-    return None if answer is None else answer[0]
-
-
-def _mounted(place: Path, megabytes: int) -> bool:
+def _mounted(place: Path) -> bool:
     libc = ctypes.CDLL(None, use_errno=True)
     user, group = os.getuid(), os.getgid()
     if libc.unshare(_NEW_NAMESPACES) != 0:
@@ -46,8 +37,7 @@ def _mounted(place: Path, megabytes: int) -> bool:
         Path("/proc/self/setgroups").write_text("deny", encoding="ascii")
     Path("/proc/self/uid_map").write_text(f"0 {user} 1", encoding="ascii")
     Path("/proc/self/gid_map").write_text(f"0 {group} 1", encoding="ascii")
-    size = f"size={megabytes}m".encode()
-    return bool(libc.mount(b"tmpfs", os.fsencode(place), b"tmpfs", 0, size) == 0)
+    return bool(libc.mount(b"tmpfs", os.fsencode(place), b"tmpfs", 0, b"size=20m") == 0)
 
 
 def fill_up(place: Path) -> None:
@@ -74,7 +64,6 @@ def run_command(arguments: Sequence[str], stdin: bytes = b"") -> Outcome:
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs tmpfs")
 
-MEGABYTES = 20
 REQUEST = b'{"jsonrpc": "2.0", "id": 1, "method": "retrieve", "params": {"task": "note"}}\n'
 MCP = (
     b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18",'
@@ -169,20 +158,17 @@ class Use(NamedTuple):
     words: list[str]
 
 
-def commands(group: click.Group, names: tuple[str, ...] = ()) -> Iterator[str]:
+def commands() -> set[str]:
     """Every command that does something by itself."""
-    context = click.Context(group)
-    for name in group.list_commands(context):
-        command = group.get_command(context, name)
-        assert command is not None
-        if isinstance(command, click.Group):
-            yield from commands(command, (*names, name))
-        if not isinstance(command, click.Group) or command.invoke_without_command:
-            yield " ".join((*names, name))
+    return {
+        context.command_path.strip()
+        for context in commands_of(click.Context(cli, **cli.context_settings))
+        if not isinstance(context.command, click.Group) or context.command.invoke_without_command
+    }
 
 
 def all_uses() -> Iterator[Use]:
-    names = set(commands(cli))
+    names = commands()
     reads = [f"read {' '.join(name.split())} DB" for name in READS.strip().split(",")]
     for line in (*reads, *USES.strip().splitlines()):
         (kind, *words) = shlex.split(_options(line))
@@ -199,28 +185,10 @@ def _options(line: str) -> str:
 
 def test_every_command_is_classified() -> None:
     used = {use.command for use in all_uses()}
-    assert set(commands(cli)) - {"corpus watch", "up", "down"} == used, (
-        "add it here as a read or a write"
-    )
+    assert commands() - {"corpus watch", "up", "down"} == used, "add it here as a read or a write"
 
 
 # -- the states of the files ---------------------------------------------------------------------
-
-
-def closed(_: Path) -> None:
-    """As a writer that was closed leaves them."""
-
-
-def held_open(place: Path) -> Corpus:
-    """Another process has the corpus open; here this one, whose locks its child does not have."""
-    return open_writer(place / "c.db")
-
-
-STATES: dict[str, Callable[[Path], Corpus | None]] = {
-    "closed": closed,
-    "open": held_open,
-}
-
 
 PREPARED = """
 ingest {tree} --workers 1 DB
@@ -249,16 +217,16 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with Admin(place.db) as admin:
         create_backup(admin.workspace, place.saved)
     bundle = invoke("retrieve", "note", "--lexical-only", "--format", "json", "--db", place.db).out
-    (folder / "bundle.json").write_text(bundle, encoding="utf-8")
-    (folder / "policy.toml").write_text(POLICY, encoding="utf-8")
-    for name, corpus in (("golden", ""), ("ingesting", 'corpus = "more"\n')):
-        golden = f'{corpus}[[questions]]\ntask = "note"\nexpect = ["n1.md"]\n'
-        (folder / f"{name}.toml").write_text(golden, encoding="utf-8")
-    contract = '[[criteria]]\nid = "a"\ncheck = "exists"\nfile = "bundle.json"\n'
-    (folder / "work.gate.toml").write_text(contract, encoding="utf-8")
-    (folder / "more").mkdir()
-    (folder / "more" / "m.md").write_text(f"# More\n\n{'A new text. ' * 2000}", encoding="utf-8")
-    return folder
+    golden = '[[questions]]\ntask = "note"\nexpect = ["n1.md"]\n'
+    files = {
+        "bundle.json": bundle,
+        "policy.toml": POLICY,
+        "golden.toml": golden,
+        "ingesting.toml": f'corpus = "more"\n{golden}',
+        "work.gate.toml": '[[criteria]]\nid = "a"\ncheck = "exists"\nfile = "bundle.json"\n',
+        "more/m.md": f"# More\n\n{'A new text. ' * 2000}",
+    }
+    return write_files(folder, files)
 
 
 def _at(place: Path, arguments: Sequence[str], tree: Path) -> list[str]:
@@ -296,10 +264,11 @@ class Prepared(NamedTuple):
     held: Corpus | None
 
 
-def prepare(base: Path, place: Path, state: str) -> Prepared:
+def prepare(base: Path, place: Path, is_open: bool) -> Prepared:
     shutil.copytree(base, place, dirs_exist_ok=True)
     (place / "home").mkdir()
-    held = STATES[state](place)
+    # Another process has the corpus open; here this one, whose locks its child does not have.
+    held = open_writer(place / "c.db") if is_open else None
     logical = logical_state(place)
     fill_up(place)
     return Prepared(raw_state(place), logical, held)
@@ -319,7 +288,7 @@ Wrong = tuple[Use, dict[str, Any], list[str]]
 
 
 def run_all(
-    base: Path, place: Path, state: str, step: int, monkeypatch: pytest.MonkeyPatch
+    base: Path, place: Path, is_open: bool, step: int, monkeypatch: pytest.MonkeyPatch
 ) -> list[Wrong]:
     """Run every use, or each so many, each on a fresh copy. This is done inside the child with the mount."""
     for name in ("HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "TMPDIR"):
@@ -329,7 +298,7 @@ def run_all(
     prepared = None
     for use in [*all_uses()][::step]:
         if prepared is None:
-            prepared = prepare(base, place, state)
+            prepared = prepare(base, place, is_open)
         words = _at(place, use.words, base.parent / "tree")
         ended = run_command(words, STDIN.get(use.command, b""))
         changed = []
@@ -352,17 +321,20 @@ def run_all(
 
 
 @pytest.mark.parametrize(
-    ("state", "step"),
-    [("open", 37), *(pytest.param(name, 1, marks=pytest.mark.slow) for name in STATES)],
+    ("is_open", "step"),
+    [(True, 37), *(pytest.param(is_open, 1, marks=pytest.mark.slow) for is_open in (False, True))],
 )
 def test_commands_with_0_bytes_free(
-    state: str, step: int, base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    is_open: bool, step: int, base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """In a child that has an own file system in memory."""
     place = tmp_path / "place"
     place.mkdir()
-    answer = on_own_file_system(
-        place, MEGABYTES, lambda: run_all(base, place, state, step, monkeypatch)
-    )
+
+    def work() -> list[Wrong] | None:
+        return run_all(base, place, is_open, step, monkeypatch) if _mounted(place) else None
+
+    answer = in_a_child(work)
     if answer is None:
         pytest.skip("this machine does not allow to mount")
     assert answer == []

@@ -14,6 +14,7 @@ from rolebundle.storage.opening import open_reader
 from support.commands import PROGRAM, invoke
 from support.corpora import scratch_folder
 from support.sound import assert_sound, paths_in
+from support.source_tree import write_files
 
 Moment = Callable[[int, Path], bool]
 """Whether it has come, of a session of processes that ingest into a file."""
@@ -36,11 +37,8 @@ moments = pytest.mark.parametrize(
 
 def tree_of(folder: Path, files: int, words: int) -> Path:
     """A folder of files with so many words each."""
-    tree = folder / "tree"
-    tree.mkdir()
-    for number in range(files):
-        (tree / f"{number}.md").write_text(f"# {number}\n\n" + "word " * words, encoding="utf-8")
-    return tree
+    texts = {f"{number}.md": f"# {number}\n\n" + "word " * words for number in range(files)}
+    return write_files(folder / "tree", texts)
 
 
 @contextmanager

@@ -24,13 +24,22 @@ from rolebundle.policy.audit import AuditLog, verify_audit
 from rolebundle.storage import opening, vector_index
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
+from rolebundle.workspace import Workspace
 from support.amounts import rounds
 from support.canaries import files_of, found_in, make_canary, vector_traces
-from support.corpora import build, document, scratch_folder
+from support.corpora import as_owner, build, document, scratch_folder
 from support.fake_embedder import HashingProvider
-from support.killing import ChildResult, Report, killed_at_operation, run_child
+from support.killing import Report, killed_at_operation, run_child
 from support.old_schema import build_schema_1
-from support.operations import OTHER_MODEL, STEPS, Place, final_contents, schema_of, stored_rows
+from support.operations import (
+    OTHER_MODEL,
+    STEPS,
+    Place,
+    assert_acknowledged_rows,
+    final_contents,
+    schema_of,
+    stored_rows,
+)
 from support.publications import stage
 from support.purging import finish_purges, purge
 from support.sound import assert_sound, paths_in
@@ -65,10 +74,6 @@ class Case:
 
     def check(self, place: Place, reported: Sequence[str]) -> None:
         """What must hold after the kill, of a copy of the files."""
-
-    def is_sound(self, place: Place) -> bool:
-        """Whether a check must find no problem after the kill."""
-        return True
 
     def check_end(self, place: Place, reported: Sequence[str]) -> None:
         """What must hold after the step was repeated, and what it then reported."""
@@ -116,7 +121,6 @@ class Embed(Case):
         assert embedded >= count_of(reported, "embedding")
         with open_reader(place.db) as corpus:
             index = vector_index.active_index(corpus)
-        assert index is not None
         assert index.identity.model != OTHER_MODEL or embedded == chunks
 
     def check_end(self, place: Place, reported: Sequence[str]) -> None:
@@ -147,32 +151,21 @@ class Migration(AllOrNothing):
 
 class Audit(Case):
     def check(self, place: Place, reported: Sequence[str]) -> None:
-        with AuditLog(place.db) as log:
-            if not log.exists:
-                assert not count_of(reported, "row")
-                return
-            verification = verify_audit(log.path)
-            assert verification.ok, verification
-            hashes = {str(row.seq): row.hash for row in log.rows()}
-        for line in reported:
-            event, *fields = line.split()
-            assert event != "row" or hashes[fields[0]] == fields[1], "acknowledged, and lost"
+        assert_acknowledged_rows(place.db, reported)
 
-    def check_end(self, place: Place, reported: Sequence[str]) -> None:
-        self.check(place, reported)
+    check_end = check
 
 
 class Records(Case):
     """Decisions, marks or facts, each acknowledged and recorded in the audit by itself."""
 
-    def __init__(self, step: str, names: Callable[[Admin], list[str]], kind: str) -> None:
-        super().__init__(STEPS[step], steps("ingest", "require"))
-        self.names, self.kind = names, kind
+    def __init__(self, kind: str, records: Callable[[Workspace], Any], name: str) -> None:
+        super().__init__(STEPS[kind], steps("ingest", "require"))
+        self.kind, self.records, self.name = kind, records, name
 
     def check(self, place: Place, reported: Sequence[str]) -> None:
         acknowledged = {line.split()[1] for line in reported if line.startswith("recorded ")}
-        with Admin(place.db) as admin:
-            names = self.names(admin)
+        names = [getattr(record, self.name) for record in as_owner(place.db, self.records)]
         assert acknowledged <= set(names), "acknowledged, and lost"
         with AuditLog(place.db) as log:
             assert verify_audit(log.path).ok
@@ -180,8 +173,8 @@ class Records(Case):
 
     def check_end(self, place: Place, reported: Sequence[str]) -> None:
         self.check(place, reported)
-        with Admin(place.db) as admin:
-            assert len(self.names(admin)) == (FILES if self.kind == "mark" else 6)
+        recorded = len(as_owner(place.db, self.records))
+        assert recorded == (FILES if self.kind == "mark" else 6)
 
 
 class BackUp(AllOrNothing):
@@ -193,9 +186,7 @@ class BackUp(AllOrNothing):
     def check_end(self, place: Place, reported: Sequence[str]) -> None:
         """What has the name of the backup is complete, and can be restored."""
         assert contents_of(place.saved) == self.before
-        with Admin(place.db) as admin:
-            report = restore_backup(admin.workspace, place.saved)
-            assert report.created_at
+        assert as_owner(place.db, restore_backup, place.saved).created_at
 
 
 class Restore(AllOrNothing):
@@ -220,9 +211,8 @@ class Purge(Case):
         chance = random.Random(7)
         common = tuple(f"common{number}" for number in range(200))
         canaries = [make_canary(chance, common, number) for number in range(FILES)]
-        build(
-            place.folder, (canary.document for canary in canaries), HashingProvider(), name="c.db"
-        )
+        documents = [canary.document for canary in canaries]
+        build(place.folder, documents, HashingProvider(), name="c.db")
         purged = canaries[::3]
         ids = {canary.document.metadata.document_id for canary in purged}
         remaining = {canary.document.metadata.document_id for canary in canaries} - ids
@@ -274,15 +264,9 @@ CASES: dict[str, Callable[[], Case]] = {
     "embed": lambda: Embed(STEPS["embed"], steps("ingest")),
     "purge": Purge,
     "migration": lambda: Migration(STEPS["create"], old_schema),
-    "decide": lambda: Records(
-        "decide", lambda of: [record.id for record in all_decisions(of.workspace)], "decide"
-    ),
-    "mark": lambda: Records(
-        "mark", lambda of: [record.target for record in all_marks(of.workspace)], "mark"
-    ),
-    "remember": lambda: Records(
-        "remember", lambda of: [fact.document_id for fact in all_facts(of.workspace)], "remember"
-    ),
+    "decide": lambda: Records("decide", all_decisions, "id"),
+    "mark": lambda: Records("mark", all_marks, "target"),
+    "remember": lambda: Records("remember", all_facts, "document_id"),
     "policy": lambda: AllOrNothing(STEPS["policy"], steps("ingest")),
     "new audit": lambda: Audit(STEPS["audit"], steps("ingest")),
     "audit": lambda: Audit(STEPS["audit"], steps("ingest", "require")),
@@ -357,8 +341,11 @@ def test_a_kill_loses_nothing_acknowledged(name: str, rounds: int) -> None:
             killed += ended.killed
             assert ended.killed or ended.code == 0
             # A copy, because opening it would already clean up what the kill left.
-            check_after_kill(case, copy_of(place.folder, folder / "copy"), ended)
+            copy = copy_of(place.folder, folder / "copy")
+            case.check(copy_of(copy.folder, folder / "looked-at"), ended.reported)
+            assert_sound(copy.db)
             if not ended.killed:
+                assert contents_of(copy.db) == case.after
                 continue
             reported: list[str] = []
             case.step(place, reported.append)
@@ -367,11 +354,3 @@ def test_a_kill_loses_nothing_acknowledged(name: str, rounds: int) -> None:
             case.check_end(place, reported)
             assert names_in(place.folder) <= expected_names, "left over"
         print(f"{name}: {killed} of {runs} runs killed, {operations} operations")
-
-
-def check_after_kill(case: Case, place: Place, ended: ChildResult) -> None:
-    case.check(copy_of(place.folder, place.folder.parent / "looked-at"), ended.reported)
-    if case.is_sound(place):
-        assert_sound(place.db)
-    if not ended.killed:
-        assert contents_of(place.db) == case.after

@@ -2,33 +2,41 @@
 
 import multiprocessing
 import os
+import re
 import subprocess
 import time
+from collections.abc import Callable
+from contextlib import closing
+from itertools import count
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from rolebundle.admin.backups import create_backup
 from rolebundle.ingest import indexes, sync
 from rolebundle.storage import vector_index
-from rolebundle.storage.corpus import corpus_counts
+from rolebundle.storage.corpus import Corpus, corpus_counts, increment_generation
 from rolebundle.storage.file import BUSY_TIMEOUT_ENVIRONMENT
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
+from rolebundle.workspace import Workspace
 from support.amounts import rounds
 from support.commands import invoke
-from support.corpora import ask, build, document, fill, scratch_folder
+from support.corpora import ask, build, document, file_of, fill, put_file, scratch_folder
 from support.fake_embedder import HashingProvider
+from support.killing import Report, run_child
 from support.program_server import forked_python
 from support.sound import assert_sound, contents, paths_in
+from support.source_tree import write_files
 
 
-def tree_of(folder: Path, name: str, number: int = 12) -> Path:
-    (folder / name).mkdir()
-    for n in range(number):
-        text = f"# {name} {n}\n\n{f'token {n} of {name} ' * 60}\n"
-        (folder / name / f"{name}-{n}.md").write_text(text, encoding="utf-8")
-    return folder / name
+def tree_of(folder: Path, name: str) -> Path:
+    texts = {
+        f"{name}-{n}.md": f"# {name} {n}\n\n{f'token {n} of {name} ' * 60}\n" for n in range(12)
+    }
+    return write_files(folder / name, texts)
 
 
 # -- two writers -------------------------------------------------------------------------------
@@ -82,7 +90,6 @@ def test_a_second_writer_waits_while_it_may(
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
-        assert process.stderr is not None
         assert process.stderr.readline() == b"begins\n"
         assert process.poll() is None, "it waits"
         first.db.execute("COMMIT")
@@ -148,23 +155,18 @@ def test_a_vector_is_never_that_of_another_text(tmp_path: Path) -> None:
         index = indexes.ensure_index(corpus, HashingProvider())
         indexes.fill_index(corpus, index, Slow(), lambda *_: None)
         indexes.fill_index(corpus, index, HashingProvider(), lambda *_: None)
-    with build_fresh(tmp_path) as expected, open_reader(db) as corpus:
-        assert vectors_of(corpus) == vectors_of(expected)
+    documents = [document("d0", ["the old token"]), document("d1", ["an entirely new text"])]
+    expected = contents(build(tmp_path, documents, HashingProvider()))
+    assert contents(db)["vectors"] == expected["vectors"]
     assert_sound(db)
 
 
-def build_fresh(folder: Path) -> Any:
-    documents = [document("d0", ["the old token"]), document("d1", ["an entirely new text"])]
-    return open_reader(build(folder, documents, HashingProvider()))
-
-
-def vectors_of(corpus: Any) -> Any:
-    return corpus.rows(
-        "SELECT c.chunk_id, e.vector FROM embedded e JOIN chunk c ON c.id = e.chunk ORDER BY 1"
-    )
-
-
 # -- readers during a write --------------------------------------------------------------------
+
+
+def counted(corpus: Corpus) -> tuple[int, ...]:
+    tables = ("document", "chunk", "embedded")
+    return tuple(corpus.value(f"SELECT count(*) FROM {table}") for table in tables)
 
 
 def _read(db: Path, stop: Any, failures: Any, reads: Any) -> None:
@@ -173,24 +175,13 @@ def _read(db: Path, stop: Any, failures: Any, reads: Any) -> None:
             with open_reader(db) as corpus:
                 with corpus.reading():
                     status = corpus_counts(corpus)
-                    counts = [
-                        corpus.value(f"SELECT count(*) FROM {t}") for t in ("document", "chunk")
-                    ]
+                    counts = [counted(corpus)]
                     time.sleep(0.001)
-                    second_counts = [
-                        corpus.value(f"SELECT count(*) FROM {t}") for t in ("document", "chunk")
-                    ]
-                    embedded = corpus.value("SELECT count(*) FROM embedded")
-                    editions = {
-                        text.split()[1] for (text,) in corpus.rows("SELECT content FROM chunk")
-                    }
-                assert counts == second_counts == [status.documents, status.chunks], (
-                    counts,
-                    second_counts,
-                    status,
-                )
-                assert embedded == status.chunks
-                assert len(editions) <= 1, editions
+                    counts.append(counted(corpus))
+                    texts = corpus.column("SELECT content FROM chunk")
+                expected = (status.documents, status.chunks, status.chunks)
+                assert counts == [expected, expected], (counts, status)
+                assert len({text.split()[1] for text in texts}) <= 1, texts
                 bundle = ask(corpus, provider=HashingProvider(), task="token edition")
                 assert len({chunk.content.split()[1] for chunk in bundle.selected}) == 1
             with reads.get_lock():
@@ -230,3 +221,72 @@ def edition_of(number: int) -> list[Any]:
     # The number of chunks changes with each edition, too.
     texts = [f"edition {number} of the token, part {n}" for n in range(1 + number % 3)]
     return [document(f"d{n}", texts) for n in range(6)]
+
+
+# -- A backup under write is a committed state -----------------------------------------------------
+
+
+TEXT = " ".join(f"word{n}" for n in range(200))
+
+
+DOCUMENTS = 8
+
+
+def write_states(db: Path, last: int | None = None) -> Callable[[Report], None]:
+    """Commit one state after the other. State n changes ``a``, ``b``, and one of 8 documents."""
+
+    def work(report: Report) -> None:
+        with open_writer(db) as corpus:
+            for state in count(1 + _written(corpus).get("a", 0)):
+                with corpus.writing():
+                    for name in ("a", "b", f"n{state % DOCUMENTS}"):
+                        texts = [f"the state {state} of {name}: {TEXT}"]
+                        put_file(corpus, file_of(name), [document(name, texts)])
+                    increment_generation(corpus)
+                report(str(state))
+                if state == last:
+                    return
+
+    return work
+
+
+def _written(corpus: Corpus) -> dict[str, int]:
+    """Document → the state that wrote it."""
+    rows = corpus.rows("SELECT content FROM chunk")
+    states = (re.match(r"the state (\d+) of (\w+):", content) for (content,) in rows)
+    return {match[2]: int(match[1]) for match in states if match}
+
+
+def state_of(db: Path) -> int:
+    """Which state a corpus has. Fails if it is between two."""
+    with open_reader(db) as corpus:
+        written = _written(corpus)
+    state = written["a"]
+    newest = {f"n{n % DOCUMENTS}": n for n in range(1, state + 1)[-DOCUMENTS:]}
+    assert written == {"a": state, "b": state} | newest
+    return state
+
+
+@rounds(1, 100)
+def test_a_backup_under_write_is_a_committed_state(rounds: int) -> None:
+    with scratch_folder() as folder:
+        db = folder / "c.db"
+        run_child(write_states(db, last=3))
+        states: list[int] = []
+        child = get_context("fork").Process(target=write_states(db), args=(lambda _: None,))
+        child.start()
+        try:
+            for number in range(rounds):
+                before = state_of(db)
+                with closing(Workspace(db)) as workspace:
+                    report = create_backup(workspace, folder / f"{number}.bak")
+                assert report.warnings == []
+                states.append(state_of(folder / f"{number}.bak"))
+                assert before <= states[-1] <= state_of(db)
+                assert_sound(folder / f"{number}.bak")
+                (folder / f"{number}.bak").unlink()
+        finally:
+            child.kill()
+            child.join()
+        print(f"{rounds} backups of the states {states[0]} to {states[-1]}")
+        assert states[-1] > states[0] or rounds < 3, "nobody wrote meanwhile"

@@ -1,6 +1,7 @@
 """Row 16: an older schema is backed up, then migrated; see `test_killed_writes` for row 2."""
 
 import gzip
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
 from rolebundle.workspace import Workspace
 from support.commands import invoke
-from support.corpora import build, document, scratch_folder
+from support.corpora import build, document
 from support.fake_embedder import HashingProvider
 from support.operations import stored_rows
 from support.sound import assert_sound, contents
@@ -31,23 +32,18 @@ UPDATE document SET reviewed = 'no';
 
 
 @pytest.fixture
-def old(tmp_path: Path) -> Iterator[Path]:
+def old(tmp_path: Path) -> Path:
     """A filled corpus of the newest schema there is, which is about to become an older one."""
-    with scratch_folder() as folder:
-        texts = (f"the token number {n} of the kernel" for n in range(30))
-        documents = (document(f"d{n}", [text]) for n, text in enumerate(texts))
-        yield build(folder, documents, HashingProvider(), name="old.db")
+    documents = (document(f"d{n}", [f"the token number {n} of the kernel"]) for n in range(30))
+    return build(tmp_path, documents, HashingProvider(), name="old.db")
 
 
 @pytest.fixture
 def newer(old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     """One more migration than this version of the package has."""
     known = opening.migrations()
-    (tmp_path / "migrations").mkdir()
-    for entry in known:
-        (tmp_path / "migrations" / entry.name).write_bytes(entry.read_bytes())
-    added = tmp_path / "migrations" / f"{len(known) + 1:04}_second.sql"
-    added.write_text(SECOND, encoding="utf-8")
+    folder = shutil.copytree(known[0].parent, tmp_path / "migrations")
+    (folder / f"{len(known) + 1:04}_second.sql").write_text(SECOND, encoding="utf-8")
     monkeypatch.setattr(opening, "data_folder", lambda name: tmp_path / name)
     forget_migrations()
     yield len(known) + 1
@@ -119,11 +115,8 @@ def test_a_corpus_of_each_release_is_migrated(release: Path, tmp_path: Path) -> 
     [backup] = backups(db)
     assert stored_rows(backup) == before
     found = contents(db)
-    assert [row[:2] for row in found["documents"]] == [
-        ("notes/a.md", "A"),
-        ("notes/b.md", "B"),
-        ("notes/d.md", "D"),
-    ]
+    names = [row[:2] for row in found["documents"]]
+    assert names == [("notes/a.md", "A"), ("notes/b.md", "B"), ("notes/d.md", "D")]
     assert len(found["vectors"]) == len(found["chunks"])
     with Engine(Workspace(db, HashingProvider()), agent="bot") as engine:
         bundle = engine.retrieve(RetrievalRequest(task="the token rotation"))

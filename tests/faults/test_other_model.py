@@ -14,6 +14,7 @@ from rolebundle.storage.writing import open_writer
 from support.corpora import ask, build, document
 from support.fake_embedder import DIMENSIONS, IDENTITY, BrokenProvider, HashingProvider
 from support.sound import assert_sound, contents
+from support.source_tree import write_files
 
 OTHER_IDENTITIES = {
     "provider": IDENTITY._replace(provider="other"),
@@ -26,10 +27,7 @@ OTHER_IDENTITIES = {
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    (tmp_path / "notes").mkdir()
-    for number in range(5):
-        (tmp_path / "notes" / f"{number}.md").write_text(f"token {number}\n", encoding="utf-8")
-    return tmp_path / "notes"
+    return write_files(tmp_path / "notes", {f"{n}.md": f"token {n}\n" for n in range(5)})
 
 
 @pytest.mark.parametrize("case", OTHER_IDENTITIES)

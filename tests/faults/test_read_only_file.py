@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.commands import SAMPLE, Outcome, invoke, invoke_as_a_common_user
+from support.source_tree import write_files
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="permissions as Linux has them")
 
@@ -21,10 +22,8 @@ def as_user(*arguments: str | Path) -> Outcome:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "notes" / "a.md").write_text("# A\n\nThe token.\n", encoding="utf-8")
-    (tmp_path / "notes" / "locked").mkdir()
-    (tmp_path / "notes" / "locked" / "b.md").write_text("# B\n\nThe key.\n", encoding="utf-8")
+    notes = {"a.md": "# A\n\nThe token.\n", "locked/b.md": "# B\n\nThe key.\n"}
+    write_files(tmp_path / "notes", notes)
     (tmp_path / "store").mkdir()
     db = tmp_path / "store" / "c.db"
     assert invoke("ingest", tmp_path / "notes", "--lexical-only", "--db", db).code == 0
@@ -48,16 +47,21 @@ def test_a_read_only_file(folder: Path) -> None:
     assert db.read_bytes() == before
 
 
-def test_a_read_only_folder(folder: Path) -> None:
+@pytest.mark.parametrize(("mode", "has_empty_log"), [(0o644, False), (0o444, False), (0o444, True)])
+def test_a_read_only_folder(folder: Path, mode: int, has_empty_log: bool) -> None:
     db = folder / "store" / "c.db"
+    if has_empty_log:
+        Path(f"{db}-wal").touch(0o444)
+    names = sorted(path.name for path in db.parent.iterdir())
+    db.chmod(mode)
     (folder / "store").chmod(0o555)
     before = db.read_bytes()
     for _ in range(2):
-        assert as_user("retrieve", "token", "--lexical-only", "--db", db).code == 0
+        assert "a.md:1-3" in as_user("retrieve", "token", "--lexical-only", "--db", db).out
     for target in (db, db.with_name("new.db"), db.parent / "deeper" / "new.db"):
         assert as_user("ingest", folder / "notes", "--lexical-only", "--db", target).code == 6
     assert db.read_bytes() == before
-    assert [path.name for path in db.parent.iterdir()] == ["c.db"]
+    assert sorted(path.name for path in db.parent.iterdir()) == names
 
 
 def test_documents_that_may_not_be_read_are_skipped_and_kept(folder: Path) -> None:

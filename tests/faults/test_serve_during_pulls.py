@@ -8,8 +8,10 @@ import re
 import traceback
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
-from threading import Condition, Thread
+from threading import Thread
+from time import monotonic, sleep
 from typing import Any
 
 import pytest
@@ -45,7 +47,6 @@ class Load:
         self.answers: dict[str, int] = {}
         self.failures: list[str] = []
         self.is_over = False
-        self._changed = Condition()
         self._threads: list[Thread] = []
 
     def start(self, name: str, ask: Callable[[], set[int]]) -> None:
@@ -63,18 +64,15 @@ class Load:
             except BaseException:
                 self.failures.append(f"{name}: {traceback.format_exc()}")
                 self.is_over = True
-            with self._changed:
-                self.answers[name] += 1
-                self._changed.notify_all()
+            self.answers[name] += 1
 
     def wait(self, more: int = 1) -> None:
         """Wait until every client has so many more answers."""
         wanted = {name: count + more for name, count in self.answers.items()}
-        with self._changed:
-            assert self._changed.wait_for(
-                lambda: self.failures or all(self.answers[name] >= wanted[name] for name in wanted),
-                SECONDS,
-            )
+        deadline = monotonic() + SECONDS
+        while not self.failures and any(self.answers[name] < wanted[name] for name in wanted):
+            assert monotonic() < deadline
+            sleep(0.005)
         assert self.failures == []
 
     def end(self) -> None:
@@ -85,13 +83,10 @@ class Load:
         assert self.failures == []
 
 
-def reader_of(server: Served) -> Callable[[], set[int]]:
-    def ask() -> set[int]:
-        answer = server.ask("retrieve", **QUESTION)
-        assert "result" in answer, answer
-        return editions_of(answer["result"])
-
-    return ask
+def asked(server: Served) -> set[int]:
+    answer = server.ask("retrieve", **QUESTION)
+    assert "result" in answer, answer
+    return editions_of(answer["result"])
 
 
 @pytest.fixture
@@ -103,18 +98,6 @@ def site(tmp_path: Path) -> Site:
     return site
 
 
-def replace_under_load(site: Site, load: Load, rounds: int) -> None:
-    load.wait()
-    for edition in range(2, rounds + 2):
-        site.write(edition, DOCUMENTS)
-        assert site.publish().manifest.generation == edition
-        assert site.pull().state == "updated"
-        load.pulled = edition
-        load.wait()
-    load.end()
-    print(f"{rounds} pulls, answers: {load.answers}")
-
-
 @rounds(1, 100)
 def test_servers_and_readers(rounds: int, site: Site) -> None:
     """Two processes over standard input and output, an engine in this process, an old reader."""
@@ -123,9 +106,17 @@ def test_servers_and_readers(rounds: int, site: Site) -> None:
         held = stack.enter_context(open_reader(site.replica))
         for name in ("one", "two"):
             server = stack.enter_context(Served("--db", site.replica))
-            load.start(name, reader_of(server))
+            load.start(name, partial(asked, server))
         load.start("shot", lambda: one_shot(site.replica))
-        replace_under_load(site, load, rounds)
+        load.wait()
+        for edition in range(2, rounds + 2):
+            site.write(edition, DOCUMENTS)
+            assert site.publish().manifest.generation == edition
+            assert site.pull().state == "updated"
+            load.pulled = edition
+            load.wait()
+        load.end()
+        print(f"{rounds} pulls, answers: {load.answers}")
         texts = held.rows("SELECT content FROM chunk")
         assert {text.split()[-1] for (text,) in texts} == {"edition1"}
     assert not list(site.replica.parent.glob(".*"))

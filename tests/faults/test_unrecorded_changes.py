@@ -8,10 +8,12 @@ import pytest
 
 from rolebundle.admin import Admin
 from rolebundle.admin.records import all_facts
+from rolebundle.contracts.policy import AuditEntry
 from rolebundle.policy.audit import AuditLog
 from rolebundle.storage.file import audit_path
 from support.commands import Outcome, invoke
 from support.operations import POLICY, Place, Rows, stored_rows
+from support.source_tree import write_files
 
 BY = ("--by", "Ana")
 COMMANDS: dict[str, tuple[str, ...]] = {
@@ -42,8 +44,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place.write_tree(1)
     (folder / "moved").mkdir()
     contract = '[[criteria]]\nid = "a"\ncheck = "exists"\nfile = "tree/n1.md"\n'
-    (folder / "work.gate.toml").write_text(contract, encoding="utf-8")
-    (folder / "policy.toml").write_text(POLICY, encoding="utf-8")
+    write_files(folder, {"work.gate.toml": contract, "policy.toml": POLICY})
     for arguments in (
         ("ingest", "{}/tree", "--lexical-only"),
         ("decisions", "add", "Do not fly drones", *BY),
@@ -76,24 +77,17 @@ def changeable(db: Path) -> Rows:
     }
 
 
-def remove(_: Path) -> None:
-    """The audit is missing."""
-
-
-def obstruct(audit: Path) -> None:
-    """Something else has its name."""
-    audit.mkdir()
-
-
-@pytest.mark.parametrize("lose", [remove, obstruct])
+@pytest.mark.parametrize("is_obstructed", [False, True])
 @pytest.mark.parametrize("name", COMMANDS)
 def test_what_cannot_be_recorded_is_not_done(
-    name: str, lose: Callable[[Path], None], base: Path, db: Path
+    name: str, is_obstructed: bool, base: Path, db: Path
 ) -> None:
+    """The audit is missing, or something else has its name."""
     before = stored_rows(db)
     audit = audit_path(db)
     kept = audit.rename(db.parent / "kept")
-    lose(audit)
+    if is_obstructed:
+        audit.mkdir()
     files = set(db.parent.iterdir())
     refused = run(COMMANDS[name], base, db)
     assert (refused.code, refused.out) == (6, "")
@@ -101,7 +95,7 @@ def test_what_cannot_be_recorded_is_not_done(
     assert stored_rows(db) == before
     assert set(db.parent.iterdir()) == files
     # With its audit it does something.
-    if audit.exists():
+    if is_obstructed:
         audit.rmdir()
     kept.rename(audit)
     content = changeable(db)
@@ -115,9 +109,8 @@ def test_what_cannot_be_recorded_is_not_done(
 def test_an_ingest_stays_and_gives_no_answer(base: Path, db: Path, tmp_path: Path) -> None:
     """It commits in batches. Nothing of it is shown until the owner accepts the loss."""
     audit_path(db).unlink()
-    (tmp_path / "more").mkdir()
-    (tmp_path / "more" / "new.md").write_text("# Zebra\n\nA zebra.\n", encoding="utf-8")
-    refused = run(("ingest", str(tmp_path / "more"), "--lexical-only"), base, db)
+    more = write_files(tmp_path / "more", {"new.md": "# Zebra\n\nA zebra.\n"})
+    refused = run(("ingest", str(more), "--lexical-only"), base, db)
     assert refused.code == 6
     assert "[audit_unwritable]" in refused.err
     zebra = ("retrieve", "zebra", "--lexical-only", "--format", "json")
@@ -126,3 +119,81 @@ def test_an_ingest_stays_and_gives_no_answer(base: Path, db: Path, tmp_path: Pat
     assert "A zebra." in run(zebra, base, db).out
     with AuditLog(db) as log:
         assert [row.kind for row in log.rows()] == ["settings", "retrieve"]
+
+
+# -- An audit that is missing, shortened or replaced gives no answers ------------------------------
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A corpus that knows four rows of its audit: settings, two answers, an ingest."""
+    path = tmp_path_factory.mktemp("audited") / "c.db"
+    assert ingested(path, "a.md").code == 0
+    assert invoke("policy", "audit", "set", "required", "--db", path).code == 0
+    assert retrieve(path).code == retrieve(path).code == 0
+    shutil.copyfile(audit_path(path), path.parent / "short.audit")
+    assert ingested(path, "b.md").code == 0
+    assert retrieve(path).code == 0  # readers never write: the corpus does not know this row
+    return path
+
+
+@pytest.fixture
+def audited(original: Path, tmp_path: Path) -> Path:
+    shutil.copytree(original.parent, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "c.db"
+
+
+def ingested(db: Path, name: str) -> Outcome:
+    (db.parent / "docs").mkdir(exist_ok=True)
+    (db.parent / "docs" / name).write_text(f"# {name}\n\nThe token of {name}.\n", encoding="utf-8")
+    return invoke("ingest", db.parent / "docs", "--lexical-only", "--db", db)
+
+
+def retrieve(db: Path) -> Outcome:
+    return invoke("retrieve", "token", "--lexical-only", "--db", db)
+
+
+def remove(db: Path) -> None:
+    audit_path(db).unlink()
+
+
+def shorten(db: Path) -> None:
+    shutil.copyfile(db.parent / "short.audit", audit_path(db))
+
+
+def replace(db: Path) -> None:
+    other_db = db.parent / "other" / "c.db"
+    other_db.parent.mkdir()
+    shutil.copyfile(db, other_db)
+    invoke("policy", "audit", "set", "required", "--db", other_db)
+    with AuditLog(other_db) as log:
+        for _ in range(9):
+            log.record(AuditEntry(kind="retrieve"))
+    shutil.copyfile(audit_path(other_db), audit_path(db))
+
+
+@pytest.mark.parametrize("lose", [remove, shorten, replace])
+def test_an_audit_that_lost_rows_gives_no_answer(
+    audited: Path, lose: Callable[[Path], None]
+) -> None:
+    lose(audited)
+    refused = retrieve(audited)
+    assert (refused.code, refused.out) == (6, "")
+    assert "[audit_unwritable]" in refused.err
+    assert "rolebundle policy audit set required" in refused.err
+    # A write of the corpus does not make the corpus forget.
+    invoke("corpus", "embed", "--db", audited)
+    assert retrieve(audited).code == 6
+    assert invoke("policy", "audit", "verify", "--db", audited).code in (2, 7)
+
+
+@pytest.mark.parametrize("lose", [remove, shorten])
+def test_the_owner_can_accept_the_loss_and_that_is_recorded(
+    audited: Path, lose: Callable[[Path], None]
+) -> None:
+    lose(audited)
+    assert invoke("policy", "audit", "set", "required", "--db", audited).code == 0
+    assert retrieve(audited).code == 0
+    rows = [row for row in AuditLog(audited).rows(kind="settings") if "lost_rows" in row.details]
+    assert [row.details["lost_rows"] for row in rows] == [4]
+    assert invoke("policy", "audit", "verify", "--db", audited).code == 0

@@ -10,9 +10,7 @@
   overlay or the request requires evidence.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,21 +18,15 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rolebundle.contracts.bundle import RetrievalBundle, TaskEvidence
+from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.embedding.static import StaticProvider
 from rolebundle.retrieval.evidence import HAS_WORDS, IS_CLOSE
 from rolebundle.retrieval.lanes import POOL_DEPTH
-from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.documents import StoredDocument
 from support.amounts import few_examples
-from support.corpora import (
-    ask,
-    built,
-    document,
-    overlay,
-)
+from support.corpora import ask, built, document, overlay
 from support.fake_embedder import HashingProvider
 from support.strategies import corpora, overlays, requests
 
@@ -43,11 +35,6 @@ STATIC = StaticProvider()
 LANES = pytest.mark.parametrize("provider", [None, STATIC], ids=["words", "both lanes"])
 
 roles = st.none() | overlays()
-
-
-def evidence_of(bundle: RetrievalBundle) -> TaskEvidence:
-    assert bundle.evidence is not None
-    return bundle.evidence
 
 
 def codes(bundle: RetrievalBundle) -> list[str]:
@@ -74,28 +61,25 @@ def test_every_selected_passage_says_what_it_is_there_for(
         bundle = ask(corpus, role, PROVIDER, **fields)
     assert_reasons_of_passages(bundle, role)
     if role is None:
-        assert evidence_of(bundle).role_share == 0
+        assert bundle.evidence.role_share == 0
 
 
 def assert_reasons_of_passages(bundle: RetrievalBundle, role: Overlay | None) -> None:
     for passage in bundle.selected:
         raw = passage.raw
-        assert raw is not None
-        assert raw.coverage is not None
-        assert raw.matched_words is not None
         # The BM25 of a word that all have is nearly 0, and rounded.
         assert not raw.matched_words or raw.bm25 is not None, "words without a BM25"
         assert (raw.closeness is None) == (raw.cosine is None)
         has_evidence = raw.coverage >= HAS_WORDS or (raw.closeness or 0) >= IS_CLOSE
         assert passage.evidence == ("task" if role is None or has_evidence else "role")
-        assert evidence_of(bundle).words >= raw.matched_words
+        assert bundle.evidence.words >= raw.matched_words
     if all(passage.evidence == "role" for passage in bundle.selected):
         assert bundle.provenance.trust_posture in ("weak", "undeclared")
     assert_cautioned(bundle)
 
 
 def assert_cautioned(bundle: RetrievalBundle) -> None:
-    is_thin = bool(bundle.selected) and evidence_of(bundle).support != "supported"
+    is_thin = bool(bundle.selected) and bundle.evidence.support != "supported"
     assert ("WEAK_EVIDENCE" in codes(bundle)[:1]) == is_thin
     assert not is_thin or bundle.fallback is None or bundle.fallback.action != "continue"
 
@@ -129,11 +113,8 @@ def test_what_the_words_are_worth_does_not_depend_on_the_role(
 
 def assert_same_evidence(answers: Sequence[RetrievalBundle]) -> None:
     # The first passages, by which the task is judged, are those of the role's ranking.
-    found = [
-        (evidence_of(bundle).words, evidence_of(bundle).specificity,
-         evidence_of(bundle).support == "off_topic")
-        for bundle in answers
-    ]  # fmt: skip
+    evidence = [bundle.evidence for bundle in answers]
+    found = [(of.words, of.specificity, of.support == "off_topic") for of in evidence]
     assert found == found[:1] * len(found)
 
 
@@ -194,11 +175,11 @@ def test_passages_are_withheld_only_if_nothing_has_the_task_or_evidence_is_requi
     with built(folder, documents, PROVIDER) as corpus:
         shown = ask(corpus, role, PROVIDER, **fields)
         strict = ask(corpus, role, PROVIDER, evidence="required", **fields)
-    support = evidence_of(shown).support
+    support = shown.evidence.support
     texts = {word for stored in documents for one in stored.chunks for word in one.content.split()}
     if texts & {"token", "audit", "kernel", "threat"} & {*fields["task"].replace(",", "").split()}:
         assert support != "off_topic"
-    assert evidence_of(strict) == evidence_of(shown)
+    assert strict.evidence == shown.evidence
     assert_cautioned(shown)
     withheld = {rejected.chunk_id for rejected in shown.rejected if rejected.reason == "low_score"}
     assert not withheld or support == "off_topic"
@@ -261,7 +242,6 @@ def test_a_task_of_which_nothing_occurs_is_answered_with_nothing_whatever_the_ro
     with built(folder, documents, None if lexical_only else STATIC) as corpus:
         bundle = ask(corpus, role, STATIC, **fields)
     if not documents:
-        assert bundle.fallback is not None
         assert bundle.fallback.verdict == "corpus_empty"
         return
     assert_nothing_was_selected(bundle)
@@ -269,8 +249,7 @@ def test_a_task_of_which_nothing_occurs_is_answered_with_nothing_whatever_the_ro
 
 def assert_nothing_was_selected(bundle: RetrievalBundle) -> None:
     fallback = bundle.fallback
-    assert fallback is not None
-    assert evidence_of(bundle).support == "off_topic"
+    assert bundle.evidence.support == "off_topic"
     assert bundle.selected == []
     assert (fallback.state, fallback.action) == ("no_strong_match", "block")
     assert bundle.provenance.trust_posture in ("weak", "undeclared")
@@ -316,45 +295,32 @@ TREASURER = overlay(
 )
 
 
-@pytest.fixture
-def club(folder: Path, provider: EmbeddingProvider | None) -> Iterator[Corpus]:
-    with built(folder, CLUB, provider) as corpus:
-        yield corpus
-
-
-def bundle_for(corpus: Corpus, role: Overlay | None, provider: Any, task: str) -> RetrievalBundle:
-    bundle = ask(corpus, role, provider, task=task, lexical_only=provider is None)
-    assert "SEMANTIC_LANE_DEGRADED" not in codes(bundle)
-    return bundle
-
-
 @LANES
 @pytest.mark.parametrize("role", [None, TREASURER], ids=["no role", "treasurer"])
-class TestOnTheNotesOfAClub:
-    def test_a_vague_task_is_answered_for_the_role(
-        self, club: Corpus, role: Overlay | None, provider: EmbeddingProvider | None
-    ) -> None:
-        bundle = bundle_for(club, role, provider, "What has changed since October?")
-        assert_reasons_of_passages(bundle, role)
-        evidence, fallback = evidence_of(bundle), bundle.fallback
-        assert fallback is not None
-        assert bundle.selected and evidence.support in ("weak", "supported")
-        assert fallback.action in ("continue", "warn")
-        if role is not None:
-            assert bundle.selected[0].metadata.domain == "money"
-            # The role's share is more than its policy says, because the task cannot choose.
-            policy = role.retrieval_policy
-            assert evidence.role_share > policy.metadata_weight + policy.rerank_weight
-
-    def test_an_off_topic_task_is_not(
-        self, club: Corpus, role: Overlay | None, provider: EmbeddingProvider | None
-    ) -> None:
-        assert_nothing_was_selected(bundle_for(club, role, provider, FOREIGN[1]))
-
-    def test_a_task_with_words_of_one_passage_is_supported_and_answered_by_it(
-        self, club: Corpus, role: Overlay | None, provider: EmbeddingProvider | None
-    ) -> None:
-        bundle = bundle_for(club, role, provider, "Where do the coxes meet to walk the course?")
-        assert evidence_of(bundle).support == "supported"
-        assert bundle.selected[0].document_id == "events-1"
-        assert bundle.selected[0].evidence == "task"
+def test_on_the_notes_of_a_club(
+    folder: Path, role: Overlay | None, provider: EmbeddingProvider | None
+) -> None:
+    tasks = (
+        "What has changed since October?", "Where do the coxes meet to walk the course?", FOREIGN[1]
+    )  # fmt: skip
+    with built(folder, CLUB, provider) as corpus:
+        vague, supported, off_topic = (
+            ask(corpus, role, provider, task=task, lexical_only=provider is None) for task in tasks
+        )
+    assert not any(
+        "SEMANTIC_LANE_DEGRADED" in codes(each) for each in (vague, supported, off_topic)
+    )
+    # A vague task is answered for the role.
+    assert_reasons_of_passages(vague, role)
+    assert vague.selected and vague.evidence.support in ("weak", "supported")
+    assert vague.fallback.action in ("continue", "warn")
+    if role is not None:
+        assert vague.selected[0].metadata.domain == "money"
+        # The role's share is more than its policy says, because the task cannot choose.
+        policy = role.retrieval_policy
+        assert vague.evidence.role_share > policy.metadata_weight + policy.rerank_weight
+    # A task with words of one passage is supported and answered by it.
+    assert supported.evidence.support == "supported"
+    assert supported.selected[0].document_id == "events-1"
+    assert supported.selected[0].evidence == "task"
+    assert_nothing_was_selected(off_topic)

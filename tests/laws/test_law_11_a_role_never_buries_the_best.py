@@ -4,8 +4,6 @@ The passage that is first without a role is among the first five with one, unles
 with its code, or a passage with the same headings and text stands for it.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, get_args
 

@@ -1,7 +1,5 @@
 """Law 1. Nothing vanishes: every candidate ends in ``selected`` or ``rejected``, and only once."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 from typing import Any

@@ -14,8 +14,7 @@ policy, not superseded and not in the request's ``seen``, as a copy neither. The
 The bound: a lane proposes at most 4,096 passages, which no corpus here reaches.
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from functools import cache
@@ -126,11 +125,7 @@ def behind(kind: str, limit: int, role: Overlay = NO_FLOOR, **fields: Any) -> An
 @behind("copies", 2)
 @behind("external", 3, lexical_only=False, action="execute")
 @behind("flagged", 3, action="execute")
-@behind(
-    "of others",
-    3,
-    overlay(retrieval_policy={"min_score": 0.0, "role_mismatch_penalty": 1.0}),
-)
+@behind("of others", 3, overlay(retrieval_policy={"min_score": 0.0, "role_mismatch_penalty": 1.0}))
 @behind("allowed", 5, seen=[f"crowd#{n}" for n in range(CROWD)])
 @behind(
     "forbidden",
@@ -160,7 +155,7 @@ def test_what_policy_rejects_takes_no_place(
     with built(folder, documents, PROVIDER, base=_base(kind)) as corpus:
         bundle = ask(corpus, role, PROVIDER, **fields)
         findable = _findable(corpus, fields, role)
-        every = _every_passage(corpus)
+        every = [*passages_by_rowid(corpus, corpus.column("SELECT id FROM chunk")).values()]
     seen = {passage.content for passage in every if passage.chunk_id in fields.get("seen", ())}
     allowed = [
         passage
@@ -203,18 +198,13 @@ def _only(document: StoredDocument, names: set[str]) -> StoredDocument:
     return StoredDocument(document.metadata, chunks, document.scanned)
 
 
-def _every_passage(corpus: Corpus) -> list[Passage]:
-    rowids = [rowid for (rowid,) in corpus.rows("SELECT id FROM chunk")]
-    return [*passages_by_rowid(corpus, rowids).values()]
-
-
 def _is_off_topic(bundle: RetrievalBundle) -> bool:
     return bundle.evidence is not None and bundle.evidence.support == "off_topic"
 
 
 def _findable(corpus: Corpus, fields: dict[str, Any], role: Overlay) -> set[int]:
     if not fields["lexical_only"]:
-        return {rowid for (rowid,) in corpus.rows("SELECT chunk FROM embedded")}
+        return {*corpus.column("SELECT chunk FROM embedded")}
     query = with_corrections(corpus, build_query(fields["task"], role, fields.get("also", ())))
     rowids: set[int] = set()
     for terms in (query.task_terms, query.expansion_terms):
@@ -237,7 +227,9 @@ def _is_allowed(passage: Passage, role: Overlay, now: datetime, fields: dict[str
         return False
     as_of = fields.get("as_of") and request_from({"task": "x", "as_of": fields["as_of"]}).as_of
     now = as_of or now
-    if _begins_later(document, now, as_of) or _is_after(now, document.valid_until):
+    until = document.valid_until
+    is_over = until is not None and now > datetime.fromisoformat(until)
+    if is_over or _begins_later(document, now, as_of):
         return False
     if not all(_begins_later(newer, now, as_of) for newer in passage.superseded_by):
         return False
@@ -277,41 +269,31 @@ def _begins_later(
     return any(date is not None and datetime.fromisoformat(date) > now for date in dates)
 
 
-def _is_after(now: datetime, date: str | None) -> bool:
-    return date is not None and now > datetime.fromisoformat(date)
+def _folded(texts: str | Sequence[str]) -> set[str]:
+    return {*map(str.casefold, [texts] if isinstance(texts, str) else texts)}
 
 
 def _matches(passage: Passage, where: dict[str, Any]) -> bool:
     document = passage.document
     texts = {
-        "source": [document.source_id],
-        "document_type": [document.document_type],
-        "domain": [document.domain],
+        "source": document.source_id,
+        "document_type": document.document_type,
+        "domain": document.domain,
         "tags": document.tags,
     }
     for key, wanted in where.items():
-        alternatives = [wanted] if isinstance(wanted, str) else wanted
         if key in texts:
-            matches = {*map(str.casefold, alternatives)} & {*map(str.casefold, texts[key])}
+            matches = _folded(wanted) & _folded(texts[key])
         elif key == "attributes":
-            values = {
-                (name.casefold(), text.casefold())
-                for name, texts in document.attributes
-                for text in texts
-            }
+            values = {name.casefold(): _folded(texts) for name, texts in document.attributes}
             matches = all(
-                any(
-                    (name.casefold(), text.casefold()) in values
-                    for text in ([texts] if isinstance(texts, str) else texts)
-                )
+                values.get(name.casefold(), set()) & _folded(texts)
                 for name, texts in wanted.items()
             )
         elif key == "path":
-            matches = any(
-                fnmatchcase(name, glob)
-                for name in (passage.path, document.uri)
-                for glob in alternatives
-            )
+            globs = [wanted] if isinstance(wanted, str) else wanted
+            names = (passage.path, document.uri)
+            matches = any(fnmatchcase(name, glob) for name in names for glob in globs)
         else:
             bound = datetime.fromisoformat(wanted).replace(tzinfo=UTC)
             date = document.updated_at and datetime.fromisoformat(document.updated_at)

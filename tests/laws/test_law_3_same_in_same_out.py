@@ -1,7 +1,5 @@
 """Law 3. Same in, same out: byte for byte, except the timings in ``diagnostics``."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -48,15 +46,10 @@ def test_two_runs_return_the_same_bundle(
         first = [ask(corpus, role, provider, **fields) for fields in requests_drawn]
         with open_reader(corpus.path) as again:
             # In reverse order, because earlier requests must not matter.
-            repeated_bundles = [
-                ask(again, role, provider, **fields) for fields in reversed(requests_drawn)
-            ]
-    for bundle, repeated, fields in zip(
-        first, reversed(repeated_bundles), requests_drawn, strict=True
-    ):
+            second = [ask(again, role, provider, **fields) for fields in reversed(requests_drawn)]
+    for bundle, repeated, fields in zip(first, reversed(second), requests_drawn, strict=True):
         now = request_from(fields).as_of or NOW
         assert bundle.query.generated_at == iso_utc(now), "read a clock"
-        assert bundle.without_timings() == repeated.without_timings()
         assert without_timings(bundle.to_json()) == without_timings(repeated.to_json())
 
 
@@ -70,19 +63,14 @@ def test_an_updated_corpus_and_a_rebuilt_one_answer_alike(
     # Passages of equal scores that are no copies.
     documents = [*documents, document("t0", ["token rotation"]), document("t1", ["rotation token"])]
     provider = HashingProvider()
-    with (
-        built(folder, documents, provider) as rebuilt,
-        built(folder, [], provider) as updated,
-    ):
+    with built(folder, documents, provider) as rebuilt, built(folder, [], provider) as updated:
         with open_writer(updated.path) as corpus:
             for original in data.draw(st.permutations(documents)):
                 name = original.metadata.document_id
                 if data.draw(st.booleans()):
                     # An earlier version, with the same passages the other way round.
-                    former = document(
-                        f"{name}-former",
-                        [stored_chunk.content for stored_chunk in original.chunks][::-1],
-                    )
+                    texts = [stored_chunk.content for stored_chunk in original.chunks]
+                    former = document(f"{name}-former", texts[::-1])
                     fill(corpus, [former], provider)
                     with corpus.writing():
                         store.remove_files(corpus, [file_of(f"{name}-former").location])

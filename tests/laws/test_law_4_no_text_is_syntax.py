@@ -1,7 +1,5 @@
 """Law 4. No text is syntax: any task gives a bundle or a coded error, never another exception."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from time import process_time
@@ -15,7 +13,7 @@ from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.interfaces.parse import request_from
 from rolebundle.workspace import Workspace
-from support.corpora import ask, build, built, document, overlay
+from support.corpora import answered, build, document, overlay
 from support.fake_embedder import HashingProvider
 from support.values import WORDS
 
@@ -125,13 +123,12 @@ literal_texts = st.lists(
 @example(text="re\u0301sume\u0301")
 @example(text="İstanbul")
 @example(text="^token* : {title}")
-def test_a_document_is_found_by_its_exact_words(folder: Path, text: str) -> None:
+def test_a_document_is_found_by_its_exact_words(text: str) -> None:
     """Operators among the words are plain words."""
     if not any(character.isascii() and character.isalnum() for character in text):
         text += " x1"
     unrelated = document("other", ["nothing of the kind"])
-    with built(folder, [document("wanted", [text.replace("\x00", " ")]), unrelated]) as corpus:
-        bundle = ask(corpus, task=text, lexical_only=True)
+    bundle = answered([document("wanted", [text.replace("\x00", " ")]), unrelated], task=text)
     assert "wanted#0" in [passage.chunk_id for passage in bundle.selected]
 
 
@@ -140,11 +137,10 @@ def test_a_document_is_found_by_its_exact_words(folder: Path, text: str) -> None
 )
 @example(word="ก")
 @example(word="០")
-def test_a_word_is_found_as_it_is_spelled(folder: Path, word: str) -> None:
+def test_a_word_is_found_as_it_is_spelled(word: str) -> None:
     """In any script: the query folds only what the index folds as well."""
     word = f"x{word}"
-    with built(folder, [document("wanted", [f"about {word} here"])]) as corpus:
-        bundle = ask(corpus, task=word, lexical_only=True)
+    bundle = answered([document("wanted", [f"about {word} here"])], task=word)
     assert [passage.chunk_id for passage in bundle.selected] == ["wanted#0"]
 
 
@@ -163,7 +159,7 @@ vocabulary_text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, 
 )
 @example(phrases=['"'], task="AND")
 @example(phrases=['a" OR "b', "NEAR(", "^x*"], task="AND")
-def test_no_vocabulary_or_pattern_is_syntax(folder: Path, phrases: list[str], task: str) -> None:
+def test_no_vocabulary_or_pattern_is_syntax(phrases: list[str], task: str) -> None:
     role = overlay(
         vocabulary={
             "boost_phrases": phrases,
@@ -173,5 +169,4 @@ def test_no_vocabulary_or_pattern_is_syntax(folder: Path, phrases: list[str], ta
         },
         source_policy={"forbidden_sources": [{"pattern": phrase} for phrase in phrases]},
     )
-    with built(folder, [document("d0", ["token rotation"])]) as corpus:
-        ask(corpus, role, task=task, lexical_only=True).to_json().encode()
+    answered([document("d0", ["token rotation"])], role, task=task).to_json().encode()

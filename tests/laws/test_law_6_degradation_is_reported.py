@@ -1,7 +1,5 @@
 """Law 6. Degradation is reported: a lane that could not run is a warning with a code and a reason."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +14,7 @@ from rolebundle.errors import EmbedderError
 from rolebundle.storage.documents import StoredDocument
 from rolebundle.text.words import counted
 from support.amounts import few_examples
-from support.bundles import without_semantic_state
+from support.bundles import messages, without_semantic_state
 from support.corpora import ask, built
 from support.fake_embedder import DIMENSIONS, BrokenProvider, HashingProvider, vector_of
 from support.strategies import corpora, overlays, requests
@@ -64,28 +62,19 @@ failures: st.SearchStrategy[tuple[str, Answer]] = st.one_of(
 )
 
 
-class _NoIdentity(HashingProvider):
+class _NoIdentity:
     @property
-    def identity(self) -> ModelIdentity:  # type: ignore[override]
+    def identity(self) -> ModelIdentity:
         raise EmbedderError("model_missing", "the weights are gone", "install them")
-
-    @identity.setter
-    def identity(self, value: ModelIdentity) -> None:
-        pass
-
-
-def _messages(bundle: Any, code: str) -> list[str]:
-    return [warning.message for warning in bundle.warnings if warning.code == code]
 
 
 def degraded_by(bundle: Any) -> str:
     """The message of the warning that the semantic lane did not run."""
-    messages = _messages(bundle, "SEMANTIC_LANE_DEGRADED")
-    assert len(messages) == 1, bundle.warnings
+    [message] = messages(bundle, "SEMANTIC_LANE_DEGRADED")
     assert not any("semantic" in passage.lanes for passage in bundle.selected)
     if bundle.selected:
         assert bundle.fallback.action != "continue"
-    return messages[0]
+    return message
 
 
 @few_examples
@@ -122,7 +111,7 @@ def test_a_missing_index_is_reported(
         lexical = ask(corpus, role, None, **fields)
     assert "no embedding index" in degraded_by(bundle)
     assert without_semantic_state(bundle) == without_semantic_state(lexical)
-    assert not _messages(lexical, "SEMANTIC_LANE_DEGRADED"), "lexical_only was requested"
+    assert not messages(lexical, "SEMANTIC_LANE_DEGRADED"), "lexical_only was requested"
 
 
 @few_examples
@@ -142,7 +131,6 @@ def test_chunks_without_a_vector_are_reported(
     with built(folder, documents, HashingProvider(), waiting=waiting) as corpus:
         bundle = ask(corpus, role, HashingProvider(), **fields)
     missing = min(waiting, sum(len(document.chunks) for document in documents))
-    messages = _messages(bundle, "INDEX_STALE")
-    assert len(messages) == (1 if missing else 0)
-    if missing:
-        assert messages[0].startswith(counted(missing, "chunk"))
+    stale = messages(bundle, "INDEX_STALE")
+    assert len(stale) == (1 if missing else 0)
+    assert all(message.startswith(counted(missing, "chunk")) for message in stale)

@@ -6,8 +6,6 @@ and HTML are parsed first. If the scan flagged hidden characters, lines and cont
 they are displayed.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Sequence
@@ -70,15 +68,13 @@ def text_file(draw: st.DrawFn, blocks: st.SearchStrategy[str], head: str = "") -
     return text.replace("\n", ending).encode()
 
 
-@st.composite
-def markdown_file(draw: st.DrawFn) -> tuple[str, bytes]:
-    return "a.md", draw(text_file(markdown_blocks, draw(front_matter)))
-
-
-@st.composite
-def plain_file(draw: st.DrawFn) -> tuple[str, bytes]:
-    name = draw(st.sampled_from(["a.txt", "a.log", "a.py", "a.rst", "a.c"]))
-    return name, draw(text_file(st.one_of(words, markdown_blocks)))
+markdown_files = st.tuples(
+    st.just("a.md"), front_matter.flatmap(lambda head: text_file(markdown_blocks, head))
+)
+plain_files = st.tuples(
+    st.sampled_from(["a.txt", "a.log", "a.py", "a.rst", "a.c"]),
+    text_file(st.one_of(words, markdown_blocks)),
+)
 
 
 @st.composite
@@ -124,10 +120,6 @@ def _shown_lines(name: str, data: bytes) -> Sequence[str]:
 Look = Callable[[str], str]
 
 
-def _unchanged(text: str) -> str:
-    return text
-
-
 def _as_displayed(text: str) -> str:
     return _HIDDEN.sub("", text).translate(TO_LATIN)
 
@@ -151,26 +143,21 @@ def _in_a_record(lines: str, content: str, look: Look) -> bool:
 def _in_markup(lines: str, content: str, look: Look) -> bool:
     visible_text = unescape(re.sub(r"<[^>]*>|</?\w+$|^[^<>]*>", " ", lines))
     expected = re.sub(r"\|(?:\s*-+\s*\|)*|^\s*[-*\d.]+\s|-{3,}", " ", content, flags=re.MULTILINE)
-    return set(_letters(look(expected))) <= set(_letters(look(visible_text)))
-
-
-def _letters(text: str) -> list[str]:
-    return re.findall(r"\w+", text)
+    return {*re.findall(r"\w+", look(expected))} <= {*re.findall(r"\w+", look(visible_text))}
 
 
 HOLDS: dict[str, Callable[[str, str, Look], bool]] = {".jsonl": _in_a_record, ".html": _in_markup}
 ALL_ALLOWED = overlay(retrieval_policy={"min_score": 0.0})
 
 
-files = st.one_of(markdown_file(), plain_file(), jsonl_file(), html_file())
+files = st.one_of(markdown_files, plain_files, jsonl_file(), html_file())
 
 
 @settings(max_examples=4 * FEW_EXAMPLES)
 # The scan puts the only document into quarantine.
 @example(file=("a.md", "\U000e0000 \U000e0080 \xad0\n".encode()), sizes=(60, 120))
 @example(
-    file=("a.md", b"token\n---\n[token token token]: https://example.org\ntoken\n"),
-    sizes=(60, 120),
+    file=("a.md", b"token\n---\n[token token token]: https://example.org\ntoken\n"), sizes=(60, 120)
 )
 @example(file=("a.jsonl", b'{"_id": "r0", "title": "T", "text": " "}\n'), sizes=(60, 120))
 @given(file=files, sizes=st.sampled_from([(60, 120), (1500, 3000)]))
@@ -189,12 +176,11 @@ def test_the_cited_lines_contain_the_passage(
             bundle = ask(corpus, ALL_ALLOWED, HashingProvider(), task="token audit", limit=1000)
         for passage in bundle.selected:
             locator = passage.citation.locator
-            assert locator is not None
             path, _, span = locator.rpartition(":")
             start, end = map(int, span.split("-"))
             lines = _shown_lines(path, data)
             assert 1 <= start <= end <= len(lines), locator
             holds = HOLDS.get(Path(path).suffix, _exact)
             cited = "\n".join(lines[start - 1 : end])
-            look = _as_displayed if passage.metadata.flags else _unchanged
+            look = _as_displayed if passage.metadata.flags else str
             assert holds(cited, passage.content, look), (locator, passage.content, cited)

@@ -1,7 +1,5 @@
 """Law 8. Readers never write: retrieval takes no write lock and works on a read-only file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -16,7 +14,6 @@ from rolebundle.storage.documents import StoredDocument
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
 from support.amounts import few_examples
-from support.commands import invoke_as_a_common_user
 from support.corpora import ask, build, document, fill, remove
 from support.databases import of_file
 from support.fake_embedder import HashingProvider
@@ -127,31 +124,3 @@ def test_a_reader_does_not_block_a_writer(folder: Path) -> None:
         fill(writer, [document("d2", ["token"])])
         assert perf_counter() - started < 1
     remove(path)
-
-
-@pytest.mark.parametrize("log", ["none", "empty"])
-def test_a_read_only_file_in_a_read_only_folder_is_read(log: str, folder: Path) -> None:
-    place = folder / f"read-only-{log}"
-    place.mkdir()
-    path = build(place, DOCUMENTS, name="corpus.db")
-    if log == "empty":
-        Path(f"{path}-wal").touch(0o444)
-    names = sorted(file.name for file in place.iterdir())
-    path.chmod(0o444)
-    place.chmod(0o555)
-    question = (
-        "retrieve",
-        "token rotation",
-        "--lexical-only",
-        "--detail",
-        "ids",
-        "--format",
-        "json",
-    )
-    try:
-        answer = invoke_as_a_common_user(*question, "--db", path)
-    finally:
-        place.chmod(0o755)
-    assert answer.code == 0, answer.err
-    assert [p["chunk_id"] for p in answer.json()["selected"]] == ["d0#0", "d1#0"]
-    assert sorted(file.name for file in place.iterdir()) == names

@@ -9,11 +9,10 @@ constraints, warnings and errors; so is what the host's program for approvals ge
 some agents to roles. Passages are marked, and decisions are made in several scopes.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
@@ -51,8 +50,8 @@ from support.bundles import without_timings
 from support.corpora import NOW, build, chunk, copy_corpus, embed, retrieve, scratch_folder
 from support.corpora import document as plain_document
 from support.corpora import remove as remove_corpus
+from support.embedding_server import FAKE, known
 from support.fake_embedder import HashingProvider
-from support.reranking import FAKE, known
 from support.strategies import (
     AS_OF,
     SEENS,
@@ -83,6 +82,9 @@ ROLES: dict[str, dict[str, Any]] = {
 }
 """The overlays that a request names. Another one may be given with the request."""
 APPROVERS = ([], None, ["ask"])
+REFERENCES = (
+    "d1#0", "d3#1", "open/d2.md:1-2", "#d4:1:2", "d3.md", "closed/d3.md", "/docs/closed/d3.md", "d33",
+)  # fmt: skip
 
 
 _rules = choices(
@@ -96,12 +98,7 @@ _rules = choices(
     ({}, {"show_paths": True}),
 )  # fmt: skip
 _options = choices(
-    (False, True),
-    (None, "rrf"),
-    (None, FAKE),
-    (None, *ACTIONS),
-    (None, "Ana"),
-    APPROVERS,
+    (False, True), (None, "rrf"), (None, FAKE), (None, *ACTIONS), (None, "Ana"), APPROVERS
 )
 _marked = st.builds(
     "{}{}".format, st.sampled_from(NAMES), st.sampled_from(("", "#0", "#1", "#0", "#1"))
@@ -117,14 +114,8 @@ def policies(draw: st.DrawFn) -> dict[str, Any]:
     policy = {}
     for agent in named:
         scopes, level, patterns, roles, writes, paths = draw(_rules)
-        policy[agent] = {
-            "scopes": list(scopes),
-            "access_level": level,
-            "deny_patterns": list(patterns),
-            **roles,
-            **writes,
-            **paths,
-        }
+        rule = {"scopes": [*scopes], "access_level": level, "deny_patterns": [*patterns]}
+        policy[agent] = rule | roles | writes | paths
     return policy
 
 
@@ -194,10 +185,10 @@ class Machine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self._reranking = known()
-        self._reranking.__enter__()
-        self._scratch = scratch_folder()
-        self.folder = self._scratch.__enter__()
+        self._stack = ExitStack()
+        self._stack.enter_context(known())
+        self._stack.enter_context(patch("rolebundle.answering.ask_program", decide))
+        self.folder = self._stack.enter_context(scratch_folder())
         (self.folder / "whole").mkdir()
         self.path = build(self.folder / "whole", [], name="corpus.db")
         for role, values in ROLES.items():
@@ -205,16 +196,12 @@ class Machine(RuleBasedStateMachine):
             (self.folder / f"{role}.json").write_text(json.dumps(overlay), encoding="utf-8")
         self.changes = 0
         self.parts: dict[str, int] = {}
-        self._deciding = patch("rolebundle.answering.ask_program", decide)
-        self._deciding.start()
         self.stored: dict[str, tuple[StoredFile, StoredDocument]] = {}
         self.policy: dict[str, Any] = {}
         self.decided: Counter[str] = Counter()
 
     def teardown(self) -> None:
-        self._deciding.stop()
-        self._reranking.__exit__(None, None, None)
-        self._scratch.__exit__(None, None, None)
+        self._stack.close()
 
     @initialize(policy=policies(), drawn=st.lists(st.tuples(documents("d0"), _places), max_size=6))
     def begin(self, policy: dict[str, Any], drawn: list[tuple[StoredDocument, list[str]]]) -> None:
@@ -241,15 +228,9 @@ class Machine(RuleBasedStateMachine):
     def _put(self, name: str, document: StoredDocument, place: list[str]) -> None:
         self.changes += 1
         scope, sensitivity, folder = place
-        original_type = document.metadata.document_type
-        metadata = document.metadata.__class__(
-            **{
-                **document.metadata._asdict(),
-                "document_id": name,
-                "scope": scope,
-                "sensitivity": sensitivity,
-                "document_type": "decision" if name in DECISION_NAMES else original_type,
-            }
+        kind = "decision" if name in DECISION_NAMES else document.metadata.document_type
+        metadata = document.metadata._replace(
+            document_id=name, scope=scope, sensitivity=sensitivity, document_type=kind
         )
         chunks = tuple(
             chunk(f"{name}#{number}", original.content, excluded_roles=original.excluded_roles)
@@ -298,14 +279,9 @@ class Machine(RuleBasedStateMachine):
         self.changes += 1
         latest = [str(self.decided[scope])] if supersedes and self.decided[scope] else []
         self.decided[scope] += 1
+        what = {"about": text.split()[:1], "commands": [f"{text}*"] if effect == "block" else []}
         new = NewDecision(
-            text=text,
-            scope=scope,
-            effect=effect,
-            about=text.split()[:1],
-            commands=[f"{text}*"] if effect == "block" else [],
-            supersedes=latest,
-            decided_by="Ana",
+            text=text, scope=scope, effect=effect, supersedes=latest, decided_by="Ana", **what
         )
         with open_writer(self.path) as corpus:
             record_decision(corpus, new, NOW)
@@ -352,19 +328,7 @@ class Machine(RuleBasedStateMachine):
         also=also,
         role=st.sampled_from((None, *ROLES, "nobody")) | overlays(),
         limit=st.none() | st.integers(1, 4),
-        reference=st.sampled_from(
-            (
-                *NAMES,
-                "d1#0",
-                "d3#1",
-                "open/d2.md:1-2",
-                "#d4:1:2",
-                "d3.md",
-                "closed/d3.md",
-                "/docs/closed/d3.md",
-                "d33",
-            )
-        ),
+        reference=st.sampled_from((*NAMES, *REFERENCES)),
         where=st.sampled_from((*WHERES, {"path": "closed/**"})),
         seen=st.sampled_from(SEENS),
         as_of=st.sampled_from(AS_OF),
@@ -411,11 +375,10 @@ class Machine(RuleBasedStateMachine):
             unlabelled = request.model_copy(update={"role": None, "rerank": None})
             resolved = resolve_request(unlabelled, NOW, overlay.overlay if overlay else None)
             forged = retrieve(corpus, resolved, HashingProvider())
-        answers = [
+        complete, alone = (
             self._answers(path, request, overlay, reference, approver, forged, draft)
             for path in (self.path, part)
-        ]
-        complete, alone = answers
+        )
         assert complete == alone
         self._nothing_hidden_is_shown(request, overlay, complete)
 
@@ -501,16 +464,13 @@ class Machine(RuleBasedStateMachine):
         *outcomes, questions = answers
         if rule_ is None or rule_["access_level"] == "denied":
             assert not questions
-            assert all(
-                isinstance(answer, list) and answer[1] == "access_denied" for answer in outcomes
-            )
+            assert all(isinstance(each, list) and each[1] == "access_denied" for each in outcomes)
             return
         visible = {
             name for name, (file, document) in self.stored.items() if may_see(rule_, document, file)
         }
-        assert {
-            passage["document_id"] for question in questions for passage in question["passages"]
-        } <= visible
+        asked = [passage for question in questions for passage in question["passages"]]
+        assert {passage["document_id"] for passage in asked} <= visible
         bundle = answers[0]
         if not may_ask(rule_, request.role) or (overlay and "roles" in rule_):
             assert bundle[1] == "role_denied"
@@ -518,10 +478,8 @@ class Machine(RuleBasedStateMachine):
         if isinstance(bundle, list):
             assert bundle[1] == "overlay_missing"
             return
-        assert {chunk["document_id"] for chunk in bundle["selected"]} <= visible
-        assert {
-            rejection["chunk_id"].partition("#")[0] for rejection in bundle["rejected"]
-        } <= visible
+        listed = [each["chunk_id"] for each in (*bundle["selected"], *bundle["rejected"])]
+        assert {chunk_id.partition("#")[0] for chunk_id in listed} <= visible
         assert bundle["corpus"]["documents"] == len(visible)
 
 

@@ -1,9 +1,6 @@
 """Evidence, conflicts, copies, dates, and the bundle that says so."""
 
-from __future__ import annotations
-
 import math
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,106 +13,104 @@ from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import TRUST_TIERS
 from rolebundle.retrieval.bundle import assemble
 from rolebundle.retrieval.candidate import Candidate
-from rolebundle.retrieval.evidence import (
-    HAS_WORDS,
-    IS_CLOSE,
-    Evidence,
-    Support,
-)
+from rolebundle.retrieval.evidence import HAS_WORDS, IS_CLOSE, Evidence, Support
 from rolebundle.retrieval.rank import ALWAYS_COMPARED, conflicts, mark_duplicates, select
 from rolebundle.storage.documents import StoredDocument
 from support.amounts import EXAMPLES, few_examples
-from support.corpora import ask, built, document, overlay, resolved, scratch_folder
+from support.bundles import codes, messages
+from support.corpora import answered, document, overlay, resolved
 from support.fake_embedder import HashingProvider
 from support.strategies import corpora, overlays, requests
-from support.values import NOISE, SUPPORTED, evidence, passage, ranked, retrieval
+from support.values import NOISE, evidence, passage, ranked, retrieval
 
 # -- How much of the task the visible corpus has, on an absolute scale -----------------------------
 
-MANY = 1000
+
+@pytest.mark.parametrize(
+    ("position", "weight"),
+    [
+        (0, 4.61512),  # ln(1 + 100 / 1)
+        (1, 2.39790),  # ln(1 + 100 / 10)
+        (2, 0.69315),  # ln(1 + 100 / 100): a word that every chunk has
+        (3, 2.30756),  # Half as rare; a word that no chunk has counts as a word of one chunk.
+    ],
+)
+def test_a_word_weighs_its_rarity_times_ln_of_1_plus_chunks_by_frequency(
+    position: int, weight: float
+) -> None:
+    words = Evidence(frequencies=(1, 10, 100, 0), chunks=100, rarities=(1.0, 1.0, 1.0, 0.5))
+    assert words.weight([position]) == pytest.approx(weight, abs=1e-5)
 
 
-class TestWeights:
-    WORDS = Evidence(frequencies=(1, 10, 100, 0), chunks=100, rarities=(1.0, 1.0, 1.0, 0.5))
-
-    @pytest.mark.parametrize(
-        ("position", "weight"),
-        [
-            (0, 4.61512),  # ln(1 + 100 / 1)
-            (1, 2.39790),  # ln(1 + 100 / 10)
-            (2, 0.69315),  # ln(1 + 100 / 100): a word that every chunk has
-            (3, 2.30756),  # Half as rare; a word that no chunk has counts as a word of one chunk.
-        ],
-    )
-    def test_rarity_times_ln_of_1_plus_chunks_by_frequency(
-        self, position: int, weight: float
-    ) -> None:
-        assert self.WORDS.weight([position]) == pytest.approx(weight, abs=1e-5)
+def test_coverage_is_the_share_of_the_words_by_weight() -> None:
+    found = evidence({1: {0}, 2: {1}, 3: set()}, frequencies=(1, 10), chunks=100)
+    # 4.61512 / (4.61512 + 2.39790)
+    assert found.support(1) == Support(1, 2, pytest.approx(0.65808, abs=1e-5), None)
+    assert found.support(2).coverage == pytest.approx(0.34192, abs=1e-5)
+    assert found.support(3) == Support(0, 2, 0.0, None)
 
 
-class TestSupport:
-    def test_coverage_is_the_share_of_the_words_by_weight(self) -> None:
-        found = evidence({1: {0}, 2: {1}, 3: set()}, frequencies=(1, 10), chunks=100)
-        # 4.61512 / (4.61512 + 2.39790)
-        assert found.support(1) == Support(1, 2, pytest.approx(0.65808, abs=1e-5), None)
-        assert found.support(2).coverage == pytest.approx(0.34192, abs=1e-5)
-        assert found.support(3) == Support(0, 2, 0.0, None)
-
-    def test_with_other_wordings_it_is_the_mean_of_those_that_have_words(self) -> None:
-        own, also = frozenset({0, 1}), frozenset({2, 3})
-        matches = {1: {2, 3}, 2: {0, 1, 2}}
-        found = evidence(matches, (1,) * 4, wordings=(own, also, frozenset()))
-        assert found.support(1).coverage == pytest.approx(0.5)
-        assert found.support(2).coverage == pytest.approx(0.75)
-        assert (found.support(1).matched, found.support(1).words) == (0, 2)
-
-    @pytest.mark.parametrize(
-        ("coverage", "closeness", "is_for_task"),
-        [
-            (HAS_WORDS, 0.0, True),
-            (HAS_WORDS, None, True),
-            (0.0, IS_CLOSE, True),
-            (HAS_WORDS - 0.01, IS_CLOSE - 0.01, False),
-            (HAS_WORDS - 0.01, None, False),
-        ],
-    )
-    def test_words_or_meaning_make_a_passage_evidence(
-        self, coverage: float, closeness: float | None, is_for_task: bool
-    ) -> None:
-        assert Support(1, 4, coverage, closeness).is_for_task == is_for_task
+def test_with_other_wordings_it_is_the_mean_of_those_that_have_words() -> None:
+    own, also = frozenset({0, 1}), frozenset({2, 3})
+    matches = {1: {2, 3}, 2: {0, 1, 2}}
+    found = evidence(matches, (1,) * 4, wordings=(own, also, frozenset()))
+    assert found.support(1).coverage == pytest.approx(0.5)
+    assert found.support(2).coverage == pytest.approx(0.75)
+    assert (found.support(1).matched, found.support(1).words) == (0, 2)
 
 
-class TestSpecificity:
-    def of(self, *matches: set[int]) -> float:
-        return evidence(dict(enumerate(matches)), frequencies=(1, 1), chunks=9).specificity
+@pytest.mark.parametrize(
+    ("coverage", "closeness", "is_for_task"),
+    [
+        (HAS_WORDS, 0.0, True),
+        (HAS_WORDS, None, True),
+        (0.0, IS_CLOSE, True),
+        (HAS_WORDS - 0.01, IS_CLOSE - 0.01, False),
+        (HAS_WORDS - 0.01, None, False),
+    ],
+)
+def test_words_or_meaning_make_a_passage_evidence(
+    coverage: float, closeness: float | None, is_for_task: bool
+) -> None:
+    assert Support(1, 4, coverage, closeness).is_for_task == is_for_task
 
-    def test_what_the_best_has_more_than_the_twelve_best_on_average(self) -> None:
-        # A word weighs ln 10 = 2.302585.
-        assert self.of({0, 1}) == pytest.approx(2 * 2.302585 * 11 / 12, abs=1e-5)
-        assert self.of({0, 1}, {0}) == pytest.approx(2.302585 * (2 - 3 / 12), abs=1e-5)
+
+@pytest.mark.parametrize(
+    ("matches", "specificity"),
+    [([{0, 1}], 2 * 2.302585 * 11 / 12), ([{0, 1}, {0}], 2.302585 * (2 - 3 / 12))],
+)
+def test_specificity_is_what_the_best_has_more_than_the_twelve_best_on_average(
+    matches: list[set[int]], specificity: float
+) -> None:
+    # A word weighs ln 10 = 2.302585.
+    found = evidence(dict(enumerate(matches)), frequencies=(1, 1), chunks=9)
+    assert found.specificity == pytest.approx(specificity, abs=1e-5)
 
 
-class TestTheTask:
-    @pytest.mark.parametrize(
-        ("cosine", "verdict"), [(None, "weak"), (0.43, "weak"), (0.44, "supported")]
-    )
-    def test_with_few_of_them_it_is_weak_unless_one_is_close(
-        self, cosine: float | None, verdict: str
-    ) -> None:
-        cosines = None if cosine is None else {1: cosine}
-        assert evidence({1: {0}}, (1,) * 4, cosines, chunks=MANY).verdict == verdict
+NONE = (0,) * 4
+ONE_OF_FOUR: dict[str, Any] = {"matches": {1: {0}}, "frequencies": (1,) * 4}
 
-    def test_in_a_large_corpus_more_of_them_are_needed(self) -> None:
-        tasks = [evidence({1: {0}}, (1,) * 4, chunks=chunks).verdict for chunks in (9, 10**6)]
-        assert tasks == ["supported", "weak"]
 
-    def test_it_is_off_topic_if_no_word_occurs_and_nothing_is_close(self) -> None:
-        none = (0,) * 4
-        assert evidence({}, none, chunks=MANY).verdict == "off_topic"
-        assert evidence({}, none, cosines={1: 0.1}, chunks=MANY).verdict == "off_topic"
-        assert evidence({}, none, cosines={1: 0.6}, chunks=MANY).verdict == "weak"
+@pytest.mark.parametrize(
+    ("fields", "verdict"),
+    [
+        # With few of its words the evidence is weak unless a passage is close.
+        (ONE_OF_FOUR, "weak"),
+        (ONE_OF_FOUR | {"cosines": {1: 0.43}}, "weak"),
+        (ONE_OF_FOUR | {"cosines": {1: 0.44}}, "supported"),
+        # In a large corpus more of them are needed.
+        (ONE_OF_FOUR | {"chunks": 9}, "supported"),
+        (ONE_OF_FOUR | {"chunks": 10**6}, "weak"),
+        # It is off topic if no word occurs and nothing is close.
+        ({"frequencies": NONE}, "off_topic"),
+        ({"frequencies": NONE, "cosines": {1: 0.1}}, "off_topic"),
+        ({"frequencies": NONE, "cosines": {1: 0.6}}, "weak"),
         # Elsewhere one of them occurs.
-        assert evidence({}, (0, 0, 0, 1), chunks=MANY).verdict == "weak"
+        ({"frequencies": (0, 0, 0, 1)}, "weak"),
+    ],
+)
+def test_how_much_of_the_task_there_is(fields: dict[str, Any], verdict: str) -> None:
+    assert evidence(**{"chunks": 1000} | fields).verdict == verdict
 
 
 # -- for every corpus ----------------------------------------------------------------------------
@@ -169,62 +164,49 @@ def test_a_further_word_never_lowers_the_evidence(of: Evidence, data: st.DataObj
 ROLE = overlay(vocabulary={"preferred_terms": ["rotation"]})
 
 
-def bundle_of(
-    selection: list[Candidate],
-    before: tuple[Candidate, ...] = (),
-    role: Any = None,
-    fusion: Any = None,
-    of_evidence: Evidence = SUPPORTED,
-) -> RetrievalBundle:
-    request = resolved(role, task="token token rotation", fusion=fusion)
-    return assemble(retrieval(request, selection, before, evidence=of_evidence))
-
-
 ROW = {name: row for row, name in enumerate("abc", start=1)}
 
 
-def chosen(**tiers: str) -> list[Candidate]:
-    """Selected passages with these trust tiers."""
-    return [ranked(passage(name, rowid=ROW[name], trust_tier=tier)) for name, tier in tiers.items()]
+def bundle_of(role: Overlay | None, of_evidence: Evidence, *tiers: str) -> RetrievalBundle:
+    """An answer with passages ``a``, ``b`` and ``c`` of these trust tiers."""
+    selection = [
+        ranked(passage(name, rowid=row, trust_tier=tier))
+        for (name, row), tier in zip(ROW.items(), tiers, strict=True)
+    ]
+    request = resolved(role, task="token token rotation")
+    return assemble(retrieval(request, selection, evidence=of_evidence))
 
 
-class TestEvidence:
-    """Figures: of the best passage of the corpus, and of each selected one."""
-
-    @pytest.mark.parametrize(("role", "expected"), [(ROLE, "role"), (None, "task")])
-    def test_a_passage_is_there_for_the_task_or_for_the_role(
-        self, role: Any, expected: str
-    ) -> None:
-        # a has a word, b is close in meaning, c has neither.
-        of_evidence = evidence({ROW["a"]: {0}}, cosines={ROW["b"]: 0.5, ROW["c"]: 0.3})
-        selection = chosen(a="general", b="general", c="general")
-        bundle = bundle_of(selection, role=role, of_evidence=of_evidence)
-        assert [chunk.evidence for chunk in bundle.selected] == ["task", "task", expected]
-        raw = [chunk.raw for chunk in bundle.selected if chunk.raw]
-        assert [(raw_score.matched_words, raw_score.coverage, raw_score.closeness) for raw_score in raw] == [
-            (1, 0.5, None), (0, 0.0, 0.75), (0, 0.0, 0.25),
-        ]  # fmt: skip
+@pytest.mark.parametrize(("role", "expected"), [(ROLE, "role"), (None, "task")])
+def test_a_passage_is_there_for_the_task_or_for_the_role(
+    role: Overlay | None, expected: str
+) -> None:
+    # a has a word, b is close in meaning, c has neither.
+    of_evidence = evidence({ROW["a"]: {0}}, cosines={ROW["b"]: 0.5, ROW["c"]: 0.3})
+    bundle = bundle_of(role, of_evidence, "general", "general", "general")
+    assert [chunk.evidence for chunk in bundle.selected] == ["task", "task", expected]
+    raw = [chunk.raw for chunk in bundle.selected if chunk.raw]
+    assert [(score.matched_words, score.coverage, score.closeness) for score in raw] == [
+        (1, 0.5, None), (0, 0.0, 0.75), (0, 0.0, 0.25),
+    ]  # fmt: skip
 
 
-class TestTrustPosture:
-    @pytest.mark.parametrize(
-        ("matches", "posture"),
-        [
-            ({"a": {0}}, "strong"),
-            ({"b": {0}, "c": {0}}, "mixed"),
-            ({"c": {0, 1}}, "weak"),
-            ({}, "weak"),
-        ],
-    )
-    def test_it_is_of_the_passages_that_are_evidence_for_the_task(
-        self, matches: dict[str, set[int]], posture: str
-    ) -> None:
-        selection = chosen(a="authoritative", b="preferred", c="general")
-        of_evidence = evidence({ROW[name]: words for name, words in matches.items()})
-        bundle = bundle_of(selection, role=ROLE, of_evidence=of_evidence)
-        assert bundle.provenance.trust_posture == posture
-        alone = bundle_of(selection, of_evidence=of_evidence)
-        assert alone.provenance.trust_posture == posture
+@pytest.mark.parametrize("role", [ROLE, None])
+@pytest.mark.parametrize(
+    ("matches", "posture"),
+    [
+        ({"a": {0}}, "strong"),
+        ({"b": {0}, "c": {0}}, "mixed"),
+        ({"c": {0, 1}}, "weak"),
+        ({}, "weak"),
+    ],
+)
+def test_the_trust_posture_is_of_the_passages_that_are_evidence_for_the_task(
+    matches: dict[str, set[int]], posture: str, role: Overlay | None
+) -> None:
+    of_evidence = evidence({ROW[name]: words for name, words in matches.items()})
+    bundle = bundle_of(role, of_evidence, "authoritative", "preferred", "general")
+    assert bundle.provenance.trust_posture == posture
 
 
 # -- Which passages conflict: those whose documents declare it -------------------------------------
@@ -351,34 +333,29 @@ class TestInAnAnswer:
         )
     )  # fmt: skip
 
-    def test_it_names_where_else_it_stands(self, tmp_path: Path) -> None:
-        with built(tmp_path, self.VERSIONS) as corpus:
-            bundle = ask(corpus, task="isolation of patients", lexical_only=True)
+    def test_it_names_where_else_it_stands(self) -> None:
+        bundle = answered(self.VERSIONS, task="isolation of patients")
         [shown] = bundle.selected
         assert shown.document_id == "latest"
         assert sorted(shown.same_in or ()) == ["copy.md", "original.md"]
-        codes = {rejection.chunk_id: rejection.reason for rejection in bundle.rejected}
-        assert codes == {"copy#0": "duplicate", "original#0": "duplicate"}
+        assert codes(bundle) == {"copy#0": "duplicate", "original#0": "duplicate"}
 
-    def test_it_ranks_as_the_best_of_its_copies(self, tmp_path: Path) -> None:
+    def test_it_ranks_as_the_best_of_its_copies(self) -> None:
         best, other = "quarantine of newcomers, gloves", "The quarantine: wear gloves."
         documents = (
             document("a", [RULES], title=best, source_id="a"),
             document("b", [other], source_id="b"),
             document("c", [RULES], trust_tier="authoritative", source_id="c"),
         )
-        with built(tmp_path, documents) as corpus:
-            alone = ask(corpus, task=best, lexical_only=True, where={"source": ["b", "c"]})
-            bundle = ask(corpus, task=best, lexical_only=True)
+        alone = answered(documents, task=best, where={"source": ["b", "c"]})
+        bundle = answered(documents, task=best)
         assert [shown.document_id for shown in alone.selected] == ["b", "c"]
         assert bundle.selected[0].document_id == "c"
         assert "lifted: ranked as its copy a#0" in bundle.selected[0].reasons_selected
 
-    def test_what_policy_rejects_stands_for_none(self, tmp_path: Path) -> None:
+    def test_what_policy_rejects_stands_for_none(self) -> None:
         role = overlay(source_policy={"forbidden_sources": [{"pattern": "latest"}]})
-        with built(tmp_path, self.VERSIONS) as corpus:
-            bundle = ask(corpus, role, task="isolation of patients", lexical_only=True)
-        [shown] = bundle.selected
+        [shown] = answered(self.VERSIONS, role, task="isolation of patients").selected
         assert (shown.document_id, shown.same_in) == ("original", ["copy.md"])
 
 
@@ -431,23 +408,14 @@ def outcome(bundle: RetrievalBundle) -> Any:
 @few_examples
 @given(_documents, st.sampled_from((None, "2019-01-01", "2026-10-01", "2031-01-01")))
 def test_inferred_dates_change_no_conflict_no_order_and_no_as_of(
-    tmp_path_factory: pytest.TempPathFactory, drawn: list[Any], as_of: str | None
+    drawn: list[Any], as_of: str | None
 ) -> None:
-    folder = tmp_path_factory.mktemp("dates")
     answers = []
     for inferred in (False, True):
-        documents = [
-            stored(n, drawn_document, inferred=inferred) for n, drawn_document in enumerate(drawn)
-        ]
-        with built(folder, documents) as corpus:
-            fields = {"task": "token log of the gateway", "as_of": as_of, "lexical_only": True}
-            answers.append(outcome(ask(corpus, ROLE_DATES, **fields)))
+        documents = [stored(n, fields, inferred=inferred) for n, fields in enumerate(drawn)]
+        bundle = answered(documents, ROLE_DATES, task="token log of the gateway", as_of=as_of)
+        answers.append(outcome(bundle))
     assert answers[0] == answers[1]
-
-
-def bundle_of_dates(folder: Path, role: Overlay | None = None, **metadata: Any) -> RetrievalBundle:
-    with built(folder, [document("d", ["token rotation"], **metadata)]) as corpus:
-        return ask(corpus, role, lexical_only=True)
 
 
 @pytest.mark.parametrize(
@@ -460,14 +428,14 @@ def bundle_of_dates(folder: Path, role: Overlay | None = None, **metadata: Any) 
         ({"inferred_at": RECENT, "updated_at": FUTURE}, "undated"),
     ],
 )
-def test_freshness(tmp_path: Path, metadata: dict[str, str], status: str) -> None:
-    [chunk] = bundle_of_dates(tmp_path, **metadata).selected
+def test_freshness(metadata: dict[str, str], status: str) -> None:
+    [chunk] = answered([document("d", ["token rotation"], **metadata)]).selected
     assert chunk.metadata.freshness.status == status
 
 
-def test_staleness_rejects_and_is_explained(tmp_path: Path) -> None:
+def test_staleness_rejects_and_is_explained() -> None:
     role = overlay(retrieval_policy={"freshness_max_age_days": 100, "stale_penalty": 1.0})
-    [rejection] = bundle_of_dates(tmp_path, role, inferred_at=OLD).rejected
+    [rejection] = answered([document("d", ["token rotation"], inferred_at=OLD)], role).rejected
     assert rejection.reason == "stale"
     assert "by the date of its file" in str(rejection.notes)
 
@@ -475,33 +443,19 @@ def test_staleness_rejects_and_is_explained(tmp_path: Path) -> None:
 # -- A forbidden source is reported if one of its passages would have been selected, and only then
 
 PROVIDER = HashingProvider()
-FORBIDS: dict[str, Any] = {"forbidden_sources": [{"pattern": "adverts", "reason": "not evidence"}]}
-ROLE_FORBIDDEN = overlay(source_policy=FORBIDS)
-STRONG = document("advert", ["token rotation, token rotation"], source_id="adverts")
-OWN_DOCUMENTS = [document(f"ours{n}", [f"token rotation, step {n}"]) for n in range(3)]
-
-
-def answered(documents: list[StoredDocument], role: Overlay = ROLE_FORBIDDEN, **fields: Any) -> Any:
-    with scratch_folder() as folder, built(folder, documents, PROVIDER) as corpus:
-        return ask(corpus, role, PROVIDER, **{"task": "token rotation", "limit": 2, **fields})
-
-
-def is_reported(bundle: RetrievalBundle) -> bool:
-    assert bundle.fallback is not None
-    reported = "FORBIDDEN_SOURCE_HIT" in {warning.code for warning in bundle.warnings}
-    assert reported == ("forbidden_hit" in bundle.fallback.states)
-    assert bundle.rejected_summary.get("forbidden_source", 0) == bundle.summary.forbidden_hits
-    return reported
 
 
 @pytest.mark.parametrize("lexical_only", [False, True])
-class TestTheWarning:
-    def test_a_forbidden_passage_among_the_best_is_reported(self, lexical_only: bool) -> None:
-        bundle = answered([*OWN_DOCUMENTS, STRONG], lexical_only=lexical_only)
-        assert is_reported(bundle)
-        assert "1 passage of forbidden sources would have been selected: adverts" in {
-            warning.message for warning in bundle.warnings
-        }
+def test_a_forbidden_passage_among_the_best_is_reported(lexical_only: bool) -> None:
+    strong = document("advert", ["token rotation, token rotation"], source_id="adverts")
+    own = [document(f"ours{n}", [f"token rotation, step {n}"]) for n in range(3)]
+    rules = [{"pattern": "adverts", "reason": "not evidence"}]
+    role = overlay(source_policy={"forbidden_sources": rules})
+    bundle = answered([*own, strong], role, PROVIDER, limit=2, lexical_only=lexical_only)
+    assert bundle.fallback is not None and "forbidden_hit" in bundle.fallback.states
+    assert bundle.rejected_summary["forbidden_source"] == bundle.summary.forbidden_hits == 1
+    expected = "1 passage of forbidden sources would have been selected: adverts"
+    assert messages(bundle, "FORBIDDEN_SOURCE_HIT") == [expected]
 
 
 @few_examples
@@ -517,18 +471,10 @@ def test_it_is_what_the_role_would_get_if_it_forbade_nothing(
     """With the lexical lane alone, no candidate is compared with another one but for copies."""
     drawn = role.model_dump(exclude_none=True)
     drawn["source_policy"] |= {"forbidden_sources": [], "allowed_sources": []}
-    with scratch_folder() as folder, built(folder, documents, PROVIDER) as corpus:
-        governed = ask(corpus, role, **fields)
-        free = ask(corpus, overlay(**drawn), **fields)
+    governed, free = (answered(documents, each, **fields) for each in (role, overlay(**drawn)))
     assume("duplicate" not in free.rejected_summary)
-    forbidden = {
-        rejection.chunk_id
-        for rejection in governed.rejected
-        if rejection.reason == "forbidden_source"
-    }
-    hits = forbidden & {chunk.chunk_id for chunk in free.selected}
-    messages = [
-        warning.message for warning in governed.warnings if warning.code == "FORBIDDEN_SOURCE_HIT"
-    ]
-    assert len(messages) == bool(hits)
-    assert all(message.startswith(f"{len(hits)} passage") for message in messages)
+    rejected = codes(governed)
+    hits = [one for one in free.selected if rejected.get(one.chunk_id) == "forbidden_source"]
+    found = messages(governed, "FORBIDDEN_SOURCE_HIT")
+    assert len(found) == bool(hits)
+    assert all(message.startswith(f"{len(hits)} passage") for message in found)

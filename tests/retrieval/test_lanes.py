@@ -1,11 +1,8 @@
 """The lanes: BM25, large corpora, languages, vectors."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -26,15 +23,15 @@ from rolebundle.retrieval.lanes import query_vector
 from rolebundle.retrieval.lexical import CombinedPostings
 from rolebundle.retrieval.query import build_query
 from rolebundle.storage import compartments, postings
-from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.documents import StoredDocument
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.passages import passages_by_rowid
 from support.amounts import few_examples
 from support.compartments import fts5_scores, match_expression, only_compartment
 from support.corpora import build, built, chunk, document, overlay, scratch_folder
+from support.source_tree import write_files
 from support.strategies import any_text, choices
-from support.values import WORDS, query
+from support.values import WORDS
 
 # -- BM25 equals that of FTS5, and does not depend on how documents are divided into compartments
 
@@ -88,16 +85,7 @@ def parted(
     """The same documents with other scopes and sensitivities."""
     return [
         StoredDocument(
-            document(
-                stored.metadata.document_id,
-                [],
-                title=stored.metadata.title,
-                tags=stored.metadata.tags,
-                retrieval_hints=stored.metadata.retrieval_hints,
-                scope=scope,
-                sensitivity=sensitivity,
-            ).metadata,
-            stored.chunks,
+            stored.metadata._replace(scope=scope, sensitivity=sensitivity), stored.chunks
         )
         for stored, (scope, sensitivity) in zip(documents, kinds, strict=False)
     ]
@@ -136,9 +124,8 @@ def test_forgotten_words_are_read_again(tmp_path: Path) -> None:
 
 
 def query_of(task: Sequence[Term], expansion: Sequence[Term] = ()) -> Query:
-    plain = query("token")
-    values: dict[str, Any] = plain._asdict()
-    return Query(**(values | {"task_terms": tuple(task), "expansion_terms": tuple(expansion)}))
+    plain = build_query("token", None)
+    return plain._replace(task_terms=tuple(task), expansion_terms=tuple(expansion))
 
 
 def assert_same(found: dict[int, float], expected: dict[int, float]) -> None:
@@ -190,112 +177,67 @@ def test_scores_do_not_depend_on_the_compartments(
         assert_same(found[0], expected[0])
         assert_same(found[1], expected[1])
         rows = [row for (row,) in apart.rows("SELECT id FROM chunk")]
-        assert _completed(apart, expanded, rows) == {
+        assert lexical.score(apart, expanded, rows) == {
             row: pytest.approx(scores, rel=CLOSE, abs=1e-15)
-            for row, scores in _completed(together, expanded, rows).items()
+            for row, scores in lexical.score(together, expanded, rows).items()
         }
+        # A search within documents has the same scores.
+        within = [1, len(documents)]
+        expected = lexical.propose(together, expanded, 1000, within)
+        assert_same(lexical.propose(apart, expanded, 1000, within)[0], expected[0])
         words = [(term,) for term in task]
         assert lexical.matching_words(apart, words, rows) == lexical.matching_words(
             together, words, rows
         )
 
 
-def _completed(
-    corpus: Corpus, expanded: Query, rows: Sequence[int]
-) -> dict[int, tuple[float, float]]:
-    """The true scores of chunks that no lane proposed."""
-    return lexical.score(corpus, expanded, rows)
-
-
-@few_examples
-@given(documents=corpora(least=2), where=st.lists(kinds, min_size=7, max_size=7), task=terms)
-def test_a_search_within_documents_has_the_same_scores(
-    documents: list[StoredDocument], where: list[tuple[str, str]], task: list[Term]
-) -> None:
-    expanded = query_of(task)
-    with (
-        scratch_folder() as folder,
-        built(folder, documents) as together,
-        built(folder, parted(documents, where)) as apart,
-    ):
-        within = [1, len(documents)]
-        expected = lexical.propose(together, expanded, 1000, within)
-        found = lexical.propose(apart, expanded, 1000, within)
-        assert_same(found[0], expected[0])
-
-
-class TestDepth:
-    """If the depth does not cover everything, the worst are cut off."""
-
-    def test_a_word_that_is_rare_in_a_small_compartment_has_no_advantage(
-        self, tmp_path: Path
-    ) -> None:
-        """By its own statistics each of the other two would have the best one."""
-        long = "bread " * 30
-        documents = [document("best", ["token " * 20])]
-        documents += [document(f"s{n}", [f"token {long}"]) for n in range(12)]
-        documents += [document(f"t{n}", ["bread"]) for n in range(16)]
-        for scope in ("hr", "board"):
-            documents += [document(f"{scope}{n}", ["bread"], scope=scope) for n in range(50)]
-            documents.append(document(scope, [f"token {long}"], scope=scope))
-        with open_reader(build(tmp_path, documents)) as corpus:
-            alone = {
-                compartment.scope: max(fts5_scores(corpus, compartment.id, '"token"').values())
-                for compartment in compartments.searchable_compartments(corpus)
-            }
-            assert alone["shared"] < alone["hr"] == alone["board"]
-            found = lexical.propose(corpus, query_of([Term("token")]), 1)[0]
-            assert [*found] == [1]
+def test_a_word_that_is_rare_in_a_small_compartment_has_no_advantage(tmp_path: Path) -> None:
+    """By its own statistics each of the other two would have the best one."""
+    long = "bread " * 30
+    documents = [document("best", ["token " * 20])]
+    documents += [document(f"s{n}", [f"token {long}"]) for n in range(12)]
+    documents += [document(f"t{n}", ["bread"]) for n in range(16)]
+    for scope in ("hr", "board"):
+        documents += [document(f"{scope}{n}", ["bread"], scope=scope) for n in range(50)]
+        documents.append(document(scope, [f"token {long}"], scope=scope))
+    with open_reader(build(tmp_path, documents)) as corpus:
+        alone = {
+            compartment.scope: max(fts5_scores(corpus, compartment.id, '"token"').values())
+            for compartment in compartments.searchable_compartments(corpus)
+        }
+        assert alone["shared"] < alone["hr"] == alone["board"]
+        found = lexical.propose(corpus, query_of([Term("token")]), 1)[0]
+        assert [*found] == [1]
 
 
 # -- The lexical lane: BM25 of the task's terms and of the role's, scored separately ---------------
 
 
-@pytest.fixture
-def corpus(tmp_path: Path) -> Iterator[Corpus]:
-    path = build(
-        tmp_path,
-        [
-            document("a", ["token rotation is due", "nothing here"]),
-            document("b", ["a token", "threat model"]),
-            document("c", ["bread and butter"]),
-        ],
-    )
-    with open_reader(path) as opened:
-        yield opened
-
-
-def by_id(corpus: Corpus, hits: dict[int, tuple[float, float]]) -> dict[str, tuple[bool, bool]]:
-    names = passages_by_rowid(corpus, [*hits])
-    return {names[rowid].chunk_id: (task > 0, role > 0) for rowid, (task, role) in hits.items()}
-
-
-def searched(corpus: Corpus, searched_query: Query, depth: int) -> dict[int, tuple[float, float]]:
-    """The hits of the lane, with their true scores."""
-    found = lexical.propose(corpus, searched_query, depth)
-    return lexical.score(corpus, searched_query, sorted(found[0].keys() | found[1].keys()))
-
-
-class TestSearch:
-    def test_the_roles_terms_are_scored_separately(self, corpus: Corpus) -> None:
-        role = overlay(vocabulary={"boost_phrases": ["threat model"]})
-        hits = searched(corpus, query("token", role), 10)
-        assert by_id(corpus, hits) == {
-            "a#0": (True, False),
-            "b#0": (True, False),
-            "b#1": (False, True),
-        }
-
-    def test_a_chunk_beyond_the_depth_of_a_list_has_its_true_score(self, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("documents", "depth", "expected"),
+    [
+        ([document("a", ["token rotation is due", "nothing here"]),
+          document("b", ["a token", "threat model"]), document("c", ["bread and butter"])],
+         10, {"a#0": (True, False), "b#0": (True, False), "b#1": (False, True)}),
         # "both" is second for the task and first for the role; at a depth of one the task's list
         # does not name it, and its score is asked for.
-        path = build(
-            tmp_path, [document("task", ["token token token"]), document("both", ["token threat"])]
-        )
-        role = overlay(vocabulary={"boost_phrases": ["threat"]})
-        with open_reader(path) as corpus:
-            hits = searched(corpus, query("token", role), 1)
-            assert by_id(corpus, hits) == {"task#0": (True, False), "both#0": (True, True)}
+        ([document("task", ["token token token"]), document("both", ["token threat model"])],
+         1, {"task#0": (True, False), "both#0": (True, True)}),
+    ],
+)  # fmt: skip
+def test_the_roles_terms_are_scored_separately(
+    tmp_path: Path,
+    documents: list[StoredDocument],
+    depth: int,
+    expected: dict[str, tuple[bool, bool]],
+) -> None:
+    searched = build_query("token", overlay(vocabulary={"boost_phrases": ["threat model"]}))
+    with open_reader(build(tmp_path, documents)) as corpus:
+        of_task, of_role = lexical.propose(corpus, searched, depth)
+        scores = lexical.score(corpus, searched, sorted(of_task.keys() | of_role.keys()))
+        names = passages_by_rowid(corpus, [*scores])
+    found = {names[row].chunk_id: (task > 0, role > 0) for row, (task, role) in scores.items()}
+    assert found == expected
 
 
 # -- The semantic lane's query is the task's vector. The role's mission has no part in it ----------
@@ -358,22 +300,16 @@ QUESTIONS = {
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     folder = tmp_path_factory.mktemp("languages")
-    (folder / "wiki").mkdir()
-    for name, text in DOCUMENTS.items():
-        (folder / "wiki" / f"{name}.txt").write_text(text, encoding="utf-8")
+    write_files(folder / "wiki", {f"{name}.txt": text for name, text in DOCUMENTS.items()})
     with Engine(folder / "c.db") as opened:
         Admin(opened.workspace).ingest([folder / "wiki"], IngestOptions(lexical_only=True))
         yield opened
 
 
-def first(engine: Engine, task: str) -> str:
-    found = engine.retrieve(RetrievalRequest(task=task, lexical_only=True)).selected
-    return found[0].document_id if found else ""
-
-
 @pytest.mark.parametrize("language", QUESTIONS)
 def test_a_task_finds_the_document_in_its_language(engine: Engine, language: str) -> None:
-    assert first(engine, QUESTIONS[language]) == f"wiki/{language}.txt"
+    request = RetrievalRequest(task=QUESTIONS[language], lexical_only=True)
+    assert engine.retrieve(request).selected[0].document_id == f"wiki/{language}.txt"
 
 
 @pytest.mark.parametrize(

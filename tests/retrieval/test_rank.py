@@ -1,9 +1,7 @@
 """The final score and its weights."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -44,6 +42,11 @@ def by_id(ranked: list[Candidate]) -> dict[str, Candidate]:
     return {candidate.chunk_id: candidate for candidate in ranked}
 
 
+def policy(*weights: float) -> RetrievalPolicy:
+    names = ("lexical_weight", "semantic_weight", "metadata_weight", "rerank_weight")
+    return RetrievalPolicy.model_validate(dict(zip(names, weights, strict=True)))
+
+
 NINE = [f"w{n}" for n in range(9)]
 
 
@@ -72,102 +75,88 @@ def test_vocabulary(text: str, tags: tuple[str, ...], words: dict[str, Any], poi
     assert vocabulary_score(text, tags, Vocabulary(**words))[0] == pytest.approx(points)
 
 
-class TestFinal:
-    VOCABULARY: ClassVar[dict[str, Any]] = {"boost_phrases": ["threat"]}
+VOCABULARY = {"boost_phrases": ["threat"]}
 
-    def test_the_default_weights(self) -> None:
-        candidate = allowed(passage("c", "a threat"), metadata_score=5.0, lexical=0.8, semantic=0.4)
-        (ranked,) = rerank([candidate], overlay(vocabulary=self.VOCABULARY))
-        # 0.8 · 0.36 + 0.4 · 0.24 for the lanes. The role's 0.4 as 0.2 to 0.15 · 0.2, for 1.0 and 0.8.
-        assert ranked.final == pytest.approx(0.384 + 0.4 * (1.0 * 0.2 + 0.8 * 0.03) / 0.23)
-        assert (ranked.metadata, ranked.vocabulary) == (1.0, 0.8)
 
-    def test_the_overlays_weights(self) -> None:
-        role = overlay(
-            vocabulary=self.VOCABULARY,
-            retrieval_policy={
-                "lexical_weight": 0.2,
-                "semantic_weight": 0.3,
-                "metadata_weight": 0.2,
-                "rerank_weight": 0.3,
-            },
-        )
-        candidate = allowed(passage("c", "a threat"), metadata_score=5.0, lexical=0.8, semantic=0.4)
-        # 0.6 · (0.8 · 0.4 + 0.4 · 0.6) for the lanes. The role's 0.4 as 0.2 to 0.15 · 0.3.
-        final = 0.336 + 0.4 * (1.0 * 0.2 + 0.8 * 0.045) / 0.245
-        assert rerank([candidate], role)[0].final == pytest.approx(final)
-
-    def test_the_words_of_the_role_have_the_expansions_weight_in_the_vocabulary(self) -> None:
-        role = overlay(vocabulary=self.VOCABULARY, retrieval_policy={"expansion_weight": 0.5})
-        (ranked,) = rerank([allowed(passage("c", "a threat"), expansion=0.6)], role)
-        # 0.5 · min(1, 0.15 / 0.08) + 0.5 · 0.6
-        assert ranked.vocabulary == pytest.approx(0.8)
-
-    def test_one_preferred_term_is_the_most_that_counts(self) -> None:
-        role = overlay(
-            vocabulary={"boost_phrases": ["a1", "a2"], "preferred_terms": ["b1", "b2"]},
-            retrieval_policy={"expansion_weight": 0.0},
-        )
-        texts = {"a1": 1.0, "a1 a2 b1 b2": 1.0, "b1 b2": 1.0, "b1": 1.0, "c": 0.0}
-        for text, vocabulary in texts.items():
-            (ranked,) = rerank([allowed(passage("c", text))], role)
-            assert ranked.vocabulary == pytest.approx(vocabulary), text
-
-    @pytest.mark.parametrize(
-        ("score", "normalized"),
-        [(0.0, 0.0), (0.09, 0.04), (0.9, 0.4), (2.25, 1.0), (10.0, 1.0)],
+def weighing(*terms: float) -> Overlay:
+    return overlay(
+        vocabulary=VOCABULARY, retrieval_policy=policy(*terms).model_dump(exclude_unset=True)
     )
-    def test_metadata_saturates(self, score: float, normalized: float) -> None:
-        assert normalize_metadata(score) == pytest.approx(normalized, abs=1e-8)
-
-    def test_rrf_gives_both_lanes_the_same_weight(self) -> None:
-        role = overlay(
-            retrieval_policy={
-                "lexical_weight": 0.5,
-                "semantic_weight": 0.1,
-                "metadata_weight": 0.2,
-                "rerank_weight": 0.2,
-            }
-        )
-        candidate = allowed(
-            passage(),
-            metadata_score=5.0,
-            lexical=11 / 11,
-            semantic=11 / 12,
-            of_weights=weights(role, "rrf"),
-        )
-        # (0.5 + 0.1) / 2 · (1 + 0.916667); of the role's 0.4, metadata has 0.2 to 0.15 · 0.2.
-        (ranked,) = rerank([candidate], role, "rrf")
-        assert ranked.final == pytest.approx(0.3 * (1 + 11 / 12) + 0.4 * 0.2 / 0.23)
-
-    def test_without_a_role_only_the_lanes_count(self) -> None:
-        (ranked,) = rerank([allowed(lexical=1.0, semantic=0.4, metadata_score=5.0)], None)
-        assert ranked.final == pytest.approx(0.76)
-        assert (ranked.metadata, ranked.vocabulary) == (0.0, 0.0)
 
 
-class TestOrder:
-    def test_ties_break_by_chunk_id(self) -> None:
-        candidates = [allowed(passage(name)) for name in ("d", "b", "a", "c")]
-        assert order(rerank(candidates, None)) == ["a", "b", "c", "d"]
+@pytest.mark.parametrize(
+    ("role", "fusion", "lanes", "final"),
+    [
+        # The role's 0.4 as 0.2 to 0.15 · 0.2, for 1.0 and 0.8.
+        (overlay(vocabulary=VOCABULARY), "weighted", {"lexical": 0.8, "semantic": 0.4},
+         0.8 * 0.36 + 0.4 * 0.24 + 0.4 * (1.0 * 0.2 + 0.8 * 0.03) / 0.23),
+        # 0.6 · (0.8 · 0.4 + 0.4 · 0.6) for the lanes. The role's 0.4 as 0.2 to 0.15 · 0.3.
+        (weighing(0.2, 0.3, 0.2, 0.3), "weighted", {"lexical": 0.8, "semantic": 0.4},
+         0.336 + 0.4 * (1.0 * 0.2 + 0.8 * 0.045) / 0.245),
+        # (0.5 + 0.1) / 2 for each lane.
+        (weighing(0.5, 0.1, 0.2, 0.2), "rrf", {"lexical": 11 / 11, "semantic": 11 / 12},
+         0.3 * (1 + 11 / 12) + 0.4 * (1.0 * 0.2 + 0.8 * 0.03) / 0.23),
+        # Without a role only the lanes count.
+        (None, "weighted", {"lexical": 1.0, "semantic": 0.4}, 0.6 + 0.4 * 0.4),
+    ],
+)  # fmt: skip
+def test_a_worked_example(
+    role: Overlay | None, fusion: Fusion, lanes: dict[str, float], final: float
+) -> None:
+    row = allowed(
+        passage("c", "a threat"), metadata_score=5.0, of_weights=weights(role, fusion), **lanes
+    )
+    (ranked,) = rerank([row], role, fusion)
+    assert ranked.final == pytest.approx(final)
+    assert (ranked.metadata, ranked.vocabulary) == ((1.0, 0.8) if role else (0.0, 0.0))
+
+
+def test_the_words_of_the_role_have_the_expansions_weight_in_the_vocabulary() -> None:
+    role = overlay(vocabulary=VOCABULARY, retrieval_policy={"expansion_weight": 0.5})
+    (ranked,) = rerank([allowed(passage("c", "a threat"), expansion=0.6)], role)
+    # 0.5 · min(1, 0.15 / 0.08) + 0.5 · 0.6
+    assert ranked.vocabulary == pytest.approx(0.8)
+
+
+def test_one_preferred_term_is_the_most_that_counts() -> None:
+    role = overlay(
+        vocabulary={"boost_phrases": ["a1", "a2"], "preferred_terms": ["b1", "b2"]},
+        retrieval_policy={"expansion_weight": 0.0},
+    )
+    texts = {"a1": 1.0, "a1 a2 b1 b2": 1.0, "b1 b2": 1.0, "b1": 1.0, "c": 0.0}
+    for text, vocabulary in texts.items():
+        (ranked,) = rerank([allowed(passage("c", text))], role)
+        assert ranked.vocabulary == pytest.approx(vocabulary), text
+
+
+@pytest.mark.parametrize(
+    ("score", "normalized"), [(0.0, 0.0), (0.09, 0.04), (0.9, 0.4), (2.25, 1.0), (10.0, 1.0)]
+)
+def test_metadata_saturates(score: float, normalized: float) -> None:
+    assert normalize_metadata(score) == pytest.approx(normalized, abs=1e-8)
+
+
+def test_ties_break_by_chunk_id() -> None:
+    assert order(rerank([allowed(passage(name)) for name in "dbac"], None)) == [*"abcd"]
+
+
+def of_sources(sources: str, best: float) -> list[Candidate]:
+    """c1, c2, … from best to worst, each a tenth of the lexical score (0.03) apart."""
+    return [
+        allowed(passage(f"c{n}", source_id=source, document_id=source), lexical=best - n / 10)
+        for n, source in enumerate(sources, start=1)
+    ]
 
 
 class TestDiversity:
-    POLICY: ClassVar[dict[str, Any]] = {"require_source_diversity": True, "min_score": 0.0}
-    ROLE = overlay(retrieval_policy={**POLICY, "max_chunks_per_source": 2})
-
-    def of_sources(self, *sources: str) -> list[Any]:
-        # c1, c2, … from best to worst, each a tenth of the lexical score (0.03) apart.
-        return [
-            allowed(passage(f"c{n}", source_id=source, document_id=source), lexical=1 - n / 10)
-            for n, source in enumerate(sources, start=1)
-        ]
+    ROLE = overlay(
+        retrieval_policy={
+            "require_source_diversity": True, "min_score": 0.0, "max_chunks_per_source": 2
+        }
+    )  # fmt: skip
 
     def test_the_nth_past_the_maximum_loses_0_15_times_n_minus_max(self) -> None:
-        candidates = [
-            replace(candidate, lexical=candidate.lexical + 2)
-            for candidate in self.of_sources("w", "w", "w", "w", "w")
-        ]
+        candidates = of_sources("wwwww", best=3)
         without = overlay(retrieval_policy={"max_chunks_per_source": 2})
         ranked, plain = by_id(rerank(candidates, self.ROLE)), by_id(rerank(candidates, without))
         assert [ranked[f"c{n}"].diversity_penalty for n in range(1, 6)] == pytest.approx(
@@ -187,6 +176,10 @@ class TestDiversity:
         assert ranked["c5"].diversity_penalty == pytest.approx(0.45)
         assert ranked["c6"].diversity_penalty == pytest.approx(0.15)
         assert ranked["c7"].diversity_penalty == pytest.approx(0.75)
+
+    def test_the_order_is_by_what_is_left(self) -> None:
+        # c3 (0.21 − 0.15 = 0.06 of lexical) falls behind c4 (0.18) from another source.
+        assert order(rerank(of_sources("wwwv", best=1), self.ROLE)) == ["c1", "c2", "c4", "c3"]
 
     @given(
         st.lists(st.tuples(st.floats(0, 1), st.sampled_from("vw")), max_size=9),
@@ -218,33 +211,16 @@ class TestDiversity:
             scores = [plain[name].final for name in names]
             assert scores == pytest.approx(sorted(scores, reverse=True))
 
-    def test_the_order_is_by_what_is_left(self) -> None:
-        # c3 (0.21 − 0.15 = 0.06 of lexical) falls behind c4 (0.18) from another source.
-        assert order(rerank(self.of_sources("w", "w", "w", "v"), self.ROLE)) == [
-            "c1",
-            "c2",
-            "c4",
-            "c3",
-        ]
-
-    def test_no_penalty_if_diversity_is_not_required(self) -> None:
-        assert all(
-            not candidate.diversity_penalty
-            for candidate in rerank(self.of_sources(*"wwwww"), overlay())
-        )
-
     def test_copies_and_superseded_ones_take_no_share(self) -> None:
-        candidates = [
-            allowed(passage("a", "same", source_id="w"), lexical=0.9),
-            allowed(passage("b", "same", source_id="w"), lexical=0.8),
-            allowed(
-                passage("c", source_id="w", superseded_by=(Superseder("new", "general"),)),
-                lexical=0.7,
-            ),
-            allowed(passage("d", source_id="w"), lexical=0.6),
-            allowed(passage("e", source_id="w"), lexical=0.5),
+        passages = [
+            passage("a", "same"),
+            passage("b", "same"),
+            passage("c", superseded_by=(Superseder("new", "general"),)),
+            passage("d"),
+            passage("e"),
         ]
-        ranked = by_id(rerank(candidates, self.ROLE))
+        rows = [allowed(of, lexical=0.9 - n / 10) for n, of in enumerate(passages)]
+        ranked = by_id(rerank(rows, self.ROLE))
         assert ranked["d"].diversity_penalty == 0
         assert ranked["e"].diversity_penalty == 0.15
 
@@ -257,11 +233,6 @@ MODES: tuple[tuple[Fusion, bool], ...] = (
 
 # Of the role's share: the two default weights are equal, and the vocabulary's counts 0.15 times.
 OF_METADATA, OF_VOCABULARY = 1 / 1.15, 0.15 / 1.15
-
-
-def policy(*weights: float) -> RetrievalPolicy:
-    names = ("lexical_weight", "semantic_weight", "metadata_weight", "rerank_weight")
-    return RetrievalPolicy.model_validate(dict(zip(names, weights, strict=True)))
 
 
 @st.composite
@@ -286,26 +257,29 @@ def weights_policy(
     return Weights.of(of, fusion, has_semantic=has_semantic, role_share=share)
 
 
-class TestDefault:
-    def of(self, share: float, fusion: Fusion = "weighted", *, both: bool = True) -> list[float]:
-        found = Weights.of(RetrievalPolicy(), fusion, has_semantic=both, role_share=share)
-        return [*found[:4]]
+@pytest.mark.parametrize(
+    ("share", "fusion", "both", "lanes"),
+    [
+        (0.0, "weighted", True, (0.6, 0.4)),
+        (0.0, "weighted", False, (1, 0)),
+        (0.4, "weighted", True, (0.36, 0.24)),
+        (0.4, "rrf", True, (0.3, 0.3)),
+        (0.4, "weighted", False, (0.6, 0)),
+    ],
+)
+def test_a_role_has_its_share(
+    share: float, fusion: Fusion, both: bool, lanes: tuple[float, float]
+) -> None:
+    found = Weights.of(RetrievalPolicy(), fusion, has_semantic=both, role_share=share)
+    expected = (*lanes, share * OF_METADATA, share * OF_VOCABULARY)
+    assert found[:4] == pytest.approx(expected)
 
-    def test_without_a_role_the_lanes_have_all(self) -> None:
-        assert self.of(0.0) == pytest.approx([0.6, 0.4, 0, 0])
-        assert self.of(0.0, both=False) == pytest.approx([1, 0, 0, 0])
 
-    def test_a_role_has_its_share(self) -> None:
-        role = [0.4 * OF_METADATA, 0.4 * OF_VOCABULARY]
-        assert self.of(0.4) == pytest.approx([0.36, 0.24, *role])
-        assert self.of(0.4, "rrf") == pytest.approx([0.3, 0.3, *role])
-        assert self.of(0.4, both=False) == pytest.approx([0.6, 0, *role])
-
-    def test_a_vague_task_gives_the_role_more_and_a_specific_one_little(self) -> None:
-        role = VAGUE_FACTOR * 0.4
-        assert role_share(RetrievalPolicy(), 0) == pytest.approx(role / (0.6 + role))
-        assert role_share(RetrievalPolicy(), 3.6) == pytest.approx(role / 2 / (0.6 + role / 2))
-        assert role_share(RetrievalPolicy(), 8) < 0.01
+def test_a_vague_task_gives_the_role_more_and_a_specific_one_little() -> None:
+    role = VAGUE_FACTOR * 0.4
+    assert role_share(RetrievalPolicy(), 0) == pytest.approx(role / (0.6 + role))
+    assert role_share(RetrievalPolicy(), 3.6) == pytest.approx(role / 2 / (0.6 + role / 2))
+    assert role_share(RetrievalPolicy(), 8) < 0.01
 
 
 @pytest.mark.parametrize("fusion", ["weighted", "rrf"])
@@ -339,10 +313,8 @@ def test_they_sum_to_1_and_the_task_always_counts(
     if of.lexical_weight or of.semantic_weight:
         assert share_of(result) <= 1
     else:
-        assert share_of(result) in (
-            0,
-            pytest.approx(1),
-        )  # The overlay wants the role's terms alone.
+        # The overlay wants the role's terms alone.
+        assert share_of(result) in (0, pytest.approx(1))
     if not has_semantic:
         assert result.semantic == 0
     if fusion == "rrf" and has_semantic:

@@ -1,10 +1,7 @@
 """What a request asks for: times, places, what was seen, limits, actions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,6 +21,7 @@ from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
 from support.amounts import few_examples
 from support.corpora import (
+    answered,
     ask,
     build,
     built,
@@ -44,89 +42,90 @@ from support.strategies import LONG, corpora, overlays, requests
 PROVIDER = HashingProvider()
 ORIGIN_OF: dict[str, Origin] = {"ours": "internal", "theirs": "external", "web": "untrusted"}
 THREE = [document(name, [f"token {name}"], origin=origin) for name, origin in ORIGIN_OF.items()]
-FREE = ["analyze", "read"]
 ALL = ["analyze", "read", "suggest", "execute", "external_send"]
 
 
-@pytest.fixture(scope="module")
-def three() -> Iterator[Corpus]:
+def about(role: Overlay | None = None, **fields: Any) -> RetrievalBundle:
+    """What a corpus with documents of each origin answers."""
+    request = resolved(role, task="token", lexical_only=True, **fields)
     with scratch_folder() as folder, built(folder, THREE) as corpus:
-        yield corpus
-
-
-def about(corpus: Corpus, role: Overlay | None = None, **fields: Any) -> RetrievalBundle:
-    fields = {"task": "token", "lexical_only": True} | fields
-    return retrieve(corpus, resolved(role, **fields))
-
-
-def why(corpus: Corpus, reference: str, role: Overlay | None = None, **fields: Any) -> Why:
-    fields = {"task": "token", "lexical_only": True} | fields
-    return explain(corpus, resolved(role, **fields), reference, ReferenceScope())
+        return retrieve(corpus, request)
 
 
 def selected(bundle: RetrievalBundle) -> set[str]:
     return {passage.document_id for passage in bundle.selected}
 
 
-def rejection_codes(bundle: RetrievalBundle) -> dict[str, str]:
+def codes(bundle: RetrievalBundle) -> dict[str, str]:
+    """Document → the code of its rejected passage."""
     return {rejection.chunk_id.partition("#")[0]: rejection.reason for rejection in bundle.rejected}
 
 
-class TestTheBundle:
-    @pytest.mark.parametrize("role", [None, overlay()])
-    @pytest.mark.parametrize(
-        ("fields", "rejected"),
-        [
-            ({}, {}),
-            ({"action": "read"}, {}),
-            ({"action": "analyze"}, {}),
-            ({"action": "suggest"}, {"web": "taint_blocked"}),
-            ({"action": "suggest", "approval": "Ana"}, {"web": "taint_blocked"}),
-            ({"action": "execute"}, {"web": "taint_blocked", "theirs": "requires_approval"}),
-            ({"action": "external_send"}, {"web": "taint_blocked", "theirs": "requires_approval"}),
-            ({"action": "execute", "approval": "Ana"}, {"web": "taint_blocked"}),
-            ({"action": "external_send", "approval": "Ana"}, {"web": "taint_blocked"}),
-        ],
-    )
-    def test_the_rejections_of_each_action(
-        self, three: Corpus, fields: dict[str, Any], rejected: dict[str, str], role: Overlay | None
-    ) -> None:
-        bundle = about(three, role, **fields)
-        assert rejection_codes(bundle) == rejected
-        assert selected(bundle) == {*ORIGIN_OF} - {*rejected}
-        warned = "ACTION_RESTRICTED" in {warning.code for warning in bundle.warnings}
-        assert warned == bool(rejected)
+def ids(bundle: RetrievalBundle) -> list[str]:
+    return [chunk.chunk_id for chunk in bundle.selected]
 
-    def test_each_passage_lists_its_allowed_actions(self, three: Corpus) -> None:
-        actions = {
-            passage.document_id: passage.allowed_actions for passage in about(three).selected
-        }
-        assert actions == {"ours": ALL, "theirs": ALL[:3], "web": FREE}
-        bundle = about(three, action="execute", approval="Ana")
-        actions = {chunk.document_id: chunk.allowed_actions for chunk in bundle.selected}
-        assert actions == {"ours": ALL, "theirs": ALL[:4]}
 
-    def test_approvals_name_the_person_and_the_passages(self, three: Corpus) -> None:
-        bundle = about(three, action="execute", approval=" Ana Silva ")
-        assert bundle.approvals == [
-            Approval(approved_by="Ana Silva", action="execute", chunk_ids=["theirs#0"])
-        ]
-        assert RetrievalBundle.model_validate_json(bundle.to_json()) == bundle
+def notes(bundle: RetrievalBundle, chunk_id: str) -> str | None:
+    [note] = [rejection.notes for rejection in bundle.rejected if rejection.chunk_id == chunk_id]
+    return note
 
-    def test_an_untrusted_copy_does_not_replace_the_owned_original(self, tmp_path: Path) -> None:
-        text = "the token is rotated by the same hand each month"
-        documents = [
-            document("a-web", [text], origin="untrusted", trust_tier="authoritative"),
-            document("ours", [text]),
-        ]
-        with built(tmp_path, documents) as corpus:
-            bundle = about(corpus, action="execute")
-        assert selected(bundle) == {"ours"}
-        assert rejection_codes(bundle) == {"a-web": "taint_blocked"}
+
+@pytest.mark.parametrize("role", [None, overlay()])
+@pytest.mark.parametrize(
+    ("fields", "rejected"),
+    [
+        ({}, {}),
+        ({"action": "read"}, {}),
+        ({"action": "analyze"}, {}),
+        ({"action": "suggest"}, {"web": "taint_blocked"}),
+        ({"action": "suggest", "approval": "Ana"}, {"web": "taint_blocked"}),
+        ({"action": "execute"}, {"web": "taint_blocked", "theirs": "requires_approval"}),
+        ({"action": "external_send"}, {"web": "taint_blocked", "theirs": "requires_approval"}),
+        ({"action": "execute", "approval": "Ana"}, {"web": "taint_blocked"}),
+        ({"action": "external_send", "approval": "Ana"}, {"web": "taint_blocked"}),
+    ],
+)
+def test_the_rejections_of_each_action(
+    fields: dict[str, Any], rejected: dict[str, str], role: Overlay | None
+) -> None:
+    bundle = about(role, **fields)
+    assert codes(bundle) == rejected
+    assert selected(bundle) == {*ORIGIN_OF} - {*rejected}
+    warned = "ACTION_RESTRICTED" in {warning.code for warning in bundle.warnings}
+    assert warned == bool(rejected)
+
+
+def test_each_passage_lists_its_allowed_actions_and_an_approval_its_passages() -> None:
+    bundle = about(action="execute", approval=" Ana Silva ")
+    actions = [
+        {chunk.document_id: chunk.allowed_actions for chunk in answer.selected}
+        for answer in (about(), bundle)
+    ]
+    assert actions[0] == {"ours": ALL, "theirs": ALL[:3], "web": ALL[:2]}
+    assert actions[1] == {"ours": ALL, "theirs": ALL[:4]}
+    assert bundle.approvals == [
+        Approval(approved_by="Ana Silva", action="execute", chunk_ids=["theirs#0"])
+    ]
+    assert RetrievalBundle.model_validate_json(bundle.to_json()) == bundle
+
+
+def test_an_untrusted_copy_does_not_replace_the_owned_original() -> None:
+    text = "the token is rotated by the same hand each month"
+    documents = [
+        document("a-web", [text], origin="untrusted", trust_tier="authoritative"),
+        document("ours", [text]),
+    ]
+    bundle = answered(documents, task="token", action="execute")
+    assert selected(bundle) == {"ours"}
+    assert codes(bundle) == {"a-web": "taint_blocked"}
 
 
 # -- `where` narrows the search before the lanes run -----------------------------------------------
 
+FORBIDS = overlay(
+    source_policy={"forbidden_sources": [{"pattern": "blog", "reason": "hearsay"}]},
+    retrieval_policy={"min_score": 0.0},
+)
 NO_FLOOR = overlay(retrieval_policy={"min_score": 0.0, "max_selected_chunks": 50})
 DOCUMENTS = (
     ("guides/on-call.md", document("oncall", ["token one"], source_id="runbooks",
@@ -202,28 +201,28 @@ def test_only_documents_that_match_every_key_are_searched(
     assert searched(shelf, where, lexical_only=lexical_only) == expected
 
 
-def test_what_is_not_searched_takes_no_place(tmp_path: Path) -> None:
-    crowd = [f"token token token x{n}" for n in range(POOL_DEPTH + 20)]
-    shelf = [document("crowd", crowd, domain="noise"), document("wanted", ["one token of many"])]
-    with built(tmp_path, shelf, PROVIDER) as corpus:
-        bundle = ask(corpus, NO_FLOOR, PROVIDER, task="token", where={"domain": "general"})
+CROWD = [f"token token token x{n}" for n in range(POOL_DEPTH + 20)]
+WANTED = document("wanted", ["one token of many"])
+
+
+def test_what_is_not_searched_takes_no_place() -> None:
+    shelf = [document("crowd", CROWD, domain="noise"), WANTED]
+    bundle = answered(shelf, NO_FLOOR, PROVIDER, task="token", where={"domain": "general"})
     assert [chunk.chunk_id for chunk in bundle.selected] == ["wanted#0"]
     assert (bundle.rejected, bundle.diagnostics.refills) == ([], 0)
 
 
-def test_a_refill_stays_within_where(tmp_path: Path) -> None:
-    crowd = [f"token token token x{n}" for n in range(POOL_DEPTH + 20)]
+def test_a_refill_stays_within_where() -> None:
     shelf = [
-        document("crowd", crowd, source_id="blog", domain="ours"),
-        document("wanted", ["one token of many"], domain="ours"),
-        document("outside", ["token token"]),
+        document("crowd", CROWD, source_id="blog"),
+        WANTED,
+        document("outside", ["token token"], domain="theirs"),
     ]
-    role = overlay(source_policy={"forbidden_sources": [{"pattern": "blog"}]})
-    with built(tmp_path, shelf) as corpus:
-        bundle = ask(corpus, role, task="token", where={"domain": "ours"}, limit=3)
-    assert [chunk.chunk_id for chunk in bundle.selected] == ["wanted#0"]
+    bundle = answered(shelf, FORBIDS, task="token", where={"domain": "general"}, limit=3)
+    assert ids(bundle) == ["wanted#0"]
     assert bundle.diagnostics.refills == 1
-    assert "outside#0" not in [rejection.chunk_id for rejection in bundle.rejected]
+    assert bundle.diagnostics.dropped_forbidden_count == POOL_DEPTH + 20  # All tie.
+    assert {rejection.notes for rejection in bundle.rejected} == {"blog: hearsay"}
 
 
 def test_scores_are_those_of_the_whole_corpus(shelf: Corpus) -> None:
@@ -233,48 +232,45 @@ def test_scores_are_those_of_the_whole_corpus(shelf: Corpus) -> None:
     assert [chunk.raw for chunk in narrowed.selected] == [raw["oncall#0"]]
 
 
-class TestNothingMatches:
-    @pytest.mark.parametrize(
-        ("where", "named"),
-        [
-            ({"source": "nowhere"}, "source = nowhere"),
-            ({"source": "nowhere", "domain": "platform"}, "source = nowhere"),
-            ({"source": "nowhere", "tags": ["a", "b"]}, "source = nowhere or tags = a, b"),
-            ({"tags": [*"abcdefg"]}, "tags = a, b, c, d, e and 2 more"),
-            ({"tags": "release", "domain": "platform"}, "domain = platform and tags = release together"),
-            ({"updated_before": "1999-01-01"}, "updated_before = 1999-01-01T00:00:00Z"),
-            ({"source": "runboks"}, "source = runboks (did you mean runbooks?)"),
-            ({"tags": "page"}, "tags = page (did you mean paging?)"),
-        ],
-    )  # fmt: skip
-    def test_the_key_that_excludes_everything_is_named(
-        self, shelf: Corpus, where: dict[str, Any], named: str
-    ) -> None:
-        bundle = ask(shelf, None, PROVIDER, task="token", where=where)
-        assert bundle.selected == bundle.rejected == []
-        assert bundle.fallback is not None
-        assert bundle.fallback.verdict == "nothing_matches_where"
-        assert bundle.fallback.message == (
-            f"no document matches {named}; correct `where`, or ask without it"
-        )
+@pytest.mark.parametrize(
+    ("where", "named"),
+    [
+        ({"source": "nowhere"}, "source = nowhere"),
+        ({"source": "nowhere", "domain": "platform"}, "source = nowhere"),
+        ({"source": "nowhere", "tags": ["a", "b"]}, "source = nowhere or tags = a, b"),
+        ({"tags": [*"abcdefg"]}, "tags = a, b, c, d, e and 2 more"),
+        ({"tags": "release", "domain": "platform"}, "domain = platform and tags = release together"),
+        ({"updated_before": "1999-01-01"}, "updated_before = 1999-01-01T00:00:00Z"),
+        ({"source": "runboks"}, "source = runboks (did you mean runbooks?)"),
+        ({"tags": "page"}, "tags = page (did you mean paging?)"),
+    ],
+)  # fmt: skip
+def test_the_key_that_excludes_everything_is_named(
+    shelf: Corpus, where: dict[str, Any], named: str
+) -> None:
+    bundle = ask(shelf, None, PROVIDER, task="token", where=where)
+    assert bundle.selected == bundle.rejected == []
+    assert bundle.fallback.verdict == "nothing_matches_where"
+    assert bundle.fallback.message == (
+        f"no document matches {named}; correct `where`, or ask without it"
+    )
 
 
-class TestWhy:
-    def why(self, shelf: Corpus, reference: str, **fields: Any) -> Why:
-        return explain(shelf, resolved(NO_FLOOR, **fields), reference, ReferenceScope(), PROVIDER)
+def test_why_names_the_keys_that_exclude_a_document(shelf: Corpus) -> None:
+    def why(**where: str) -> Why:
+        request = resolved(NO_FLOOR, task="token", where=where)
+        return explain(shelf, request, "undated", ReferenceScope(), PROVIDER)
 
-    def test_the_keys_that_exclude_a_document_are_named(self, shelf: Corpus) -> None:
-        where = {"domain": "platform", "tags": "oncall", "updated_after": "2026-01-01"}
-        found = self.why(shelf, "undated", task="token", where=where)
-        assert (found.outcome, found.step, found.rank) == ("not_proposed", "where", None)
-        assert found.notes == (
-            "its document does not match where: tags = oncall, updated_after = 2026-01-01T00:00:00Z"
-        )
-        assert found.score.supposed
-        assert found.request.where is not None
-        # What is needed is enough.
-        enough = self.why(shelf, "undated", task="token", where={"domain": "platform"})
-        assert (enough.outcome, enough.step) == ("selected", None)
+    found = why(domain="platform", tags="oncall", updated_after="2026-01-01")
+    assert (found.outcome, found.step, found.rank) == ("not_proposed", "where", None)
+    assert found.notes == (
+        "its document does not match where: tags = oncall, updated_after = 2026-01-01T00:00:00Z"
+    )
+    assert found.score.supposed
+    assert found.request.where is not None
+    # What is needed is enough.
+    enough = why(domain="platform")
+    assert (enough.outcome, enough.step) == ("selected", None)
 
 
 # -- Documents apply from and until a time, and an answer can be as of a time ----------------------
@@ -283,70 +279,53 @@ MARCH, JULY, DECEMBER = "2026-03-01T00:00:00Z", "2026-07-01T00:00:00Z", "2026-12
 """The time of a request that names none is the first of November."""
 
 
-def bundle_of(folder: Path, *documents: StoredDocument, **fields: Any) -> RetrievalBundle:
-    with built(folder, documents) as corpus:
-        return ask(corpus, None, task="token", **fields)
+@pytest.mark.sample(3)
+@pytest.mark.parametrize(
+    ("dates", "fields", "code"),
+    [
+        ({}, {}, None),
+        ({"valid_from": JULY}, {}, None),
+        ({"valid_from": JULY}, {"now": "2026-06-30"}, "not_yet_valid"),
+        ({"valid_from": JULY}, {"as_of": "2026-06-30T23:59:59Z"}, "not_yet_valid"),
+        ({"valid_from": JULY}, {"as_of": JULY}, None),
+        ({"valid_from": DECEMBER}, {}, "not_yet_valid"),
+        ({"valid_until": JULY}, {}, "expired"),
+        ({"valid_until": JULY}, {"as_of": JULY}, None),
+        ({"valid_until": JULY}, {"as_of": "2026-07-01T00:00:01Z"}, "expired"),
+        ({"valid_until": JULY}, {"as_of": "2026-07-01T01:00:00+02:00"}, None),
+        ({"valid_until": DECEMBER}, {}, None),
+        # A later version counts only if the answer is as of a time.
+        ({"updated_at": DECEMBER}, {}, None),
+        ({"updated_at": JULY}, {"now": MARCH}, None),
+        ({"updated_at": JULY}, {"as_of": MARCH}, "not_yet_valid"),
+        ({"updated_at": JULY}, {"as_of": JULY}, None),
+        # The time of the ages does not decide what is valid as of another.
+        ({"valid_until": JULY}, {"as_of": MARCH, "now": "2026-11-01"}, None),
+    ],
+    ids=str,
+)
+def test_a_document_is_valid_from_and_until(
+    dates: dict[str, str], fields: dict[str, str], code: str | None
+) -> None:
+    bundle = answered([document("d", ["token"], **dates)], task="token", **fields)
+    assert codes(bundle) == ({"d": code} if code else {})
+    assert selected(bundle) == (set() if code else {"d"})
 
 
-def codes(bundle: RetrievalBundle) -> dict[str, str]:
-    return {rejection.chunk_id.partition("#")[0]: rejection.reason for rejection in bundle.rejected}
-
-
-def chosen(bundle: RetrievalBundle) -> set[str]:
-    return {chunk.document_id for chunk in bundle.selected}
-
-
-class TestValidity:
-    @pytest.mark.sample(3)
-    @pytest.mark.parametrize(
-        ("dates", "fields", "code"),
-        [
-            ({}, {}, None),
-            ({"valid_from": JULY}, {}, None),
-            ({"valid_from": JULY}, {"now": "2026-06-30"}, "not_yet_valid"),
-            ({"valid_from": JULY}, {"as_of": "2026-06-30T23:59:59Z"}, "not_yet_valid"),
-            ({"valid_from": JULY}, {"as_of": JULY}, None),
-            ({"valid_from": DECEMBER}, {}, "not_yet_valid"),
-            ({"valid_until": JULY}, {}, "expired"),
-            ({"valid_until": JULY}, {"as_of": JULY}, None),
-            ({"valid_until": JULY}, {"as_of": "2026-07-01T00:00:01Z"}, "expired"),
-            ({"valid_until": JULY}, {"as_of": "2026-07-01T01:00:00+02:00"}, None),
-            ({"valid_until": DECEMBER}, {}, None),
-            # A later version counts only if the answer is as of a time.
-            ({"updated_at": DECEMBER}, {}, None),
-            ({"updated_at": JULY}, {"now": MARCH}, None),
-            ({"updated_at": JULY}, {"as_of": MARCH}, "not_yet_valid"),
-            ({"updated_at": JULY}, {"as_of": JULY}, None),
-            # The time of the ages does not decide what is valid as of another.
-            ({"valid_until": JULY}, {"as_of": MARCH, "now": "2026-11-01"}, None),
-        ],
-        ids=str,
-    )
-    def test_a_document_is_valid_from_and_until(
-        self, tmp_path: Path, dates: dict[str, str], fields: dict[str, str], code: str | None
-    ) -> None:
-        bundle = bundle_of(tmp_path, document("d", ["token"], **dates), **fields)
-        assert codes(bundle) == ({"d": code} if code else {})
-        assert chosen(bundle) == (set() if code else {"d"})
-
-    @pytest.mark.parametrize(
-        "dates", [{"updated_at": JULY}, {"valid_until": "2020-01-01T00:00:00Z"}]
-    )
-    def test_what_is_not_valid_takes_no_place(self, tmp_path: Path, dates: dict[str, str]) -> None:
-        crowd = document("crowd", [f"token token x{n}" for n in range(POOL_DEPTH + 20)], **dates)
-        bundle = bundle_of(
-            tmp_path, crowd, document("wanted", ["one token of many"]), as_of=MARCH, limit=3
-        )
-        assert chosen(bundle) == {"wanted"}
-        assert bundle.diagnostics.refills == 1
+@pytest.mark.parametrize("dates", [{"updated_at": JULY}, {"valid_until": "2020-01-01T00:00:00Z"}])
+def test_what_is_not_valid_takes_no_place(dates: dict[str, str]) -> None:
+    documents = [document("crowd", CROWD, **dates), WANTED]
+    bundle = answered(documents, task="token", as_of=MARCH, limit=3)
+    assert selected(bundle) == {"wanted"}
+    assert bundle.diagnostics.refills == 1
 
 
 class TestSuperseding:
-    def versions(self, **newer: Any) -> tuple[StoredDocument, StoredDocument]:
-        return (
+    def versions(self, **newer: Any) -> list[StoredDocument]:
+        return [
             document("v1", ["token one"], updated_at="2026-01-01T00:00:00Z"),
             document("v2", ["token two"], supersedes=("v1",), **newer),
-        )
+        ]
 
     @pytest.mark.parametrize(
         ("newer", "fields", "expected"),
@@ -363,49 +342,30 @@ class TestSuperseding:
         ids=str,
     )
     def test_a_later_version_supersedes_nothing_yet(
-        self, tmp_path: Path, newer: dict[str, Any], fields: dict[str, Any], expected: set[str]
+        self, newer: dict[str, Any], fields: dict[str, Any], expected: set[str]
     ) -> None:
-        assert chosen(bundle_of(tmp_path, *self.versions(**newer), **fields)) == expected
+        assert selected(answered(self.versions(**newer), task="token", **fields)) == expected
 
-    def test_the_last_version_that_is_valid_counts(self, tmp_path: Path) -> None:
+    def test_the_last_version_that_is_valid_counts(self) -> None:
         third = document("v3", ["token three"], supersedes=("v2", "v1"), updated_at=DECEMBER)
-        bundle = bundle_of(tmp_path, *self.versions(updated_at=MARCH), third, as_of=JULY)
-        assert chosen(bundle) == {"v2"}
+        documents = [*self.versions(updated_at=MARCH), third]
+        bundle = answered(documents, task="token", as_of=JULY)
+        assert selected(bundle) == {"v2"}
         assert codes(bundle) == {"v1": "conflict_downrank", "v3": "not_yet_valid"}
-        [note] = [
-            rejection.notes
-            for rejection in bundle.rejected
-            if rejection.reason == "conflict_downrank"
-        ]
-        assert note == "superseded by v2"
+        assert notes(bundle, "v1#0") == "superseded by v2"
 
-    def test_what_was_seen_and_is_not_superseded_yet(self, tmp_path: Path) -> None:
-        fields = {"seen": ["v1#0"], "as_of": MARCH}
-        bundle = bundle_of(tmp_path, *self.versions(updated_at=JULY), **fields)
+    def test_what_was_seen_and_is_not_superseded_yet(self) -> None:
+        versions = self.versions(updated_at=JULY)
+        bundle = answered(versions, task="token", seen=["v1#0"], as_of=MARCH)
         assert codes(bundle) == {"v1": "already_seen", "v2": "not_yet_valid"}
 
 
 # -- `seen` leaves out what the agent already has, and others take the places ----------------------
 
-CROWD = POOL_DEPTH + 50
-
-
-def ids(bundle: RetrievalBundle) -> list[str]:
-    return [chunk.chunk_id for chunk in bundle.selected]
-
-
-def codes_seen(bundle: RetrievalBundle) -> dict[str, str]:
-    return {rejection.chunk_id: rejection.reason for rejection in bundle.rejected}
-
-
-def notes(bundle: RetrievalBundle, chunk_id: str) -> str | None:
-    [note] = [rejection.notes for rejection in bundle.rejected if rejection.chunk_id == chunk_id]
-    return note
-
 
 @pytest.fixture(scope="module")
 def shelf_seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Corpus]:
-    texts = [f"token {'filler ' * (n % 40)}number{n}" for n in range(CROWD)]
+    texts = [f"token {'filler ' * (n % 40)}number{n}" for n in range(POOL_DEPTH + 50)]
     with built(tmp_path_factory.mktemp("seen"), [document("many", texts)], PROVIDER) as corpus:
         yield corpus
 
@@ -416,41 +376,34 @@ def test_the_next_ones_take_the_places(shelf_seen: Corpus, fusion: str) -> None:
     first = ask(shelf_seen, None, limit=5, **fields)
     second = ask(shelf_seen, None, limit=5, seen=ids(first), **fields)
     assert ids(first) + ids(second) == ids(ask(shelf_seen, None, limit=10, **fields))
-    assert {codes_seen(second)[chunk_id] for chunk_id in ids(first)} == {"already_seen"}
     assert second.rejected_summary["already_seen"] == 5
-    assert notes(second, ids(first)[0]) == "it is in `seen`"
+    assert {notes(second, chunk_id) for chunk_id in ids(first)} == {"it is in `seen`"}
 
 
-def test_what_must_not_be_used_keeps_its_code(tmp_path: Path) -> None:
+def test_what_must_not_be_used_keeps_its_code() -> None:
     documents = [
         document("forbidden", ["token one"], source_id="blog"),
         document("external", ["token two"], origin="external"),
         document("old", ["token three"]),
         document("new", ["token four"], supersedes=("old",)),
     ]
-    role = overlay(source_policy={"forbidden_sources": [{"pattern": "blog"}]})
     seen = ["forbidden#0", "external#0", "old#0"]
-    with built(tmp_path, documents) as corpus:
-        bundle = ask(corpus, role, task="token", action="execute", seen=seen)
-    assert codes_seen(bundle) == {
-        "forbidden#0": "forbidden_source",
-        "external#0": "requires_approval",
-        "old#0": "conflict_downrank",
+    bundle = answered(documents, FORBIDS, task="token", action="execute", seen=seen)
+    assert codes(bundle) == {
+        "forbidden": "forbidden_source",
+        "external": "requires_approval",
+        "old": "conflict_downrank",
     }
 
 
-class TestVerdict:
-    def test_what_was_not_seen_decides(self, tmp_path: Path) -> None:
-        documents = [document("a", ["token"]), document("b", ["token two"], source_id="blog")]
-        role = overlay(source_policy={"forbidden_sources": [{"pattern": "blog", "reason": "so"}]})
-        with built(tmp_path, documents) as corpus:
-            fallback = ask(corpus, role, task="token", seen=["a#0"]).fallback
-        assert fallback is not None
-        assert fallback.verdict == "all_forbidden"
-        assert fallback.message.startswith(
-            "apart from what is in `seen`, everything relevant is forbidden to the role reviewer "
-            "(candidates rejected: 1 forbidden_source, 1 already_seen; for one: blog: so)"
-        )
+def test_what_was_not_seen_decides_the_verdict() -> None:
+    documents = [document("a", ["token"]), document("b", ["token two"], source_id="blog")]
+    fallback = answered(documents, FORBIDS, task="token", seen=["a#0"]).fallback
+    assert fallback.verdict == "all_forbidden"
+    assert fallback.message.startswith(
+        "apart from what is in `seen`, everything relevant is forbidden to the role reviewer "
+        "(candidates rejected: 1 forbidden_source, 1 already_seen; for one: blog: hearsay)"
+    )
 
 
 # -- The first passages do not depend on how many are asked for ------------------------------------
@@ -517,48 +470,19 @@ def test_the_answer_to_a_limit_begins_the_answer_to_a_larger_one(
     }
 
 
-# -- The pipeline on real corpus files: lanes, refills, limits and their report in the bundle ------
-
-FORBIDS = overlay(
-    source_policy={"forbidden_sources": [{"pattern": "blog", "reason": "hearsay"}]},
-    retrieval_policy={"min_score": 0.0},
-)
+# -- The pipeline on real corpus files: refills, and limits ----------------------------------------
 
 
-class TestRefills:
-    def crowd(self, **metadata: object) -> list[object]:
-        texts = [f"token token token x{n}" for n in range(POOL_DEPTH + 20)]
-        return [document("crowd", texts, **metadata), document("wanted", ["one token of many"])]
+def test_what_a_hard_limit_leaves_out_takes_no_place() -> None:
+    role = overlay(retrieval_policy={"diversity": "hard", "max_chunks_per_source": 2})
+    wanted = document("wanted", [f"{'filler ' * 90} token"], source_id="other")
+    bundle = answered([document("crowd", CROWD), wanted], role, task="token", limit=5)
+    assert [passage.source_id for passage in bundle.selected] == ["wiki", "wiki", "other"]
 
-    def test_the_refill_searches_only_allowed_documents(self, tmp_path: Path) -> None:
-        with built(tmp_path, self.crowd(source_id="blog")) as corpus:
-            bundle = ask(corpus, FORBIDS, task="token", limit=3)
-        assert ids(bundle) == ["wanted#0"]
-        assert bundle.diagnostics.refills == 1
-        assert bundle.diagnostics.dropped_forbidden_count == POOL_DEPTH + 20  # All tie.
-        assert bundle.rejected[0].notes == "blog: hearsay"
 
-    def test_copies_take_no_place(self, tmp_path: Path) -> None:
-        # More copies than a lane proposes at first: they leave as duplicates, and the passages
-        # behind them are looked for.
-        copies = document("copies", ["token token"] * (POOL_DEPTH + 20))
-        wanted = document("wanted", [f"{'filler ' * 90} token y{n}" for n in (1, 2)])
-        with built(tmp_path, [copies, wanted]) as corpus:
-            bundle = ask(corpus, FORBIDS, task="token", limit=4)
-        assert ids(bundle)[1:] == ["wanted#0", "wanted#1"]
-        assert ids(bundle)[0].startswith("copies")
-
-    def test_what_a_hard_limit_leaves_out_takes_no_place(self, tmp_path: Path) -> None:
-        role = overlay(retrieval_policy={"diversity": "hard", "max_chunks_per_source": 2})
-        wanted = document("wanted", [f"{'filler ' * 90} token"], source_id="other")
-        with built(tmp_path, [*self.crowd()[:1], wanted]) as corpus:
-            bundle = ask(corpus, role, task="token", limit=5)
-        assert [passage.source_id for passage in bundle.selected] == ["wiki", "wiki", "other"]
-
-    def test_the_depth_grows_with_the_limit_and_has_a_bound(self, tmp_path: Path) -> None:
-        assert (POOL_DEPTH, MAX_DEPTH) == (100, 4096)
-        texts = [f"token x{n}" for n in range(300)]
-        with built(tmp_path, [document("many", texts)]) as corpus:
-            bundle = ask(corpus, FORBIDS, task="token", limit=200)
-        assert len(bundle.selected) == 200
-        assert bundle.diagnostics.candidate_pool_size == 300
+def test_the_depth_grows_with_the_limit_and_has_a_bound() -> None:
+    assert (POOL_DEPTH, MAX_DEPTH) == (100, 4096)
+    many = document("many", [f"token x{n}" for n in range(300)])
+    bundle = answered([many], FORBIDS, task="token", limit=200)
+    assert len(bundle.selected) == 200
+    assert bundle.diagnostics.candidate_pool_size == 300

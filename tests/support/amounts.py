@@ -7,10 +7,10 @@ tests with many cases of one kind: the mark ``sample(step)``.
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from time import process_time
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -20,11 +20,10 @@ EXAMPLES = int(os.environ.get("ROLEBUNDLE_EXAMPLES", "6"))
 
 FEW_EXAMPLES = max(1, EXAMPLES // 3)
 
-_Test = TypeVar("_Test", bound=Callable[..., Any])
 
-
-def few_examples(test: _Test) -> _Test:
+def few_examples(test: Any) -> Any:
     """For a property whose examples take long, such as one that builds a corpus file for each."""
+    # The profile of the settings is not loaded before.
     return settings(max_examples=FEW_EXAMPLES)(test)
 
 

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from unittest.mock import patch
 import click
 
 from rolebundle.interfaces.cli.main import main
+from support.killing import run_child
 from support.program_server import MAIN, forked_python
 
 
@@ -29,26 +29,9 @@ def in_a_child(work: Callable[[], Any]) -> Any:
     Raises:
         AssertionError: ``work`` failed. Its error is on standard error.
     """
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            os.close(reading)
-            with os.fdopen(writing, "w", encoding="utf-8") as pipe:
-                json.dump(work(), pipe)
-            code = 0
-        except BaseException:
-            traceback.print_exc()
-            sys.stderr.flush()
-        finally:
-            os._exit(code)
-    os.close(writing)
-    with os.fdopen(reading, encoding="utf-8") as pipe:
-        text = pipe.read()
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    assert code == 0, "the child failed; its error is on standard error"
-    return json.loads(text)
+    ended = run_child(lambda report: report(json.dumps(work())))
+    assert ended.code == 0, "the child failed; its error is on standard error"
+    return json.loads(ended.reported[-1])
 
 
 CHECKOUT = Path(__file__).parent.parent.parent
@@ -66,7 +49,6 @@ def commands_of(context: click.Context) -> Iterator[click.Context]:
         return
     for name in group.list_commands(context):
         command = group.get_command(context, name)
-        assert command is not None
         inner = click.Context(command, info_name=name, parent=context)
         yield inner
         yield from commands_of(inner)
@@ -92,16 +74,25 @@ class Outcome:
         return json.loads(self.out)
 
 
-def invoke(*arguments: str | Path, encoding: str = "utf-8", embed_url: str = "") -> Outcome:
+def invoke(
+    *arguments: str | Path, encoding: str = "utf-8", embed_url: str = "", stdin: str | None = None
+) -> Outcome:
     """Run a command in this process, through ``main`` and its mapping of errors.
 
-    ``encoding`` is that of its terminal, ``embed_url`` the address of the model's server.
+    ``encoding`` is that of its terminal, ``embed_url`` the address of the model's server, ``stdin``
+    what it reads, if it is given.
     """
     out = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
     err = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="backslashreplace")
     code: object = 0
     url = {"ROLEBUNDLE_EMBED_URL": embed_url} if embed_url else {}
-    with redirect_stdout(out), redirect_stderr(err), patch.dict(os.environ, url):
+    read = sys.stdin if stdin is None else io.TextIOWrapper(io.BytesIO(stdin.encode()), "utf-8")
+    with (
+        redirect_stdout(out),
+        redirect_stderr(err),
+        patch.dict(os.environ, url),
+        patch("sys.stdin", read),
+    ):
         try:
             main([str(argument) for argument in arguments])
         except SystemExit as exited:
@@ -112,6 +103,11 @@ def invoke(*arguments: str | Path, encoding: str = "utf-8", embed_url: str = "")
         stream.flush()
         texts.append(stream.buffer.getvalue().decode("utf-8"))  # type: ignore[attr-defined]
     return Outcome(code, *texts)
+
+
+def audit_rows(db: Path, *options: str) -> list[dict[str, Any]]:
+    """The rows of a corpus's audit, as its owner sees them."""
+    return invoke("policy", "audit", "list", *options, "--json", "--db", db).json()["rows"]
 
 
 def run(

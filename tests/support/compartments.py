@@ -68,36 +68,27 @@ def lexical_data(corpus: Corpus) -> list[tuple[object, ...]]:
 
 def kinds(corpus: Corpus) -> dict[str, Kind]:
     """Return document id → kind of its compartment."""
-    by_id = {
-        visible_compartment.id: visible_compartment
-        for visible_compartment in compartments.visible_compartments(corpus)
-    }
+    found = {place.id: place for place in compartments.visible_compartments(corpus)}
     return {
-        name: (by_id[place].scope, by_id[place].sensitivity, by_id[place].denied)
+        name: (found[place].scope, found[place].sensitivity, found[place].denied)
         for name, place in corpus.rows("SELECT document_id, compartment FROM document")
     }
 
 
 def quarantined_documents(corpus: Corpus) -> set[str]:
     """Return the ids of quarantined documents."""
-    places = {
-        visible_compartment.id
-        for visible_compartment in compartments.visible_compartments(corpus)
-        if visible_compartment.quarantined
-    }
+    found = compartments.visible_compartments(corpus)
+    places = {place.id for place in found if place.quarantined}
     rows = corpus.rows("SELECT document_id, compartment FROM document")
     return {name for name, place in rows if place in places}
 
 
 def tables(corpus: Corpus) -> set[str]:
     """Return the tables and views of single compartments, without the internal ones of FTS5."""
-    rows = {
-        name
-        for (name,) in corpus.rows(
-            "SELECT name FROM sqlite_schema WHERE type = 'view' OR sql LIKE 'CREATE VIRTUAL TABLE%'"
-        )
-    }
-    return {name for name in rows if name.startswith(("lexical_", "indexed_"))}
+    names = corpus.column(
+        "SELECT name FROM sqlite_schema WHERE type = 'view' OR sql LIKE 'CREATE VIRTUAL TABLE%'"
+    )
+    return {name for name in names if name.startswith(("lexical_", "indexed_"))}
 
 
 def assert_compartments_are_separate(corpus: Corpus) -> None:

@@ -3,7 +3,7 @@
 import json
 import shutil
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache
@@ -136,6 +136,15 @@ def fill(
             embed(corpus, provider, waiting=waiting)
 
 
+def embedding_texts(corpus: Corpus, rowids: Sequence[int]) -> list[str]:
+    """What a model embeds of these chunks."""
+    passages = passages_by_rowid(corpus, rowids)
+    return [
+        embedding_text(found.document.title, found.headings, found.content, found.tags)
+        for found in (passages[rowid] for rowid in rowids)
+    ]
+
+
 def embed(corpus: Corpus, provider: EmbeddingProvider, *, waiting: int = 0) -> None:
     """Inside a write transaction: vectors for what has none, but for the last ``waiting``."""
     index = vector_index.active_index(corpus) or vector_index.create_index(
@@ -146,16 +155,7 @@ def embed(corpus: Corpus, provider: EmbeddingProvider, *, waiting: int = 0) -> N
     rowids = rowids[: max(0, len(rowids) - waiting)]
     if not rowids:
         return
-    passages = passages_by_rowid(corpus, rowids)
-    texts = [
-        embedding_text(
-            passages[rowid].document.title,
-            passages[rowid].headings,
-            passages[rowid].content,
-            passages[rowid].tags,
-        )
-        for rowid in rowids
-    ]
+    texts = embedding_texts(corpus, rowids)
     vectors = unit_vectors(provider.embed_passages(texts), len(texts), provider.identity.dimensions)
     vector_index.add(
         corpus,
@@ -207,10 +207,17 @@ def build(
     return path
 
 
+def as_owner(
+    corpus: Path | Workspace, act: Callable[..., Any], *arguments: Any, **more: Any
+) -> Any:
+    """What an act of the owner on a workspace returns."""
+    with Admin(corpus) as admin:
+        return act(admin.workspace, *arguments, **more)
+
+
 def set_policy(corpus: Path | Workspace, policy: Any) -> None:
     """Put a policy into force, as the owner does."""
-    with Admin(corpus) as admin:
-        owner.set_policy(admin.workspace, json.dumps(policy), "json")
+    as_owner(corpus, owner.set_policy, json.dumps(policy), "json")
 
 
 def set_policy_after_first_check(
@@ -288,6 +295,17 @@ def ask(
     """Run the real pipeline on a request given as plain fields."""
     request = resolved(role, **fields)
     return retrieve(corpus, request, None if request.echo.lexical_only else provider)
+
+
+def answered(
+    documents: Iterable[StoredDocument],
+    role: Overlay | None = None,
+    provider: EmbeddingProvider | None = None,
+    **fields: Any,
+) -> RetrievalBundle:
+    """What a corpus with these documents answers; without a model, by its words alone."""
+    with scratch_folder() as folder, built(folder, documents, provider) as corpus:
+        return ask(corpus, role, provider, **{"lexical_only": provider is None} | fields)
 
 
 def resolved(

@@ -26,10 +26,15 @@ def commands(tree: Path) -> list[tuple[str, ...]]:
     return [*READING, ("ingest", str(tree), "--lexical-only", "--workers", "1")]
 
 
-def run_without_change(db: Path, data: bytes, command: tuple[str, ...]) -> Outcome:
+def put(db: Path, data: bytes) -> None:
+    """Make this the content of a corpus, whose log is gone."""
     for suffix in ("-wal", "-shm"):
         Path(f"{db}{suffix}").unlink(missing_ok=True)
     db.write_bytes(data)
+
+
+def run_without_change(db: Path, data: bytes, command: tuple[str, ...]) -> Outcome:
+    put(db, data)
     outcome = invoke(*command, "--db", db)
     assert db.read_bytes() == data, "the file was changed"
     is_coded(outcome)

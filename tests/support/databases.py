@@ -5,8 +5,6 @@ If ``ROLEBUNDLE_TEST_POSTGRES`` names the folder of a server's socket, every cor
 starts one and runs tests so. Otherwise only the tests in ``tests/postgres`` start a server.
 """
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess

@@ -8,11 +8,12 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from unittest.mock import patch
 
 from rolebundle.embedding.provider import PROBE_TEXT
 from support.fake_embedder import vector_of
@@ -93,21 +94,16 @@ class Handler(BaseHTTPRequestHandler):
 
     @property
     def state(self) -> EmbeddingServer:
-        state: EmbeddingServer = self.server.state
-        return state
-
-    def do_GET(self) -> None:
-        self._answer()
+        return self.server.state
 
     def do_POST(self) -> None:
-        self._answer()
-
-    def _answer(self) -> None:
         raw = self.rfile.read(int(self.headers.get("content-length", 0)))
         self.body = json.loads(raw) if raw else None
         self.state.seen.append(Seen(self.path, dict(self.headers), self.body))
         route = self.state.faults.get(self.path) or ROUTES.get(self.path, not_found)
         route(self)
+
+    do_GET = do_POST
 
     def json(self, value: Any, status: int = 200, **headers: str) -> None:
         self.text(json.dumps(value), status, "application/json", **headers)
@@ -191,20 +187,17 @@ def overlap(question: str, passage: str) -> float:
     return len(words & set(passage.casefold().split())) / len(words)
 
 
-def best_first(handler: Handler, texts: list[str], key: str) -> list[dict[str, float]]:
-    """Return valid results, as the APIs order them."""
-    query = handler.body["query"]
-    results = [{"index": n, key: overlap(query, text)} for n, text in enumerate(texts)]
-    return sorted(results, key=lambda result: -result[key])
-
-
 def _rerank(handler: Handler) -> None:
     texts = handler.body["documents"]
     assert handler.body["top_n"] == len(texts)
     if any(len(text.split()) > CONTEXT for text in texts):
         handler.json({"error": f"`inputs` must have less than {CONTEXT} tokens."}, 413)
         return
-    handler.json({"model": MODEL, "results": best_first(handler, texts, "relevance_score")})
+    scores = [overlap(handler.body["query"], text) for text in texts]
+    # The best come first.
+    order = sorted(range(len(texts)), key=lambda n: -scores[n])
+    results = [{"index": n, "relevance_score": scores[n]} for n in order]
+    handler.json({"model": MODEL, "results": results})
 
 
 def vectors(handler: Handler) -> list[list[float]]:
@@ -233,3 +226,25 @@ ROUTES: dict[str, Callable[[Handler], None]] = {
     "/v1/embeddings": _embeddings,
     "/v1/rerank": _rerank,
 }
+
+
+FAKE = "rerank:fake"
+
+
+@dataclass
+class CrossEncoder:
+    """Scores a passage by its share of the task's words, and records what it read."""
+
+    texts: list[str] = field(default_factory=list)
+
+    def scores(self, task: str, passages: Sequence[str]) -> list[float]:
+        self.texts += passages
+        return [overlap(task, passage) for passage in passages]
+
+
+@contextmanager
+def known() -> Iterator[CrossEncoder]:
+    """Ask this cross-encoder, whatever server a request names."""
+    server = CrossEncoder()
+    with patch("rolebundle.retrieval.rerank.rerank_server_for", lambda _spec: server):
+        yield server

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from rolebundle.admin import Admin
 from rolebundle.admin.records import all_facts, file_fact
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.memory import RememberedFact, RememberRequest
@@ -16,7 +15,7 @@ from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.writing import open_writer
-from support.corpora import NOW, build, document
+from support.corpora import NOW, as_owner, build, document
 
 PAGE = "https://example.com/limits"
 LIMITS = [
@@ -29,23 +28,15 @@ DOCUMENTS = [
     document("salary", ["the salary limit"], scope="hr"),
     document("board", ["the board limit"], sensitivity="confidential"),
 ]
+READS = {"scopes": ["shared"], "access_level": "internal"}
+FILES = {**READS, "may_write": ["remember"]}
 POLICY = {
-    "ada": {"scopes": ["shared"], "access_level": "internal", "may_write": ["remember"]},
-    "bob": {"scopes": ["shared", "hr"], "access_level": "confidential", "may_write": ["remember"]},
-    "cy": {
-        "scopes": [],
-        "access_level": "internal",
-        "may_write": ["remember"],
-        "deny_patterns": ["limits.md"],
-    },
-    "eve": {"scopes": ["shared"], "access_level": "internal"},
-    "mia": {"scopes": ["shared"], "access_level": "internal", "may_write": ["mark"]},
-    "rea": {
-        "scopes": ["shared"],
-        "access_level": "internal",
-        "may_write": ["remember"],
-        "roles": ["reviewer"],
-    },
+    "ada": FILES,
+    "bob": {**FILES, "scopes": ["shared", "hr"], "access_level": "confidential"},
+    "cy": {**FILES, "scopes": [], "deny_patterns": ["limits.md"]},
+    "eve": READS,
+    "mia": {**READS, "may_write": ["mark"]},
+    "rea": {**FILES, "roles": ["reviewer"]},
 }
 REVIEWER = {
     "version": "1.0",
@@ -72,15 +63,12 @@ def file_as(
 def file_as_owner(
     db: Path, fact: str = FACT, source: str = "limits#0", **fields: Any
 ) -> RememberedFact:
-    with Admin(db) as admin:
-        return file_fact(
-            admin.workspace, RememberRequest(fact=fact, source=source, **fields), "Ana"
-        )
+    request = RememberRequest(fact=fact, source=source, **fields)
+    return as_owner(db, file_fact, request, "Ana")
 
 
 def listed(db: Path) -> dict[str, Any]:
-    with Admin(db) as admin:
-        return {fact.fact: fact for fact in all_facts(admin.workspace)}
+    return {fact.fact: fact for fact in as_owner(db, all_facts)}
 
 
 def bundle_for(
@@ -94,12 +82,8 @@ def bundle_for(
 def refusal(call: Callable[[], Any]) -> tuple[str, str, str, str]:
     with pytest.raises(RolebundleError) as refused:
         call()
-    return (
-        type(refused.value).__name__,
-        refused.value.code,
-        refused.value.message,
-        refused.value.hint,
-    )
+    error = refused.value
+    return type(error).__name__, error.code, error.message, error.hint
 
 
 def problems(db: Path) -> list[Any]:

@@ -73,23 +73,13 @@ class Disk:
         """Log that the user was told that something is done."""
         self.log.append(Operation("acknowledge", to=event))
 
-    def start_from(self, folder: Path) -> None:
-        """Take the files of a folder as those that were there, and are durable."""
-        self.base = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
-        for name in self.base:
-            self.names[name] = self._next_inode()
-
     def opened(self, name: str) -> int:
         """The number of the file with a name, which is created if there is none."""
         if name not in self.names:
-            inode = self._next_inode()
-            self.note(Operation("create", name, inode=inode))
-            self.names[name] = inode
+            self._inodes += 1
+            self.note(Operation("create", name, inode=self._inodes))
+            self.names[name] = self._inodes
         return self.names[name]
-
-    def _next_inode(self) -> int:
-        self._inodes += 1
-        return self._inodes
 
 
 class _File(apsw.VFSFile):
@@ -153,7 +143,11 @@ def shimmed_disk(folder: Path | None = None) -> Iterator[Disk]:
     """
     disk = Disk()
     if folder is not None:
-        disk.start_from(folder)
+        # These were there, and are durable.
+        disk.base = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+        for name in disk.base:
+            disk.opened(name)
+        disk.log.clear()
     vfs = _Shim(disk)
     try:
         with _python_calls(disk, folder):

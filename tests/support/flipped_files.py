@@ -13,7 +13,7 @@ from rolebundle.storage.documents import Scanned
 from rolebundle.storage.writing import open_writer
 from support.corpora import FLAGGED, build, document, embed, file_of
 from support.fake_embedder import HashingProvider
-from support.values import WORDS
+from support.rich_corpus import rich_document
 
 PAGE = 1024
 POLICY = """
@@ -25,25 +25,18 @@ deny_patterns = ["d7.md"]
 QUARANTINED = Scanned("quarantine", "hash", '["instruction_override"]', "[]", "the original text")
 
 
-def filled_corpus(folder: Path, count: int = 24) -> Path:
+def filled_corpus(folder: Path) -> Path:
     """A corpus with everything that a corpus can have, in pages of 1 KiB and without a log."""
     documents = [
-        document(
-            f"d{n}",
-            [
-                " ".join(WORDS[(n * step + k) % len(WORDS)] for k in range(6)) + f" part {step}"
-                for step in (1, 3, 5)
-            ],
-            {3: FLAGGED, 5: QUARANTINED}.get(n),
-            source_id=f"source-{n % 5}",
+        rich_document(
+            n,
+            scanned={3: FLAGGED, 5: QUARANTINED}.get(n),
             scope="hr" if n % 6 == 0 else "shared",
             sensitivity="confidential" if n % 8 == 0 else "internal",
-            trust_tier=("authoritative", "preferred", "general", "untrusted")[n % 4],
-            tags=WORDS[n % 5 : n % 5 + 3],
             updated_at="2026-01-01T00:00:00Z",
             supersedes=(f"d{n + 9}",) if n % 7 == 0 else (),
         )
-        for n in range(count)
+        for n in range(24)
     ]
     path = build(folder, documents, HashingProvider(), name="filled.db", waiting=2)
     with open_writer(path) as corpus:
@@ -53,17 +46,13 @@ def filled_corpus(folder: Path, count: int = 24) -> Path:
             shorter = document("d1", ["another text"], source_id="source-1")
             store.put_files(corpus, [(file_of("d1"), [shorter])], deny_matcher(corpus))
             embed(corpus, HashingProvider(), waiting=1)
-    _set_page_size(path)
-    return path
-
-
-def _set_page_size(path: Path) -> None:
     db = apsw.Connection(str(path))
     db.pragma("journal_mode", "delete")
     db.pragma("page_size", PAGE)
     db.execute("VACUUM")
     db.pragma("journal_mode", "wal")
     db.close()
+    return path
 
 
 def stored_rows(path: Path) -> object:

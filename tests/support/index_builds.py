@@ -52,9 +52,7 @@ def build(db: Path, provider: HashingProvider) -> EmbeddingReport:
 
 
 def active_in(corpus: Corpus) -> EmbeddingIndex:
-    index = vector_index.active_index(corpus)
-    assert index is not None
-    return index
+    return vector_index.active_index(corpus)
 
 
 def active(db: Path) -> EmbeddingIndex:

@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from support.faulty_file_system import Operation, shimmed_disk
 
-Report = Callable[[str], None]
+Report = Callable[[str], object]
 
 
 @dataclass(frozen=True)
@@ -37,10 +38,10 @@ def run_child(work: Callable[[Report], None], kill_after: float | None = None) -
         code = 1
         try:
             os.close(reading)
-            work(lambda line: _write(writing, line))
+            work(lambda line: os.write(writing, f"{line}\n".encode()))
             code = 0
-        except BaseException as error:
-            sys.stderr.write(f"child: {type(error).__name__}: {error}\n")
+        except BaseException:
+            traceback.print_exc()
             sys.stderr.flush()
         finally:
             os._exit(code)
@@ -60,10 +61,6 @@ def run_child(work: Callable[[Report], None], kill_after: float | None = None) -
         os.waitstatus_to_exitcode(status),
         time.perf_counter() - started,
     )
-
-
-def _write(descriptor: int, line: str) -> None:
-    os.write(descriptor, f"{line}\n".encode())
 
 
 @contextmanager

@@ -83,7 +83,6 @@ def http_server(db: Path, *more: str, token_file: Path, before: str = "") -> Ite
         stderr=subprocess.PIPE,
         text=True,
     )
-    assert process.stderr is not None
     with process, process.stderr:
         try:
             line = process.stderr.readline()

@@ -1,7 +1,7 @@
 """What a user does to a corpus, as steps that a fault may interrupt and a user then repeats."""
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,13 +32,14 @@ from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.ingest import indexes, sync
 from rolebundle.ingest.indexes import Progress
 from rolebundle.ingest.options import IngestOptions
-from rolebundle.policy.audit import AuditLog
+from rolebundle.policy.audit import AuditLog, verify_audit
 from rolebundle.storage import writing
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.partition import flagged_documents
 from rolebundle.storage.vector_index import active_index
 from rolebundle.storage.writing import open_writer
 from rolebundle.workspace import Workspace
+from support.corpora import as_owner
 from support.fake_embedder import HashingProvider
 from support.sound import contents
 from support.vectors import TextByText
@@ -148,34 +149,50 @@ def _purge(place: Place, _: Report) -> None:
             finish_pending(admin.workspace)
 
 
-def _set_policy(place: Place, _: Report) -> None:
-    with Admin(place.db) as admin:
-        set_policy(admin.workspace, POLICY, "toml")
+def _by_owner(act: Callable[..., object], *arguments: object) -> Step:
+    return lambda place, _: as_owner(place.db, act, *arguments)
 
 
-def _release(place: Place, _: Report) -> None:
-    with Admin(place.db) as admin:
-        for flagged in flagged_documents(admin.workspace.corpus, "quarantine"):
-            release_document(admin.workspace, flagged.document_id)
+def _of_quarantined(act: Callable[[Workspace, str], object]) -> Step:
+    def step(place: Place, _: Report) -> None:
+        with Admin(place.db) as admin:
+            for flagged in flagged_documents(admin.workspace.corpus, "quarantine"):
+                act(admin.workspace, flagged.document_id)
 
-
-def _drop(place: Place, _: Report) -> None:
-    with Admin(place.db) as admin:
-        for flagged in flagged_documents(admin.workspace.corpus, "quarantine"):
-            drop_document(admin.workspace, flagged.document_id)
+    return step
 
 
 def audit_entry(number: int) -> AuditEntry:
     return AuditEntry(kind="retrieve", agent="bot", query=f"task {number}", allowed=number)
 
 
+def reported_row(log: AuditLog, number: int) -> str:
+    """Record an entry, and return the line that acknowledges it."""
+    row, _ = log.record(audit_entry(number))
+    assert row is not None
+    return f"row {row.seq} {row.hash}"
+
+
+def assert_acknowledged_rows(corpus: Path, reported: Sequence[str]) -> None:
+    """The chain verifies, and every row that was acknowledged is in it as it was acknowledged."""
+    acknowledged = [line.split()[1:] for line in reported if line.startswith("row ")]
+    with AuditLog(corpus) as log:
+        if not log.exists:
+            assert not acknowledged
+            return
+        verification = verify_audit(log.path)
+        assert verification.ok, verification
+        hashes = {str(row.seq): row.hash for row in log.rows()}
+    assert all(hashes[number] == stored for number, stored in acknowledged), (
+        "acknowledged, and lost"
+    )
+
+
 def _audit(place: Place, report: Report, rows: int = 6) -> None:
     with AuditLog(place.db) as log:
         log.set(AuditSettings(mode="required", query="text"))
         for number in range(rows):
-            row, _ = log.record(audit_entry(number))
-            assert row is not None
-            report(f"row {row.seq} {row.hash}")
+            report(reported_row(log, number))
 
 
 def _require_audit(place: Place, _: Report) -> None:
@@ -184,16 +201,10 @@ def _require_audit(place: Place, _: Report) -> None:
 
 
 def _back_up(place: Place, _: Report) -> None:
-    with Admin(place.db) as admin:
-        try:
-            create_backup(admin.workspace, place.saved)
-        except UsageError as error:
-            assert error.code == "backup_exists"
-
-
-def _restore(place: Place, _: Report) -> None:
-    with Admin(place.db) as admin:
-        restore_backup(admin.workspace, place.saved, confirmed=True)
+    try:
+        as_owner(place.db, create_backup, place.saved)
+    except UsageError as error:
+        assert error.code == "backup_exists"
 
 
 def _decide(place: Place, report: Report, decisions: int = 6) -> None:
@@ -222,12 +233,8 @@ def _remember(place: Place, report: Report, facts: int = 6) -> None:
             report(f"recorded {engine.remember(request).document_id}")
 
 
-def _create(place: Place, _: Report) -> None:
-    open_writer(place.db).close()
-
-
 STEPS: dict[str, Step] = {
-    "create": _create,
+    "create": lambda place, _: open_writer(place.db).close(),
     "decide": _decide,
     "mark": _mark,
     "remember": _remember,
@@ -235,13 +242,13 @@ STEPS: dict[str, Step] = {
     "update": _ingest(2),
     "embed": _embed,
     "purge": _purge,
-    "policy": _set_policy,
-    "release": _release,
-    "drop": _drop,
+    "policy": _by_owner(set_policy, POLICY, "toml"),
+    "release": _of_quarantined(release_document),
+    "drop": _of_quarantined(drop_document),
     "audit": _audit,
-    "require": _require_audit,
+    "require": _by_owner(set_audit, "required", "text"),
     "back up": _back_up,
-    "restore": _restore,
+    "restore": lambda place, _: as_owner(place.db, restore_backup, place.saved, confirmed=True),
 }
 
 

@@ -1,7 +1,5 @@
 """Read a document as ingest does."""
 
-from __future__ import annotations
-
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import reader_name_for, reader_named

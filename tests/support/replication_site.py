@@ -94,15 +94,31 @@ class Site:
 
     def publication(self) -> Publication:
         with open_reader(self.db) as corpus:
-            known = find_publication(corpus, self.transport.target)
-        assert known is not None
-        return known
+            return find_publication(corpus, self.transport.target)
 
     def copy(self, folder: Path) -> Site:
         """The same site in another folder. It is published to another target."""
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(self.folder, folder)
         return replace(self, folder=folder)
+
+
+def assert_renewed(site: Site, edition: int = 2) -> int:
+    """Assert that the present state is published and can be pulled, and that nothing is left over.
+
+    Returns:
+        Its generation.
+    """
+    site.pull()
+    assert editions_in(site.replica) == {f"edition{edition}"}
+    assert_sound_replica(site.replica)
+    pulled, known = manifest_in(site.replica).manifest, site.publication()
+    assert known.generation == pulled.generation
+    assert known.content_digest == pulled.content_digest and not known.is_outdated
+    assert site.left_over == []
+    published_file(site.share)
+    assert names_in(site.replica.parent) == ["r.db"]
+    return pulled.generation
 
 
 def manifest_in(file: Path) -> SignedManifest:

@@ -5,7 +5,9 @@ A new process imports this file, so it imports neither pytest nor hypothesis.
 
 import re
 from pathlib import Path
+from typing import Any
 
+from rolebundle.storage.documents import StoredDocument
 from rolebundle.storage.opening import open_reader
 from support.corpora import ask, build, document, overlay
 from support.fake_embedder import HashingProvider
@@ -16,17 +18,24 @@ def without_timings(text: str) -> str:
     return re.sub(r'"(latency_ms|lexical_ms|semantic_ms)":[^,}]*', r'"\1":0', text)
 
 
+def rich_document(n: int, *texts: str, **fields: Any) -> StoredDocument:
+    """A document of many words, one of several sources and tiers; ``texts`` are more passages."""
+    mixed = [" ".join(WORDS[(n * step + k) % len(WORDS)] for k in range(6)) for step in (1, 3, 5)]
+    return document(
+        f"d{n}",
+        [*mixed, *texts],
+        source_id=f"source-{n % 5}",
+        trust_tier=("authoritative", "preferred", "general", "untrusted")[n % 4],
+        tags=WORDS[n % 5 : n % 5 + 3],
+        **fields,
+    )
+
+
 def rich_corpus(folder: Path) -> Path:
     """A corpus in which the order is not obvious: ties, copies, superseded documents, sources."""
     documents = [
-        document(
-            f"d{n}",
-            [" ".join(WORDS[(n * step + k) % len(WORDS)] for k in range(6)) for step in (1, 3, 5)]
-            + ["token rotation audit"],
-            source_id=f"source-{n % 5}",
-            trust_tier=("authoritative", "preferred", "general", "untrusted")[n % 4],
-            tags=WORDS[n % 5 : n % 5 + 3],
-            supersedes=(f"d{n + 9}", "d20") if n % 7 == 0 else (),
+        rich_document(
+            n, "token rotation audit", supersedes=(f"d{n + 9}", "d20") if n % 7 == 0 else ()
         )
         for n in range(24)
     ]

@@ -8,7 +8,7 @@ from rolebundle.contracts.bundle import CorpusState
 from rolebundle.contracts.documents import DocumentMetadata, Noise, Passage
 from rolebundle.contracts.overlay import Overlay, RetrievalPolicy
 from rolebundle.contracts.terms import Fusion, RejectionCode
-from rolebundle.retrieval.candidate import Candidate, Pool, Query, Retrieval, Weights
+from rolebundle.retrieval.candidate import Candidate, Pool, Retrieval, Weights
 from rolebundle.retrieval.evidence import Evidence
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.rank import normalize_metadata
@@ -116,10 +116,6 @@ def rejected(
     return candidate(of or passage("rejected"), code=code, note=note, **fields)
 
 
-def query(task: str = "token rotation", role: Overlay | None = None) -> Query:
-    return build_query(task, role)
-
-
 CORPUS = CorpusState(
     file="corpus.db", corpus_id="id", schema_version=1, generation=3, documents=2, chunks=5
 )
@@ -135,7 +131,7 @@ def retrieval(
     """What the steps return for a request; ``filtered`` are the candidates that filter rejected."""
     settings: dict[str, Any] = {
         "request": request,
-        "query": query(request.task, request.overlay),
+        "query": build_query(request.task, request.overlay),
         "evidence": SUPPORTED,
         "weights": weights(request.overlay, request.fusion),
         "corpus": CORPUS,

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 
-from rolebundle.embedding.provider import embedding_text, unit_vectors
+from rolebundle.embedding.provider import unit_vectors
 from rolebundle.storage import vector_index
 from rolebundle.storage.opening import open_reader
-from rolebundle.storage.passages import passages_by_rowid
+from support.corpora import embedding_texts
 from support.fake_embedder import HashingProvider
 from support.sound import assert_sound
 
@@ -32,17 +32,7 @@ def assert_never_mixed(db: Path) -> dict[str, int]:
             beside = dict(
                 corpus.rows("SELECT chunk, vector FROM embedded WHERE index_id = ?", (index.id,))
             )
-            passages = passages_by_rowid(corpus, list(beside))
-            texts = [
-                model.passage_prefix
-                + embedding_text(
-                    passages[row].document.title,
-                    passages[row].headings,
-                    passages[row].content,
-                    passages[row].tags,
-                )
-                for row in beside
-            ]
+            texts = [model.passage_prefix + text for text in embedding_texts(corpus, [*beside])]
             embedded = TextByText(model).embed_passages(texts)
             expected = unit_vectors(embedded, len(texts), model.dimensions)
             for vector, expected_vector in zip(beside.values(), expected, strict=True):

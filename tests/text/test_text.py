@@ -1,7 +1,5 @@
 """Words, letters and bytes: decoding, languages, forms, globs, references."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

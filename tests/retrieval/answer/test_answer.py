@@ -1,8 +1,5 @@
 """What an answer says: passages, warnings, fallback, postures, missing words."""
 
-from __future__ import annotations
-
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,9 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.admin import Admin
-from rolebundle.admin.records import set_policy
-from rolebundle.contracts.bundle import BundleWarning, Fallback, RetrievalBundle
+from rolebundle.contracts.bundle import BundleWarning, RetrievalBundle
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import (
@@ -29,7 +24,7 @@ from rolebundle.engine import Engine
 from rolebundle.interfaces.render import text
 from rolebundle.retrieval.bundle import selected_chunk
 from rolebundle.retrieval.candidate import Candidate
-from rolebundle.retrieval.evidence import Evidence, Support
+from rolebundle.retrieval.evidence import Support
 from rolebundle.retrieval.passage_text import limited_use, packet, part_of, passage_heading
 from rolebundle.retrieval.warnings import (
     CONDITIONS,
@@ -40,124 +35,64 @@ from rolebundle.retrieval.warnings import (
     warnings_for,
 )
 from rolebundle.storage.documents import Scanned, StoredDocument
-from support.corpora import ask, build, built, chunk, document, overlay, resolved
-from support.values import (
-    CORPUS,
-    answer_passage,
-    candidate,
-    evidence,
-    passage,
-    ranked,
-    rejected,
-    retrieval,
-)
+from support.bundles import messages as messages_of
+from support.corpora import answered, build, chunk, document, overlay, resolved, set_policy
+from support.values import answer_passage, candidate, evidence, passage, ranked, rejected, retrieval
 
 # -- The fallback: what the caller should do with an answer ----------------------------------------
 
 ROLE = overlay()
 
 
-def decided(
-    *warned: WarningCode,
-    selected: list[Candidate] | None = None,
-    not_selected: list[Candidate] | None = None,
-    role: Overlay | None = ROLE,
-    degraded: str = "",
-    chunks: int = 9,
-) -> Fallback:
-    request = resolved(role)
-    return decide_fallback(
-        [BundleWarning(code=code, message="m") for code in warned],
-        retrieval(
-            request,
-            [answer_passage()] if selected is None else selected,
-            filtered=not_selected or [],
-            corpus=CORPUS.model_copy(update={"chunks": chunks}),
-            degraded=degraded,
+@pytest.mark.parametrize(
+    ("warned", "role", "degraded", "state", "action"),
+    [
+        ((), ROLE, "", "healthy", "continue"),
+        ((), None, "", "no_overlay", "continue"),
+        (("NO_HIGH_TRUST_MATCH",), ROLE, "", "no_strong_match", "degrade"),
+        (("STALE_DOMINANT",), ROLE, "", "stale_dominant", "warn"),
+        (("FORBIDDEN_SOURCE_HIT",), ROLE, "", "forbidden_hit", "continue"),
+        (("CONFLICTING_EVIDENCE",), ROLE, "", "conflicting", "warn"),
+        # A degraded lane turns `continue` into `degrade`.
+        ((), ROLE, "why", "healthy", "degrade"),
+        ((), None, "why", "no_overlay", "degrade"),
+        (("FORBIDDEN_SOURCE_HIT",), ROLE, "why", "forbidden_hit", "degrade"),
+    ],
+)
+def test_each_state(
+    warned: tuple[WarningCode, ...], role: Overlay | None, degraded: str, state: str, action: str
+) -> None:
+    warnings = [BundleWarning(code=code, message="m") for code in warned]
+    answer = retrieval(resolved(role), [answer_passage()], degraded=degraded)
+    found = decide_fallback(warnings, answer)
+    assert (found.state, found.action) == (state, action)
+
+
+@given(
+    st.lists(
+        st.builds(
+            Limitation,
+            st.none() | st.sampled_from(FALLBACK_STATES[:-1]),
+            st.sampled_from(FALLBACK_ACTIONS),
+            st.sampled_from(["", "why"]),
         ),
+        max_size=6,
     )
-
-
-def fallback(*warned: WarningCode, **fields: Any) -> tuple[str, str, str]:
-    found = decided(*warned, **fields)
-    return found.state, found.action, found.message
-
-
-class TestFallback:
-    @pytest.mark.parametrize(
-        ("warned", "role", "state", "action"),
-        [
-            ((), ROLE, "healthy", "continue"),
-            ((), None, "no_overlay", "continue"),
-            (("NO_HIGH_TRUST_MATCH",), ROLE, "no_strong_match", "degrade"),
-            (("STALE_DOMINANT",), ROLE, "stale_dominant", "warn"),
-            (("FORBIDDEN_SOURCE_HIT",), ROLE, "forbidden_hit", "continue"),
-            (("CONFLICTING_EVIDENCE",), ROLE, "conflicting", "warn"),
-        ],
-    )
-    def test_each_state(
-        self, warned: tuple[WarningCode, ...], role: Overlay | None, state: str, action: str
-    ) -> None:
-        assert fallback(*warned, role=role)[:2] == (state, action)
-
-    @pytest.mark.parametrize(
-        ("warned", "role", "state"),
-        [
-            ((), ROLE, "healthy"),
-            ((), None, "no_overlay"),
-            (("FORBIDDEN_SOURCE_HIT",), ROLE, "forbidden_hit"),
-        ],
-    )
-    def test_a_degraded_lane_turns_continue_into_degrade(
-        self, warned: tuple[WarningCode, ...], role: Overlay | None, state: str
-    ) -> None:
-        assert fallback(*warned, role=role, degraded="why")[:2] == (state, "degrade")
-
-    @given(
-        st.lists(
-            st.builds(
-                Limitation,
-                st.none() | st.sampled_from(FALLBACK_STATES[:-1]),
-                st.sampled_from(FALLBACK_ACTIONS),
-                st.sampled_from(["", "why"]),
-            ),
-            max_size=6,
-        )
-    )
-    def test_no_state_hides_another_one(self, findings: list[Limitation]) -> None:
-        found = fallback_of(findings)
-        named = {finding.state for finding in findings} - {None}
-        assert set(found.states) == (named or {"healthy"})
-        assert found.states == sorted(found.states, key=FALLBACK_STATES.index)
-        assert found.state == found.states[0]
-        strictness = [FALLBACK_ACTIONS.index(finding.action) for finding in findings]
-        assert FALLBACK_ACTIONS.index(found.action) == max(strictness, default=0)
-        told = [
-            finding
-            for finding in findings
-            if finding.action != "continue" or found.action == "continue"
-        ]
-        assert found.message.count("why") == sum(finding.sentence == "why" for finding in told)
-
-    def test_an_empty_answer_blocks_with_a_reason(self) -> None:
-        state, action, message = fallback(
-            selected=[],
-            not_selected=[
-                rejected(code) for code in ("forbidden_source", "stale", "forbidden_source")
-            ],
-        )
-        assert (state, action) == ("no_strong_match", "block")
-        assert message == (
-            "the policy of the role reviewer rejected everything relevant "
-            "(candidates rejected: 2 forbidden_source, 1 stale; for one: so); "
-            "read the notes of the rejected"
-        )
-
-    def test_nothing_found_is_reported(self) -> None:
-        assert "nothing in the corpus" in fallback(selected=[])[2]
-
-    def test_an_incomplete_search_is_reported(self) -> None:
-        assert fallback(selected=[], degraded="why", role=None)[:2] == ("no_strong_match", "block")
+)
+def test_no_state_hides_another_one(findings: list[Limitation]) -> None:
+    found = fallback_of(findings)
+    named = {finding.state for finding in findings} - {None}
+    assert set(found.states) == (named or {"healthy"})
+    assert found.states == sorted(found.states, key=FALLBACK_STATES.index)
+    assert found.state == found.states[0]
+    strictness = [FALLBACK_ACTIONS.index(finding.action) for finding in findings]
+    assert FALLBACK_ACTIONS.index(found.action) == max(strictness, default=0)
+    told = [
+        finding
+        for finding in findings
+        if finding.action != "continue" or found.action == "continue"
+    ]
+    assert found.message.count("why") == sum(finding.sentence == "why" for finding in told)
 
 
 class TestNoDocuments:
@@ -168,9 +103,7 @@ class TestNoDocuments:
         self, tmp_path: Path, documents: list[StoredDocument]
     ) -> None:
         db = build(tmp_path, documents)
-        with Admin(db) as admin:
-            policy = {"ada": {"scopes": ["engineering"], "access_level": "internal"}}
-            set_policy(admin.workspace, json.dumps(policy), "json")
+        set_policy(db, {"ada": {"scopes": ["engineering"], "access_level": "internal"}})
         assert self.reason(db, "ada") == (
             "this agent sees no document here: ask the owner of the corpus"
         )
@@ -187,7 +120,6 @@ class TestNoDocuments:
     def reason(db: Path, agent: str | None = None) -> str:
         with Engine(db) as engine:
             bundle = engine.retrieve(RetrievalRequest(task="plan", agent=agent, lexical_only=True))
-        assert bundle.fallback is not None
         return bundle.fallback.message.split("; ")[0]
 
 
@@ -196,6 +128,7 @@ class TestNoDocuments:
 ROLE_WARNINGS = overlay(vocabulary={"preferred_terms": ["rotation"]})
 OWN = "boost:domain(security×2)"
 SOUND = [answer_passage(hits=(OWN,)), answer_passage("preferred", hits=(OWN,))]
+IGNORED = passage("a", document_id="d", ignored_claims=("mail", "note"))
 
 
 def codes(
@@ -225,7 +158,7 @@ def codes(
                 *(rejected(code) for code, count in (counts or {}).items() for _ in range(count)),
             ],
             **fields,
-        ),
+        )
     )
     assert len({warning.code for warning in found}) == len(found)
     return {warning.code: warning.message or "" for warning in found}
@@ -235,32 +168,40 @@ class TestWarnings:
     def test_each_has_a_condition(self) -> None:
         assert {*CONDITIONS} == {*WARNINGS}
 
-    def test_a_sound_answer_has_none(self) -> None:
-        assert codes(SOUND, role=ROLE_WARNINGS) == {}
-
-    @pytest.mark.parametrize("selected", [[], [answer_passage("general", hits=(OWN,))]])
-    def test_no_high_trust_match(self, selected: list[Candidate]) -> None:
-        assert [*codes(selected, role=ROLE_WARNINGS)] == ["NO_HIGH_TRUST_MATCH"]
-
-    def test_only_shared_corpus_if_no_passage_is_role_specific(self) -> None:
-        # A trust tier and an age speak for every role alike.
-        general = ("boost:trust-tier(authoritative×2)", "penalty:stale(9d > 1d)")
-        assert [*codes([answer_passage(hits=general)], role=ROLE_WARNINGS)] == [
-            "ONLY_SHARED_CORPUS"
-        ]
-
     @pytest.mark.parametrize(
-        ("rejected", "message"),
+        ("selected", "fields", "expected"),
         [
-            ({"taint_blocked": 2}, "not trusted enough for the action: 2"),
-            (
-                {"requires_approval": 3},
-                "usable for the action only with an approval: 3",
-            ),
+            (SOUND, {}, {}),
+            ([], {}, {"NO_HIGH_TRUST_MATCH": None}),
+            ([answer_passage("general", hits=(OWN,))], {}, {"NO_HIGH_TRUST_MATCH": None}),
+            # A trust tier and an age speak for every role alike.
+            ([answer_passage(hits=("boost:trust-tier(authoritative×2)", "penalty:stale(9d > 1d)"))],
+             {}, {"ONLY_SHARED_CORPUS": None}),
+            (SOUND, {"counts": {"taint_blocked": 2}},
+             {"ACTION_RESTRICTED": "not trusted enough for the action: 2"}),
+            (SOUND, {"counts": {"requires_approval": 3}},
+             {"ACTION_RESTRICTED": "usable for the action only with an approval: 3"}),
+            (SOUND, {"counts": {"forbidden_source": 2}}, {}),
+            (SOUND, {"best_forbidden": [candidate(passage(source_id=name)) for name in "wvw"]},
+             {"FORBIDDEN_SOURCE_HIT":
+              "3 passages of forbidden sources would have been selected: v, w"}),
+            # An ignored claim is reported once.
+            ([*SOUND, *map(ranked, [IGNORED, IGNORED, passage("b")])], {},
+             {"SUPERSEDE_IGNORED": "mail claims to supersede d, but may not; "
+                                   "note claims to supersede d, but may not"}),
+            (SOUND, {"degraded": "no model"}, {"SEMANTIC_LANE_DEGRADED": "no model"}),
         ],
-    )
-    def test_action_restricted(self, rejected: dict[Any, int], message: str) -> None:
-        assert codes(SOUND, rejected, role=ROLE_WARNINGS) == {"ACTION_RESTRICTED": message}
+    )  # fmt: skip
+    def test_each_rule(
+        self, selected: list[Candidate], fields: dict[str, Any], expected: dict[str, str | None]
+    ) -> None:
+        found = codes(selected, role=ROLE_WARNINGS, **fields)
+        assert found.keys() == expected.keys()
+        assert all(message in (None, found[code]) for code, message in expected.items())
+
+    def test_index_stale_with_the_number_of_missing_vectors(self) -> None:
+        message = codes(SOUND, role=ROLE_WARNINGS, without_vector=7)["INDEX_STALE"]
+        assert message.startswith("7 chunks")
 
     def test_stale_dominant_over_a_half(self) -> None:
         stale = answer_passage(status="stale", hits=(OWN,), updated_at="2020-01-01T00:00:00Z")
@@ -289,13 +230,6 @@ class TestWarnings:
         old = answer_passage(status="stale", hits=(OWN,), updated_at="2018-05-01T00:00:00Z")
         assert ("STALE_DOMINANT" in codes([old], role=ROLE_WARNINGS, task=task)) is is_warned
 
-    def test_forbidden_source_hit(self) -> None:
-        assert codes(SOUND, {"forbidden_source": 2}, role=ROLE_WARNINGS) == {}
-        hits = [candidate(passage(source_id=source)) for source in ("w", "v", "w")]
-        assert codes(SOUND, role=ROLE_WARNINGS, best_forbidden=hits) == {
-            "FORBIDDEN_SOURCE_HIT": "3 passages of forbidden sources would have been selected: v, w"
-        }
-
     def test_at_most_five_conflicts_and_the_number_of_the_others(self) -> None:
         others = [passage(f"b{n}", contradicts=("doc-a",)) for n in range(7)]
         selected = [*map(ranked, [passage("a"), *others])]
@@ -304,47 +238,18 @@ class TestWarnings:
         assert message.count("a and b") == 5
         assert message.endswith("; so do 2 further pairs of documents")
 
-    def test_an_ignored_claim_is_reported_once(self) -> None:
-        old = passage("a", document_id="d", ignored_claims=("mail", "note"))
-        selected = [*SOUND, *map(ranked, [old, old, passage("b")])]
-        assert codes(selected, role=ROLE_WARNINGS) == {
-            "SUPERSEDE_IGNORED": "mail claims to supersede d, but may not; "
-            "note claims to supersede d, but may not"
-        }
 
-    def test_semantic_lane_degraded_with_its_reason(self) -> None:
-        assert codes(SOUND, role=ROLE_WARNINGS, degraded="no model") == {
-            "SEMANTIC_LANE_DEGRADED": "no model"
-        }
-
-    def test_index_stale_with_the_number_of_missing_vectors(self) -> None:
-        assert codes(SOUND, role=ROLE_WARNINGS, without_vector=7)["INDEX_STALE"].startswith(
-            "7 chunks"
-        )
-
-
-class TestWeakEvidence:
-    def caution(self, of_evidence: Evidence, **fields: Any) -> str:
-        """The message of the warning, which comes first and is a part of the fallback's."""
-        request = resolved(ROLE_WARNINGS, task=" ".join(f"word{n}" for n in range(9)), **fields)
-        answer = retrieval(
-            request,
-            [ranked(passage(rowid=1, trust_tier="authoritative"))],
-            evidence=of_evidence,
-        )
-        warnings = warnings_for(answer)
-        if "WEAK_EVIDENCE" not in {warning.code for warning in warnings}:
-            return ""
-        assert warnings[0].code == "WEAK_EVIDENCE"
-        message = warnings[0].message or ""
-        fallback = decide_fallback(warnings, answer)
-        assert message in fallback.message
-        assert fallback.action == "warn"
-        return message
-
-    def test_it_says_how_many_words_the_best_passage_has(self) -> None:
-        thin = evidence({1: {0}}, frequencies=(1,) * 9, chunks=999)
-        assert "1 of the task's 9 words" in self.caution(thin)
+def test_weak_evidence_comes_first_and_says_how_many_words_the_best_passage_has() -> None:
+    request = resolved(ROLE_WARNINGS, task=" ".join(f"word{n}" for n in range(9)))
+    thin = evidence({1: {0}}, frequencies=(1,) * 9, chunks=999)
+    best = ranked(passage(rowid=1, trust_tier="authoritative"))
+    answer = retrieval(request, [best], evidence=thin)
+    warning, *others = warnings_for(answer)
+    assert warning.code == "WEAK_EVIDENCE"
+    assert "1 of the task's 9 words" in (warning.message or "")
+    fallback = decide_fallback([warning, *others], answer)
+    assert warning.message in fallback.message
+    assert fallback.action == "warn"
 
 
 # -- What an answer shows of a selected passage ----------------------------------------------------
@@ -353,16 +258,12 @@ NO_SUPPORT = Support(0, 2, 0.0, None)
 """What a passage has of a task of two words if it has none of them."""
 
 
-class TestSelectedChunk:
-    def test_a_passage_found_only_by_the_roles_words_has_that_reason(self) -> None:
-        candidate = ranked(passage(), bm25=0.0, bm25_expansion=3.0, lexical=0.0)
-        chosen = selected_chunk(1, candidate, resolved(ROLE), NO_SUPPORT)
-        assert chosen.reasons_selected[0] == "has the role's words"
-
-    def test_the_maximum_age_is_that_of_the_overlay_if_it_has_one(self) -> None:
-        role = overlay(retrieval_policy={"freshness_max_age_days": 30.0})
-        chosen = selected_chunk(1, ranked(), resolved(role), NO_SUPPORT)
-        assert chosen.metadata.freshness.max_age_days == 30
+def test_a_selected_passage_has_its_reason_and_the_overlays_maximum_age() -> None:
+    role = overlay(retrieval_policy={"freshness_max_age_days": 30.0})
+    of_role = ranked(passage(), bm25=0.0, bm25_expansion=3.0, lexical=0.0)
+    chosen = selected_chunk(1, of_role, resolved(role), NO_SUPPORT)
+    assert chosen.reasons_selected[0] == "has the role's words"
+    assert chosen.metadata.freshness.max_age_days == 30
 
 
 # -- Words of the task: those that no passage has, exact ones, misspelled ones, and other wordings
@@ -371,41 +272,33 @@ TEXTS = [f"configure the server with a file number{n}" for n in range(8)]
 SERVER = document("d", TEXTS)
 
 
-def answer(folder: Path, task: str, *documents: StoredDocument, **fields: Any) -> RetrievalBundle:
-    with built(folder, documents or (SERVER,)) as corpus:
-        return ask(corpus, fields.pop("role", None), task=task, lexical_only=True, **fields)
-
-
 def messages(bundle: RetrievalBundle) -> dict[str, str]:
     return {warning.code: warning.message or "" for warning in bundle.warnings}
 
 
-class TestMissing:
-    @pytest.mark.parametrize(
-        ("task", "missing"),
-        [
-            ("configure the server", []),
-            ("configure Kubernetes autoscaling for the server", ["Kubernetes"]),
-            ("Where do I configure Zorblax for the server?", ["Zorblax"]),
-            ("configure the server E4711", ["E4711"]),
-            ("configure the server with --retry-limit=3", ["--retry-limit"]),
-            # That a word or an amount is missing says little.
-            ("configure many servers for 70 clients with upper/lower case and no licence", []),
-            ("Wie wird der Server für Mandanten konfiguriert?", []),
-        ],
-    )
-    def test_names_and_identifiers_that_no_passage_has_are_a_caution(
-        self, tmp_path: Path, task: str, missing: list[str]
-    ) -> None:
-        bundle = answer(tmp_path, task, limit=2)
-        message = messages(bundle).get("WORDS_MISSING", "")
-        assert bool(message) == bool(missing)
-        assert all(word in message for word in missing)
-        assert bundle.fallback is not None
-        assert (bundle.fallback.action == "warn") == bool(
-            missing or "WEAK" in str(messages(bundle))
-        )
-        assert message in text(bundle, 500)
+@pytest.mark.parametrize(
+    ("task", "missing"),
+    [
+        ("configure the server", []),
+        ("configure Kubernetes autoscaling for the server", ["Kubernetes"]),
+        ("Where do I configure Zorblax for the server?", ["Zorblax"]),
+        ("configure the server E4711", ["E4711"]),
+        ("configure the server with --retry-limit=3", ["--retry-limit"]),
+        # That a word or an amount is missing says little.
+        ("configure many servers for 70 clients with upper/lower case and no licence", []),
+        ("Wie wird der Server für Mandanten konfiguriert?", []),
+    ],
+)
+def test_names_and_identifiers_that_no_passage_has_are_a_caution(
+    task: str, missing: list[str]
+) -> None:
+    bundle = answered([SERVER], task=task, limit=2)
+    message = messages(bundle).get("WORDS_MISSING", "")
+    assert bool(message) == bool(missing)
+    assert all(word in message for word in missing)
+    is_weak = "WEAK_EVIDENCE" in messages(bundle)
+    assert (bundle.fallback.action == "warn") == bool(missing or is_weak)
+    assert message in text(bundle, 500)
 
 
 class TestExact:
@@ -416,10 +309,10 @@ class TestExact:
 
     @pytest.mark.parametrize(("passages", "is_phrase"), [(50, True), (51, False)])
     def test_a_rare_one_of_several_parts_is_searched_as_a_phrase_too(
-        self, tmp_path: Path, passages: int, is_phrase: bool
+        self, passages: int, is_phrase: bool
     ) -> None:
         texts = [f"pyproject.toml of part {number}" for number in range(passages)]
-        bundle = answer(tmp_path, "a table in pyproject.toml", document("files", texts))
+        bundle = answered([document("files", texts)], task="a table in pyproject.toml")
         assert ("pyproject.toml" in bundle.query.lexical_query) is is_phrase
 
     @pytest.mark.parametrize(
@@ -434,55 +327,49 @@ class TestExact:
     )
     @pytest.mark.parametrize("has_role", [False, True])
     def test_a_rare_one_is_in_the_first_three_passages(
-        self, tmp_path: Path, word: str, content: str, has_role: bool
+        self, word: str, content: str, has_role: bool
     ) -> None:
         role = overlay(source_policy={"document_type_boosts": {"manual": 0.01}})
         far = "words about other things " * 30
         rare = document("rare", [f"{content} {far}"], document_type="manual")
         task = f"restart the pump after an alarm {word}"
-        documents = (self.OFTEN, self.OTHERS, rare)
-        bundle = answer(tmp_path, task, *documents, role=role if has_role else None)
+        documents = [self.OFTEN, self.OTHERS, rare]
+        bundle = answered(documents, role if has_role else None, task=task)
         first = [passage.document_id for passage in bundle.selected[:3]]
         assert first == ["often", "often", "rare"]
         assert "WORDS_MISSING" not in messages(bundle)
 
     @pytest.mark.parametrize("word", ["6261", "E_COLD", "pumpState", '"slow stop"'])
-    def test_one_that_no_passage_has_is_named(self, tmp_path: Path, word: str) -> None:
-        bundle = answer(tmp_path, f"restart the pump {word}", self.OFTEN)
+    def test_one_that_no_passage_has_is_named(self, word: str) -> None:
+        bundle = answered([self.OFTEN], task=f"restart the pump {word}")
         assert word.strip('"') in messages(bundle)["WORDS_MISSING"]
 
 
-class TestMisspelled:
-    def test_a_word_is_searched_as_a_known_one_too_and_the_answer_says_so(
-        self, tmp_path: Path
-    ) -> None:
-        bundle = answer(tmp_path, "konfigure servar", limit=1)
-        assert bundle.selected
-        found = messages(bundle)
-        assert "server for servar" in found["WORDS_CORRECTED"]
-        assert "WORDS_MISSING" not in found or "servar" not in found["WORDS_MISSING"]
+def test_a_misspelled_word_is_searched_as_a_known_one_too_and_the_answer_says_so() -> None:
+    bundle = answered([SERVER], task="konfigure servar", limit=1)
+    assert bundle.selected
+    found = messages(bundle)
+    assert "server for servar" in found["WORDS_CORRECTED"]
+    assert "servar" not in found.get("WORDS_MISSING", "")
 
-    @pytest.mark.parametrize("word", ["serverless", "Servar", "serv4r"])
-    def test_other_words_and_names_are_as_they_are(self, tmp_path: Path, word: str) -> None:
-        found = messages(answer(tmp_path, f"configure the {word}"))
-        assert "WORDS_CORRECTED" not in found
-        assert ("WORDS_MISSING" in found) == (word != "serverless")
+
+@pytest.mark.parametrize("word", ["serverless", "Servar", "serv4r"])
+def test_other_words_and_names_are_as_they_are(word: str) -> None:
+    found = messages(answered([SERVER], task=f"configure the {word}"))
+    assert "WORDS_CORRECTED" not in found
+    assert ("WORDS_MISSING" in found) == (word != "serverless")
 
 
 # -- Evidence kinds that a role requires, and passages that are for a bridge role ------------------
 
 
-def bundle_for(folder: Path, role: dict[str, Any], *documents: StoredDocument) -> RetrievalBundle:
-    with built(folder, documents) as corpus:
-        return ask(corpus, overlay(**role), task="token", lexical_only=True)
-
-
-def requiring(*kinds: str) -> dict[str, Any]:
-    return {"synthesis_policy": {"required_evidence_kinds": [*kinds]}}
+def requiring(stored: StoredDocument, *kinds: str) -> RetrievalBundle:
+    role = overlay(synthesis_policy={"required_evidence_kinds": [*kinds]})
+    return answered([stored], role, task="token")
 
 
 def missing(bundle: RetrievalBundle) -> list[str]:
-    return [w.message for w in bundle.warnings if w.code == "EVIDENCE_KIND_MISSING"]
+    return messages_of(bundle, "EVIDENCE_KIND_MISSING")
 
 
 def with_headings(*headings: str) -> StoredDocument:
@@ -490,48 +377,36 @@ def with_headings(*headings: str) -> StoredDocument:
     return StoredDocument(plain.metadata, (chunk("d#0", "token", headings=headings),), None)
 
 
-class TestEvidenceKinds:
-    @pytest.mark.parametrize(
-        "evidence",
-        [
-            document("d", ["token"], document_type="abuse-case"),
-            document("d", ["token"], document_type="Abuse Cases"),
-            document("d", ["token"], tags=("x", "abuse_case")),
-            document("d", ["token"], attributes=(("evidence_kind", ("other", "abuse case")),)),
-            with_headings("Abuse cases"),
-            with_headings("Threats", "3. Known abuse cases (draft)", "T1"),
-        ],
-    )
-    def test_documents_that_show_a_kind(self, tmp_path: Path, evidence: StoredDocument) -> None:
-        bundle = bundle_for(tmp_path, requiring("finding", "abuse-case"), evidence)
-        assert [chunk.evidence_kinds for chunk in bundle.selected] == [["abuse-case"]]
-        assert missing(bundle) == ["no passage shows what the role requires: finding"]
+@pytest.mark.parametrize(
+    ("stored", "kinds"),
+    [
+        (document("d", ["token"], document_type="abuse-case"), ["abuse-case"]),
+        (document("d", ["token"], document_type="Abuse Cases"), ["abuse-case"]),
+        (document("d", ["token"], tags=("x", "abuse_case")), ["abuse-case"]),
+        (document("d", ["token"], attributes=(("evidence_kind", ("other", "abuse case")),)),
+         ["abuse-case"]),
+        (with_headings("Abuse cases"), ["abuse-case"]),
+        (with_headings("Threats", "3. Known abuse cases (draft)", "T1"), ["abuse-case"]),
+        (document("abuse-case", ["token abuse case"], title="Abuse case"), None),
+        (document("d", ["token"], document_type="abuse", tags=("case",)), None),
+        (document("d", ["token"], document_type="misabuse-case"), None),
+        (document("d", ["token"], tags=("case of abuse",)), None),
+        (document("d", ["token"], attributes=(("kind", ("abuse-case",)),)), None),
+    ],
+)  # fmt: skip
+def test_which_documents_show_a_kind(stored: StoredDocument, kinds: list[str] | None) -> None:
+    bundle = requiring(stored, "finding", "abuse-case")
+    assert [chunk.evidence_kinds for chunk in bundle.selected] == [kinds]
+    lacking = "finding" if kinds else "finding, abuse-case"
+    assert missing(bundle) == [f"no passage shows what the role requires: {lacking}"]
 
-    @pytest.mark.parametrize(
-        "unrelated",
-        [
-            document("abuse-case", ["token abuse case"], title="Abuse case"),
-            document("d", ["token"], document_type="abuse", tags=("case",)),
-            document("d", ["token"], document_type="misabuse-case"),
-            document("d", ["token"], tags=("case of abuse",)),
-            document("d", ["token"], attributes=(("kind", ("abuse-case",)),)),
-        ],
-    )
-    def test_documents_that_do_not_show_a_kind(
-        self, tmp_path: Path, unrelated: StoredDocument
-    ) -> None:
-        bundle = bundle_for(tmp_path, requiring("abuse-case"), unrelated)
-        assert [chunk.evidence_kinds for chunk in bundle.selected] == [None]
-        assert len(missing(bundle)) == 1
 
-    def test_every_text_names_what_is_missing(self, tmp_path: Path) -> None:
-        bundle = bundle_for(
-            tmp_path, requiring("proof\n## of\x1b[2J", " "), document("d", ["token"])
-        )
-        message = "no passage shows what the role requires: proof ## of [2J"
-        assert missing(bundle) == [message]
-        for form in (text(bundle), packet(bundle)):
-            assert message in form
+def test_every_text_names_what_is_missing() -> None:
+    bundle = requiring(document("d", ["token"]), "proof\n## of\x1b[2J", " ")
+    message = "no passage shows what the role requires: proof ## of [2J"
+    assert missing(bundle) == [message]
+    for form in (text(bundle), packet(bundle)):
+        assert message in form
 
 
 # -- Notes about a passage, and the line above it --------------------------------------------------
@@ -593,40 +468,38 @@ def test_a_part_has_the_words_and_whole_sentences() -> None:
 # -- Postures: how far an answer can be trusted, and how current it is -----------------------------
 
 
-class TestTrust:
-    @pytest.mark.parametrize(
-        ("tiers", "posture"),
-        [
-            (["untrusted", "authoritative"], "strong"),
-            (["authoritative", "preferred"], "strong"),
-            (["general", "preferred"], "mixed"),
-            (["general"], "weak"),
-            (["untrusted"], "weak"),
-            ([], "weak"),
-        ],
-    )
-    def test_strong_with_any_authoritative_mixed_with_any_preferred_else_weak(
-        self, tiers: list[str], posture: str
-    ) -> None:
-        assert trust_posture([answer_passage(tier) for tier in tiers]) == posture
+@pytest.mark.parametrize(
+    ("tiers", "posture"),
+    [
+        (["untrusted", "authoritative"], "strong"),
+        (["authoritative", "preferred"], "strong"),
+        (["general", "preferred"], "mixed"),
+        (["general"], "weak"),
+        (["untrusted"], "weak"),
+        ([], "weak"),
+    ],
+)
+def test_strong_with_any_authoritative_mixed_with_any_preferred_else_weak(
+    tiers: list[str], posture: str
+) -> None:
+    assert trust_posture([answer_passage(tier) for tier in tiers]) == posture
 
 
-class TestFreshness:
-    @pytest.mark.parametrize(
-        ("statuses", "posture"),
-        [
-            (["fresh"], "fresh"),
-            (["fresh", "aging", "undated"], "fresh"),
-            (["fresh", "stale"], "mixed"),
-            (["aging"], "mixed"),
-            (["undated"], "mixed"),
-            (["stale", "aging"], "stale"),
-            (["stale"], "stale"),
-            ([], "mixed"),
-        ],
-    )
-    def test_fresh_mixed_or_stale(self, statuses: list[str], posture: str) -> None:
-        assert freshness_posture([answer_passage(status=status) for status in statuses]) == posture
+@pytest.mark.parametrize(
+    ("statuses", "posture"),
+    [
+        (["fresh"], "fresh"),
+        (["fresh", "aging", "undated"], "fresh"),
+        (["fresh", "stale"], "mixed"),
+        (["aging"], "mixed"),
+        (["undated"], "mixed"),
+        (["stale", "aging"], "stale"),
+        (["stale"], "stale"),
+        ([], "mixed"),
+    ],
+)
+def test_fresh_mixed_or_stale(statuses: list[str], posture: str) -> None:
+    assert freshness_posture([answer_passage(status=status) for status in statuses]) == posture
 
 
 # -- A corpus in which nothing declares trust cannot have a match of high trust --------------------
@@ -643,17 +516,15 @@ class TestFreshness:
     ],
 )
 def test_the_warning_needs_a_declaration(
-    tmp_path: Path, tier: TrustTier, elsewhere: TrustTier, is_warned: bool
+    tier: TrustTier, elsewhere: TrustTier, is_warned: bool
 ) -> None:
     documents = [
         document("answer", ["token rotation"], trust_tier=tier),
         document("other", ["bread and flour"], trust_tier=elsewhere),
     ]
-    with built(tmp_path, documents) as corpus:
-        bundle = ask(corpus, overlay(), task="token rotation", lexical_only=True)
+    bundle = answered(documents, overlay())
     assert [chunk.document_id for chunk in bundle.selected] == ["answer"]
     codes = {warning.code for warning in bundle.warnings}
-    assert bundle.fallback is not None
     assert ("NO_HIGH_TRUST_MATCH" in codes) == is_warned
     assert (bundle.fallback.action == "degrade") == is_warned
     assert bundle.provenance.trust_posture == ("weak" if is_warned else "undeclared")

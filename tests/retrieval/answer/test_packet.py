@@ -1,8 +1,5 @@
 """The packet for a model, and the files behind an answer."""
 
-from __future__ import annotations
-
-import json
 import os
 import re
 from collections.abc import Iterator
@@ -11,13 +8,13 @@ from pathlib import Path
 from threading import Event
 from time import perf_counter
 from typing import Any, get_args
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.admin import Admin
-from rolebundle.admin.records import set_policy
 from rolebundle.contracts.bundle import (
     Approval,
     BundleWarning,
@@ -38,7 +35,8 @@ from rolebundle.retrieval import source_files
 from rolebundle.retrieval.passage_text import MAX_CHARS, packet
 from rolebundle.retrieval.source_files import file_states
 from rolebundle.storage.documents import StoredFile
-from support.corpora import ask, build, built, document, overlay, scratch_folder
+from support.corpora import answered, build, document, overlay, scratch_folder, set_policy
+from support.source_tree import write_files
 
 # -- The packet: one text for a model, within its budget, whose parts no document can imitate ------
 
@@ -78,10 +76,22 @@ DOCUMENTS = [
 ]
 
 
+def asked(role: Overlay | None, **fields: Any) -> RetrievalBundle:
+    return answered(DOCUMENTS, role, **{"task": "release token signed"} | fields)
+
+
 @cache
-def bundle_of(*, has_role: bool = True, task: str = "release token signed") -> RetrievalBundle:
-    with scratch_folder() as folder, built(folder, DOCUMENTS) as corpus:
-        return ask(corpus, ROLE if has_role else None, task=task, lexical_only=True)
+def bundle_of(*, has_role: bool = True) -> RetrievalBundle:
+    return asked(ROLE if has_role else None)
+
+
+def changed(model: Any, **fields: Any) -> Any:
+    """A copy with other fields; a dictionary changes fields of a field."""
+    nested = {
+        name: changed(getattr(model, name), **value) if isinstance(value, dict) else value
+        for name, value in fields.items()
+    }
+    return model.model_copy(update=nested)
 
 
 # -- reading a packet ------------------------------------------------------------------------------
@@ -139,56 +149,47 @@ def hostile_answers(draw: st.DrawFn) -> tuple[RetrievalBundle, Overlay | None]:
     role = draw(st.sampled_from([None, ROLE, ROLE]))
     bundle = bundle_of(has_role=role is not None)
     if role is not None:
-        role = role.model_copy(
-            update={
-                "label": draw(hostile),
-                "mission": draw(hostile),
-                "anti_goals": draw(few),
-                "synthesis_policy": role.synthesis_policy.model_copy(
-                    update={
-                        "prioritize": draw(few),
-                        "avoid": draw(few),
-                        "citation_style": draw(
-                            st.sampled_from(["inline", "footnote", "bundle_only"])
-                        ),
-                    }
-                ),
-            }
+        style = draw(st.sampled_from(["inline", "footnote", "bundle_only"]))
+        role = changed(
+            role,
+            label=draw(hostile),
+            mission=draw(hostile),
+            anti_goals=draw(few),
+            synthesis_policy={
+                "prioritize": draw(few), "avoid": draw(few), "citation_style": style
+            },
+        )  # fmt: skip
+    selected = [
+        changed(
+            chunk,
+            content=draw(hostile),
+            chunk_id=draw(names),
+            bridge_role=draw(st.none() | names),
+            evidence_kinds=draw(st.none() | st.lists(names, min_size=1, max_size=2)),
+            citation={name: draw(names) for name in ("reference", "locator", "absolute_path")},
         )
-    selected = []
-    for chunk in bundle.selected[: draw(st.integers(0, 3))]:
-        name = draw(names)
-        place = {"reference": draw(names), "locator": draw(names), "absolute_path": draw(names)}
-        selected.append(
-            chunk.model_copy(
-                update={
-                    "content": draw(hostile),
-                    "chunk_id": name,
-                    "bridge_role": draw(st.none() | names),
-                    "evidence_kinds": draw(st.none() | st.lists(names, min_size=1, max_size=2)),
-                    "citation": chunk.citation.model_copy(update=place),
-                }
-            )
-        )
+        for chunk in bundle.selected[: draw(st.integers(0, 3))]
+    ]
     codes = draw(st.lists(st.sampled_from(CODES), unique=True, max_size=8))
     constraint = Constraint(
         id="d", text=draw(hostile), effect="block", reason=draw(hostile), strength=1
     )
-    return bundle.model_copy(
-        update={
-            "query": bundle.query.model_copy(update={"task_text": draw(hostile)}),
-            "request": RequestEcho(as_of=draw(st.none() | st.just("2026-11-01T00:00:00+00:00"))),
-            "selected": selected,
-            "warnings": [BundleWarning(code=code, message=draw(hostile)) for code in codes],
-            "constraints": [constraint] * draw(st.integers(0, 2)) or None,
-            "kept_back": [KeptBack(document_id=draw(names), kinds=["x"])],
-            "rejected_summary": {"forbidden_source": 2, "quarantined": 1},
-            "approvals": [
-                Approval(approved_by=draw(names), action="execute", chunk_ids=[chunk.chunk_id])
-                for chunk in selected[:1]
-            ],
-        }
-    ), role
+    approvals = [
+        Approval(approved_by=draw(names), action="execute", chunk_ids=[chunk.chunk_id])
+        for chunk in selected[:1]
+    ]
+    hostile_bundle = changed(
+        bundle,
+        query={"task_text": draw(hostile)},
+        request=RequestEcho(as_of=draw(st.none() | st.just("2026-11-01T00:00:00+00:00"))),
+        selected=selected,
+        warnings=[BundleWarning(code=code, message=draw(hostile)) for code in codes],
+        constraints=[constraint] * draw(st.integers(0, 2)) or None,
+        kept_back=[KeptBack(document_id=draw(names), kinds=["x"])],
+        approvals=approvals,
+    )
+    summary = {"forbidden_source": 2, "quarantined": 1}
+    return hostile_bundle.model_copy(update={"rejected_summary": summary}), role
 
 
 @given(hostile_answers(), st.none() | st.integers(1_000, 6_000))
@@ -229,23 +230,11 @@ def test_the_golden_packet() -> None:
 def scored(*finals: float, limit: int | None = None) -> RetrievalBundle:
     """An answer whose passages have these scores."""
     bundle = bundle_of()
-    (chunk, *_), request = bundle.selected, bundle.request
-    assert request is not None
-    return bundle.model_copy(
-        update={
-            "request": request.model_copy(update={"limit": limit}),
-            "selected": [
-                chunk.model_copy(
-                    update={
-                        "rank": rank,
-                        "chunk_id": f"plan#{rank}",
-                        "scores": chunk.scores.model_copy(update={"final": final}),
-                    }
-                )
-                for rank, final in enumerate(finals, 1)
-            ],
-        }
-    )
+    selected = [
+        changed(bundle.selected[0], rank=rank, chunk_id=f"plan#{rank}", scores={"final": final})
+        for rank, final in enumerate(finals, 1)
+    ]
+    return changed(bundle, request={"limit": limit}, selected=selected)
 
 
 @pytest.mark.parametrize(
@@ -276,7 +265,7 @@ def test_what_is_the_same_for_all_stands_once() -> None:
 
 def test_the_brief_gives_way_to_the_passages() -> None:
     bundle = bundle_of()
-    wordy = ROLE.model_copy(update={"anti_goals": [f"goal {n} " * 20 for n in range(50)]})
+    wordy = changed(ROLE, anti_goals=[f"goal {n} " * 20 for n in range(50)])
     text = packet(bundle, wordy, 3_200)
     assert len(read(text)[0]) == len(bundle.selected)
     assert re.search(r"\(\d+ lines left out here for the budget\)$", text)
@@ -285,9 +274,8 @@ def test_the_brief_gives_way_to_the_passages() -> None:
 def test_a_single_passage_that_is_too_long_is_cut_around_the_words_of_the_task() -> None:
     bundle = bundle_of()
     content = "Other words here. " * 200 + "The release token is signed here. " + "More. " * 500
-    long = bundle.selected[0].model_copy(update={"content": content})
-    bundle = bundle.model_copy(update={"selected": [long, *bundle.selected[1:]]})
-    text = packet(bundle, ROLE, 2_400)
+    long = changed(bundle.selected[0], content=content)
+    text = packet(changed(bundle, selected=[long, *bundle.selected[1:]]), ROLE, 2_400)
     ((number, part),) = read(text)[0].items()
     assert number == "1"
     assert "The release token is signed here." in part
@@ -298,23 +286,18 @@ def test_a_single_passage_that_is_too_long_is_cut_around_the_words_of_the_task()
 
 
 def test_a_packet_as_of_a_time_says_so() -> None:
-    with scratch_folder() as folder, built(folder, DOCUMENTS) as corpus:
-        bundle = ask(corpus, ROLE, as_of="2025-06-01", lexical_only=True)
-    assert packet(bundle, ROLE).splitlines()[0] == (
+    assert packet(asked(ROLE, as_of="2025-06-01"), ROLE).splitlines()[0] == (
         "As of 2025-06-01T00:00:00Z: later documents are left out; those without a date stay."
     )
 
 
 @pytest.mark.parametrize(
-    ("fields", "is_unanswered"),
-    [({"task": "zebra"}, True), ({"task": "release token signed", "token_budget": 1}, False)],
+    ("fields", "is_unanswered"), [({"task": "zebra"}, True), ({"token_budget": 1}, False)]
 )
 def test_only_what_nothing_answers_is_called_unanswered(
     fields: dict[str, Any], is_unanswered: bool
 ) -> None:
-    with scratch_folder() as folder, built(folder, DOCUMENTS) as corpus:
-        bundle = ask(corpus, None, lexical_only=True, **fields)
-    text = packet(bundle)
+    text = packet(asked(None, **fields))
     assert text.startswith("No passage was found")
     assert ("say that the documents do not answer the question" in text) == is_unanswered
     assert ("raise token_budget" in text) == (not is_unanswered)
@@ -368,11 +351,8 @@ REQUEST = RetrievalRequest(task="token", lexical_only=True, now="2026-11-01")  #
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    folder = tmp_path / "docs"
-    folder.mkdir()
-    for name in ("a", "b"):
-        (folder / f"{name}.md").write_text(f"# {name}\n\nThe token {name}.\n", encoding="utf-8")
-    return folder
+    texts = {f"{name}.md": f"# {name}\n\nThe token {name}.\n" for name in "ab"}
+    return write_files(tmp_path / "docs", texts)
 
 
 @pytest.fixture
@@ -458,34 +438,23 @@ def test_a_file_system_that_does_not_answer_blocks_once(monkeypatch: pytest.Monk
     answers.set()
 
 
-def test_it_is_reported_if_a_file_could_not_be_looked_at(
-    engine_files: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(_path: str) -> os.stat_result:
-        raise PermissionError(13, "no")
-
-    monkeypatch.setattr(source_files.os, "lstat", refuse)
-    found = warnings_of(engine_files.retrieve(REQUEST))
+def test_it_is_reported_if_a_file_could_not_be_looked_at(engine_files: Engine) -> None:
+    with patch.object(source_files.os, "lstat", side_effect=PermissionError(13, "no")):
+        found = warnings_of(engine_files.retrieve(REQUEST))
     assert found == {
         "SOURCE_UNCHECKED": "since the ingest: 2 files (a.md, b.md) could not be checked"
     }
 
 
-class TestAbsolutePaths:
-    def test_without_a_policy_a_citation_has_the_path(
-        self, engine_files: Engine, folder: Path
-    ) -> None:
-        paths = [chunk.citation.absolute_path for chunk in engine_files.retrieve(REQUEST).selected]
-        assert sorted(map(str, paths)) == [str(folder / "a.md"), str(folder / "b.md")]
-
-    @pytest.mark.parametrize("shows_paths", [None, False, True])
-    def test_under_a_policy_only_if_the_rule_says_so(
-        self, engine_files: Engine, folder: Path, shows_paths: bool | None
-    ) -> None:
-        rule = {"scopes": [], "access_level": "internal"}
-        rule |= {} if shows_paths is None else {"show_paths": shows_paths}
-        set_policy(engine_files.workspace, json.dumps({"ada": rule}), "json")
-        change(folder / "a.md")
-        text = engine_files.retrieve(REQUEST.model_copy(update={"agent": "ada"})).to_json()
-        assert (str(folder) in text) == bool(shows_paths)
-        assert "SOURCE_CHANGED" in text
+@pytest.mark.parametrize("more", [{}, {"show_paths": False}, {"show_paths": True}])
+def test_a_citation_has_the_path_under_a_policy_only_if_the_rule_says_so(
+    engine_files: Engine, folder: Path, more: dict[str, bool]
+) -> None:
+    paths = [chunk.citation.absolute_path for chunk in engine_files.retrieve(REQUEST).selected]
+    assert sorted(map(str, paths)) == [str(folder / "a.md"), str(folder / "b.md")]
+    rule = {"scopes": [], "access_level": "internal", **more}
+    set_policy(engine_files.workspace, {"ada": rule})
+    change(folder / "a.md")
+    text = engine_files.retrieve(changed(REQUEST, agent="ada")).to_json()
+    assert (str(folder) in text) == more.get("show_paths", False)
+    assert "SOURCE_CHANGED" in text

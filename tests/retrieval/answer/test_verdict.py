@@ -1,7 +1,5 @@
 """The verdict of an empty answer: one small corpus for each verdict, and the rule itself."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.contracts.bundle import Fallback, RetrievalBundle
+from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import REJECTIONS, EmptyReason
 from rolebundle.embedding.provider import EmbeddingProvider
@@ -51,22 +49,14 @@ def answer(
     **fields: Any,
 ) -> RetrievalBundle:
     indexed = None if provider is None else PROVIDER
-    with (
-        scratch_folder() as folder,
-        built(folder, documents, indexed, waiting=waiting) as corpus,
-    ):
+    with scratch_folder() as folder, built(folder, documents, indexed, waiting=waiting) as corpus:
         return ask(corpus, role, provider, task=task, **fields)
-
-
-def fallback_of(bundle: RetrievalBundle) -> Fallback:
-    assert bundle.fallback is not None
-    return bundle.fallback
 
 
 def empty(*documents: Any, **fields: Any) -> tuple[EmptyReason | None, str]:
     """Verdict and message of an answer that must be empty."""
     bundle = answer(*documents, **fields)
-    fallback = fallback_of(bundle)
+    fallback = bundle.fallback
     assert bundle.selected == []
     assert (fallback.state, fallback.action) == ("no_strong_match", "block")
     if bundle.rejected:
@@ -148,7 +138,9 @@ NOWHERE: dict[str, Any] = {"where": {"source": "nowhere"}}
          ["1 already_seen; for one: it is in `seen`"]),
         ("rejected_by_policy", [EXCLUDING], EXCLUDING_OLD, {}, ["d excludes the role reviewer"]),
         ("rejected_by_policy", [EXCLUDING, document("old", ["token rotation"], updated_at=OLD)],
-         EXCLUDING_OLD, {}, []),
+         EXCLUDING_OLD, {},
+         ["the policy of the role reviewer rejected everything relevant (candidates rejected: ",
+          "; for one: ", "; read the notes of the rejected"]),
         ("over_budget", [LONG, BREAD], None, {"token_budget": 1},
          ["the best: about 15 tokens do not fit: 0 of token_budget 1 are used",
           "raise token_budget"]),
@@ -180,7 +172,7 @@ def test_no_evidence_if_it_is_required_and_weak(by: str) -> None:
     shown = answer(documents, overlay(), **fields)
     assert [passage.document_id for passage in shown.selected] == ["d"]
     assert [warning.code for warning in shown.warnings][:1] == ["WEAK_EVIDENCE"]
-    assert fallback_of(shown).action == "warn"
+    assert shown.fallback.action == "warn"
     role = strict if by == "overlay" else overlay()
     required = {} if by == "overlay" else {"evidence": "required"}
     verdict, message = empty(documents, role, **fields, **required)
@@ -196,51 +188,51 @@ MEANING = {"bm25": None, "cosine": 0.5}
 NEITHER = {"bm25": 0.0, "bm25_expansion": 2.0, "cosine": None}
 
 
-class TestRule:
-    @pytest.mark.parametrize(
-        ("rejections", "verdict"),
-        [
-            ([], "nothing_found"),
-            ([("low_score", MEANING), ("duplicate", MEANING)], "nothing_found"),
-            ([("forbidden_source", NEITHER)], "nothing_found"),
-            ([("low_score", WORDS), ("duplicate", WORDS)], "all_below_floor"),
-            ([("low_score", WORDS), ("stale", MEANING)], "all_below_floor"),
-            ([("low_score", WORDS), ("stale", WORDS)], "all_stale"),
-            ([("low_score", MEANING), ("stale", MEANING)], "all_stale"),
-            ([("stale", WORDS), ("forbidden_source", MEANING)], "all_stale"),
-            ([("stale", WORDS), ("forbidden_source", WORDS)], "rejected_by_policy"),
-            ([("role_mismatch", WORDS)], "rejected_by_policy"),
-            ([("conflict_downrank", WORDS)], "all_superseded"),
-            ([("expired", WORDS), ("stale", MEANING)], "none_valid"),
-            ([("expired", WORDS), ("not_yet_valid", WORDS)], "none_valid"),
-            ([("expired", WORDS), ("stale", WORDS)], "rejected_by_policy"),
-            ([("already_seen", WORDS), ("low_score", WORDS)], "all_seen"),
-            ([("already_seen", WORDS), ("stale", WORDS)], "all_stale"),
-            ([("already_seen", MEANING), ("stale", WORDS)], "all_stale"),
-            ([("taint_blocked", WORDS), ("low_score", WORDS)], "all_taint_blocked"),
-            ([("taint_blocked", MEANING)], "all_taint_blocked"),
-            ([("requires_approval", WORDS), ("stale", MEANING)], "approval_needed"),
-            ([("requires_approval", WORDS), ("taint_blocked", WORDS)], "approval_needed"),
-            ([("requires_approval", WORDS), ("stale", WORDS)], "rejected_by_policy"),
-            ([("budget_cut", MEANING), ("forbidden_source", WORDS)], "over_budget"),
-        ],
-    )
-    def test_what_counts(self, rejections: list[Any], verdict: EmptyReason) -> None:
-        steps: dict[str, list[Candidate]] = {"filter": [], "cut": []}
-        for code, found in rejections:
-            steps[REJECTIONS[code].step].append(rejected(code, **found))
-        searched = retrieval(resolved(None), steps["cut"], steps["filter"])
-        empty = replace(searched, corpus=CORPUS.model_copy(update={"chunks": 0}))
-        assert empty_verdict(searched) == verdict
-        assert empty_verdict(empty) == "corpus_empty"
-        half = empty_verdict(replace(searched, degraded="why"))
-        assert half == ("over_budget" if verdict == "over_budget" else "lane_down")
-        if rejections and verdict != "over_budget":
-            assert empty_verdict(replace(searched, withheld_reason="so")) == "no_evidence"
+@pytest.mark.parametrize(
+    ("rejections", "verdict"),
+    [
+        ([], "nothing_found"),
+        ([("low_score", MEANING), ("duplicate", MEANING)], "nothing_found"),
+        ([("forbidden_source", NEITHER)], "nothing_found"),
+        ([("low_score", WORDS), ("duplicate", WORDS)], "all_below_floor"),
+        ([("low_score", WORDS), ("stale", MEANING)], "all_below_floor"),
+        ([("low_score", WORDS), ("stale", WORDS)], "all_stale"),
+        ([("low_score", MEANING), ("stale", MEANING)], "all_stale"),
+        ([("stale", WORDS), ("forbidden_source", MEANING)], "all_stale"),
+        ([("stale", WORDS), ("forbidden_source", WORDS)], "rejected_by_policy"),
+        ([("role_mismatch", WORDS)], "rejected_by_policy"),
+        ([("conflict_downrank", WORDS)], "all_superseded"),
+        ([("expired", WORDS), ("stale", MEANING)], "none_valid"),
+        ([("expired", WORDS), ("not_yet_valid", WORDS)], "none_valid"),
+        ([("expired", WORDS), ("stale", WORDS)], "rejected_by_policy"),
+        ([("already_seen", WORDS), ("low_score", WORDS)], "all_seen"),
+        ([("already_seen", WORDS), ("stale", WORDS)], "all_stale"),
+        ([("already_seen", MEANING), ("stale", WORDS)], "all_stale"),
+        ([("taint_blocked", WORDS), ("low_score", WORDS)], "all_taint_blocked"),
+        ([("taint_blocked", MEANING)], "all_taint_blocked"),
+        ([("requires_approval", WORDS), ("stale", MEANING)], "approval_needed"),
+        ([("requires_approval", WORDS), ("taint_blocked", WORDS)], "approval_needed"),
+        ([("requires_approval", WORDS), ("stale", WORDS)], "rejected_by_policy"),
+        ([("budget_cut", MEANING), ("forbidden_source", WORDS)], "over_budget"),
+    ],
+)
+def test_what_counts(rejections: list[Any], verdict: EmptyReason) -> None:
+    steps: dict[str, list[Candidate]] = {"filter": [], "cut": []}
+    for code, found in rejections:
+        steps[REJECTIONS[code].step].append(rejected(code, **found))
+    searched = retrieval(resolved(None), steps["cut"], steps["filter"])
+    empty = replace(searched, corpus=CORPUS.model_copy(update={"chunks": 0}))
+    assert empty_verdict(searched) == verdict
+    assert empty_verdict(empty) == "corpus_empty"
+    half = empty_verdict(replace(searched, degraded="why"))
+    assert half == ("over_budget" if verdict == "over_budget" else "lane_down")
+    if rejections and verdict != "over_budget":
+        assert empty_verdict(replace(searched, withheld_reason="so")) == "no_evidence"
 
-    def test_every_verdict_is_shown_above(self) -> None:
-        source = Path(__file__).read_text("utf-8")
-        assert [name for name in VERDICTS if f'("{name}", ' not in source] == []
+
+def test_every_verdict_is_shown_above() -> None:
+    source = Path(__file__).read_text("utf-8")
+    assert [name for name in VERDICTS if f'("{name}", ' not in source] == []
 
 
 @few_examples
@@ -264,7 +256,7 @@ def test_empty_if_and_only_if_there_is_a_verdict(
     bundle = answer(
         documents, role, provider, waiting, **fields | ({"token_budget": 1} if terse else {})
     )
-    fallback = fallback_of(bundle)
+    fallback = bundle.fallback
     assert (fallback.verdict is not None) == (not bundle.selected)
     if fallback.verdict is None:
         return
@@ -276,7 +268,6 @@ def test_empty_if_and_only_if_there_is_a_verdict(
             warned & {"SEMANTIC_LANE_DEGRADED", "INDEX_STALE"}
         )
     if fallback.verdict == "no_evidence":
-        assert bundle.evidence is not None
         is_required = "required" in (
             fields.get("evidence") or (role and role.retrieval_policy.evidence),
         )

@@ -1,7 +1,5 @@
 """Why a passage is selected or not, for a role, for an agent, and for roles side by side."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,7 +13,7 @@ from rolebundle.admin.records import put_mark
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import RetrievalRequest
-from rolebundle.contracts.why import LaneTrace, Why
+from rolebundle.contracts.why import Why
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, UsageError
@@ -32,7 +30,7 @@ from rolebundle.storage.documents import Scanned, StoredDocument
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
 from rolebundle.workspace import Workspace
-from support.commands import SAMPLE, invoke
+from support.commands import SAMPLE, audit_rows, invoke
 from support.corpora import (
     NOW,
     ask,
@@ -64,17 +62,13 @@ def why(
     **fields: Any,
 ) -> Why:
     request = resolved(role, **fields)
-    return explain(
-        corpus,
-        request,
-        reference,
-        ReferenceScope(),
-        None if request.echo.lexical_only else provider,
-    )
+    model = None if request.echo.lexical_only else provider
+    return explain(corpus, request, reference, ReferenceScope(), model)
 
 
-def lane(found: Why, by: str) -> LaneTrace:
-    return next(lane for lane in found.lanes if lane.by == by)
+def why_of(documents: list[StoredDocument], reference: str, *role: Overlay, task: str) -> Why:
+    with scratch_folder() as folder, built(folder, documents) as corpus:
+        return why(corpus, reference, *role, task=task)
 
 
 def many(number: int = 15) -> list[StoredDocument]:
@@ -88,45 +82,44 @@ def listed(tmp_path: Path) -> Iterator[Corpus]:
         yield corpus
 
 
-class TestPolicy:
-    DOCUMENTS = (document("wiki", ["token of the day"]), document("post", ["token token"],
-                 source_id="blog", updated_at="2020-01-01T00:00:00Z", excluded_roles=("reviewer",)))  # fmt: skip
-
-    def explain(self, tmp_path: Path, **fields: Any) -> Why:
-        self.role = overlay(**fields)
-        with built(tmp_path, self.DOCUMENTS) as corpus:
-            return why(corpus, "post#0", self.role, task="token")
-
-    def test_a_forbidden_source(self, tmp_path: Path) -> None:
-        rules = [{"pattern": "blog", "reason": "hearsay"}, {"pattern": "wi"}, {"pattern": "LOG"}]
-        found = self.explain(tmp_path, source_policy={"forbidden_sources": rules}, role_id="other")
-        assert (found.outcome, found.step, found.code) == (
-            "rejected",
-            "filter",
-            "forbidden_source",
-        )
-        assert (found.notes, found.filter.notes) == ("blog: hearsay", "blog: hearsay")
-        # What it would have been: the best.
-        assert (found.score.supposed, found.score.rank, found.rank) == (True, 1, None)
-        assert found.lost_to == []
+def test_a_forbidden_source() -> None:
+    rules = [{"pattern": "blog", "reason": "hearsay"}, {"pattern": "wi"}, {"pattern": "LOG"}]
+    role = overlay(source_policy={"forbidden_sources": rules}, role_id="other")
+    post = document("post", ["token token"], source_id="blog")
+    documents = [document("wiki", ["token of the day"]), post]
+    found = why_of(documents, "post#0", role, task="token")
+    assert (found.outcome, found.step, found.code) == ("rejected", "filter", "forbidden_source")
+    assert (found.notes, found.filter.notes) == ("blog: hearsay", "blog: hearsay")
+    # What it would have been: the best.
+    assert (found.score.supposed, found.score.rank, found.rank) == (True, 1, None)
+    assert found.lost_to == []
 
 
 class TestTheCut:
     def test_the_limit(self, listed: Corpus) -> None:
         found = why(listed, "many#12", task="token", limit=8)
         assert (found.outcome, found.step, found.code) == ("rejected", "cut", "budget_cut")
-        bundle = ask(listed, None, task="token", limit=8)
-        last = bundle.selected[-1]
+        last = ask(listed, None, task="token", limit=8).selected[-1]
         assert [rival.rank for rival in found.lost_to] == [6, 7, 8]
         assert found.lost_to[-1].chunk_id == last.chunk_id
         assert found.lost_to[-1].final == last.scores.final
         assert found.score.to_beat == last.scores.final > found.score.scores.final
 
-    def test_a_low_score_behind_a_full_selection(self, listed: Corpus) -> None:
-        role = overlay(retrieval_policy={"min_score": 0.33})
-        found = why(listed, "many#14", role, task="token", limit=1)
-        best = ask(listed, role, task="token", limit=1).selected[0].scores.final
-        assert (found.code, found.score.to_beat) == ("low_score", best)
+    @pytest.mark.parametrize(
+        ("reference", "min_score", "fields", "code"),
+        [
+            # A low score behind a full selection.
+            ("many#14", 0.33, {"limit": 1}, "low_score"),
+            ("many#9", 0.1, {"token_budget": 20}, "budget_cut"),
+        ],
+    )
+    def test_the_score_to_beat_is_that_of_the_last_one(
+        self, listed: Corpus, reference: str, min_score: float, fields: dict[str, int], code: str
+    ) -> None:
+        role = overlay(retrieval_policy={"min_score": min_score})
+        found = why(listed, reference, role, task="token", **fields)
+        last = ask(listed, role, task="token", **fields).selected[-1]
+        assert (found.code, found.score.to_beat) == (code, last.scores.final)
 
     def test_evidence_that_is_required(self, listed: Corpus) -> None:
         task = "token " + " ".join(f"unheard{letter}" for letter in "abcdefghi")
@@ -134,69 +127,59 @@ class TestTheCut:
         assert (found.step, found.code) == ("cut", "low_score")
         assert why(listed, "many#3", task=task, limit=50).outcome == "selected"
 
-    def test_a_token_budget(self, listed: Corpus) -> None:
-        found = why(listed, "many#9", task="token", token_budget=20)
-        last = ask(listed, None, task="token", token_budget=20).selected[-1]
-        assert (found.code, found.score.to_beat) == ("budget_cut", last.scores.final)
+    @pytest.mark.parametrize(
+        ("documents", "reference", "code", "rival"),
+        [
+            ([document("a", [f"token {LONG}"]), document("b", [f"token {LONG}"])],
+             "b", "duplicate", (1, "a#0")),
+            ([document("old", ["token token token"]),
+              document("new", ["the token of today"], supersedes=("old",))],
+             "old", "conflict_downrank", (1, "new#0")),
+        ],
+    )  # fmt: skip
+    def test_what_stands_for_it_is_named(
+        self, documents: list[StoredDocument], reference: str, code: str, rival: tuple[int, str]
+    ) -> None:
+        found = why_of(documents, reference, task="token")
+        assert (found.code, found.chunk_id) == (code, f"{reference}#0")
+        assert [(each.rank, each.chunk_id) for each in found.lost_to] == [rival]
 
-    def test_a_duplicate(self, tmp_path: Path) -> None:
-        documents = [document("a", [f"token {LONG}"]), document("b", [f"token {LONG}"])]
-        with built(tmp_path, documents) as corpus:
-            found = why(corpus, "b", task="token")
-        assert (found.code, found.chunk_id) == ("duplicate", "b#0")
-        assert [(rival.rank, rival.chunk_id) for rival in found.lost_to] == [(1, "a#0")]
-
-    def test_a_claim_that_is_ignored(self, tmp_path: Path) -> None:
+    def test_a_claim_that_is_ignored(self) -> None:
         documents = [
             document("policy", ["the token of the policy"], trust_tier="preferred"),
             document("mail", ["other"], supersedes=("policy",)),
         ]
-        with built(tmp_path, documents) as corpus:
-            found = why(corpus, "policy", task="token")
+        found = why_of(documents, "policy", task="token")
         assert (found.outcome, found.ignored_claims) == ("selected", ["mail"])
         line = "mail claims to supersede its document, but may not"
         assert line in text(found).splitlines()
 
-    def test_a_superseded_document(self, tmp_path: Path) -> None:
-        documents = [
-            document("old", ["token token token"]),
-            document("new", ["the token of today"], supersedes=("old",)),
+
+def test_a_passage_beyond_the_depth_of_the_lanes(tmp_path: Path) -> None:
+    with built(tmp_path, many(POOL_DEPTH + 20), PROVIDER) as corpus:
+        fates = [
+            why(corpus, f"many#{n}", None, PROVIDER, task="token")
+            for n in range(0, POOL_DEPTH + 20, 5)
         ]
-        with built(tmp_path, documents) as corpus:
-            found = why(corpus, "old#0", task="token")
-        assert found.code == "conflict_downrank"
-        assert [rival.chunk_id for rival in found.lost_to] == ["new#0"]
-
-
-class TestNeverProposed:
-    def test_a_passage_beyond_the_depth_of_the_lanes(self, tmp_path: Path) -> None:
-        with built(tmp_path, many(POOL_DEPTH + 20), PROVIDER) as corpus:
-            fates = [
-                why(corpus, f"many#{n}", None, PROVIDER, task="token")
-                for n in range(0, POOL_DEPTH + 20, 5)
-            ]
-        lost = [answer for answer in fates if answer.outcome == "not_proposed"]
-        assert lost
-        for answer in lost:
-            for trace in (lane(answer, "task_words"), lane(answer, "meaning")):
+    lost = [answer for answer in fates if answer.outcome == "not_proposed"]
+    assert lost
+    for answer in lost:
+        for trace in answer.lanes:
+            if trace.by in ("task_words", "meaning"):
                 assert (trace.pool, trace.depth, trace.rank) == (POOL_DEPTH, POOL_DEPTH, None)
-                assert trace.score is not None
-                assert trace.least is not None
                 assert trace.score <= trace.least
+        assert {"task_words", "meaning"} <= {trace.by for trace in answer.lanes}
 
 
-class TestReferences:
-    @pytest.mark.parametrize("task", ["jam", "token"])
-    def test_a_document_that_was_not_ranked_has_the_passage_that_would_rank_best(
-        self, tmp_path: Path, task: str
-    ) -> None:
-        role = overlay(source_policy={"forbidden_sources": [{"pattern": "blog"}]},
-                       vocabulary={"boost_phrases": ["x", "y", "z", "sweet"]})  # fmt: skip
-        texts = ["butter", "jam and sweet bread", "salt"]
-        with built(tmp_path, [*many(2), document("food", texts, source_id="blog")]) as corpus:
-            found = why(corpus, "food", role, task=task)
-        assert (found.chunk_id, found.passages) == ("food#1", 3)
-        assert found.outcome == ("rejected" if task == "jam" else "not_proposed")
+@pytest.mark.parametrize("task", ["jam", "token"])
+def test_a_document_that_was_not_ranked_has_the_passage_that_would_rank_best(task: str) -> None:
+    role = overlay(source_policy={"forbidden_sources": [{"pattern": "blog"}]},
+                   vocabulary={"boost_phrases": ["x", "y", "z", "sweet"]})  # fmt: skip
+    texts = ["butter", "jam and sweet bread", "salt"]
+    documents = [*many(2), document("food", texts, source_id="blog")]
+    found = why_of(documents, "food", role, task=task)
+    assert (found.chunk_id, found.passages) == ("food#1", 3)
+    assert found.outcome == ("rejected" if task == "jam" else "not_proposed")
 
 
 TASK = "What should we worry about before release 3.0, offline sync or the token refresh?"
@@ -213,70 +196,52 @@ def sample() -> Iterator[Corpus]:
             yield corpus
 
 
-class TestSampleCorpus:
-    """For every role `why` agrees with `retrieve` about a passage.
+@pytest.mark.parametrize(
+    ("role_id", "lexical_only", "step"),
+    [
+        (ROLES[0], True, 400),
+        pytest.param(ROLES[0], True, 1, marks=pytest.mark.slow),
+        *(pytest.param(role, False, 1, marks=pytest.mark.slow) for role in ROLES),
+    ],
+)
+def test_why_agrees_with_retrieve(
+    sample: Corpus, role_id: str, lexical_only: bool, step: int
+) -> None:
+    """By default about the first two selected passages, one of each rejection code, and every 400th.
 
-    By default every third role is asked about the first two selected passages, one of each
-    rejection code, and every 400th of all passages, others for each role; if slow tests run, every
-    role about every passage.
+    If slow tests run, for every role about every passage.
     """
-
-    @pytest.mark.parametrize(
-        ("role_id", "lexical_only", "step"),
-        [
-            (ROLES[0], True, 400),
-            pytest.param(ROLES[0], True, 1, marks=pytest.mark.slow),
-            *(pytest.param(role, False, 1, marks=pytest.mark.slow) for role in ROLES),
-        ],
-    )
-    def test_why_agrees_with_retrieve(
-        self, sample: Corpus, role_id: str, lexical_only: bool, step: int
-    ) -> None:
-        role = load_role(role_id, [OVERLAYS]).overlay
-        fields = {"task": TASK, "lexical_only": lexical_only}
-        bundle = ask(sample, role, PROVIDER, **fields)
-        selected = {chunk.chunk_id: chunk for chunk in bundle.selected}
-        expected: dict[str, tuple[object, ...]] = {
-            name: ("selected", passage.rank, None, "") for name, passage in selected.items()
-        }
-        expected |= {
-            rejection.chunk_id: ("rejected", None, rejection.reason, rejection.notes)
-            for rejection in bundle.rejected
-        }
-        unfound = ("not_proposed", None, None, "no lane proposed it")
-        outcomes = set()
-        every = all_chunks(sample)
-        rejected = [chunk_id for code in codes(bundle) for chunk_id in of_code(bundle, code)[:1]]
-        some = every[8 * ROLES.index(role_id) % step :: step]
-        chunk_ids = sorted({*list(selected)[:2], *rejected, *some})
-        for chunk_id in chunk_ids:
-            found = why(sample, chunk_id, role, PROVIDER, **fields)
-            explanation = (found.outcome, found.rank, found.code, found.notes)
-            assert explanation == expected.get(chunk_id, unfound), chunk_id
-            if chunk_id in selected:
-                assert found.score.scores == selected[chunk_id].scores
-            assert any(lane_trace.proposed for lane_trace in found.lanes) == (chunk_id in expected)
-            is_cut = found.score.code in ("low_score", "budget_cut")
-            assert (found.score.to_beat is not None) == is_cut
-            in_the_cut = found.outcome == "selected" or found.step == "cut"
-            assert found.score.supposed == (not in_the_cut)
-            outcomes.add(found.outcome)
-        assert outcomes >= {"selected", "rejected"}
-        assert ("not_proposed" in outcomes) == any(
-            chunk_id not in expected for chunk_id in chunk_ids
-        )
-
-
-def codes(bundle: RetrievalBundle) -> list[str]:
-    return sorted({rejection.reason for rejection in bundle.rejected})
-
-
-def of_code(bundle: RetrievalBundle, code: str) -> list[str]:
-    return [rejection.chunk_id for rejection in bundle.rejected if rejection.reason == code]
-
-
-def all_chunks(corpus: Corpus) -> list[str]:
-    return [row[0] for row in corpus.rows("SELECT chunk_id FROM chunk ORDER BY id")]
+    role = load_role(role_id, [OVERLAYS]).overlay
+    fields = {"task": TASK, "lexical_only": lexical_only}
+    bundle = ask(sample, role, PROVIDER, **fields)
+    selected = {chunk.chunk_id: chunk for chunk in bundle.selected}
+    expected: dict[str, tuple[object, ...]] = {
+        name: ("selected", passage.rank, None, "") for name, passage in selected.items()
+    }
+    one_of_each_code = {}
+    for rejection in bundle.rejected:
+        one_of_each_code.setdefault(rejection.reason, rejection.chunk_id)
+        found = ("rejected", None, rejection.reason, rejection.notes)
+        expected[rejection.chunk_id] = found
+    unfound = ("not_proposed", None, None, "no lane proposed it")
+    outcomes = set()
+    every = sample.column("SELECT chunk_id FROM chunk ORDER BY id")
+    some = every[8 * ROLES.index(role_id) % step :: step]
+    chunk_ids = sorted({*list(selected)[:2], *one_of_each_code.values(), *some})
+    for chunk_id in chunk_ids:
+        found = why(sample, chunk_id, role, PROVIDER, **fields)
+        explanation = (found.outcome, found.rank, found.code, found.notes)
+        assert explanation == expected.get(chunk_id, unfound), chunk_id
+        if chunk_id in selected:
+            assert found.score.scores == selected[chunk_id].scores
+        assert any(lane_trace.proposed for lane_trace in found.lanes) == (chunk_id in expected)
+        is_cut = found.score.code in ("low_score", "budget_cut")
+        assert (found.score.to_beat is not None) == is_cut
+        in_the_cut = found.outcome == "selected" or found.step == "cut"
+        assert found.score.supposed == (not in_the_cut)
+        outcomes.add(found.outcome)
+    assert outcomes >= {"selected", "rejected"}
+    assert ("not_proposed" in outcomes) == any(name not in expected for name in chunk_ids)
 
 
 # -- The owner asks what keeps a passage from an agent; an agent learns nothing of it --------------
@@ -319,11 +284,14 @@ def _hidden() -> dict[str, tuple[str, StoredDocument]]:
     }
 
 
-@pytest.fixture
-def db(tmp_path: Path) -> Path:
-    (tmp_path / "reader.json").write_text(json.dumps(READER), encoding="utf-8")
-    db = build(tmp_path, [document("limits", ["the token limit is forty"])])
-    add(db, _hidden())
+def corpus_with(folder: Path, documents: dict[str, tuple[str, StoredDocument]]) -> Path:
+    (folder / "reader.json").write_text(json.dumps(READER), encoding="utf-8")
+    db = build(folder, [document("limits", ["the token limit is forty"])])
+    scanned = Scanned("quarantine", "h", '["instruction_override"]', "[]", "")
+    with open_writer(db) as corpus, corpus.writing():
+        for name, (rule, stored) in documents.items():
+            found = replace(stored, scanned=scanned) if rule == "quarantine" else stored
+            put_file(corpus, file_of(name), [found])
     with Admin(db) as admin:
         for number in range(PER_RULE):
             put_mark(admin.workspace, f"marked-{number}", "rejected", "Ana", "it is wrong")
@@ -331,12 +299,9 @@ def db(tmp_path: Path) -> Path:
     return db
 
 
-def add(db: Path, documents: dict[str, tuple[str, StoredDocument]]) -> None:
-    scanned = Scanned("quarantine", "h", '["instruction_override"]', "[]", "")
-    with open_writer(db) as corpus, corpus.writing():
-        for name, (rule, stored) in documents.items():
-            found = replace(stored, scanned=scanned) if rule == "quarantine" else stored
-            put_file(corpus, file_of(name), [found])
+@pytest.fixture
+def db(tmp_path: Path) -> Path:
+    return corpus_with(tmp_path, _hidden())
 
 
 def request(agent: str | None = "ada", **fields: Any) -> RetrievalRequest:
@@ -355,7 +320,6 @@ def test_the_rule_is_named(db: Path) -> None:
             assert answer.hidden[0].next
         seen = engine.why_as_agent(request(), "limits#0")
         assert seen.hidden == []
-        assert seen.why is not None
         assert seen.why.outcome == "selected"
         nobody = engine.why_as_agent(request("nobody"), "limits#0")
         assert [one.rule for one in nobody.hidden] == ["agent"]
@@ -392,8 +356,8 @@ def _what_ada_learns(db: Path) -> list[str]:
             with pytest.raises(UsageError) as refused:
                 engine.why(request(), f"{name}#0")
             got.append(f"{refused.value.code} {refused.value}".replace(name, "NAME"))
-    rows = invoke("policy", "audit", "list", "--agent", "ada", "--json", "--db", db).json()["rows"]
-    return [*got, json.dumps([row | {"time": ""} for row in rows])]
+    rows = [row | {"time": ""} for row in audit_rows(db, "--agent", "ada")]
+    return [*got, json.dumps(rows)]
 
 
 HIDING = ("scope", "access_level", "deny_pattern")
@@ -401,13 +365,12 @@ HIDING = ("scope", "access_level", "deny_pattern")
 
 def test_an_agent_learns_nothing(db: Path) -> None:
     with_hidden = _what_ada_learns(db)
-    rows = invoke("policy", "audit", "list", "--json", "--db", db).json()["rows"]
-    blocked = next(row["blocked"] for row in rows if row["kind"] == "retrieve")
+    blocked = next(row["blocked"] for row in audit_rows(db) if row["kind"] == "retrieve")
     assert {code: blocked[code] for code in HIDING} == dict.fromkeys(HIDING, PER_RULE)
     with Engine(db, (db.parent,)) as engine:
         engine.why_as_agent(request(), "scope-0#0")
-    after = invoke("policy", "audit", "list", "--agent", "ada", "--json", "--db", db).json()["rows"]
-    assert json.dumps([row | {"time": ""} for row in after]) == with_hidden[-1]
+    after = [row | {"time": ""} for row in audit_rows(db, "--agent", "ada")]
+    assert json.dumps(after) == with_hidden[-1]
     assert not set(HIDING) & set(json.loads(with_hidden[-1])[0]["blocked"])
 
 
@@ -415,14 +378,8 @@ def test_its_rows_do_not_depend_on_what_is_hidden(db: Path, tmp_path: Path) -> N
     """Byte for byte those of a corpus without the hidden documents."""
     folder = tmp_path / "without"
     folder.mkdir()
-    (folder / "reader.json").write_text(json.dumps(READER), encoding="utf-8")
-    other = build(folder, [document("limits", ["the token limit is forty"])])
     shown = {name: one for name, one in _hidden().items() if one[0] not in HIDING}
-    add(other, shown)
-    with Admin(other) as admin:
-        for number in range(PER_RULE):
-            put_mark(admin.workspace, f"marked-{number}", "rejected", "Ana", "it is wrong")
-    set_policy(other, {"ada": RULE, "eve": {**RULE, "scopes": ["none"]}})
+    other = corpus_with(folder, shown)
     ends = [_what_ada_learns(one) for one in (db, other)]
     blocked = [[row["blocked"] for row in json.loads(end[-1])] for end in ends]
     assert blocked[0] == blocked[1]
@@ -448,38 +405,24 @@ WIDE = overlay(
 )
 
 
-@pytest.fixture
-def bundles(tmp_path: Path) -> list[RetrievalBundle]:
+def test_each_passage_has_its_standing_with_each_role(tmp_path: Path) -> None:
     with built(tmp_path, DOCUMENTS) as corpus:
-        return [ask(corpus, role, task="token") for role in (FORBIDS, WIDE)]
-
-
-class TestCompare:
-    def test_a_passage_has_the_rejection_of_the_other_role(
-        self, bundles: list[RetrievalBundle]
-    ) -> None:
-        comparison = {passage.chunk_id: passage for passage in compare_roles(bundles).passages}
-        forbidden, has = comparison["posts#0"].standings
-        assert (forbidden.role_id, forbidden.state) == ("strict", "rejected")
-        assert (forbidden.reason, forbidden.notes) == ("forbidden_source", "blog: hearsay")
-        assert (has.state, has.reason) == ("selected", None)
-        assert has.rank is not None
-        assert has.score is not None
-        assert comparison["words#0"].standings[0].state == "not_found"
-
-    def test_what_is_selected_has_the_rules_that_it_met(self, tmp_path: Path) -> None:
-        with built(tmp_path, DOCUMENTS) as corpus:
-            bundles = [ask(corpus, role, task="token") for role in (None, FORBIDS, WIDE)]
-        comparison = compare_roles(bundles)
-        assert [view.role_id for view in comparison.roles] == ["", "strict", "wide"]
-        hits = {
-            passage.chunk_id: [standing.overlay_hits for standing in passage.standings]
-            for passage in comparison.passages
-        }
-        assert hits["words#0"] == [None, None, ["vocab:boost(credential)"]]
-        assert hits["both#0"] == [[], [], []]
-        shares = [view.role_share for view in comparison.roles]
-        assert shares == [bundle.evidence and bundle.evidence.role_share for bundle in bundles]
+        bundles = [ask(corpus, role, task="token") for role in (None, FORBIDS, WIDE)]
+    comparison = compare_roles(bundles)
+    assert [view.role_id for view in comparison.roles] == ["", "strict", "wide"]
+    shares = [view.role_share for view in comparison.roles]
+    assert shares == [bundle.evidence and bundle.evidence.role_share for bundle in bundles]
+    standings = {passage.chunk_id: passage.standings for passage in comparison.passages}
+    _, forbidden, has = standings["posts#0"]
+    assert (forbidden.role_id, forbidden.state) == ("strict", "rejected")
+    assert (forbidden.reason, forbidden.notes) == ("forbidden_source", "blog: hearsay")
+    assert (has.state, has.reason) == ("selected", None)
+    assert has.rank is not None and has.score is not None
+    assert standings["words#0"][0].state == "not_found"
+    # What is selected has the rules that it met.
+    hits = {name: [each.overlay_hits for each in found] for name, found in standings.items()}
+    assert hits["words#0"] == [None, None, ["vocab:boost(credential)"]]
+    assert hits["both#0"] == [[], [], []]
 
 
 @pytest.mark.parametrize(
@@ -490,30 +433,24 @@ def test_jaccard(first: str, second: str, share: float) -> None:
     assert jaccard({*first}, {*second}) == jaccard({*second}, {*first}) == share
 
 
-class TestTheEngine:
-    @pytest.fixture
-    def engine(self, tmp_path: Path) -> Engine:
-        for role in ("one", "two"):
-            write(tmp_path, role)
-        return Engine(Workspace(build(tmp_path, DOCUMENTS), HashingProvider()), [tmp_path])
-
-    def test_a_write_between_two_answers_is_an_error(
-        self, engine: Engine, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+def test_a_write_between_two_answers_is_not_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for role in ("one", "two"):
+        write(tmp_path, role)
+    workspace = Workspace(build(tmp_path, DOCUMENTS), HashingProvider())
+    with Engine(workspace, [tmp_path]) as engine:
         answer = engine.retrieve
 
         def answer_and_write(*arguments: Any) -> RetrievalBundle:
             bundle = answer(*arguments)
-            with open_writer(engine.workspace.path) as corpus:
+            with open_writer(workspace.path) as corpus:
                 fill(corpus, [document(f"new-{bundle.role_id}", ["token"])])
             return bundle
 
         monkeypatch.setattr(engine, "retrieve", answer_and_write)
-        with engine:
-            before = engine.status().corpus.documents
-            found = engine.compare(
-                RetrievalRequest(task="token", lexical_only=True), ["one", "two"]
-            )
-            after = engine.status().corpus.documents
-        assert found.corpus.documents == before, "one snapshot for all roles"
-        assert after == before + 2
+        before = engine.status().corpus.documents
+        found = engine.compare(RetrievalRequest(task="token", lexical_only=True), ["one", "two"])
+        after = engine.status().corpus.documents
+    assert found.corpus.documents == before, "one snapshot for all roles"
+    assert after == before + 2

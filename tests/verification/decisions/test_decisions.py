@@ -1,8 +1,5 @@
 """Decisions: recorded, ended, erased, and quoted to intents."""
 
-from __future__ import annotations
-
-import io
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,31 +9,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.admin import Admin
 from rolebundle.admin import records as owner
-from rolebundle.admin.purges import plan_of, purge_documents
-from rolebundle.admin.records import set_audit
 from rolebundle.contracts.memory import CheckAnswer, CheckRequest, DecisionRecord, NewDecision
-from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.embedding.provider import Unavailable
 from rolebundle.engine import Engine
-from rolebundle.errors import EmbedderError, RolebundleError, UsageError
+from rolebundle.errors import AccessDenied, EmbedderError, RolebundleError, UsageError
 from rolebundle.interfaces.parse import parsed
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.publications import decision_name
 from rolebundle.storage.writing import open_writer
-from rolebundle.verification.decisions import (
-    end_decision,
-    list_decisions,
-    record_decision,
-)
+from rolebundle.verification.decisions import end_decision, list_decisions, record_decision
 from rolebundle.workspace import Workspace
 from support.amounts import few_examples
 from support.canaries import files_of, found_in
-from support.commands import invoke
+from support.commands import Outcome, audit_rows, invoke
 from support.corpora import NOW as NOW_CHECK
-from support.corpora import build, document, set_policy
+from support.corpora import as_owner, build, document, set_policy
 from support.fake_embedder import HashingProvider
 from support.publications import stage
 
@@ -100,31 +89,30 @@ def test_a_decision_has_an_effect_from_its_first_to_its_last_second(db: Path) ->
     assert states(db, last)["shared-1"] == "active"
 
 
-class TestSuperseding:
-    def test_it_takes_effect_with_the_new_decision(self, db: Path) -> None:
-        decide(db)
-        decide(db, supersedes=["1"], valid_from="2026-11-03", valid_until="2026-11-04")
-        assert states(db)["shared-1"] == "active"
-        for days in (2, 30):
-            assert states(db, NOW + days * DAY)["shared-1"] == "superseded"
+def test_it_takes_effect_with_the_new_decision(db: Path) -> None:
+    decide(db)
+    decide(db, supersedes=["1"], valid_from="2026-11-03", valid_until="2026-11-04")
+    assert states(db)["shared-1"] == "active"
+    for days in (2, 30):
+        assert states(db, NOW + days * DAY)["shared-1"] == "superseded"
 
-    @pytest.mark.parametrize("how", ["proposed", "ended before it was valid"])
-    def test_what_never_has_an_effect_supersedes_nothing(self, db: Path, how: str) -> None:
-        decide(db)
-        if how == "proposed":
-            decide(db, supersedes=["shared-1"], status="proposed")
-        else:
-            decide(db, supersedes=["1"], valid_from="2026-11-03")
-            end(db, "2")
-        assert states(db, NOW + 9 * DAY)["shared-1"] == "active"
 
-    @pytest.mark.parametrize("name", ["7", "hr-1", "x", "shared-", "1-x"])
-    def test_only_a_decision_of_its_scope_is_superseded(self, db: Path, name: str) -> None:
-        decide(db)
-        decide(db, scope="hr")
-        with pytest.raises(UsageError):
-            decide(db, supersedes=[name])
-        assert len(states(db)) == 2
+def test_what_never_has_an_effect_supersedes_nothing(db: Path) -> None:
+    decide(db)
+    decide(db, supersedes=["shared-1"], status="proposed")
+    # It ends before it is valid.
+    decide(db, supersedes=["1"], valid_from="2026-11-03")
+    end(db, "3")
+    assert states(db, NOW + 9 * DAY)["shared-1"] == "active"
+
+
+@pytest.mark.parametrize("name", ["7", "hr-1", "x", "shared-", "1-x"])
+def test_only_a_decision_of_its_scope_is_superseded(db: Path, name: str) -> None:
+    decide(db)
+    decide(db, scope="hr")
+    with pytest.raises(UsageError):
+        decide(db, supersedes=[name])
+    assert len(states(db)) == 2
 
 
 def test_an_ended_decision_stays_listed(db: Path) -> None:
@@ -136,79 +124,59 @@ def test_an_ended_decision_stays_listed(db: Path) -> None:
         end(db, "shared-1", NOW + 2 * DAY)
 
 
-class TestPurge:
-    def test_no_byte_of_a_purged_decision_is_left(self, db: Path) -> None:
-        decide(
-            db,
-            "Never sell Zanzibarflute",
-            reason="Quokkareason",
-            about=["Xylowortx"],
-            commands=["Qwopcommand*"],
-        )
-        decide(db, "Keep this one")
-        end(db, "1")
-        words = {b"anzibarf", b"uokkarea", b"ylowortx", b"wopcomma"}
-        assert found_in(files_of(db), words) == words
-        with Admin(db) as admin:
-            assert purge_documents(admin.workspace, [], ["shared-1"]).state == "done"
-        assert found_in(files_of(db), words) == set()
-        assert states(db) == {"shared-1": "erased", "shared-2": "active"}
-        assert decide(db, "A new one").id == "shared-3"
-
-    def test_replicas_with_a_purged_decision_are_outdated(self, db: Path) -> None:
-        decide(db)
-        stage(db, "/share", [decision_name(("shared", 1))])
-        with Admin(db) as admin:
-            plan = plan_of(admin.workspace, [], ["1"])
-            receipt = purge_documents(admin.workspace, [], ["1"])
-        assert [copy.target for copy in plan.publications] == ["/share"]
-        assert receipt.publications == list(plan.publications)
-
-    def test_the_command(self, db: Path) -> None:
-        decide(db)
-        plan = invoke(
-            "corpus", "purge", "--decision", "1", "--dry-run", "--json", "--db", db
-        ).json()
-        assert plan["decision_ids"] == ["shared-1"]
-        assert invoke("corpus", "purge", "--decision", "1", "--yes", "--db", db).code == 0
-        assert invoke("corpus", "purge", "--decision", "1", "--yes", "--db", db).code == 2
-        assert states(db) == {"shared-1": "erased"}
+def test_no_byte_of_a_purged_decision_is_left(db: Path) -> None:
+    about = {"about": ["Xylowortx"], "commands": ["Qwopcommand*"]}
+    decide(db, "Never sell Zanzibarflute", reason="Quokkareason", **about)
+    decide(db, "Keep this one")
+    end(db, "1")
+    words = {b"anzibarf", b"uokkarea", b"ylowortx", b"wopcomma"}
+    assert found_in(files_of(db), words) == words
+    stage(db, "/share", [decision_name(("shared", 1))])
+    command = ("corpus", "purge", "--decision", "1", "--db", db)
+    plan = invoke(*command, "--dry-run", "--json").json()
+    assert plan["decision_ids"] == ["shared-1"]
+    # Replicas with it are outdated.
+    assert [copy["target"] for copy in plan["publications"]] == ["/share"]
+    [receipt] = invoke(*command, "--yes", "--json").json()["receipts"]
+    assert (receipt["state"], receipt["publications"]) == ("done", plan["publications"])
+    assert invoke(*command, "--yes").code == 2
+    assert found_in(files_of(db), words) == set()
+    assert states(db) == {"shared-1": "erased", "shared-2": "active"}
+    assert decide(db, "A new one").id == "shared-3"
 
 
-class TestCommands:
-    def test_decide_list_show_and_end(self, db: Path) -> None:
-        decision = invoke(
-            *("decisions", "add", "Do not post  automatically", "--scope", "shared", "--by", "Ana"),
-            *("--about", "schedule, publish", "--about", "bot", "--action", "external_send"),
-            *("--until", "2031-01-01", "--reason", "it was wrong", "--json", "--db", db),
-        ).json()
-        assert decision["id"] == "shared-1"
-        assert decision["text"] == "Do not post automatically"
-        assert decision["about"] == ["schedule", "publish", "bot"]
-        assert decision["valid_until"] == "2031-01-01T23:59:59Z"
-        shown = invoke("decisions", "list", "--json", "--db", db).json()
-        assert shown == {"decisions": [decision]}
-        assert "id shared-1, text Do not post" in invoke("decisions", "list", "--db", db).out
-        ended = invoke("decisions", "end", "1", "--by", "Bo", "--reason", "new", "--db", db)
-        assert "ended by: Bo\n" in ended.out
-        assert invoke("decisions", "list", "--json", "--db", db).json() == {"decisions": []}
-        listed = invoke("decisions", "list", "--all", "--json", "--db", db).json()
-        assert [record["state"] for record in listed["decisions"]] == ["ended"]
+def test_decide_list_show_and_end(db: Path) -> None:
+    decision = invoke(
+        *("decisions", "add", "Do not post  automatically", "--scope", "shared", "--by", "Ana"),
+        *("--about", "schedule, publish", "--about", "bot", "--action", "external_send"),
+        *("--until", "2031-01-01", "--reason", "it was wrong", "--json", "--db", db),
+    ).json()
+    assert decision["id"] == "shared-1"
+    assert decision["text"] == "Do not post automatically"
+    assert decision["about"] == ["schedule", "publish", "bot"]
+    assert decision["valid_until"] == "2031-01-01T23:59:59Z"
+    shown = invoke("decisions", "list", "--json", "--db", db).json()
+    assert shown == {"decisions": [decision]}
+    assert "id shared-1, text Do not post" in invoke("decisions", "list", "--db", db).out
+    ended = invoke("decisions", "end", "1", "--by", "Bo", "--reason", "new", "--db", db)
+    assert "ended by: Bo\n" in ended.out
+    assert invoke("decisions", "list", "--json", "--db", db).json() == {"decisions": []}
+    listed = invoke("decisions", "list", "--all", "--json", "--db", db).json()
+    assert [record["state"] for record in listed["decisions"]] == ["ended"]
 
-    def test_each_act_is_in_the_audit_without_words(self, db: Path) -> None:
-        with Admin(db) as admin:
-            set_audit(admin.workspace, "on")
-            owner.record_decision(
-                admin.workspace, NewDecision(text="Never sell Zanzibar", decided_by="Ana")
-            )
-            owner.end_decision(admin.workspace, "1", "Bo", "Quokka")
-        rows = invoke("policy", "audit", "list", "--json", "--db", db).json()["rows"]
-        acts = [row["details"] for row in rows if row["kind"] == "decide"]
-        assert acts == [
-            {"decision": "shared-1", "effect": "warn", "state": "active"},
-            {"decision": "shared-1", "state": "ended"},
-        ]
-        assert "Zanzibar" not in json.dumps(rows)
+
+def test_each_act_is_in_the_audit_without_words(db: Path) -> None:
+    as_owner(db, owner.set_audit, "on")
+    new = NewDecision(text="Never sell Zanzibar", decided_by="Ana")
+    as_owner(db, owner.record_decision, new)
+    as_owner(db, owner.end_decision, "1", "Bo", "Quokka")
+    rows = audit_rows(db)
+    acts = [row["details"] for row in rows if row["kind"] == "decide"]
+    assert acts == [
+        {"decision": "shared-1", "effect": "warn", "state": "active"},
+        {"decision": "shared-1", "state": "ended"},
+    ]
+    assert "Zanzibar" not in json.dumps(rows)
 
 
 POLICY = {
@@ -220,32 +188,20 @@ POLICY = {
 }
 
 
-class TestAgents:
-    @pytest.mark.sample(2)
-    @pytest.mark.parametrize(
-        ("agent", "ids"),
-        [
-            ("ada", ["hr-1", "shared-1"]),
-            ("bob", ["shared-1"]),
-            ("cy", ["hr-1", "shared-1"]),
-            ("pub", []),
-            ("nil", None),
-            ("eve", None),
-        ],
-    )
-    def test_an_agent_sees_the_decisions_of_its_scopes(
-        self, db: Path, agent: str, ids: list[str] | None
-    ) -> None:
-        decide(db, scope="hr")
-        decide(db)
-        set_policy(db, POLICY)
-        with Engine(db) as engine:
-            try:
-                seen = [record.id for record in engine.decisions(agent)]
-            except RolebundleError as error:
-                assert error.code == "access_denied"
-                seen = None
-        assert seen == ids
+def test_an_agent_sees_the_decisions_of_its_scopes(db: Path) -> None:
+    decide(db, scope="hr")
+    decide(db)
+    set_policy(db, POLICY)
+    with Engine(db) as engine:
+        seen = {
+            agent: [record.id for record in engine.decisions(agent)]
+            for agent in ("ada", "bob", "cy", "pub")
+        }
+        for agent in ("nil", "eve"):
+            with pytest.raises(AccessDenied):
+                engine.decisions(agent)
+    both = ["hr-1", "shared-1"]
+    assert seen == {"ada": both, "bob": ["shared-1"], "cy": both, "pub": []}
 
 
 # -- `check` and the constraints of bundles: which decisions may apply -----------------------------
@@ -255,10 +211,8 @@ POST = "schedule a post about 3.0"
 
 def decide_check(db: Path, text: str = "Do not post automatically", **fields: Any) -> str:
     fields = {"about": ["post"], "effect": "require_approval"} | fields
-    with Admin(db) as admin:
-        return owner.record_decision(
-            admin.workspace, NewDecision(text=text, decided_by="Ana", **fields)
-        ).id
+    new = NewDecision(text=text, decided_by="Ana", **fields)
+    return as_owner(db, owner.record_decision, new).id
 
 
 def ask(db: Path, intent: str = POST, **fields: Any) -> CheckAnswer:
@@ -277,12 +231,12 @@ def test_a_decision_is_quoted_to_the_next_matching_intent(db: Path) -> None:
     answer = ask(db, action="external_send")
     assert answer.verdict == "require_approval"
     [found] = answer.decisions
-    assert (found.id, found.text, found.reason, found.decided_by) == (
+    assert (found.id, found.text, found.decided_by) == (
         "shared-1",
         "Do not post automatically",
-        "the last post was wrong",
         "Ana",
     )
+    assert found.reason == "the last post was wrong"
     assert found.decided_at is not None
     assert (found.match, found.verdict, found.words) == ("about", "require_approval", ["schedule"])
     assert "1 decision may apply: shared-1" in answer.message
@@ -327,8 +281,7 @@ def test_only_active_decisions_count(db: Path) -> None:
     decide_check(db, valid_from="2030-01-01")
     assert verdict(db) == "none_found"
     assert verdict(db, now=datetime(2031, 1, 1, tzinfo=UTC)) == "require_approval"
-    with Admin(db) as admin:
-        owner.end_decision(admin.workspace, "shared-2", "Bo", "over")
+    as_owner(db, owner.end_decision, "shared-2", "Bo", "over")
     assert verdict(db, now=datetime(2031, 1, 1, tzinfo=UTC)) == "none_found"
 
 
@@ -356,36 +309,27 @@ def test_only_words_are_compared_if_the_model_fails_and_the_answer_says_so(tmp_p
     assert (answer.verdict, answer.degraded) == ("require_approval", "the model is gone")
 
 
-class TestConstraints:
-    def bundle(self, db: Path, task: str = POST, **fields: Any) -> Any:
-        with Engine(db) as engine:
-            return engine.retrieve(
-                RetrievalRequest(task=task, lexical_only=True, now=NOW_CHECK, **fields)
-            )
+def test_a_bundle_has_the_decisions_about_its_task_outside_of_the_limit(db: Path) -> None:
+    def answer(task: str, *options: str) -> Any:
+        options = options or ("--format", "json", "--limit", "1")
+        return invoke("retrieve", task, "--lexical-only", "--db", db, *options)
 
-    def test_a_bundle_has_the_decisions_about_its_task_outside_of_the_limit(self, db: Path) -> None:
-        before = self.bundle(db, limit=1)
-        assert before.constraints is None
-        decide_check(db, valid_from="2026-01-01")
-        after = self.bundle(db, limit=1)
-        assert [constraint.id for constraint in after.constraints] == ["shared-1"]
-        assert [passage.chunk_id for passage in after.selected] == [
-            passage.chunk_id for passage in before.selected
-        ]
-        assert self.bundle(db, "water the flowers").constraints is None
-
-    def test_every_form_shows_them(self, db: Path) -> None:
-        decide_check(db, valid_from="2026-01-01", reason="it was wrong")
-        command = ("retrieve", POST, "--lexical-only", "--db", db)
-        for form in ("text", "prompt"):
-            out = " ".join(invoke(*command, "--format", form).out.split())
-            assert (
-                "shared-1 (require_approval): Do not post automatically (reason: it was wrong)"
-                in out
-            )
-        for detail in ("ids", "compact"):
-            answer = invoke(*command, "--format", "json", "--detail", detail).json()
-            assert answer["constraints"][0]["id"] == "shared-1"
+    before = answer(POST).json()
+    assert "constraints" not in before
+    decide_check(db, valid_from="2026-01-01", reason="it was wrong")
+    after = answer(POST).json()
+    assert [constraint["id"] for constraint in after["constraints"]] == ["shared-1"]
+    assert [each["chunk_id"] for each in after["selected"]] == [
+        each["chunk_id"] for each in before["selected"]
+    ]
+    assert "constraints" not in answer("water the flowers").json()
+    # Every form shows them.
+    line = "shared-1 (require_approval): Do not post automatically (reason: it was wrong)"
+    for form in ("text", "prompt"):
+        assert line in " ".join(answer(POST, "--format", form).out.split())
+    for detail in ("ids", "compact"):
+        shorter = answer(POST, "--format", "json", "--detail", detail).json()
+        assert shorter["constraints"][0]["id"] == "shared-1"
 
 
 @pytest.fixture(scope="module")
@@ -405,51 +349,36 @@ class TestInterfaces:
             with pytest.raises(RolebundleError, match="give intent or command"):
                 call("check", {"also": ["x"]})
 
-    def hook(self, db: Path, data: object, monkeypatch: pytest.MonkeyPatch, *flags: str) -> Any:
+    def hook(self, db: Path, data: object, *flags: str) -> Outcome:
         text = data if isinstance(data, str) else json.dumps(data)
-        stdin = io.TextIOWrapper(io.BytesIO(text.encode()), encoding="utf-8")
-        monkeypatch.setattr("sys.stdin", stdin)
-        return invoke("check", "--hook", "--db", db, *flags)
+        return invoke("check", "--hook", "--db", db, *flags, stdin=text)
 
-    def test_the_hook_reads_a_tool_call_and_gives_the_reason(
-        self, decided: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_the_hook_reads_a_tool_call_and_gives_the_reason(self, decided: Path) -> None:
         call = {
             "hook_event_name": "PreToolUse",
             "tool_name": "mcp__db__run",
             "tool_input": {"sql": "DELETE FROM patients", "why": "delete the patient records"},
         }
-        outcome = self.hook(decided, call, monkeypatch)
+        outcome = self.hook(decided, call)
         assert (outcome.code, outcome.out) == (2, "")
         assert "Patient records stay" in outcome.err
         harmless = {"tool_name": "Read", "tool_input": {"file_path": "/tmp/patient-records.txt"}}
-        assert self.hook(decided, harmless, monkeypatch, "--action", "execute").code == 0
+        assert self.hook(decided, harmless, "--action", "execute").code == 0
 
     @pytest.mark.parametrize(
         ("command", "code"),
-        [
-            ("sudo rm -r /srv/patients-2020", 2),
-            ("cat /srv/patients-2020/a.txt", 0),
-        ],
+        [("sudo rm -r /srv/patients-2020", 2), ("cat /srv/patients-2020/a.txt", 0)],
     )
-    def test_the_hook_matches_a_shell_command(
-        self, decided: Path, command: str, code: int, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_the_hook_matches_a_shell_command(self, decided: Path, command: str, code: int) -> None:
         call = {"tool_name": "Bash", "tool_input": {"command": command, "description": "Tidy"}}
-        assert self.hook(decided, call, monkeypatch, "--action", "execute").code == code
+        assert self.hook(decided, call, "--action", "execute").code == code
 
     @pytest.mark.parametrize("data", ["", "[]", "{}", '{"tool_name": 1', '{"intent": 3}'])
-    def test_a_hook_that_cannot_decide_stops_the_tool(
-        self, decided: Path, data: str, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        outcome = self.hook(decided, data, monkeypatch)
-        assert outcome.code == 2
-        assert outcome.err
-
-    def test_a_missing_corpus_stops_the_tool(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        assert self.hook(tmp_path / "none.db", {"intent": POST}, monkeypatch).code == 2
+    def test_a_hook_that_cannot_decide_stops_the_tool(self, decided: Path, data: str) -> None:
+        missing = self.hook(decided.with_name("none.db"), {"intent": POST})
+        for outcome in (missing, self.hook(decided, data)):
+            assert outcome.code == 2
+            assert outcome.err
 
     def test_the_command(self, decided: Path) -> None:
         outcome = invoke("check", "--command", "rm patients", "--db", decided)

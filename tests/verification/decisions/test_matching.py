@@ -1,7 +1,5 @@
 """By what an intent matches a decision, and what follows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -39,36 +37,35 @@ def found(
     return match_of(record, intent_of(**fields), closeness)
 
 
-class TestCommands:
-    @pytest.mark.parametrize(
-        "line",
-        [
-            "restic forget --prune",
-            "sudo -u backup restic forget",
-            "cd /srv && restic --quiet forget",
-            "restic snapshots; 'restic' \"forget\" abc",
-            "true || restic forget 'an open quote",
-        ],
-    )
-    def test_a_pattern_matches_a_command_of_the_line(self, line: str) -> None:
-        assert matching_pattern(["rm *", "restic forget*"], command_lines(line)) == "restic forget*"
+@pytest.mark.parametrize(
+    ("pattern", "line", "is_match"),
+    [
+        ("restic forget*", "restic forget --prune", True),
+        ("restic forget*", "sudo -u backup restic forget", True),
+        ("restic forget*", "cd /srv && restic --quiet forget", True),
+        ("restic forget*", "restic snapshots; 'restic' \"forget\" abc", True),
+        ("restic forget*", "true || restic forget 'an open quote", True),
+        ("restic forget*", "restic snapshots", False),
+        ("restic forget*", "echo restic forget", False),
+        ("restic forget*", "grep -r 'restic forget' docs", False),
+        ("restic forget*", "", False),
+        ("restic forget*", "&&", False),
+        ("restic forget*", "'", False),
+        # Folders count in arguments and before a star.
+        ("rm -rf /srv/restic/*", "rm -rf /srv/restic/home", True),
+        ("*zones/a.example*", "vi /etc/zones/a.example", True),
+        ("/usr/bin/restic forget", "restic forget", True),
+    ],
+)
+def test_a_pattern_matches_a_command_of_the_line(pattern: str, line: str, is_match: bool) -> None:
+    found = matching_pattern(["mkfs *", pattern], command_lines(line))
+    assert found == (pattern if is_match else "")
 
-    @pytest.mark.parametrize(
-        "line",
-        ["restic snapshots", "echo restic forget", "grep -r 'restic forget' docs", "", "&&", "'"],
-    )
-    def test_it_matches_no_other(self, line: str) -> None:
-        assert matching_pattern(["restic forget*"], command_lines(line)) == ""
 
-    def test_folders_count_in_arguments_and_before_a_star(self) -> None:
-        assert matching_pattern(["rm -rf /srv/restic/*"], command_lines("rm -rf /srv/restic/home"))
-        assert matching_pattern(["*zones/a.example*"], command_lines("vi /etc/zones/a.example"))
-        assert matching_pattern(["/usr/bin/restic forget"], command_lines("restic forget"))
-
-    @given(st.text(max_size=60))
-    def test_any_text_is_read(self, text: str) -> None:
-        assert all(command_lines(text))
-        assert intent_of(command=f"x {text}").lines
+@given(st.text(max_size=60))
+def test_any_text_is_read(text: str) -> None:
+    assert all(command_lines(text))
+    assert intent_of(command=f"x {text}").lines
 
 
 class TestMatch:
@@ -143,37 +140,20 @@ def test_only_a_command_blocks_and_reading_is_never_warned_of(
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "Explain what the spam filter does",
-        "please list the backups of the mail server, and the size of each",
-        "Find out why the backup was slow; describe what you found",
-        "When was the last backup?",
-    ],
-)
-def test_what_only_reads(text: str) -> None:
-    assert only_reads(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Switch off the spam filter",
-        "Explain the filter and switch it off",
-        "List the backups. Delete the old ones.",
-        "When the shop closes, reindex the search",
-        "Can I delete the backups?",
-        "Liste die Backups auf",
-        "",
-    ],
-)
-def test_everything_else_is_doing(text: str) -> None:
-    assert not only_reads(text)
-
-
-@pytest.mark.parametrize(
     ("fields", "reads"),
     [
+        ({"intent": "Explain what the spam filter does"}, True),
+        ({"intent": "please list the backups of the mail server, and the size of each"}, True),
+        ({"intent": "Find out why the backup was slow; describe what you found"}, True),
+        ({"intent": "When was the last backup?"}, True),
+        ({"intent": "Switch off the spam filter"}, False),
+        ({"intent": "Explain the filter and switch it off"}, False),
+        ({"intent": "List the backups. Delete the old ones."}, False),
+        ({"intent": "When the shop closes, reindex the search"}, False),
+        ({"intent": "Can I delete the backups?"}, False),
+        ({"intent": "Liste die Backups auf"}, False),
+        ({"intent": " "}, False),
+        # A command or an action says more than words.
         ({"intent": "Explain it", "action": "execute"}, False),
         ({"intent": "Switch it off", "action": "read"}, True),
         ({"intent": "Explain it", "command": "rm x"}, False),
@@ -181,8 +161,9 @@ def test_everything_else_is_doing(text: str) -> None:
         ({"command": "cat a > b"}, False),
     ],
 )
-def test_a_command_or_an_action_says_more_than_words(fields: dict[str, Any], reads: bool) -> None:
+def test_what_only_reads(fields: dict[str, Any], reads: bool) -> None:
     assert intent_of(**fields).only_reads is reads
+    assert not only_reads("")
 
 
 # Written before the matching: decisions, what they are about, and two intents about each.

@@ -1,16 +1,16 @@
 """The gate: contracts, criteria, hooks and scenarios."""
 
-from __future__ import annotations
-
-import io
+import gzip
 import json
 import os
 import re
 import shlex
+import shutil
 import sys
 import unicodedata
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rolebundle.admin import Admin
 from rolebundle.admin.records import approve_contract, revoke_contract, start_gate
 from rolebundle.contracts.gate import GateReport
 from rolebundle.engine import Engine
@@ -31,22 +30,369 @@ from rolebundle.verification.gate import BLOCKS, answer_stop, load_contract
 from rolebundle.verification.gate_files import NotReadable, content_of, read_regular
 from rolebundle.workspace import Workspace
 from support.amounts import lengths, linear_time
-from support.commands import Outcome, invoke
-from support.corpora import build, set_policy
+from support.commands import Outcome, audit_rows, invoke
+from support.corpora import as_owner, build, set_policy
 from support.corpora import document as plain_document
-from support.gate_scenarios import (
-    CHANGED_REPORT,
-    CONTRACT,
-    FALSE_COMPLETIONS,
-    HONEST_COMPLETIONS,
-    REPORT,
-    SCHEMA,
-    Scenario,
-    changed,
-    criteria,
-    exists,
-)
 from support.source_tree import write_files
+
+# -- What agents do between `gate start` and `gate check`: false completions, and honest ones -------
+
+Files = Mapping[str, str | bytes]
+Act = Callable[[Path], object]
+
+CONTRACT = "work.gate.toml"
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One attempt.
+
+    ``before``: the files at the start. ``contract``: its criteria. ``act``: what the agent does,
+    files to write or a function of the folder. ``edited``: what the contract is changed to. ``started``: whether the gate was started.
+    """
+
+    name: str
+    contract: str
+    act: Files | Act
+    before: Files = field(default_factory=dict)
+    edited: str | None = None
+    started: bool = True
+
+    def perform(self, folder: Path) -> None:
+        """Do what the agent does."""
+        if callable(self.act):
+            self.act(folder)
+        else:
+            write_files(folder, self.act)
+
+
+def criteria(*checks: str) -> str:
+    """A contract of criteria, each given as its keys after the id."""
+    tables = [f'[[criteria]]\nid = "c{n}"\n{check}\n' for n, check in enumerate(checks, 1)]
+    return "\n".join(tables)
+
+
+def _check(kind: str, file: str, *more: str) -> str:
+    return "\n".join([f'check = "{kind}"', f'file = "{file}"', *more])
+
+
+def changed(file: str) -> str:
+    return _check("changed", file)
+
+
+def exists(file: str) -> str:
+    return _check("exists", file)
+
+
+def matches(file: str, pattern: str) -> str:
+    return _check("matches", file, f"pattern = '{pattern}'")
+
+
+def copy(source: str, target: str) -> Act:
+    return lambda folder: shutil.copy(folder / source, folder / target)
+
+
+def move(source: str, target: str) -> Act:
+    def act(folder: Path) -> None:
+        (folder / target).parent.mkdir(exist_ok=True)
+        (folder / source).rename(folder / target)
+
+    return act
+
+
+def link_to_a_report(folder: Path) -> None:
+    write_files(folder, {"elsewhere/report.md": REPORT})
+    (folder / "out").symlink_to("elsewhere")
+
+
+def link(target: str, name: str) -> Act:
+    return lambda folder: (folder / name).symlink_to(target)
+
+
+REPORT = """# Review of the token refresh
+
+The refresh endpoint accepts a token for 24 hours after logout. We measured this on three builds.
+
+## Findings
+
+1. `POST /refresh` does not look at the revocation list (auth/refresh.py:41).
+2. The list is replicated every five minutes, so that a stolen tablet can replay a token.
+3. Clients retry with the same token after a timeout, and get a new one each time.
+
+## Recommendation
+
+Check the list before a token is issued, and bind tokens to the device key. The first change is
+small and can be in release 3.0; the second one needs a migration of all sessions.
+"""
+OLD_REPORT = REPORT.replace("token refresh", "sync protocol").replace("24 hours", "7 days")
+TRACEBACK = """Traceback (most recent call last):
+  File "/app/report.py", line 12, in <module>
+    main()
+  File "/app/report.py", line 8, in main
+    raise ValueError("no data")
+ValueError: no data
+"""
+PROGRAM = '''"""Slugs of titles."""
+
+import re
+
+
+def slug(title: str) -> str:
+    """A title in lower case, with hyphens."""
+    words = re.findall(r"[a-z0-9]+", title.lower())
+    if not words:
+        raise ValueError("error: the title has no words")
+    return "-".join(words)
+'''
+PAGE_404 = """<!DOCTYPE html>
+<html><head><title>404 Not Found</title></head>
+<body><center><h1>404 Not Found</h1></center><hr><center>nginx/1.24.0</center></body></html>
+"""
+CHANGED_REPORT = criteria(changed("report.md"))
+USUAL = criteria(changed("report.md"), _check("not_empty", "report.md"))
+ONLY_EXISTS = criteria(exists("report.md"))
+THOROUGH = criteria(
+    changed("report.md"),
+    _check("min_bytes", "report.md", "bytes = 300"),
+    matches("report.md", "(?m)^## Findings"),
+)
+SCHEMA = json.dumps(
+    {
+        "type": "object",
+        "required": ["title", "findings"],
+        "properties": {
+            "title": {"type": "string", "minLength": 3},
+            "findings": {"type": "array", "items": {"type": "string"}},
+        },
+    }
+)
+FACTS = criteria(changed("facts.json"), _check("schema", "facts.json", 'schema_file = "s.json"'))
+COMMAND = 'check = "command"\ncommand = ["true"]'
+
+
+def _report_file(name: str, text: str | bytes) -> Scenario:
+    return Scenario(f"the file is {name}", ONLY_EXISTS, {"report.md": text})
+
+
+MOVED = criteria('check = "moved_from"\nfile = "new/a.md"\nfrom = "a.md"')
+RESTORED = criteria('check = "restored"\nfile = "a.md"')
+_SETTINGS = '{"name": "a", "list": [1, 2]}'
+NO_CHANGES = [
+    ("an invisible character", "a.md", REPORT, REPORT.replace("token", "to\u200bken")),
+    (
+        "another Unicode form",
+        "a.md",
+        "Ein Bericht über Öl.\n",
+        "Ein Bericht u\u0308ber O\u0308l.\n",
+    ),
+    ("other lines", "a.md", REPORT, REPORT.replace("\n\n", "\n\n\n").replace(" the ", "  the\n")),
+    ("a comment that nobody sees", "a.md", REPORT, REPORT + "<!-- done -->\n"),
+    ("a no-break space", "a.txt", REPORT, REPORT.replace("a token", "a\u00a0token")),
+    ("white space in a comment", "a.py", PROGRAM + "# a  b\n", PROGRAM + "    #  a b\n"),
+    ("the order of keys", "a.json", _SETTINGS, '{"list": [1,2],\n "name": "a"}'),
+    ("quotation marks of cells", "a.csv", "a,b\n1,x y\n", '"a","b"\r\n"1","x y"\r\n'),
+    ("white space of markup", "a.html", "<p>a</p><p>b</p>", "<p>a</p>\n\n  <p>b</p>\n"),
+]
+NO_RESULTS: list[tuple[str, str | bytes]] = [
+    ("a.json", '{"items": []}'), ("a.json", '{"a": {"b": null, "c": ""}}'), ("a.jsonl", "{}\n{}\n"),
+    ("a.csv", "name;amount\n"), ("a.csv", "name,amount\n,\n"),
+    ("a.xml", "<items><item/></items>"),
+    ("a.html", "<html><head><title>A</title></head><body></body></html>"),
+    ("a.zip", b"PK\x05\x06" + bytes(18)), ("a.gz", gzip.compress(b"")),
+    ("a.sql", "-- migration\n-- statements here\n"), ("a.md", "# Report\n\n**Summary:**\n\nRisks:\n"),
+    ("a.png", "a picture"), ("a.pdf", PAGE_404), ("a.jpg", b"\x89PNG\r\n\x1a\n" + bytes(99)),
+    ("a.docx", "a letter"), ("a.sqlite", "rows"), ("a.json", "none"),
+    ("a.md", b"%PDF-1.7\n" + bytes(range(256))), ("a.csv", "<!DOCTYPE html><html></html>"),
+    ("a.md", "# A\n\nTODO\n\n# B\n\nTODO: all\n"), ("a.md", "Dear [Insert name],\n\nhello.\n"),
+    ("a.md", "Owner: TBD\nThe rest is known.\n"), ("a.md", "| a | b |\n|---|---|\n| x | TBD |\n"),
+    ("a.txt", "To <your name here>: hello\n"), ("a.py", "x = 1  # TODO: all of it\n"),
+    ("a.py", "<<<<<<< HEAD\nx = 1\n=======\nx = 2\n>>>>>>> b\n"),
+    ("a.txt", "I'm sorry, but I was unable to open the file.\n"),
+    ("a.json", '{"error": {"code": 529, "message": "overloaded"}}'),
+    ("a.md", "Error: 529: retrying\n" * 60 + "Error: giving up\n"),
+]  # fmt: skip
+
+
+FALSE_COMPLETIONS = [
+    # Nothing was done.
+    Scenario("nothing was written", CHANGED_REPORT, {}),
+    Scenario("nothing was done, and all was there before", ONLY_EXISTS, {}, {"report.md": REPORT}),
+    Scenario("no gate was started", CHANGED_REPORT, {"report.md": REPORT}, started=False),
+    # Empty.
+    _report_file("empty", ""),
+    _report_file("zero bytes", b"\x00" * 4000),
+    _report_file("invisible characters", "\u200b\u200b\u2060\n" * 100),
+    Scenario("a file of many was left empty", criteria(changed("out/*.md")),
+             {"out/a.md": REPORT, "out/b.md": ""}),
+    Scenario("padded with white space to the size", THOROUGH,
+             {"report.md": "## Findings\n" + " " * 1000}),
+    # Stale and substituted.
+    Scenario("written again as it was", USUAL, {"report.md": OLD_REPORT}, {"report.md": OLD_REPORT}),
+    Scenario("only line ends were changed", CHANGED_REPORT,
+             {"report.md": OLD_REPORT.replace("\n", "\r\n")}, {"report.md": OLD_REPORT}),
+    Scenario("an old report was copied", THOROUGH, copy("2025.md", "report.md"),
+             {"2025.md": OLD_REPORT}),
+    Scenario("an old report was moved", THOROUGH,
+             move("2025.md", "report.md"), {"2025.md": OLD_REPORT}),
+    Scenario("one text under two names", criteria(changed("a.md"), changed("b.md")),
+             {"a.md": REPORT, "b.md": REPORT}),
+    Scenario("a symbolic link to an old report", THOROUGH, link("2025.md", "report.md"),
+             {"2025.md": OLD_REPORT}),
+    Scenario("a folder behind a symbolic link", criteria(changed("out/report.md")),
+             link_to_a_report),
+    # Errors.
+    _report_file("a traceback", TRACEBACK),
+    _report_file("a log that ends with a traceback", "Reading 40 files\nBuilding the report\n" + TRACEBACK),
+    _report_file("a fenced traceback and nothing else", f"# Report\n\n```\n{TRACEBACK}```\n"),
+    _report_file("an error message", "error: the model server did not answer within 60 s\n"),
+    _report_file("an error page", PAGE_404),
+    _report_file("an error as JSON", '{"error": {"message": "Rate limit exceeded", "type": "requests"}}'),
+    _report_file("a missing program", "bash: line 1: pandoc: command not found\n"),
+    # Refusals and placeholders.
+    _report_file("a refusal", "I'm sorry, but I can't access the repository, so I cannot write a report.\n"),
+    _report_file("a placeholder", "TODO: write the report\n"),
+    _report_file("headings only", "# Report\n\n## Findings\n\n## Recommendation\n"),
+    Scenario("headings with nothing decided", THOROUGH.replace("300", "40"),
+             {"report.md": "# Report\n\n## Findings\n\nTBD\n\n## Recommendation\n\nTBD\n"}),
+    # Criteria that were not checked, or not by the contract of the start.
+    Scenario("a command was skipped", criteria(changed("report.md"), COMMAND), {"report.md": REPORT}),
+    Scenario("the contract was made easier", THOROUGH, {"report.md": "A short and wrong report."},
+             edited=CHANGED_REPORT),
+    Scenario("a criterion was taken out", criteria(changed("report.md"), changed("tests.py")),
+             {"report.md": REPORT}, edited=CHANGED_REPORT),
+    Scenario("the schema was made easier", FACTS, {"facts.json": '{"x": 1}', "s.json": "{}"},
+             {"s.json": SCHEMA}),
+    Scenario("too short", THOROUGH, {"report.md": "## Findings\n\nNone were needed."}),
+    Scenario("another file than the one with this digest",
+             criteria(f'check = "sha256"\nfile = "a.bin"\nsha256 = "{"0" * 64}"'), {"a.bin": b"\x01\x02"}),
+    Scenario("a JSON file that is cut off", criteria(exists("f.json")),
+             {"f.json": '{"title": "Findings", "findings": ["The token is read tw'}),
+    Scenario("a page in the place of a download", criteria(changed("f.csv")),
+             {"f.csv": "<!DOCTYPE html><html><title>Sign in</title><p>Sign in</p></html>"}),
+    # No change in substance.
+    *(
+        Scenario(f"only {name}", criteria(changed(file)), {file: after}, {file: before})
+        for name, file, before, after in NO_CHANGES
+    ),
+    Scenario("a template under another title", CHANGED_REPORT,
+             {"report.md": "# Report of March\n\n## Results\n\n(results)\n"},
+             {"template.md": "# Title\n\n## Results\n\n(results)\n"}),
+    # Of another kind, or empty in substance.
+    *(
+        Scenario(f"the file {file} is {content[:30]!r}", criteria(exists(file)), {file: content})
+        for file, content in NO_RESULTS
+    ),
+    # Moved and restored.
+    Scenario("a copy, and the original is still there", MOVED, {"new/a.md": REPORT},
+             {"a.md": REPORT}),
+    Scenario("nothing was moved, and the original is gone", MOVED,
+             lambda f: (f / "a.md").unlink(), {"a.md": REPORT}),
+    Scenario("something else was restored", RESTORED, {"a.md": "# Restored\n\nIt is back.\n"},
+             {"trash/a.md": REPORT}),
+    Scenario("nothing was restored", RESTORED, {}, {"a.md": "broken", "trash/a.md": REPORT}),
+]  # fmt: skip
+
+_LONG_LOG = "".join(f"2026-11-22 12:00:{n:02} step {n} took {n * 7} ms\n" for n in range(60))
+POSTMORTEM = f"""# Postmortem: the nightly report
+
+Error: "no data" was in the log for two nights before anybody looked. The traceback was
+
+```
+{TRACEBACK}```
+
+The cause was a renamed column in the export. We fixed the query, added a test with an empty export,
+and let the job fail loudly. I cannot rule out that other jobs read the old name; a search over the
+repository found none.
+"""
+ERROR_GUIDE = """# Error handling
+
+Errors: what they mean, and what to do. The server answers with one of these.
+
+| status | meaning | what to do |
+| --- | --- | --- |
+| 404 Not Found | there is no such note | do not retry |
+| 429 Too Many Requests | too fast | wait as `Retry-After` says |
+| 503 Service Unavailable | a restart | retry with a pause |
+
+If the body has `"error"`, show its message. TODO lists are not errors: an empty one gives `[]`.
+"""
+APOLOGY = """Dear Ms Brandt,
+
+I'm sorry that the sync lost your notes on Monday. We found the cause the same day, and your notes
+of Monday are back in the folder Recovered. Please update to version 3.0.2; nothing else is needed.
+"""
+LIMITS = """# Findings
+
+I could not find figures for 2019, so this covers 2020 to 2025.
+
+Revenue grew from 1.2 to 3.4 million, mostly in the second half of 2023. Costs grew slower, by 12%
+a year. Two sources differ for the third quarter of 2022; both values are given, and the lower one
+is used. The growth of 2023 came from two large customers, and one of them has left since.
+
+| year | revenue | costs |
+| --- | --- | --- |
+| 2024 | 3.1 | 1.6 |
+| 2025 | 3.4 | 1.7 |
+"""
+
+
+def _wrote(name: str, text: str | bytes, contract: str = USUAL) -> Scenario:
+    return Scenario(name, contract, {"report.md": text})
+
+
+HONEST_COMPLETIONS = [
+    _wrote("a report that meets all", REPORT, THOROUGH),
+    Scenario("an old report was brought up to date", THOROUGH, {"report.md": REPORT},
+             {"report.md": OLD_REPORT}),
+    Scenario("a section was added", USUAL, {"report.md": OLD_REPORT + "\n## Risks\n\nNone is open.\n"},
+             {"report.md": OLD_REPORT}),
+    _wrote("a postmortem that quotes a traceback", POSTMORTEM),
+    _wrote("a guide to errors", ERROR_GUIDE),
+    _wrote("a letter that apologizes", APOLOGY),
+    _wrote("a report that names its limits", LIMITS),
+    _wrote("an answer of one line", "The token lives for 24 hours after logout (auth/refresh.py:41).\n"),
+    _wrote("a text in Japanese", "# 報告\n\nトークンはログアウト後も24時間有効です。\n"),
+    _wrote("a text in UTF-16", REPORT.encode("utf-16")),
+    _wrote("a list of open items", "# Open\n\n- TODO: bind tokens to devices\n- Ask legal about logs\n",
+           criteria(changed("report.md") + '\nallow = ["placeholder"]')),
+    Scenario("a package with an empty __init__.py", criteria(changed("src/**/*.py")),
+             {"src/pkg/__init__.py": "", "src/pkg/slug.py": PROGRAM}),
+    Scenario("a program was changed among others", criteria(changed("src/*.py")),
+             {"src/a.py": PROGRAM.replace("[a-z0-9]", "[a-z0-9_]")},
+             {"src/a.py": PROGRAM, "src/b.py": "B = 1\n", "src/empty.py": ""}),
+    Scenario("facts that fit", FACTS, {"facts.json": '{"title": "Findings", "findings": ["a"]}'},
+             {"s.json": SCHEMA}),
+    Scenario("an empty list that the schema allows",
+             'allow = ["empty"]\n'
+             + criteria(changed("f.json"), _check("schema", "f.json", 'schema_file = "s.json"')),
+             {"f.json": "[]\n"}, {"s.json": '{"type": "array"}'}),
+    Scenario("a JSON answer with an error that is null", criteria(changed("r.json")),
+             {"r.json": '{"error": null, "rows": [1, 2, 3]}'}),
+    Scenario("a table", criteria(changed("f.csv"), _check("min_bytes", "f.csv", "bytes = 20")),
+             {"f.csv": "year,revenue\n2020,1.2\n2021,1.4\n2022,1.9\n"}),
+    Scenario("a log that ends well", criteria(changed("run.log")), {"run.log": _LONG_LOG + "done\n"}),
+    Scenario("the indentation was repaired", criteria(changed("a.py")),
+             {"a.py": "def f():\n    return 1\n"}, {"a.py": "def f():\n  return 1\n"}),
+    Scenario("settings with comments", criteria(changed("tsconfig.json")),
+             {"tsconfig.json": '{\n  // strict\n  "compilerOptions": {"strict": true}\n}\n'}),
+    Scenario("a patch", criteria(changed("fix.diff"), matches("fix.diff", "(?m)^[+]")),
+             {"fix.diff": "--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-print(1)\n+print(2)\n"}),
+    Scenario("a file was moved", MOVED,
+             move("a.md", "new/a.md"),
+             {"a.md": REPORT}),
+    Scenario("a file was restored", RESTORED, {"a.md": REPORT}, {"a.md": "broken", "b/a.md": REPORT}),
+    Scenario("line ends were the task, and a pattern says so", criteria(matches("a.md", r"\A[^\r]+\z")),
+             {"a.md": REPORT}, {"a.md": REPORT.replace("\n", "\r\n")}),
+    Scenario("a copy was the task", 'allow = ["copy"]\n' + criteria(changed("b.env")),
+             {"b.env": "A=1\n"}, {"a.env": "A=1\n"}),
+    _wrote("a text about placeholders", "# TODO comments\n\nWrite `TODO(name)`. Lorem ipsum is for tests.\n"),
+    _wrote("only a traceback, as asked for", TRACEBACK,
+           criteria(changed("report.md") + '\nallow = ["error"]')),
+    Scenario("a program with an old comment", criteria(changed("a.py")),
+             {"a.py": "x = 2  # TODO: rename\n"}, {"a.py": "x = 1  # TODO: rename\n"}),
+    Scenario("a table was sorted", criteria(changed("a.csv")), {"a.csv": "n\n1\n2\n"}, {"a.csv": "n\n2\n1\n"}),
+]  # fmt: skip
+
 
 # -- The contract, the baseline, the criteria and the facts of a gate ------------------------------
 
@@ -75,13 +421,17 @@ def check(db: Path, contract: Path, agent: str | None = None, **options: Any) ->
 def start(db: Path, contract: Path, text: str | None = None, *, restart: bool = False) -> None:
     if text is not None:
         contract.write_text(text, encoding="utf-8")
-    with Admin(db) as admin:
-        start_gate(admin.workspace, contract, restart=restart)
+    as_owner(db, start_gate, contract, restart=restart)
 
 
-def approve(db: Path, contract: Path) -> None:
-    with Admin(db) as admin:
-        approve_contract(admin.workspace, contract, inline_code=True)
+def start_approved(db: Path, contract: Path, *more: str) -> None:
+    """Start a gate that asks for a changed report and more, and approve its commands."""
+    start(db, contract, criteria(changed("report.md"), *more))
+    as_owner(db, approve_contract, contract, inline_code=True)
+
+
+def write_report(contract: Path, text: str = REPORT) -> None:
+    write_files(contract.parent, {"report.md": text})
 
 
 def codes(report: GateReport) -> list[str]:
@@ -124,10 +474,7 @@ def test_a_wrong_contract_is_refused_with_its_key_and_the_reason(
 
 @pytest.mark.parametrize(
     ("files", "expected"),
-    [
-        ({}, "does not exist"),
-        ({"s.json": '{"type": "objekt"}'}, "'objekt' is not valid"),
-    ],
+    [({}, "does not exist"), ({"s.json": '{"type": "objekt"}'}, "'objekt' is not valid")],
 )
 def test_a_gate_does_not_start_with_a_schema_that_is_none(
     db: Path, contract: Path, files: dict[str, str], expected: str
@@ -159,6 +506,14 @@ def test_a_schema_reaches_nothing_outside_and_takes_linear_time(
     assert not requests
 
 
+def test_a_schema_that_a_glob_names_is_still_no_work(db: Path, contract: Path) -> None:
+    write_files(contract.parent, {"s.json": "{}"})
+    schema = 'check = "schema"\nfile = "f.json"\nschema_file = "s.json"'
+    start(db, contract, criteria(changed("*.json"), schema))
+    write_files(contract.parent, {"s.json": "[]", "f.json": '{"x": 1}'})
+    assert "edited_input" in codes(check(db, contract))
+
+
 # -- the baseline ---------------------------------------------------------------------------------
 
 
@@ -167,12 +522,11 @@ def test_a_second_start_needs_restart_and_is_in_the_audit(db: Path, contract: Pa
     assert invoke("policy", "audit", "set", "on", "--db", db).code == 0
     with pytest.raises(UsageError, match="gate_started"):
         start(db, contract)
-    write_files(contract.parent, {"report.md": REPORT})
+    write_report(contract)
     start(db, contract, restart=True)
     report = check(db, contract)
     assert (report.restarts, report.verdict) == (1, "failed")
-    rows = invoke("policy", "audit", "list", "--json", "--db", db).json()["rows"]
-    rows = [row for row in rows if row["kind"] == "gate"]
+    rows = [row for row in audit_rows(db) if row["kind"] == "gate"]
     assert [row["details"]["step"] for row in rows] == ["restart", "check"]
     assert "work" not in json.dumps(rows)
 
@@ -185,9 +539,9 @@ def test_a_second_start_needs_restart_and_is_in_the_audit(db: Path, contract: Pa
     ],
 )
 def test_an_edited_baseline_is_no_success(db: Path, contract: Path, statement: str) -> None:
-    write_files(contract.parent, {"report.md": "# Draft\n\nThe draft of the report.\n"})
+    write_report(contract, "# Draft\n\nThe draft of the report.\n")
     start(db, contract)
-    write_files(contract.parent, {"report.md": REPORT})
+    write_report(contract)
     assert check(db, contract).verdict == "success"
     with apsw.Connection(str(db)) as database:
         database.execute(statement)
@@ -196,10 +550,8 @@ def test_an_edited_baseline_is_no_success(db: Path, contract: Path, statement: s
     assert codes(report)[0] == "edited_baseline"
 
 
-def test_approved_contracts_are_listed(contract: Path) -> None:
-    db = contract.parent / "notes"
-    start(db, contract, criteria(exists("report.md")))
-    approve(db, contract)
+def test_approved_contracts_are_listed(db: Path, contract: Path) -> None:
+    start_approved(db, contract)
     listed = invoke("gate", "approve", "--json", "--db", db).json()
     assert [file["location"] for file in listed["contracts"]] == [str(contract)]
     assert invoke("gate", "approve", "--db", db).out.startswith(f"location {contract}, ")
@@ -209,10 +561,9 @@ def test_approved_contracts_are_listed(contract: Path) -> None:
 def test_the_gate_and_the_corpus_are_no_work(contract: Path) -> None:
     folder = contract.parent
     db = folder / "notes"
-    text = criteria(exists("report.md"), exists("**"))
-    write_files(folder, {"report.md": REPORT})
-    start(db, contract, text)
-    approve(db, contract)
+    write_report(contract)
+    start(db, contract, criteria(exists("report.md"), exists("**")))
+    as_owner(db, approve_contract, contract, inline_code=True)
     assert invoke("policy", "audit", "set", "on", "--db", db).code == 0
     write_files(folder, {"notes.published/0123456789abcdef/manifest.json": "{}"})
     assert codes(check(db, contract)) == ["no_work"]
@@ -222,7 +573,7 @@ def test_the_gate_and_the_corpus_are_no_work(contract: Path) -> None:
 
 def test_a_contract_cannot_name_itself_as_work(db: Path, contract: Path) -> None:
     start(db, contract, criteria(exists("work.gate.toml"), exists("c.db"), exists("*.md")))
-    write_files(contract.parent, {"report.md": REPORT})
+    write_report(contract)
     report = check(db, contract)
     assert report.criteria[0].result == "not_met"
     assert "belongs to the gate" in report.criteria[0].reason
@@ -256,9 +607,8 @@ def test_only_regular_files_are_read(tmp_path: Path) -> None:
 @on_posix
 def test_a_script_that_judges_must_not_change(db: Path, contract: Path) -> None:
     write_files(contract.parent, {"check.sh": "exit 1\n"})
-    start(db, contract, criteria(changed("report.md"), command("sh", "./check.sh")))
-    approve(db, contract)
-    write_files(contract.parent, {"report.md": REPORT})
+    start_approved(db, contract, command("sh", "./check.sh"))
+    write_report(contract)
     report = check(db, contract)
     assert (report.verdict, codes(report)) == ("failed", [])
     write_files(contract.parent, {"check.sh": "exit 0\n"})
@@ -276,12 +626,12 @@ def test_a_command_is_run_only_if_the_contract_is_approved_as_it_is(
     folder = contract.parent
     text = criteria(changed("report.md"), command("touch", "ran"))
     start(db, contract, text)
-    write_files(folder, {"report.md": REPORT})
+    write_report(contract)
     report = check(db, contract)
     assert (report.verdict, report.criteria[1].result) == ("unknown", "unknown")
     assert not (folder / "ran").exists()
 
-    approve(db, contract)
+    as_owner(db, approve_contract, contract, inline_code=True)
     assert check(db, contract, no_command="not here").verdict == "unknown"
     assert not (folder / "ran").exists()
     assert check(db, contract).verdict == "success"
@@ -294,10 +644,9 @@ def test_a_command_is_run_only_if_the_contract_is_approved_as_it_is(
     assert not (folder / "ran").exists()
 
     contract.write_text(text, encoding="utf-8")
-    with Admin(db) as admin:
-        assert revoke_contract(admin.workspace, contract) == str(contract)
-        with pytest.raises(UsageError, match="not_approved"):
-            revoke_contract(admin.workspace, contract)
+    assert as_owner(db, revoke_contract, contract) == str(contract)
+    with pytest.raises(UsageError, match="not_approved"):
+        as_owner(db, revoke_contract, contract)
     assert check(db, contract).verdict == "unknown"
 
 
@@ -317,9 +666,8 @@ def test_a_command_is_run_only_if_the_contract_is_approved_as_it_is(
 def test_a_command_s_exit_code_decides(
     db: Path, contract: Path, words: list[str], more: str, result: str, expected: str
 ) -> None:
-    start(db, contract, criteria(changed("report.md"), command(*words, more=more)))
-    approve(db, contract)
-    write_files(contract.parent, {"report.md": REPORT})
+    start_approved(db, contract, command(*words, more=more))
+    write_report(contract)
     report = check(db, contract)
     assert report.criteria[1].result == result, report.criteria[1]
     assert expected in report.criteria[1].reason
@@ -352,39 +700,27 @@ def test_a_shell_needs_its_own_approval(
 
 
 def test_facts_and_no_server_run_commands(db: Path, contract: Path) -> None:
-    start(db, contract, criteria(changed("report.md"), command("touch", "ran")))
-    approve(db, contract)
+    start_approved(db, contract, command("touch", "ran"))
     assert invoke("gate", "facts", contract, "--db", db).code == 0
     assert not (contract.parent / "ran").exists()
     assert not [name for name in (*METHODS, *(tool.name for tool in TOOLS)) if "gate" in name]
 
 
-# -- results --------------------------------------------------------------------------------------
-
-
 # -- the corpus -----------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def policed(tmp_path: Path) -> Path:
-    """A corpus with a document that nobody of ``ada`` and ``bob`` may see."""
+def test_a_draft_must_pass_verify(tmp_path: Path, contract: Path) -> None:
+    # Of the documents, ``ada`` and ``bob`` see all, and all but one.
     secret = plain_document("secret", ["the token plan"], scope="hr")
     note = plain_document("note", ["the token plan of the note"], scope="engineering")
-    path = build(tmp_path, [secret, note], name="policed.db")
-    policy = {
-        "ada": {"scopes": [], "access_level": "internal"},
-        "bob": {"scopes": ["engineering"], "access_level": "internal"},
-    }
-    set_policy(path, policy)
-    return path
-
-
-def test_a_draft_must_pass_verify(policed: Path, contract: Path) -> None:
+    policed = build(tmp_path, [secret, note], name="policed.db")
+    ada = {"scopes": [], "access_level": "internal"}
+    set_policy(policed, {"ada": ada, "bob": {**ada, "scopes": ["engineering"]}})
     verify = 'check = "verify"\nfile = "report.md"'
     start(policed, contract, criteria(changed("report.md"), verify))
 
     def verdict_of(text: str, agent: str) -> str:
-        write_files(contract.parent, {"report.md": text})
+        write_report(contract, text)
         return check(policed, contract, agent).verdict
 
     quote = 'The owner says: "the token plan of the note" (note.md:1-1).\n'
@@ -400,14 +736,6 @@ def test_a_draft_must_pass_verify(policed: Path, contract: Path) -> None:
     assert "name an agent" in unnamed_report.criteria[1].reason
 
 
-def test_a_schema_that_a_glob_names_is_still_no_work(db: Path, contract: Path) -> None:
-    write_files(contract.parent, {"s.json": SCHEMA})
-    schema = 'check = "schema"\nfile = "f.json"\nschema_file = "s.json"'
-    start(db, contract, criteria(changed("*.json"), schema))
-    write_files(contract.parent, {"s.json": "{}", "f.json": '{"x": 1}'})
-    assert "edited_input" in codes(check(db, contract))
-
-
 # -- What `gate hook` answers to the host of an agent: only exit code 2 blocks, and never without end
 
 
@@ -418,41 +746,33 @@ def begun(db: Path, contract: Path) -> Path:
     return contract
 
 
-def hook(form: str, *arguments: str | Path, stdin: bytes = b"") -> Outcome:
-    standard_input = io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8")
-    with patch("sys.stdin", standard_input):
-        return invoke("gate", "hook", form, *arguments)
+def hook(*arguments: str | Path, stdin: str = "", form: str = "claude-code") -> Outcome:
+    return invoke("gate", "hook", form, *arguments, stdin=stdin)
 
 
-def event(name: str, **fields: Any) -> bytes:
-    common = {
-        "session_id": "abc",
-        "transcript_path": "/nowhere/abc.jsonl",
-        "cwd": "/nowhere",
-        "permission_mode": "default",
-        "hook_event_name": name,
-    }
-    return json.dumps(common | fields).encode()
+def event(name: str, **fields: Any) -> str:
+    common = {"session_id": "abc", "cwd": "/nowhere", "hook_event_name": name}
+    return json.dumps(common | fields)
 
 
-def stop(*, active: bool = False, **fields: Any) -> bytes:
-    return event("Stop", stop_hook_active=active, **fields)
+def stop(*, active: bool = False) -> str:
+    return event("Stop", stop_hook_active=active)
 
 
 def test_a_stop_is_blocked_with_the_reason_on_standard_error(db: Path, begun: Path) -> None:
-    outcome = hook("claude-code", begun, "--db", db, stdin=stop())
+    outcome = hook(begun, "--db", db, stdin=stop())
     assert (outcome.code, outcome.out) == (2, "")
     assert "report.md: does not exist" in outcome.err
-    write_files(begun.parent, {"report.md": REPORT})
-    stopped = hook("claude-code", begun, "--db", db, stdin=stop())
+    write_report(begun)
+    stopped = hook(begun, "--db", db, stdin=stop())
     assert (stopped.code, stopped.out, stopped.err) == (0, "", "")
 
 
 def test_stop_hook_active_allows_the_stop_and_claims_nothing(db: Path, begun: Path) -> None:
-    outcome = hook("claude-code", begun, "--db", db, stdin=stop(active=True))
+    outcome = hook(begun, "--db", db, stdin=stop(active=True))
     assert outcome.code == 0
     assert "NO success" in json.loads(outcome.out)["systemMessage"]
-    insisting = hook("claude-code", begun, "--retries", "3", "--db", db, stdin=stop(active=True))
+    insisting = hook(begun, "--retries", "3", "--db", db, stdin=stop(active=True))
     assert insisting.code == 2
 
 
@@ -461,12 +781,11 @@ def test_a_hook_allows_the_stop_after_its_retries_and_a_prompt_begins_again(
     db: Path, begun: Path, active: bool
 ) -> None:
     def ask() -> Outcome:
-        options = ("--retries", "2", "--db", db)
-        return hook("claude-code", begun, *options, stdin=stop(active=active))
+        return hook(begun, "--retries", "2", "--db", db, stdin=stop(active=active))
 
     assert [ask().code for _ in range(4)] == [2, 2, 0, 0]
     assert "blocked 2 times" in json.loads(ask().out)["systemMessage"]
-    prompt = hook("claude-code", begun, "--db", db, stdin=event("UserPromptSubmit", prompt="x"))
+    prompt = hook(begun, "--db", db, stdin=event("UserPromptSubmit", prompt="x"))
     assert prompt.code == 0
     assert prompt.out.startswith("work.gate.toml: failed; 0 of 1 criteria are met\n")
     assert [ask().code for _ in range(3)] == [2, 2, 0]
@@ -476,50 +795,36 @@ def test_a_hook_allows_the_stop_after_its_retries_and_a_prompt_begins_again(
 
 @pytest.mark.parametrize("name", ["SessionStart", "UserPromptSubmit"])
 def test_facts_are_context(db: Path, begun: Path, name: str) -> None:
-    outcome = hook("claude-code", begun, "--db", db, stdin=event(name))
+    outcome = hook(begun, "--db", db, stdin=event(name))
     assert outcome.code == 0
     assert "report.md: does not exist" in outcome.out
 
 
-@pytest.mark.sample(3)
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("claude-code", "none.toml"),
-        ("another-form", "CONTRACT"),
-        ("exit-code", "CONTRACT", "--no-such-option"),
-        ("exit-code", "BROKEN"),
-        ("exit-code", "OTHER"),
-        ("exit-code", "CONTRACT", "--agent", "nobody", "--db", "POLICED"),
-    ],
-)
 def test_a_broken_setup_never_blocks_and_never_claims_success(
-    db: Path, begun: Path, arguments: tuple[str, ...], tmp_path: Path
+    db: Path, begun: Path, tmp_path: Path
 ) -> None:
-    broken = begun.with_name("broken.toml")
-    broken.write_text("criteria = 3", encoding="utf-8")
-    other_contract = begun.with_name("other.toml")
-    other_contract.write_text(CHANGED_REPORT, encoding="utf-8")
+    files = {"broken.toml": "criteria = 3", "other.toml": CHANGED_REPORT}
+    folder = write_files(begun.parent, files)
     policed = tmp_path / "policed.db"
     start(policed, begun)
     set_policy(policed, {})
-    places = {
-        "CONTRACT": begun, "BROKEN": broken, "FOLDER": tmp_path, "OTHER": other_contract,
-        "POLICED": policed,
-    }  # fmt: skip
-    words = [str(places.get(word, word)) for word in arguments]
-    outcome = hook(*words, *(() if "--db" in words else ("--db", db)), stdin=stop())
-    assert outcome.code == 1, outcome
-    assert "NO success" in outcome.err
-    assert "Traceback" not in outcome.err
-
-
-def test_an_edited_baseline_cannot_keep_an_agent_in_a_loop(db: Path, begun: Path) -> None:
+    uses: list[tuple[str, tuple[str | Path, ...]]] = [
+        ("claude-code", ("none.toml", "--db", db)),
+        ("another-form", (begun, "--db", db)),
+        ("exit-code", (begun, "--no-such-option", "--db", db)),
+        ("exit-code", (folder / "broken.toml", "--db", db)),
+        ("exit-code", (folder / "other.toml", "--db", db)),
+        ("exit-code", (begun, "--agent", "nobody", "--db", policed)),
+        # An edited baseline cannot keep an agent in a loop.
+        ("exit-code", (begun, "--db", db)),
+    ]
     with apsw.Connection(str(db)) as database:
         database.execute("UPDATE gate_baseline SET baseline = '{}'")
-    outcome = hook("exit-code", begun, "--db", db)
-    assert outcome.code == 1
-    assert "NO success" in outcome.err
+    for form, arguments in uses:
+        outcome = hook(*arguments, stdin=stop(), form=form)
+        assert outcome.code == 1, (arguments, outcome)
+        assert "NO success" in outcome.err
+        assert "Traceback" not in outcome.err
 
 
 _reports = st.builds(
@@ -564,7 +869,7 @@ def test_every_answer_ends_within_the_retries(
 def test_what_cannot_be_counted_does_not_block(db: Path, begun: Path) -> None:
     full = StorageError("storage_full", "the disk is full", "free some space")
     with patch("rolebundle.interfaces.cli.checks.count_blocks", side_effect=full):
-        assert hook("exit-code", begun, "--db", db).code == 1
+        assert hook(begun, "--db", db, form="exit-code").code == 1
 
 
 # -- What is substance, what is empty, and what is no result ---------------------------------------
