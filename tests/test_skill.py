@@ -8,7 +8,6 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -16,7 +15,6 @@ import pytest
 import yaml
 
 from rolebundle.contracts.terms import WarningCode
-from rolebundle.interfaces import client
 from support.commands import CHECKOUT, Outcome, forked_program, invoke
 from support.source_tree import write_files
 
@@ -134,9 +132,7 @@ def answer(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> Callable[[str, str], Outcome]:
-    """Runs the example in this process, with a forked server."""
-
-    monkeypatch.setattr(client, "Sidecar", partial(client.Sidecar, command=forked_program()))
+    """Runs the example in this process, in this process."""
 
     def run(task: str, role: str) -> Outcome:
         monkeypatch.setattr(sys, "argv", [str(AGENT), str(sample_without_vectors), task, role])

@@ -123,8 +123,8 @@ def test_an_audit_on_a_disk_that_fails(kind: str, error: type[apsw.Error]) -> No
                 log.close()  # The faulty file system's files are held by one connection alone.
                 log.set(AuditSettings(mode="on"))
                 disk.fail_at(kind, 1, error)
-                row, _ = log.record(audit_entry(9))
-                assert (record.row, bool(record.warning)) == (None, True)
+                row, warning = log.record(audit_entry(9))
+                assert (row, bool(warning)) == (None, True)
                 disk.fail = None
                 acknowledged.append(reported_row(log, 10))
                 log.close()

@@ -194,6 +194,6 @@ def test_the_owner_can_accept_the_loss_and_that_is_recorded(
     lose(audited)
     assert invoke("policy", "audit", "set", "required", "--db", audited).code == 0
     assert retrieve(audited).code == 0
-    rows = [row for row in AuditLog(audited).rows(kind="settings") if "lost_rows" in row.details]
+    rows = [row for row in AuditLog(audited).rows() if "lost_rows" in row.details]
     assert [row.details["lost_rows"] for row in rows] == [4]
     assert invoke("policy", "audit", "verify", "--db", audited).code == 0
