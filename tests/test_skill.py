@@ -132,7 +132,7 @@ def answer(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> Callable[[str, str], Outcome]:
-    """Runs the example in this process, in this process."""
+    """Runs the example in this process."""
 
     def run(task: str, role: str) -> Outcome:
         monkeypatch.setattr(sys, "argv", [str(AGENT), str(sample_without_vectors), task, role])

@@ -42,7 +42,7 @@ from support.operations import (
 )
 from support.publications import stage
 from support.purging import finish_purges, purge
-from support.sound import assert_sound, paths_in
+from support.sound import assert_sound
 from support.vectors import assert_never_mixed
 
 pytestmark = [
@@ -100,16 +100,12 @@ def count_of(reported: Sequence[str], step: str) -> int:
 
 
 class Ingest(Case):
+    """Only the report at the end acknowledges what was read; the progress acknowledges vectors."""
+
     def check(self, place: Place, reported: Sequence[str]) -> None:
-        if read := count_of(reported, "reading"):
+        if embedded := count_of(reported, "embedding"):
             with open_reader(place.db) as corpus:
-                paths = paths_in(corpus)
-                vectors = corpus.value("SELECT count(*) FROM embedded")
-            if self.before == {}:
-                names = sorted(path.name for path in place.tree.iterdir())
-                assert set(names[:read]) <= paths, "reported, and not there"
-            assert len(paths) >= read
-            assert vectors >= count_of(reported, "embedding")
+                assert corpus.value("SELECT count(*) FROM embedded") >= embedded
 
 
 class Embed(Case):
