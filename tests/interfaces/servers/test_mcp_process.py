@@ -107,7 +107,8 @@ def test_end_of_input_ends_a_call_that_runs(sample_db: Path, before: str) -> Non
 @pytest.mark.parametrize("before", [SLOW, DEAF], ids=["interruptible", "not"])
 def test_a_signal_ends_a_call_that_runs(sample_db: Path, before: str) -> None:
     with begun(sample_db, before) as server:
-        sent(server, {**CALL, "id": 3})
+        sent(server, {**CALL, "id": 3}, {"jsonrpc": "2.0", "id": 4, "method": "ping"})
+        assert server.next()["id"] == 4  # Then it has read the call before, too.
         server.process.send_signal(signal.SIGTERM)
         assert server.ended(within=5)[0] == 1
         assert_interrupted(server.remaining_answers(), [CALL["id"], 3])
