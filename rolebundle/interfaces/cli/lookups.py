@@ -159,7 +159,6 @@ def _found_line(line: FoundLine, style: Style) -> str:
     help="text for a person, json for a program, prompt for a model's context.",
 )
 @click.option("--json", "form", flag_value="json", help="The same as --format json.")
-@click.option("-v", "--verbose", is_flag=True, help="Show all reasons and all rejections.")
 @approvals_option(None)
 @with_call("overlay_dirs", "html_file", request=RetrievalRequest, without=["task"])
 def retrieve(
@@ -167,7 +166,6 @@ def retrieve(
     task: str | None,
     request_file: BinaryIO | None,
     form: str,
-    verbose: bool,
     approvals: str | None,
 ) -> None:
     """Retrieve what ROLE may use for TASK.
@@ -206,5 +204,5 @@ def retrieve(
     elif bundle.packet is not None:
         click.echo(bundle.packet)
     else:
-        text = render.text(bundle, terminal_width(), call.style, verbose=verbose)
+        text = render.text(bundle, terminal_width(), call.style)
         click.echo(text, color=call.style.color)

@@ -75,6 +75,8 @@ def _plain(value: object) -> str:
         return f"({_inner(value)})" if value else ""
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.4g}"
     return "" if value is None else str(value)
 
 

@@ -21,7 +21,7 @@ from platformdirs import user_cache_path
 from rolebundle.admin import Admin
 from rolebundle.authoring import Target, new_overlay
 from rolebundle.authoring import init as write_drafts
-from rolebundle.contracts.evaluation import GoldenSet
+from rolebundle.contracts.evaluation import EvalReport, GoldenSet
 from rolebundle.contracts.overlay import (
     LintProblem,
     OverlayDetails,
@@ -40,7 +40,6 @@ from rolebundle.evaluation.evaluation import (
     check_thresholds,
     evaluate,
     parse_thresholds,
-    report_lines,
     with_thresholds,
 )
 from rolebundle.evaluation.questions import (
@@ -420,8 +419,16 @@ def eval(call: Call, path: Path | None, role: str | None, fail_under: tuple[str,
             ingest_seconds=seconds,
         )
         report = with_thresholds(report, thresholds)
-    call.print(report, report_lines(report), exclude_none=True)
+    call.print(report, _report_lines(report), exclude_none=True)
     raise Exit(0 if report.passed else EXIT_FAILED)
+
+
+def _report_lines(report: EvalReport) -> Iterator[str]:
+    values = report.model_dump(exclude={"version", "questions"})
+    if report.governance:
+        checks = values["governance"].pop("checks")
+        values["not met"] = [check for check in checks if not check["held"]]
+    return field_lines(values)
 
 
 def _corpus(
