@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -53,7 +52,7 @@ from rolebundle.storage.partition import Flagged, flagged_documents
 from rolebundle.storage.purge import backups as backups_of
 from rolebundle.storage.purge import delete_backups
 from rolebundle.storage.roots import load
-from rolebundle.text.words import counted, first_of
+from rolebundle.text.words import counted
 
 
 @click.group()
@@ -194,7 +193,7 @@ def restore(call: Call, file: Path, yes: bool) -> None:
     "--decision", "decisions", metavar="ID", multiple=True, help="Purge this decision, too."
 )
 @click.option("--dry-run", is_flag=True, help="Only show what would be erased.")
-@click.option("--yes", is_flag=True, help="Do not ask. Required if there is no terminal.")
+@_yes_option
 @click.option("--backups", is_flag=True, help="Also delete the backups that migrations made.")
 @with_call("as_json")
 def purge(
@@ -235,20 +234,18 @@ def purge(
     chosen = bool(names or decisions)
     with call.admin() as admin:
         path = admin.workspace.path
-        if dry_run:
+        if dry_run or ((chosen or backups) and not yes):
             only_backups = PurgePreview(backups=[str(backup) for backup in backups_of(path)])
             plan = plan_of(admin.workspace, *selection) if chosen else only_backups
             call.print(plan, exclude_none=True)
             if not call.as_json:
                 _warn_of(plan)
+            _require_yes(str(path), yes=dry_run)
             return
-        also = f"delete {counted(len(backups_of(path)), 'backup')}" if backups else ""
         returning: Sequence[str] = ()
         if chosen:
-            receipts, returning = _erase(admin, selection, yes, also)
+            receipts, returning = _erase(admin, selection)
         else:
-            if also and not yes:
-                _confirm(f"{also[0].upper()}{also[1:]}?")
             receipts = finish_pending(admin.workspace)
         deleted = delete_backups(path) if backups else 0
         left = [str(backup) for backup in backups_of(path)]
@@ -263,7 +260,7 @@ def purge(
 
 
 def _erase(
-    admin: Admin, selection: tuple[Sequence[str], Sequence[str], str], yes: bool, also: str
+    admin: Admin, selection: tuple[Sequence[str], Sequence[str], str]
 ) -> tuple[list[Receipt], Sequence[str]]:
     try:
         plan = plan_of(admin.workspace, *selection)
@@ -274,23 +271,7 @@ def _erase(
             raise
         print_note(f"{error.message}; an earlier purge was pending and was continued")
         return pending, ()
-    if not yes:
-        names = [*(plan.document_ids or ()), *(plan.decision_ids or ())]
-        print_first([f"would erase: {name}" for name in names])
-        _warn_of(plan)
-        also = f", and {also}" if also else ""
-        _confirm(f"Erase {first_of(names, 3)} from {admin.workspace.path}{also}?")
     return [purge_documents(admin.workspace, *selection)], plan.returning or ()
-
-
-def _confirm(question: str) -> None:
-    if sys.stdin is None or not sys.stdin.isatty():
-        raise UsageError(
-            "not_confirmed",
-            "the purge was not confirmed, because there is no terminal; nothing was purged",
-            "run it with --dry-run to see what would be erased, then with --yes",
-        )
-    click.confirm(question, abort=True, err=True)
 
 
 def _warn_of(plan: PurgePreview) -> None:
