@@ -140,14 +140,12 @@ class Governance(Contract):
 
 
 class Spread(Contract):
-    """Mean, percentiles and maximum (``most``) of values."""
+    """Mean and percentiles of values."""
 
     mean: float
     p50: float
-    p90: float
     p95: float
     p99: float
-    most: float
 
 
 class Floor(Contract):

@@ -133,10 +133,9 @@ def _result(
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """Return mean, percentiles and maximum of the values; zeros if there are none."""
-    p50, p90, p95, p99 = np.percentile([*values] or [0.0], [50, 90, 95, 99]).tolist()
-    most = max(values, default=0.0)
-    return Spread(mean=mean(values), p50=p50, p90=p90, p95=p95, p99=p99, most=most)
+    """Return mean and percentiles of the values; zeros if there are none."""
+    p50, p95, p99 = np.percentile([*values] or [0.0], [50, 95, 99]).tolist()
+    return Spread(mean=mean(values), p50=p50, p95=p95, p99=p99)
 
 
 # -- answers ---------------------------------------------------------------------------------------

@@ -87,7 +87,7 @@ class TestManifest:
         assert outcome.code == 0
         lines = outcome.out.splitlines()
         assert lines[1] == "files: 0"
-        assert lines[2].startswith("wrote ")
+        assert lines[2].startswith("written: ")
         outcome = invoke("ingest", tmp_path / "empty", "--db", tmp_path / "c.db")
         assert "nothing to search yet" in outcome.out
         assert invoke("ls", "--db", tmp_path / "c.db").err == "no document\n"

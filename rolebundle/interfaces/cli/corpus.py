@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,6 @@ from rolebundle.contracts.ingest import (
     RootList,
 )
 from rolebundle.contracts.upkeep import (
-    DoctorReport,
     EmbedResult,
     PublishedCopy,
     PurgePreview,
@@ -45,7 +44,6 @@ from rolebundle.interfaces.cli.output import (
     print_note,
     progress_bar,
 )
-from rolebundle.retrieval.passage_text import one_line
 from rolebundle.scan.scan import flagged_document
 from rolebundle.storage.file import corpus_path, published_folder
 from rolebundle.storage.partition import Flagged, flagged_documents
@@ -71,7 +69,6 @@ corpus.add_command(watch)
 _yes_option = click.option(
     "--yes", is_flag=True, help="Do it. Without this, only show what would be done."
 )
-_LINE_CHARS = 300
 
 
 @corpus.command(short_help="Check and repair the file")
@@ -100,21 +97,13 @@ def doctor(call: Call, repair: bool) -> None:
         call.print(repaired)
         return
     report = examine(call.path)
-    call.print(report, _doctor_lines(report))
+    call.print(report)
     if not report.sound:
         raise CorpusCorrupt(
             "check_failed",
             f"{report.location}: problems were found",
             "follow the remedies above; `rolebundle corpus doctor --repair` mends indexes",
         )
-
-
-def _doctor_lines(report: DoctorReport) -> Iterator[str]:
-    width = max(len(check.name) for check in report.checks)
-    yield report.location
-    for check in report.checks:
-        line = f"{check.state:<8} {check.name:<{width}}  {one_line(check.message, _LINE_CHARS)}"
-        yield line + (f"  → {one_line(check.remedy, _LINE_CHARS)}" if check.remedy else "")
 
 
 @corpus.command(short_help="Copy it while others use it")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, nullcontext
 from datetime import UTC, datetime
@@ -60,6 +59,7 @@ from rolebundle.interfaces.cli.options import (
 )
 from rolebundle.interfaces.cli.output import (
     field_lines,
+    finding_counts,
     finding_line,
     print_json,
     print_note,
@@ -78,7 +78,6 @@ from rolebundle.policy.overlays import (
     overlay_folders,
 )
 from rolebundle.resources import data_folder, demo_overlays
-from rolebundle.retrieval.passage_text import one_line
 from rolebundle.storage.documents import document_kinds
 from rolebundle.storage.file import corpus_path
 from rolebundle.storage.opening import open_reader
@@ -184,7 +183,19 @@ def lint_command(call: Call, names: tuple[str, ...]) -> None:
     )
     lines = (finding_line(file.path, found) for file in report.overlays for found in file.findings)
     call.print(report, lines)
-    _summarize(report, location)
+    errors, counts = finding_counts(found for file in report.overlays for found in file.findings)
+    print_note(f"{counted(len(report.overlays), 'overlay')} checked: {counts}")
+    if report.corpus is None:
+        print_note(
+            "rules were not checked against a corpus, because there is none at "
+            f"{on_one_line(str(location))}; name one with --db"
+        )
+    if errors:
+        raise OverlayError(
+            "overlay_lint_failed",
+            f"{counted(errors, 'error')} in overlays",
+            "correct the errors named above and lint again",
+        )
 
 
 def _is_file(name: str) -> bool:
@@ -208,25 +219,6 @@ def _summary(entry: OverlayFile) -> str:
         return f"MALFORMED: {entry.problem}"
     extends = f" (extends {entry.extends})" if entry.extends else ""
     return f"{entry.mission or entry.label}{extends}"
-
-
-def _summarize(report: OverlayLint, location: Path) -> None:
-    counts = Counter(finding.level for overlay in report.overlays for finding in overlay.findings)
-    print_note(
-        f"{counted(len(report.overlays), 'overlay')} checked: {counted(counts['error'], 'error')}, "
-        f"{counted(counts['warning'], 'warning')}"
-    )
-    if report.corpus is None:
-        print_note(
-            "rules were not checked against a corpus, because there is none at "
-            f"{on_one_line(str(location))}; name one with --db"
-        )
-    if counts["error"]:
-        raise OverlayError(
-            "overlay_lint_failed",
-            f"{counted(counts['error'], 'error')} in overlays",
-            "correct the errors named above and lint again",
-        )
 
 
 _dry_run_option = click.option(
@@ -256,9 +248,6 @@ def new_command(call: Call, role: str, parent: str, dry_run: bool) -> None:
     call.print(report, lines)
 
 
-_LINE_CHARS = 1_000
-
-
 @click.command()
 @click.argument("folder", metavar="DIR", type=non_empty_path)
 @click.option("--role", default="", metavar="NAME", help="Also write a neutral overlay of a role.")
@@ -283,7 +272,7 @@ def init(call: Call, folder: Path, role: str, dry_run: bool) -> None:
     """
 
     def announce(path: Path) -> None:
-        name = one_line(str(path), _LINE_CHARS)
+        name = on_one_line(str(path))
         print_note(f"outside of the folder, beside the corpus: will write {name}")
 
     target = Target(call.path, call.folders, call.db or "")
@@ -300,18 +289,15 @@ def _init_lines(report: InitReport) -> Iterator[str]:
 
 def draft_lines(draft: DraftFile) -> Iterator[str]:
     """What became of a file; its text if it was only planned."""
+    yield f"{draft.state}: {on_one_line(draft.path)}"
     if draft.state == "planned":
-        yield f"\nwould write {one_line(draft.path, _LINE_CHARS)}:\n"
-        yield draft.content
-    else:
-        verb = "wrote" if draft.state == "written" else "kept"
-        yield f"{verb} {one_line(draft.path, _LINE_CHARS)}"
+        yield f"\n{draft.content}"
 
 
 def closing_lines(remarks: list[str], commands: list[str]) -> Iterator[str]:
     """Remarks, and the next commands as they can be copied."""
     for remark in remarks:
-        yield f"note: {one_line(remark, _LINE_CHARS)}"
+        yield f"note: {on_one_line(remark)}"
     for number, command in enumerate(commands):
         yield f"{'next:' if not number else '':<6}{copyable(command)}"
 
