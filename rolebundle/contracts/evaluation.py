@@ -22,6 +22,12 @@ CheckKind = Literal[
     "must_not_return", "expect_rejection", "expect_fallback", "expect_trust", "expect_freshness"
 ]
 
+Metric = Literal[
+    "ndcg@10", "recall@10", "recall@100", "mrr", "rejection_accuracy", "posture_accuracy",
+    "leak_rate", "latency_p50", "latency_p95", "seconds",
+]  # fmt: skip
+"""What a threshold may be for."""
+
 GoldenReference = Annotated[str, StringConstraints(max_length=2000, pattern=r"\S")]
 """A document id, a path, a glob over document ids and paths, or a chunk id."""
 Grade = Annotated[int, Field(ge=0, le=100)]
@@ -77,7 +83,7 @@ class GoldenSet(Contract):
     limit: Count | None = None
     now: Moment | None = None
     must_not_return: list[GoldenReference] = []
-    fail_under: dict[str, float] = {}
+    fail_under: dict[Metric, float] = {}
     questions: list[GoldenQuestion]
 
 

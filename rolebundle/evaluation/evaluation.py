@@ -13,8 +13,8 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
-from math import isfinite
 from time import perf_counter
+from typing import get_args
 
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.evaluation import (
@@ -25,6 +25,7 @@ from rolebundle.contracts.evaluation import (
     GoldenQuestion,
     GoldenSet,
     Governance,
+    Metric,
     QuestionResult,
     Spread,
 )
@@ -327,45 +328,37 @@ def mean(values: Sequence[float]) -> float:
 # -- the report ------------------------------------------------------------------------------------
 
 
-RATES = ("rejection_accuracy", "posture_accuracy")
 COSTS = ("leak_rate", "latency_p50", "latency_p95", "seconds")
 _GOVERNANCE = ("leak_rate", "rejection_accuracy", "posture_accuracy")
-NAMES = (*METRICS, *RATES, *COSTS)
+NAMES: tuple[Metric, ...] = get_args(Metric)
 
 
-def parse_thresholds(pairs: Iterable[str]) -> dict[str, float]:
+def parse_thresholds(pairs: Iterable[str]) -> dict[Metric, float]:
     """Parse ``METRIC=VALUE`` texts into thresholds.
 
     Raises:
         UsageError: ``bad_floor``.
     """
-    thresholds: dict[str, float] = {}
+    thresholds: dict[Metric, float] = {}
     for pair in pairs:
-        name, equals, text = pair.partition("=")
+        given, _, text = pair.partition("=")
+        name = next((name for name in NAMES if name == given.strip().lower()), None)
         try:
             value = float(text)
         except ValueError:
-            value = float("nan")
-        if not equals or not isfinite(value):
-            raise _bad_floor(f"--fail-under {pair}: write METRIC=VALUE")
-        thresholds[name.strip().lower()] = value
-    return check_thresholds(thresholds, "--fail-under")
+            value = math.nan
+        if name is None or not math.isfinite(value):
+            raise UsageError(
+                "bad_floor",
+                f"--fail-under {pair}: write METRIC=VALUE",
+                f"metrics: {', '.join(NAMES)}",
+            )
+        thresholds[name] = value
+    return thresholds
 
 
-def check_thresholds(thresholds: Mapping[str, float], place: str) -> dict[str, float]:
-    """Return the thresholds if there is a metric for each name.
-
-    Raises:
-        UsageError: ``bad_floor``.
-    """
-    for name in thresholds:
-        if name not in NAMES:
-            raise _bad_floor(f"{place}: {name}: there is no such metric")
-    return dict(thresholds)
-
-
-def with_thresholds(report: EvalReport, thresholds: Mapping[str, float]) -> EvalReport:
-    """Return the report with checked thresholds. A leak fails it, also without a threshold."""
+def with_thresholds(report: EvalReport, thresholds: Mapping[Metric, float]) -> EvalReport:
+    """Return the report with thresholds. A leak fails it, also without a threshold."""
     floors = [
         _floor(name, threshold, value_of(report, name)) for name, threshold in thresholds.items()
     ]
@@ -392,7 +385,3 @@ def value_of(report: EvalReport, name: str) -> float | None:
     if report.governance:
         values |= {rate: getattr(report.governance, rate) for rate in _GOVERNANCE}
     return values.get(name)
-
-
-def _bad_floor(message: str) -> UsageError:
-    return UsageError("bad_floor", message, f"metrics: {', '.join(NAMES)}")

@@ -36,7 +36,6 @@ from rolebundle.engine import Engine
 from rolebundle.errors import ConfigurationError, OverlayError
 from rolebundle.evaluation.evaluation import (
     Progress,
-    check_thresholds,
     evaluate,
     parse_thresholds,
     with_thresholds,
@@ -382,7 +381,7 @@ def eval(call: Call, path: Path | None, role: str | None, fail_under: tuple[str,
         raise click.UsageError("name a PATH, or a --role whose overlay names a golden set")
     path = path or golden_set_of_role(str(role), folders)
     golden = load_collection(path) if path.is_dir() else load_golden(path)
-    thresholds = check_thresholds(golden.fail_under, f"{path}: fail_under") | thresholds
+    thresholds = golden.fail_under | thresholds
     request = request_from({"task": "that of each question", **call.fields})
     moment = (request.now or datetime.now(UTC)).replace(microsecond=0)
     lexical_only = request.lexical_only
