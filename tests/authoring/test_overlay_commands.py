@@ -94,7 +94,3 @@ class TestCompared:
         assert "Roles side by side" in page.read_text("utf-8")
         assert "(no role): rank" in text and "forbidden_source" in text
         assert "boost:preferred-source(path meetings/**: our board" in " ".join(text.split())
-
-    def test_an_agent_that_needs_a_role_names_two(self, corpus: Path) -> None:
-        refused = invoke("compare", "jetty", "--roles", ",", "--db", corpus)
-        assert refused.code == 2 and "at least two different roles" in refused.err
