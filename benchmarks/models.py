@@ -41,8 +41,7 @@ def run(*arguments: str | Path) -> str:
 
 def ndcg(collection: Path, db: Path) -> float:
     report = json.loads(run("eval", collection, "--db", db, "--json"))
-    [governed] = [system for system in report["systems"] if system["system"] == "governed"]
-    return float(governed["metrics"]["ndcg@10"])
+    return float(report["metrics"]["ndcg@10"])
 
 
 def corpora(collection: Path, folder: Path, model: str) -> tuple[Path, Path]:

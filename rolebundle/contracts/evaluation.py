@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from rolebundle.contracts.base import Contract
-from rolebundle.contracts.bundle import IndexState
+from rolebundle.contracts.bundle import CorpusState
 from rolebundle.contracts.overlay import Count, RoleId
 from rolebundle.contracts.request import Moment, TaskText
 from rolebundle.contracts.terms import (
@@ -18,11 +18,15 @@ from rolebundle.contracts.terms import (
     TrustPosture,
 )
 
-System = Literal["governed"]
-"""The answer that an agent gets. Earlier versions measured single lanes as well."""
 CheckKind = Literal[
     "must_not_return", "expect_rejection", "expect_fallback", "expect_trust", "expect_freshness"
 ]
+
+Metric = Literal[
+    "ndcg@10", "recall@10", "recall@100", "mrr", "rejection_accuracy", "posture_accuracy",
+    "leak_rate", "latency_p50", "latency_p95", "seconds",
+]  # fmt: skip
+"""What a threshold may be for."""
 
 GoldenReference = Annotated[str, StringConstraints(max_length=2000, pattern=r"\S")]
 """A document id, a path, a glob over document ids and paths, or a chunk id."""
@@ -79,21 +83,15 @@ class GoldenSet(Contract):
     limit: Count | None = None
     now: Moment | None = None
     must_not_return: list[GoldenReference] = []
-    fail_under: dict[str, float] = {}
+    fail_under: dict[Metric, float] = {}
     questions: list[GoldenQuestion]
 
 
-class SystemResult(Contract):
-    """The means of the metrics over all judged questions."""
-
-    system: System
-    metrics: dict[str, float]
-
-
 class QuestionResult(Contract):
-    """The metrics of each system for one question, and figures of the governed answer.
+    """The metrics of the answer to one question, and its figures.
 
     Attributes:
+        scores: the metrics; empty without grades.
         best: ids of the first ten documents of the governed answer.
         latency_ms: duration of the governed answer in milliseconds.
         passages: number of selected passages.
@@ -103,7 +101,7 @@ class QuestionResult(Contract):
     id: str
     task: str
     role: str | None = None
-    scores: dict[System, dict[str, float]]
+    scores: dict[str, float]
     best: list[str] = []
     latency_ms: float
     passages: int
@@ -148,14 +146,12 @@ class Governance(Contract):
 
 
 class Spread(Contract):
-    """Mean, percentiles and maximum (``most``) of values."""
+    """Mean and percentiles of values."""
 
     mean: float
     p50: float
-    p90: float
     p95: float
     p99: float
-    most: float
 
 
 class Floor(Contract):
@@ -175,19 +171,11 @@ class Floor(Contract):
     held: bool
 
 
-class EvaluatedCorpus(Contract):
-    """The corpus that was searched."""
-
-    documents: int
-    chunks: int
-    index: IndexState | None = None
-
-
 class EvalReport(Contract):
     """The answer to `eval`.
 
     Attributes:
-        metrics: names of the metrics.
+        metrics: the means of the metrics over all judged questions; empty if there are none.
         judged: number of questions with grades.
         unjudged: number of questions without grades.
         governance: ``None`` if no question has an expectation about governance.
@@ -203,9 +191,8 @@ class EvalReport(Contract):
     version: Literal["1.0"] = "1.0"
     name: str
     role: str | None = None
-    corpus: EvaluatedCorpus
-    metrics: list[str]
-    systems: list[SystemResult]
+    corpus: CorpusState
+    metrics: dict[str, float]
     judged: int
     unjudged: int = 0
     questions: list[QuestionResult]

@@ -39,8 +39,6 @@ WorkPath = Annotated[
     str, StringConstraints(min_length=1, max_length=1000), AfterValidator(_check_inside)
 ]
 """A path relative to the contract's folder, and inside of it."""
-WorkGlob = WorkPath
-"""A path in which ``*`` and ``?`` match within a name, and ``**`` across folders."""
 Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 Pattern = Annotated[str, StringConstraints(min_length=1, max_length=2000)]
 Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
@@ -87,7 +85,7 @@ class Criterion(Contract):
 
     id: Id
     check: CriterionKind
-    file: WorkGlob | None = None
+    file: WorkPath | None = None
     allow: list[Allowed] = []
     from_: WorkPath | None = Field(None, alias="from")
     bytes: Annotated[int, Field(ge=1)] | None = None

@@ -21,18 +21,10 @@ from rolebundle.contracts.terms import (
 )
 
 
-def _parse_utc(value: object) -> str:
-    return _utc_text(value, time())
-
-
-def _parse_utc_end(value: object) -> str:
-    return _utc_text(value, time(23, 59, 59))
-
-
 def utc_text(value: str) -> str | None:
     """A date or time, as ISO 8601 in UTC; ``None`` if the text is none."""
     try:
-        return _parse_utc(value)
+        return _utc_text(value, time())
     except ValueError:
         return None
 
@@ -112,9 +104,9 @@ def _split_names(
     return list(dict.fromkeys(filter(None, names)))[:most]
 
 
-UtcText = Annotated[str, BeforeValidator(_parse_utc)]
+UtcText = Annotated[str, BeforeValidator(partial(_utc_text, of_day=time()))]
 """A date or time as ISO 8601 in UTC. A date is its first second."""
-UtcEndText = Annotated[str, BeforeValidator(_parse_utc_end)]
+UtcEndText = Annotated[str, BeforeValidator(partial(_utc_text, of_day=time(23, 59, 59)))]
 """The same, but a date is its last second."""
 
 

@@ -13,29 +13,27 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
-from math import isfinite
 from time import perf_counter
+from typing import get_args
 
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.evaluation import (
     Check,
     CheckKind,
     EvalReport,
-    EvaluatedCorpus,
     Floor,
     GoldenQuestion,
     GoldenSet,
     Governance,
+    Metric,
     QuestionResult,
     Spread,
-    SystemResult,
 )
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import UsageError
 from rolebundle.evaluation.questions import Judged, References, from_golden, references_in
 from rolebundle.lazy import numpy as np
-from rolebundle.retrieval.passage_text import one_line
 from rolebundle.retrieval.pipeline import corpus_state
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.passages import passage_by_id
@@ -96,17 +94,17 @@ def evaluate(
         checks += checks_of(question[0], bundle, references, document_of)
         results.append(_result(question, bundle, ranked, milliseconds))
         progress("questions", number, len(questions))
-    judged = sum(any(grades.values()) for _, grades in questions)
-    state = corpus_state(corpus, datetime.now(UTC))
+    judged = [result.scores for result in results if result.scores]
     seconds = perf_counter() - started
     return EvalReport(
         name=golden.name,
         role=role,
-        corpus=EvaluatedCorpus(documents=state.documents, chunks=state.chunks, index=state.index),
-        metrics=list(METRICS),
-        systems=_systems(results),
-        judged=judged,
-        unjudged=len(questions) - judged,
+        corpus=corpus_state(corpus, datetime.now(UTC)),
+        metrics={name: mean([scores[name] for scores in judged]) for name in METRICS}
+        if judged
+        else {},
+        judged=len(judged),
+        unjudged=len(questions) - len(judged),
         questions=results,
         governance=summarize_checks(checks) if checks else None,
         latency_ms=spread([result.latency_ms for result in results]),
@@ -127,7 +125,7 @@ def _result(
         id=question.id,
         task=question.task,
         role=question.role,
-        scores={"governed": measures(ranked, grades)} if any(grades.values()) else {},
+        scores=measures(ranked, grades) if any(grades.values()) else {},
         best=ranked[:MAX_BEST],
         latency_ms=round(milliseconds, 3),
         passages=len(bundle.selected),
@@ -135,20 +133,10 @@ def _result(
     )
 
 
-def _systems(results: Sequence[QuestionResult]) -> list[SystemResult]:
-    """The means of the metrics over the judged questions."""
-    judged = [result.scores["governed"] for result in results if result.scores]
-    if not judged:
-        return []
-    means = {name: mean([scores[name] for scores in judged]) for name in METRICS}
-    return [SystemResult(system="governed", metrics=means)]
-
-
 def spread(values: Sequence[float]) -> Spread:
-    """Return mean, percentiles and maximum of the values; zeros if there are none."""
-    p50, p90, p95, p99 = np.percentile([*values] or [0.0], [50, 90, 95, 99]).tolist()
-    most = max(values, default=0.0)
-    return Spread(mean=mean(values), p50=p50, p90=p90, p95=p95, p99=p99, most=most)
+    """Return mean and percentiles of the values; zeros if there are none."""
+    p50, p95, p99 = np.percentile([*values] or [0.0], [50, 95, 99]).tolist()
+    return Spread(mean=mean(values), p50=p50, p95=p95, p99=p99)
 
 
 # -- answers ---------------------------------------------------------------------------------------
@@ -340,45 +328,37 @@ def mean(values: Sequence[float]) -> float:
 # -- the report ------------------------------------------------------------------------------------
 
 
-RATES = ("rejection_accuracy", "posture_accuracy")
 COSTS = ("leak_rate", "latency_p50", "latency_p95", "seconds")
 _GOVERNANCE = ("leak_rate", "rejection_accuracy", "posture_accuracy")
-NAMES = (*METRICS, *RATES, *COSTS)
+NAMES: tuple[Metric, ...] = get_args(Metric)
 
 
-def parse_thresholds(pairs: Iterable[str]) -> dict[str, float]:
+def parse_thresholds(pairs: Iterable[str]) -> dict[Metric, float]:
     """Parse ``METRIC=VALUE`` texts into thresholds.
 
     Raises:
         UsageError: ``bad_floor``.
     """
-    thresholds: dict[str, float] = {}
+    thresholds: dict[Metric, float] = {}
     for pair in pairs:
-        name, equals, text = pair.partition("=")
+        given, _, text = pair.partition("=")
+        name = next((name for name in NAMES if name == given.strip().lower()), None)
         try:
             value = float(text)
         except ValueError:
-            value = float("nan")
-        if not equals or not isfinite(value):
-            raise _bad_floor(f"--fail-under {pair}: write METRIC=VALUE")
-        thresholds[name.strip().lower()] = value
-    return check_thresholds(thresholds, "--fail-under")
+            value = math.nan
+        if name is None or not math.isfinite(value):
+            raise UsageError(
+                "bad_floor",
+                f"--fail-under {pair}: write METRIC=VALUE",
+                f"metrics: {', '.join(NAMES)}",
+            )
+        thresholds[name] = value
+    return thresholds
 
 
-def check_thresholds(thresholds: Mapping[str, float], place: str) -> dict[str, float]:
-    """Return the thresholds if there is a metric for each name.
-
-    Raises:
-        UsageError: ``bad_floor``.
-    """
-    for name in thresholds:
-        if name not in NAMES:
-            raise _bad_floor(f"{place}: {name}: there is no such metric")
-    return dict(thresholds)
-
-
-def with_thresholds(report: EvalReport, thresholds: Mapping[str, float]) -> EvalReport:
-    """Return the report with checked thresholds. A leak fails it, also without a threshold."""
+def with_thresholds(report: EvalReport, thresholds: Mapping[Metric, float]) -> EvalReport:
+    """Return the report with thresholds. A leak fails it, also without a threshold."""
     floors = [
         _floor(name, threshold, value_of(report, name)) for name, threshold in thresholds.items()
     ]
@@ -400,73 +380,8 @@ def value_of(report: EvalReport, name: str) -> float | None:
         "latency_p50": report.latency_ms.p50,
         "latency_p95": report.latency_ms.p95,
         "seconds": report.seconds["total"],
+        **report.metrics,
     }
-    for system in report.systems:
-        values |= system.metrics
     if report.governance:
         values |= {rate: getattr(report.governance, rate) for rate in _GOVERNANCE}
     return values.get(name)
-
-
-def _bad_floor(message: str) -> UsageError:
-    return UsageError("bad_floor", message, f"metrics: {', '.join(NAMES)}")
-
-
-MAX_NOTES = 20
-MAX_LINE_CHARS = 400
-
-
-def report_lines(report: EvalReport) -> Iterator[str]:
-    """The lines of a report for a person, from top to bottom."""
-    yield headline(report)
-    if report.degraded:
-        yield f"! semantic lane degraded: {report.degraded}"
-    for system in report.systems:
-        yield " · ".join(f"{name} {value:.4f}" for name, value in system.metrics.items())
-    if governance := report.governance:
-        yield (
-            f"governance: leak rate {rate_text(governance.leak_rate)} · rejection codes right "
-            f"{rate_text(governance.rejection_accuracy)} · postures right "
-            f"{rate_text(governance.posture_accuracy)}"
-        )
-        for check in governance.checks:
-            if not check.held:
-                what = " ".join(filter(None, (check.question, check.kind, check.about)))
-                found = f"expected {check.expected}, found {check.found}"
-                yield one_line(f"NOT MET: question {what}: {found}", MAX_LINE_CHARS)
-    latency, size = report.latency_ms, report.answer_characters
-    yield (
-        f"governed answers: p50 {latency.p50:.1f} ms, p95 {latency.p95:.1f} ms, "
-        f"p99 {latency.p99:.1f} ms · {report.passages.mean:.1f} passages and "
-        f"{size.mean:,.0f} characters on average (p95 {size.p95:,.0f})"
-    )
-    seconds = report.seconds
-    yield (
-        f"{seconds['total']:.1f} s: {seconds['ingest']:.1f} to ingest, "
-        f"{seconds['questions']:.1f} for the questions"
-    )
-    yield from (one_line(f"! {note}", MAX_LINE_CHARS) for note in report.notes[:MAX_NOTES])
-    if len(report.notes) > MAX_NOTES:
-        yield f"! and {len(report.notes) - MAX_NOTES} more notes"
-    for floor in report.floors:
-        value = "not measured" if floor.value is None else f"{floor.value:.4f}"
-        threshold = f"{'at most' if floor.at_most else 'at least'} {floor.bound:g}"
-        yield f"{'met' if floor.held else 'NOT MET'}: {floor.metric} {value}, {threshold}"
-
-
-def headline(report: EvalReport) -> str:
-    """The first line of a report: what was evaluated."""
-    index = report.corpus.index
-    model = f"{index.provider}:{index.model}" if index else "no embeddings"
-    more = f" ({report.unjudged} more not judged)" if report.unjudged else ""
-    role = report.role or "of each question"
-    return (
-        f"{report.name}: {report.judged} judged questions{more}, "
-        f"{report.corpus.documents:,} documents, {report.corpus.chunks:,} chunks, {model}, "
-        f"role {role}"
-    )
-
-
-def rate_text(rate: float | None) -> str:
-    """Format a fraction as a percentage, or as a dash if it was not measured."""
-    return "–" if rate is None else f"{rate:.1%}"

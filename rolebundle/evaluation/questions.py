@@ -20,11 +20,12 @@ A reference is an id, a path, or a glob over either.
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator
-from datetime import date, datetime
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,6 @@ from rolebundle.storage.passages import passage_by_id, passages_at_lines
 from rolebundle.text.paths import matches
 from rolebundle.text.strict_json import NotStrictError, parse_strict
 
-MAX_BYTES = 256 << 20
 FOLDER = "golden"
 """The folder of golden sets beside the overlays."""
 _SUFFIXES = (".toml", ".json")
@@ -59,11 +59,7 @@ def read_text(path: Path) -> str:
         ConfigurationError: ``golden_unreadable``.
     """
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-        if len(data) > MAX_BYTES:
-            raise ValueError(f"is longer than {MAX_BYTES >> 20} MiB")
-        return data.decode("utf-8-sig")
+        return path.read_text("utf-8-sig")
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         hint = "name a TOML or JSON file, or a BEIR folder"
@@ -205,7 +201,10 @@ def corpus_folder(path: Path, golden: GoldenSet) -> Path | None:
 def _parsed(path: Path) -> Any:
     text = read_text(path)
     try:
-        return parse_strict(text) if path.suffix == ".json" else tomllib.loads(text)
+        if path.suffix == ".json":
+            return parse_strict(text)
+        # TOML has dates; the contracts take them as text.
+        return json.loads(json.dumps(tomllib.loads(text), default=str))
     except NotStrictError as error:
         raise _flawed(path, f"is not JSON: {error}", "write plain JSON") from error
     except (tomllib.TOMLDecodeError, RecursionError) as error:
@@ -214,22 +213,13 @@ def _parsed(path: Path) -> Any:
 
 def _normalized(values: Any) -> Any:
     """Turn a list of questions into a set, and a list of references into references of grade 1."""
-    values = _without_dates({"questions": values} if isinstance(values, list) else values)
+    values = {"questions": values} if isinstance(values, list) else values
     if isinstance(values, dict) and isinstance(values.get("questions"), list):
         for question in values["questions"]:
             expect = question.get("expect") if isinstance(question, dict) else None
             if isinstance(expect, list) and all(isinstance(item, str) for item in expect):
                 question["expect"] = dict.fromkeys(expect, 1)
     return values
-
-
-def _without_dates(value: Any) -> Any:
-    # TOML has dates; the contracts take them as text.
-    if isinstance(value, date):
-        return value.isoformat()
-    if isinstance(value, dict):
-        return {key: _without_dates(item) for key, item in value.items()}
-    return [_without_dates(item) for item in value] if isinstance(value, list) else value
 
 
 def _flawed(path: Path, reason: str, hint: str) -> ConfigurationError:

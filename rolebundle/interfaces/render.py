@@ -10,7 +10,7 @@ from itertools import groupby
 from shlex import quote
 
 from rolebundle.contracts.bundle import Citation, Fallback, RetrievalBundle, SelectedChunk
-from rolebundle.contracts.terms import RANKED_LOWER, RejectionCode, shown_as
+from rolebundle.contracts.terms import RANKED_LOWER, shown_as
 from rolebundle.interfaces.layout import (
     DEFAULT_WIDTH,
     NO_ROLE,
@@ -63,8 +63,6 @@ def text(
     bundle: RetrievalBundle,
     width: int = DEFAULT_WIDTH,
     style: Style = PLAIN,
-    *,
-    verbose: bool = False,
 ) -> str:
     """The bundle for a person: passages, then rejections by code, then postures and warnings.
 
@@ -73,7 +71,6 @@ def text(
         width: columns of the terminal. Only a locator, an id or a command may be wider, so that
             it can be copied.
         style: the colours.
-        verbose: with all reasons and all rejections.
     """
     role = bundle.role_id or NO_ROLE
     lines = [style("heading", cut(one_line(f"{role} · {bundle.query.task_text}", _LONG), width))]
@@ -86,8 +83,8 @@ def text(
         lines += [f"No passage was found{f' ({verdict})' if verdict else ''}.", ""]
     terms = query_terms(bundle)
     for chunk in bundle.selected:
-        lines += [*passage(chunk, terms, width, style, verbose=verbose), ""]
-    lines += [*_not_selected(bundle, width, style, verbose=verbose), ""]
+        lines += [*passage(chunk, terms, width, style), ""]
+    lines += [*_not_selected(bundle, width, style), ""]
     for document in bundle.kept_back or ():
         lines += wrapped(
             f"kept back: {one_line(document.document_id, _LONG)}: quarantined: "
@@ -103,7 +100,7 @@ def text(
         for approval in bundle.approvals or ()
     ]
     lines += _postures(bundle, width, style)
-    lines += _warnings(bundle, width, verbose=verbose)
+    lines += _warnings(bundle, width)
     if from_replica := replica_note(bundle):
         lines += wrapped(from_replica, width)
     candidates = counted(bundle.summary.total_candidates, "candidate")
@@ -129,9 +126,7 @@ def query_terms(bundle: RetrievalBundle) -> Terms:
     return Terms(bundle.query.lexical_query, bundle.query.task_text)
 
 
-def passage(
-    chunk: SelectedChunk, terms: Terms, width: int, style: Style, *, verbose: bool = False
-) -> Iterator[str]:
+def passage(chunk: SelectedChunk, terms: Terms, width: int, style: Style) -> Iterator[str]:
     """The lines of a selected passage: score and place, title, reasons, notes, and an excerpt."""
     score = f"{chunk.scores.final:.3f} {score_bar(chunk.scores.final)}"
     first = cut(f"{chunk.rank or 0:>3}  {score}  {one_line(chunk.source_id, _LONG)}", width)
@@ -140,11 +135,7 @@ def passage(
     title = cut(one_line(" › ".join(path), _LONG), width - len(_INDENT))
     yield f"{_INDENT}{style('heading', title)}"
     reasons = [one_line(reason, _REASON_CHARS) for reason in chunk.reasons_selected]
-    why = f"why: {'; '.join(reasons)}"
-    if verbose:
-        yield from (style("minor", line) for line in wrapped(why, width, _INDENT))
-    else:
-        yield _INDENT + style("minor", cut(why, width - len(_INDENT)))
+    yield _INDENT + style("minor", cut(f"why: {'; '.join(reasons)}", width - len(_INDENT)))
     for label in filter(
         None,
         [
@@ -205,12 +196,12 @@ def _postures(bundle: RetrievalBundle, width: int, style: Style) -> Iterator[str
     yield from further_lines
 
 
-def _warnings(bundle: RetrievalBundle, width: int, *, verbose: bool) -> Iterator[str]:
+def _warnings(bundle: RetrievalBundle, width: int) -> Iterator[str]:
     """The codes, with those messages that are not above the passages."""
     # Without a role, the state `no_overlay` says the same.
     has_role = bool(bundle.role_id)
     warnings = [w for w in bundle.warnings if has_role or w.code != "ONLY_SHARED_CORPUS"]
-    has_message = {w.code for w in warnings if verbose} | shown_as("owner", "note")
+    has_message = shown_as("owner", "note")
     codes = [warning.code for warning in warnings if warning.code not in has_message]
     if codes:
         yield from wrapped(f"! {', '.join(codes)}", width)
@@ -231,32 +222,18 @@ def named_states(fallback: Fallback) -> list[str]:
     return [*states] if fallback.action == "continue" else [s for s in states if s != "healthy"]
 
 
-def _not_selected(
-    bundle: RetrievalBundle, width: int, style: Style, *, verbose: bool
-) -> Iterator[str]:
-    """What ranked lower in one line, what was rejected with examples; with ``verbose`` all."""
+def _not_selected(bundle: RetrievalBundle, width: int, style: Style) -> Iterator[str]:
+    """What ranked lower in one line, and what was rejected with examples."""
     counts = bundle.rejected_summary
-    lower = {code: count for code, count in counts.items() if code in RANKED_LOWER}
+    lower = [f"{count} {code}" for code, count in counts.items() if code in RANKED_LOWER]
     rejected = {code: count for code, count in counts.items() if code not in RANKED_LOWER}
     if lower:
-        by_code = ", ".join(f"{count} {code}" for code, count in lower.items())
-        yield f"ranked lower: {by_code}"
-    if verbose:
-        yield from _listed(bundle, lower, width, style, most=None)
+        yield f"ranked lower: {', '.join(lower)}"
     yield f"rejected: {sum(rejected.values()) or 'none'}"
-    yield from _listed(bundle, rejected, width, style, most=None if verbose else _MAX_EXAMPLES)
-
-
-def _listed(
-    bundle: RetrievalBundle,
-    counts: Mapping[RejectionCode, int],
-    width: int,
-    style: Style,
-    most: int | None,
-) -> Iterator[str]:
-    for code, count in counts.items():
+    for code, count in rejected.items():
         yield f"  {style('rejected', f'{code:<18}')} {count:>4}"
-        listed = [rejection for rejection in bundle.rejected if rejection.reason == code][:most]
+        listed = [rejection for rejection in bundle.rejected if rejection.reason == code]
+        listed = listed[:_MAX_EXAMPLES]
         for note, rejections in groupby(listed, key=lambda rejection: rejection.notes):
             yield from wrapped(one_line(note or "no note", _LONG), width, _INDENT)
             for rejection in rejections:

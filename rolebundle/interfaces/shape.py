@@ -209,7 +209,7 @@ def _nearest(rejected: Sequence[Answer], count: int) -> list[Answer]:
     return [rejected[place] for place in sorted(places[:count])]
 
 
-def shaped_lookup(lookup: Lookup, max_chars: int | None = None) -> Lookup:
+def shaped_lookup(lookup: Lookup, max_chars: int | None) -> Lookup:
     """A lookup, and how to fetch what did not fit.
 
     Args:
@@ -235,7 +235,7 @@ def shaped_lookup(lookup: Lookup, max_chars: int | None = None) -> Lookup:
     return lookup.model_copy(update={"passages": passages, "more": more})
 
 
-def shaped_lookups(lookups: Lookups, max_chars: int | None = None) -> Lookups:
+def shaped_lookups(lookups: Lookups, max_chars: int | None) -> Lookups:
     """Several lookups, of which as many come as fit. The last one may be shortened.
 
     Args:

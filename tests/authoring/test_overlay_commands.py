@@ -8,7 +8,6 @@ import pytest
 
 from rolebundle.contracts.why import Comparison
 from support.commands import Outcome, invoke
-from support.source_tree import write_files
 
 
 def own_overlay(corpus: Path, role: str) -> Path:
@@ -40,15 +39,6 @@ class TestNew:
         for command in new(corpus, "mine", "--json").json()["next"]:
             outcome = invoke(*shlex.split(command)[1:])
             assert outcome.code == 0, (command, outcome.err)
-
-    def test_it_proposes_what_the_corpus_has(self, corpus: Path) -> None:
-        write_files(corpus.parent / "more", {"log.md": "---\ndocument_type: log\n---\nText.\n"})
-        more = ("ingest", corpus.parent / "more", "--lexical-only", "--db", corpus)
-        assert invoke(*more).code == 0
-        planned = new(corpus, "mine", "--dry-run", "--json").json()["draft"]["content"]
-        proposed = json.loads(planned)["notes"]
-        assert "pattern more (1 document)" in proposed["source_policy.preferred_sources"]
-        assert "log (1 document)" in proposed["source_policy.document_type_boosts"]
 
     @pytest.mark.parametrize("lanes", [(), ("--lexical-only",)])
     def test_answers_are_as_without_a_role(self, corpus: Path, lanes: tuple[str, ...]) -> None:
@@ -104,7 +94,3 @@ class TestCompared:
         assert "Roles side by side" in page.read_text("utf-8")
         assert "(no role): rank" in text and "forbidden_source" in text
         assert "boost:preferred-source(path meetings/**: our board" in " ".join(text.split())
-
-    def test_an_agent_that_needs_a_role_names_two(self, corpus: Path) -> None:
-        refused = invoke("compare", "jetty", "--roles", ",", "--db", corpus)
-        assert refused.code == 2 and "at least two different roles" in refused.err

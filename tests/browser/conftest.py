@@ -10,7 +10,7 @@ import pytest
 
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
-from rolebundle.interfaces.pages.views import answer_page, compare_page, why_page
+from rolebundle.interfaces.pages.views import answer_page, compare_page
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.retrieval.compare import compare_roles
 from support.browsing import ARGUMENTS, Visitor
@@ -72,8 +72,6 @@ def _pages(folder: Path, db: Path, role: str, other_role: str, **fields: Any) ->
         )
         pages = {
             "answer": answer_page(bundle),
-            "selected": why_page(engine.why(request, bundle.selected[0].chunk_id)),
-            "rejected": why_page(engine.why(request, bundle.rejected[0].chunk_id)),
             "roles": compare_page(compare_roles(bundles)),
         }
     paths = {name: folder / f"{name}.html" for name in pages}

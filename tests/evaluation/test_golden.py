@@ -64,6 +64,7 @@ def test_json_as_an_object_or_as_a_list(tmp_path: Path) -> None:
         ('questions = []', "questions: must not be empty", "questions"),
         ('[[questions]]\ntask = "x"\nid = "a"\n[[questions]]\ntask = "y"\nid = "a"', "two have the id 'a'", "own"),
         ('[[questions]\n', "is not TOML", "JSON"),
+        ('[fail_under]\n"ndgc@10" = 0.5\n[[questions]]\ntask = "x"', "fail_under.ndgc@10: must be one of 'ndcg@10'", "leak_rate"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_named(tmp_path: Path, text: str, message: str, hint: str) -> None:

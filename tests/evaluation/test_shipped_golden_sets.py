@@ -11,7 +11,7 @@ import pytest
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
-from rolebundle.evaluation.evaluation import check_thresholds, evaluate, with_thresholds
+from rolebundle.evaluation.evaluation import evaluate, with_thresholds
 from rolebundle.evaluation.questions import (
     FOLDER,
     find_golden_set,
@@ -54,7 +54,7 @@ def test_the_set_of_an_overlay_passes(sample: Engine, role: str) -> None:
     assert golden.fail_under["leak_rate"] == 0
     report = evaluate(sample, golden, None, NOW, silent)
     assert report.notes == []
-    report = with_thresholds(report, check_thresholds(golden.fail_under, str(path)))
+    report = with_thresholds(report, golden.fail_under)
     assert report.governance is not None
     assert [check for check in report.governance.checks if not check.held] == []
     assert [floor for floor in report.floors if not floor.held] == []

@@ -18,12 +18,6 @@ def small_db(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build(tmp_path_factory.mktemp("served"), documents)
 
 
-@pytest.fixture
-def served(small_db: Path) -> Iterator[Served]:
-    with Served("--db", small_db) as server:
-        yield server
-
-
 @pytest.fixture(scope="module")
 def shared_server(small_db: Path) -> Iterator[Served]:
     with Served("--db", small_db) as server:

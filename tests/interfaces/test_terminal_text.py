@@ -40,11 +40,8 @@ def locators(bundle: RetrievalBundle) -> list[str]:
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])
-@pytest.mark.parametrize("verbose", [False, True])
-def test_lines_fit_and_locators_are_whole(
-    bundle: RetrievalBundle, width: int, verbose: bool
-) -> None:
-    lines = render.text(bundle, width, verbose=verbose).split("\n")
+def test_lines_fit_and_locators_are_whole(bundle: RetrievalBundle, width: int) -> None:
+    lines = render.text(bundle, width).split("\n")
     copied = [*locators(bundle), *(rejection.chunk_id for rejection in bundle.rejected)]
     for locator in locators(bundle):
         assert sum(line.endswith(locator) for line in lines) == 1
@@ -54,14 +51,12 @@ def test_lines_fit_and_locators_are_whole(
 
 def test_what_ranked_lower_is_apart_from_what_was_rejected(bundle: RetrievalBundle) -> None:
     assert bundle.rejected_summary == {"forbidden_source": 2, "budget_cut": 2}
-    brief, verbose = render.text(bundle, 100), render.text(bundle, 100, verbose=True)
-    for output in (brief, verbose):
-        assert "\nranked lower: 2 budget_cut\n" in output
-        assert "\nrejected: 2\n  forbidden_source      2\n     rivals: not ours\n" in output
-        assert output.count("rivals: not ours") == 1
+    output = render.text(bundle, 100)
+    assert "\nranked lower: 2 budget_cut\n" in output
+    assert "\nrejected: 2\n  forbidden_source      2\n     rivals: not ours\n" in output
+    assert output.count("rivals: not ours") == 1
     cut = [found.chunk_id for found in bundle.rejected if found.reason == "budget_cut"]
-    assert [name in brief for name in cut] == [False, False]
-    assert [name in verbose for name in cut] == [True, True]
+    assert [name in output for name in cut] == [False, False]
 
 
 @given(
@@ -74,9 +69,8 @@ def test_no_text_controls_the_terminal(texts: list[str], width: int) -> None:
     part = chunk("c#0", f"token {content}", headings=(f"h{heading}",))
     with scratch_folder() as folder, built(folder, [replace(hostile, chunks=(part,))]) as corpus:
         answer = ask(corpus, overlay(), task=f"token {content}", lexical_only=True)
-    for verbose in (False, True):
-        output = click.unstyle(render.text(answer, width, COLORS, verbose=verbose))
-        assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]", output)
+    output = click.unstyle(render.text(answer, width, COLORS))
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]", output)
 
 
 TASK = "Review the token refresh flow"
@@ -93,7 +87,7 @@ TASK = "Review the token refresh flow"
         ("ls",),
         ("grep", "token", "--limit", "1000"),
         ("status",),
-        ("retrieve", TASK, "--lexical-only", "-v"),
+        ("retrieve", TASK, "--lexical-only"),
     ],
     ids=lambda arguments: arguments[0],
 )

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,6 @@ from rolebundle.contracts.ingest import (
     RootList,
 )
 from rolebundle.contracts.upkeep import (
-    DoctorReport,
     EmbedResult,
     PublishedCopy,
     PurgePreview,
@@ -46,14 +44,13 @@ from rolebundle.interfaces.cli.output import (
     print_note,
     progress_bar,
 )
-from rolebundle.retrieval.passage_text import one_line
 from rolebundle.scan.scan import flagged_document
 from rolebundle.storage.file import corpus_path, published_folder
 from rolebundle.storage.partition import Flagged, flagged_documents
 from rolebundle.storage.purge import backups as backups_of
 from rolebundle.storage.purge import delete_backups
 from rolebundle.storage.roots import load
-from rolebundle.text.words import counted, first_of
+from rolebundle.text.words import counted
 
 
 @click.group()
@@ -72,7 +69,6 @@ corpus.add_command(watch)
 _yes_option = click.option(
     "--yes", is_flag=True, help="Do it. Without this, only show what would be done."
 )
-_LINE_CHARS = 300
 
 
 @corpus.command(short_help="Check and repair the file")
@@ -101,21 +97,13 @@ def doctor(call: Call, repair: bool) -> None:
         call.print(repaired)
         return
     report = examine(call.path)
-    call.print(report, _doctor_lines(report))
+    call.print(report)
     if not report.sound:
         raise CorpusCorrupt(
             "check_failed",
             f"{report.location}: problems were found",
             "follow the remedies above; `rolebundle corpus doctor --repair` mends indexes",
         )
-
-
-def _doctor_lines(report: DoctorReport) -> Iterator[str]:
-    width = max(len(check.name) for check in report.checks)
-    yield report.location
-    for check in report.checks:
-        line = f"{check.state:<8} {check.name:<{width}}  {one_line(check.message, _LINE_CHARS)}"
-        yield line + (f"  → {one_line(check.remedy, _LINE_CHARS)}" if check.remedy else "")
 
 
 @corpus.command(short_help="Copy it while others use it")
@@ -194,7 +182,7 @@ def restore(call: Call, file: Path, yes: bool) -> None:
     "--decision", "decisions", metavar="ID", multiple=True, help="Purge this decision, too."
 )
 @click.option("--dry-run", is_flag=True, help="Only show what would be erased.")
-@click.option("--yes", is_flag=True, help="Do not ask. Required if there is no terminal.")
+@_yes_option
 @click.option("--backups", is_flag=True, help="Also delete the backups that migrations made.")
 @with_call("as_json")
 def purge(
@@ -235,20 +223,18 @@ def purge(
     chosen = bool(names or decisions)
     with call.admin() as admin:
         path = admin.workspace.path
-        if dry_run:
+        if dry_run or ((chosen or backups) and not yes):
             only_backups = PurgePreview(backups=[str(backup) for backup in backups_of(path)])
             plan = plan_of(admin.workspace, *selection) if chosen else only_backups
             call.print(plan, exclude_none=True)
             if not call.as_json:
                 _warn_of(plan)
+            _require_yes(str(path), yes=dry_run)
             return
-        also = f"delete {counted(len(backups_of(path)), 'backup')}" if backups else ""
         returning: Sequence[str] = ()
         if chosen:
-            receipts, returning = _erase(admin, selection, yes, also)
+            receipts, returning = _erase(admin, selection)
         else:
-            if also and not yes:
-                _confirm(f"{also[0].upper()}{also[1:]}?")
             receipts = finish_pending(admin.workspace)
         deleted = delete_backups(path) if backups else 0
         left = [str(backup) for backup in backups_of(path)]
@@ -263,7 +249,7 @@ def purge(
 
 
 def _erase(
-    admin: Admin, selection: tuple[Sequence[str], Sequence[str], str], yes: bool, also: str
+    admin: Admin, selection: tuple[Sequence[str], Sequence[str], str]
 ) -> tuple[list[Receipt], Sequence[str]]:
     try:
         plan = plan_of(admin.workspace, *selection)
@@ -274,23 +260,7 @@ def _erase(
             raise
         print_note(f"{error.message}; an earlier purge was pending and was continued")
         return pending, ()
-    if not yes:
-        names = [*(plan.document_ids or ()), *(plan.decision_ids or ())]
-        print_first([f"would erase: {name}" for name in names])
-        _warn_of(plan)
-        also = f", and {also}" if also else ""
-        _confirm(f"Erase {first_of(names, 3)} from {admin.workspace.path}{also}?")
     return [purge_documents(admin.workspace, *selection)], plan.returning or ()
-
-
-def _confirm(question: str) -> None:
-    if sys.stdin is None or not sys.stdin.isatty():
-        raise UsageError(
-            "not_confirmed",
-            "the purge was not confirmed, because there is no terminal; nothing was purged",
-            "run it with --dry-run to see what would be erased, then with --yes",
-        )
-    click.confirm(question, abort=True, err=True)
 
 
 def _warn_of(plan: PurgePreview) -> None:

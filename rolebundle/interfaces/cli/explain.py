@@ -21,7 +21,7 @@ from rolebundle.interfaces.layout import (
     terminal_width,
 )
 from rolebundle.interfaces.model_text import comparison_lines
-from rolebundle.interfaces.pages.views import compare_page, why_page
+from rolebundle.interfaces.pages.views import compare_page
 from rolebundle.interfaces.parse import names_in, request_from
 from rolebundle.retrieval.compare import compare_roles
 from rolebundle.retrieval.passage_text import flag_note, mark_note, one_line
@@ -39,7 +39,6 @@ _COPY_CHARS = 1_000
 )
 @with_call(
     "overlay_dirs",
-    "html_file",
     "as_json",
     request=RetrievalRequest,
     without=["task", "packet", "detail", "max_chars"],
@@ -55,12 +54,11 @@ def why(call: Call, reference: str, task: str, as_agent: str | None) -> None:
     rolebundle why security/token-lifecycle-audit.md:12-20 "Review the token refresh flow"
     rolebundle why marketing/marketing/launch-page-3.0.md "Plan release 3.0" --role code-reviewer
     rolebundle why support-tickets/support/tickets.jsonl "Plan release 3.0" --limit 5 --json
-    rolebundle why security/token-lifecycle-audit.md "Plan release 3.0" --html why.html
     rolebundle why security/token-lifecycle-audit.md "Plan release 3.0" --as-agent helper
     """
     if as_agent is not None:
-        if "agent" in call.fields or call.html_file is not None:
-            raise click.UsageError("--as-agent is for the owner: leave out --agent and --html")
+        if "agent" in call.fields:
+            raise click.UsageError("--as-agent is for the owner: leave out --agent")
         call.fields["agent"] = as_agent
     request = request_from({"task": task, **call.fields})
     with call.engine(in_working_folder=True) as engine:
@@ -69,8 +67,6 @@ def why(call: Call, reference: str, task: str, as_agent: str | None) -> None:
             call.print(owners, [_owners_text(owners)])
             return
         answer = engine.why(request, reference)
-    if call.html_file is not None:
-        write_page(call.html_file, why_page(answer))
     call.print(answer, [text(answer, terminal_width(), call.style)])
 
 

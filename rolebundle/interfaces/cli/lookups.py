@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, BinaryIO
 
@@ -14,7 +13,7 @@ from rolebundle.engine import Engine
 from rolebundle.errors import UsageError
 from rolebundle.interfaces import render
 from rolebundle.interfaces.cli.options import Call, approvals_option, request_file_option, with_call
-from rolebundle.interfaces.cli.output import print_note, write_page
+from rolebundle.interfaces.cli.output import print_json, print_note, write_page
 from rolebundle.interfaces.json_lines import MAX_LINE_BYTES, json_object
 from rolebundle.interfaces.layout import Style, harmless, terminal_width
 from rolebundle.interfaces.model_text import listed_line, lookup_lines
@@ -159,7 +158,6 @@ def _found_line(line: FoundLine, style: Style) -> str:
     help="text for a person, json for a program, prompt for a model's context.",
 )
 @click.option("--json", "form", flag_value="json", help="The same as --format json.")
-@click.option("-v", "--verbose", is_flag=True, help="Show all reasons and all rejections.")
 @approvals_option(None)
 @with_call("overlay_dirs", "html_file", request=RetrievalRequest, without=["task"])
 def retrieve(
@@ -167,7 +165,6 @@ def retrieve(
     task: str | None,
     request_file: BinaryIO | None,
     form: str,
-    verbose: bool,
     approvals: str | None,
 ) -> None:
     """Retrieve what ROLE may use for TASK.
@@ -201,10 +198,9 @@ def retrieve(
         write_page(call.html_file, answer_page(bundle))
     if request_file is not None or form == "json":
         values = shaped_bundle(bundle, request.detail or "full", request.max_chars)
-        layout: dict[str, Any] = {"separators": (",", ":")} if request_file else {"indent": 2}
-        click.echo(json.dumps(values, ensure_ascii=False, **layout))
+        print_json(values, indent=None if request_file else 2)
     elif bundle.packet is not None:
         click.echo(bundle.packet)
     else:
-        text = render.text(bundle, terminal_width(), call.style, verbose=verbose)
+        text = render.text(bundle, terminal_width(), call.style)
         click.echo(text, color=call.style.color)

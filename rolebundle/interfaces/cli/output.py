@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ from rolebundle.contracts.base import Contract, writable
 from rolebundle.errors import UsageError
 from rolebundle.interfaces.layout import on_one_line
 from rolebundle.storage.file import partial_file, sync_file
-from rolebundle.text.words import first_of
+from rolebundle.text.words import counted, first_of
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -75,6 +76,8 @@ def _plain(value: object) -> str:
         return f"({_inner(value)})" if value else ""
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:g}"
     return "" if value is None else str(value)
 
 
@@ -100,6 +103,13 @@ def finding_line(name: str, finding: LintProblem) -> str:
     """A problem of the overlay or the policy with this name."""
     place = f"{finding.place}: " if finding.place else ""
     return on_one_line(f"{name}: {finding.level}: {place}{finding.message} [{finding.code}]")
+
+
+def finding_counts(findings: Iterable[LintProblem]) -> tuple[int, str]:
+    """The number of errors, and those of errors and warnings as text."""
+    counts = Counter(finding.level for finding in findings)
+    errors = counts["error"]
+    return errors, f"{counted(errors, 'error')}, {counted(counts['warning'], 'warning')}"
 
 
 @contextmanager

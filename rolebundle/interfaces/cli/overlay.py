@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, nullcontext
 from datetime import UTC, datetime
@@ -21,7 +20,7 @@ from platformdirs import user_cache_path
 from rolebundle.admin import Admin
 from rolebundle.authoring import Target, new_overlay
 from rolebundle.authoring import init as write_drafts
-from rolebundle.contracts.evaluation import GoldenSet
+from rolebundle.contracts.evaluation import EvalReport, GoldenSet
 from rolebundle.contracts.overlay import (
     LintProblem,
     OverlayDetails,
@@ -37,10 +36,8 @@ from rolebundle.engine import Engine
 from rolebundle.errors import ConfigurationError, OverlayError
 from rolebundle.evaluation.evaluation import (
     Progress,
-    check_thresholds,
     evaluate,
     parse_thresholds,
-    report_lines,
     with_thresholds,
 )
 from rolebundle.evaluation.questions import (
@@ -61,6 +58,7 @@ from rolebundle.interfaces.cli.options import (
 )
 from rolebundle.interfaces.cli.output import (
     field_lines,
+    finding_counts,
     finding_line,
     print_json,
     print_note,
@@ -79,7 +77,6 @@ from rolebundle.policy.overlays import (
     overlay_folders,
 )
 from rolebundle.resources import data_folder, demo_overlays
-from rolebundle.retrieval.passage_text import one_line
 from rolebundle.storage.documents import document_kinds
 from rolebundle.storage.file import corpus_path
 from rolebundle.storage.opening import open_reader
@@ -185,7 +182,19 @@ def lint_command(call: Call, names: tuple[str, ...]) -> None:
     )
     lines = (finding_line(file.path, found) for file in report.overlays for found in file.findings)
     call.print(report, lines)
-    _summarize(report, location)
+    errors, counts = finding_counts(found for file in report.overlays for found in file.findings)
+    print_note(f"{counted(len(report.overlays), 'overlay')} checked: {counts}")
+    if report.corpus is None:
+        print_note(
+            "rules were not checked against a corpus, because there is none at "
+            f"{on_one_line(str(location))}; name one with --db"
+        )
+    if errors:
+        raise OverlayError(
+            "overlay_lint_failed",
+            f"{counted(errors, 'error')} in overlays",
+            "correct the errors named above and lint again",
+        )
 
 
 def _is_file(name: str) -> bool:
@@ -211,25 +220,6 @@ def _summary(entry: OverlayFile) -> str:
     return f"{entry.mission or entry.label}{extends}"
 
 
-def _summarize(report: OverlayLint, location: Path) -> None:
-    counts = Counter(finding.level for overlay in report.overlays for finding in overlay.findings)
-    print_note(
-        f"{counted(len(report.overlays), 'overlay')} checked: {counted(counts['error'], 'error')}, "
-        f"{counted(counts['warning'], 'warning')}"
-    )
-    if report.corpus is None:
-        print_note(
-            "rules were not checked against a corpus, because there is none at "
-            f"{on_one_line(str(location))}; name one with --db"
-        )
-    if counts["error"]:
-        raise OverlayError(
-            "overlay_lint_failed",
-            f"{counted(counts['error'], 'error')} in overlays",
-            "correct the errors named above and lint again",
-        )
-
-
 _dry_run_option = click.option(
     "--dry-run", is_flag=True, help="Print what would be written, and write nothing."
 )
@@ -243,8 +233,7 @@ _dry_run_option = click.option(
 def new_command(call: Call, role: str, parent: str, dry_run: bool) -> None:
     """Write a first overlay of ROLE, to the corpus's own folder FILE.overlays.
 
-    It has no rules, so that answers are as without a role. Its notes propose sources and types,
-    each with the number of documents that it would touch. With --from it inherits everything but
+    It has no rules, so that answers are as without a role. With --from it inherits everything but
     the mission of another role. No file is ever overwritten.
 
     \b
@@ -257,9 +246,6 @@ def new_command(call: Call, role: str, parent: str, dry_run: bool) -> None:
     call.print(report, lines)
 
 
-_LINE_CHARS = 1_000
-
-
 @click.command()
 @click.argument("folder", metavar="DIR", type=non_empty_path)
 @click.option("--role", default="", metavar="NAME", help="Also write a neutral overlay of a role.")
@@ -268,12 +254,11 @@ _LINE_CHARS = 1_000
 def init(call: Call, folder: Path, role: str, dry_run: bool) -> None:
     """Write a commented DIR/rolebundle.toml that says what the documents of a folder are.
 
-    It has a source for each top folder, and a document type where the name of a folder makes it
-    plain. No rule raises trust.
+    It has a source for each top folder. No rule raises trust.
 
     With --role it also writes an overlay to the corpus's own folder FILE.overlays, and says so
-    before. It has no rules, so that answers are as without a role; its notes propose sources and
-    types with the number of their files. An existing manifest is then kept.
+    before. It has no rules, so that answers are as without a role. An existing manifest is then
+    kept.
 
     No file is ever overwritten, and no document is changed.
 
@@ -284,7 +269,7 @@ def init(call: Call, folder: Path, role: str, dry_run: bool) -> None:
     """
 
     def announce(path: Path) -> None:
-        name = one_line(str(path), _LINE_CHARS)
+        name = on_one_line(str(path))
         print_note(f"outside of the folder, beside the corpus: will write {name}")
 
     target = Target(call.path, call.folders, call.db or "")
@@ -301,18 +286,15 @@ def _init_lines(report: InitReport) -> Iterator[str]:
 
 def draft_lines(draft: DraftFile) -> Iterator[str]:
     """What became of a file; its text if it was only planned."""
+    yield f"{draft.state}: {on_one_line(draft.path)}"
     if draft.state == "planned":
-        yield f"\nwould write {one_line(draft.path, _LINE_CHARS)}:\n"
-        yield draft.content
-    else:
-        verb = "wrote" if draft.state == "written" else "kept"
-        yield f"{verb} {one_line(draft.path, _LINE_CHARS)}"
+        yield f"\n{draft.content}"
 
 
 def closing_lines(remarks: list[str], commands: list[str]) -> Iterator[str]:
     """Remarks, and the next commands as they can be copied."""
     for remark in remarks:
-        yield f"note: {one_line(remark, _LINE_CHARS)}"
+        yield f"note: {on_one_line(remark)}"
     for number, command in enumerate(commands):
         yield f"{'next:' if not number else '':<6}{copyable(command)}"
 
@@ -397,7 +379,7 @@ def eval(call: Call, path: Path | None, role: str | None, fail_under: tuple[str,
         raise click.UsageError("name a PATH, or a --role whose overlay names a golden set")
     path = path or golden_set_of_role(str(role), folders)
     golden = load_collection(path) if path.is_dir() else load_golden(path)
-    thresholds = check_thresholds(golden.fail_under, f"{path}: fail_under") | thresholds
+    thresholds = golden.fail_under | thresholds
     request = request_from({"task": "that of each question", **call.fields})
     moment = (request.now or datetime.now(UTC)).replace(microsecond=0)
     lexical_only = request.lexical_only
@@ -420,8 +402,16 @@ def eval(call: Call, path: Path | None, role: str | None, fail_under: tuple[str,
             ingest_seconds=seconds,
         )
         report = with_thresholds(report, thresholds)
-    call.print(report, report_lines(report), exclude_none=True)
+    call.print(report, _report_lines(report), exclude_none=True)
     raise Exit(0 if report.passed else EXIT_FAILED)
+
+
+def _report_lines(report: EvalReport) -> Iterator[str]:
+    values = report.model_dump(exclude={"version", "questions"})
+    if report.governance:
+        checks = values["governance"].pop("checks")
+        values["not met"] = [check for check in checks if not check["held"]]
+    return field_lines(values)
 
 
 def _corpus(

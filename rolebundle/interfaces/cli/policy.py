@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -17,7 +17,7 @@ from rolebundle.admin.records import (
     set_policy,
 )
 from rolebundle.contracts.base import writable
-from rolebundle.contracts.overlay import LintProblem, PolicyLint
+from rolebundle.contracts.overlay import PolicyLint
 from rolebundle.contracts.policy import (
     AUDIT_MODES,
     QUERY_MODES,
@@ -29,7 +29,7 @@ from rolebundle.contracts.policy import (
 )
 from rolebundle.errors import ConfigurationError, CorpusCorrupt, RolebundleError, UsageError
 from rolebundle.interfaces.cli.options import Call, Command, duration, with_call
-from rolebundle.interfaces.cli.output import field_lines, finding_line, print_note
+from rolebundle.interfaces.cli.output import field_lines, finding_counts, finding_line, print_note
 from rolebundle.interfaces.parse import names_in
 from rolebundle.policy.audit import AuditLog, verify_audit
 from rolebundle.policy.lint import lint_active_policy, lint_policy, report_policy
@@ -100,18 +100,18 @@ def policy_show_command(call: Call, agent: str | None) -> None:
     with open_reader(call.path) as corpus:
         summary = report_policy(corpus, agent)
         replica = load_manifest(corpus)
-    copied = f"{replica.manifest.publisher}, with this replica" if replica else "standard input"
-    call.print(summary, _policy_lines(summary, copied))
+    origin = f"{replica.manifest.publisher}, with this replica" if replica else summary.location
+    call.print(summary, _policy_lines(summary, origin))
 
 
-def _policy_lines(policy: PolicySummary, copied: str) -> Iterator[str]:
-    """The policy for a person. ``copied``: where it is from, if it is from no file."""
+def _policy_lines(policy: PolicySummary, origin: str) -> Iterator[str]:
+    """The policy for a person, and where it is from."""
     if not policy.policy:
         yield "no policy was set: every agent sees every document"
     elif policy.doubt:
         yield f"every agent is denied: {policy.doubt}"
     else:
-        yield f"policy of {policy.set_at or 'its publisher'} from {policy.location or copied}"
+        yield f"policy of {policy.set_at or 'its publisher'} from {origin}"
     agents = [
         {
             **entry.model_dump(),
@@ -154,13 +154,8 @@ def lint_command(call: Call, file: str | None) -> None:
     name = file or "current policy"
     lines = (finding_line(name, finding) for finding in findings)
     call.print(PolicyLint(findings=findings), lines)
-    _summarize(name, findings)
-
-
-def _summarize(name: str, findings: Sequence[LintProblem]) -> None:
-    errors = sum(finding.level == "error" for finding in findings)
-    warnings = len(findings) - errors
-    print_note(f"{counted(errors, 'error')}, {counted(warnings, 'warning')}")
+    errors, counts = finding_counts(findings)
+    print_note(counts)
     if errors:
         raise ConfigurationError(
             "policy_lint_failed",

@@ -1,4 +1,4 @@
-"""Answers, explanations and roles side by side as pages, from templates.
+"""Answers, and roles side by side, as pages, from templates.
 
 A document's text is hostile. The templates escape all values, characters that hide or reorder text
 are replaced by their names, and the Content-Security-Policy allows no script and no request.
@@ -31,9 +31,8 @@ from rolebundle.contracts.terms import (
     FallbackAction,
     RejectionCode,
 )
-from rolebundle.contracts.why import ComparedPassage, Comparison, FoundBy, RoleView, Why
+from rolebundle.contracts.why import ComparedPassage, Comparison, RoleView
 from rolebundle.interfaces.render import Terms, covered, query_terms, replica_note
-from rolebundle.retrieval.lanes import conditions
 from rolebundle.retrieval.passage_text import limited_use
 from rolebundle.scan.characters import (
     CONTROLS,
@@ -94,7 +93,6 @@ def _environment() -> Environment:
         "REJECTION_WORDS": REJECTION_WORDS,
         "ACTION_WORDS": ACTION_WORDS,
         "LANE_WORDS": LANE_WORDS,
-        "FOUND_BY_WORDS": FOUND_BY_WORDS,
         "LEVEL_CLASSES": LEVEL_CLASSES,
     }
     environment.filters |= {
@@ -119,11 +117,6 @@ ACTION_WORDS: Mapping[FallbackAction, str] = {
     "block": "Do not answer from these passages.",
 }
 LANE_WORDS: Mapping[str, str] = {"lexical": "the task's words", "semantic": "meaning"}
-FOUND_BY_WORDS: Mapping[FoundBy, str] = {
-    "task_words": "the task's words",
-    "role_words": "the role's words",
-    "meaning": "meaning",
-}
 LEVEL_CLASSES: Mapping[str, str] = {
     "continue": "good", "warn": "caution", "degrade": "caution", "block": "bad",
     "strong": "good", "mixed": "caution", "weak": "bad", "fresh": "good", "stale": "bad",
@@ -233,58 +226,6 @@ def _warnings(bundle: RetrievalBundle) -> list[tuple[str, str, str]]:
         for warning in bundle.warnings
         if bundle.selected or warning.code not in _OF_PASSAGES
     ]
-
-
-_RESULTS = {
-    (True, True): ("passed", "good"),
-    (True, False): ("stopped here", "bad"),
-    (False, True): ("not reached; would pass", "plain"),
-    (False, False): ("not reached; would stop here, too", "caution"),
-}
-"""Whether a passage reached a step and passes it → the words, and the CSS class."""
-
-
-def why_page(why: Why) -> str:
-    """The page of an explanation."""
-    parts = score_parts(why.score.scores, why.score.weights)
-    # Before the penalty for source diversity the parts are longer than the score.
-    longest = sum(part["points"] for part in parts if part["points"] > 0)
-    where = why.request.where
-    return render(
-        "why",
-        why=why,
-        verdict=_verdict(why),
-        steps=steps_of(why),
-        conditions=[condition.wanted for condition in conditions(where)] if where else [],
-        parts=parts,
-        top=max(longest, *(rival.final for rival in why.lost_to), 0.0),
-        rules=[*why.filter.factors, *why.score.vocabulary],
-    )
-
-
-def steps_of(why: Why) -> dict[str, tuple[str, str]]:
-    """What each step did, or would have done if the passage had reached it, in words; its class."""
-    passed = {
-        "searched": why.step != "where",
-        "proposed": any(lane.proposed for lane in why.lanes),
-        "allowed": why.filter.allowed,
-        "selected": why.score.code is None,
-    }
-    results, is_reached = {}, True
-    for step, is_passed in passed.items():
-        results[step] = _RESULTS[is_reached, is_passed]
-        is_reached = is_reached and is_passed
-    return results
-
-
-def _verdict(why: Why) -> str:
-    if why.outcome == "selected":
-        return f"Yes, at rank {why.rank} of {why.selected_count}."
-    if why.step == "where":
-        return "No: the request leaves its document out."
-    if why.code is None:
-        return "No: no lane proposed it."
-    return f"No: {REJECTION_WORDS[why.code]}."
 
 
 def compare_page(comparison: Comparison) -> str:

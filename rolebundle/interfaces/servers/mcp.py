@@ -51,7 +51,6 @@ from rolebundle.interfaces.servers.loopback import ADDRESS, guarded, read_token
 from rolebundle.interfaces.servers.operations import (
     INSTRUCTIONS,
     TOOLS,
-    Operation,
     Operations,
     internal_error,
 )
@@ -303,24 +302,24 @@ def offered_tools(methods: Collection[str], *, takes_approvals: bool) -> list[Of
     """
     # A model cannot make up an approval in a field that it does not know.
     withheld = () if takes_approvals else ("approval",)
-    return [_offered(tool, withheld) for tool in TOOLS if tool.method in methods]
-
-
-def _offered(tool: Operation, withheld: Collection[str]) -> OfferedTool:
-    return OfferedTool(
-        name=tool.name,
-        description=tool.text,
-        input_schema=tool.input_schema(withheld),
-        # The schemas of the answers are three times as large as all of this, and hosts pass on
-        # what they get. They are published in docs/schema.
-        annotations=ToolAnnotations(
-            read_only_hint=not tool.writes,
-            # Tools that only read need no more hints.
-            destructive_hint=tool.deletes if tool.writes else None,
-            idempotent_hint=True if tool.writes else None,
-            open_world_hint=False if tool.writes else None,
-        ),
-    )
+    return [
+        OfferedTool(
+            name=tool.name,
+            description=tool.text,
+            input_schema=tool.input_schema(withheld),
+            # The schemas of the answers are three times as large as all of this, and hosts pass on
+            # what they get. They are published in docs/schema.
+            annotations=ToolAnnotations(
+                read_only_hint=not tool.writes,
+                # Tools that only read need no more hints.
+                destructive_hint=tool.deletes if tool.writes else None,
+                idempotent_hint=True if tool.writes else None,
+                open_world_hint=False if tool.writes else None,
+            ),
+        )
+        for tool in TOOLS
+        if tool.method in methods
+    ]
 
 
 def _error_result(error: RolebundleError) -> CallToolResult:

@@ -23,7 +23,6 @@ from rolebundle.admin.indexes import Indexing
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.lookup import Lookup, Lookups
 from rolebundle.contracts.memory import CheckRequest, MarkRequest, RememberRequest
-from rolebundle.contracts.overlay import Role
 from rolebundle.contracts.request import (
     CompareRequest,
     GrepRequest,
@@ -298,19 +297,14 @@ class Operations:
 
     def _roles(self, request: StatusRequest) -> Answer:
         view = self.engine.access.view_of(request.agent)
+        # Agents must not learn where a file lies on this machine.
+        conceal = self.engine.access.conceal_paths
         roles = [
-            Role(
-                role_id=entry.role_id,
-                label=entry.label,
-                mission=entry.mission,
-                extends=entry.extends,
-                # Agents must not learn where a file lies on this machine.
-                problem=self.engine.access.conceal_paths(entry.problem),
-            )
+            entry.model_dump(exclude={"path"}) | {"problem": conceal(entry.problem)}
             for entry in list_overlays(self.engine.overlay_folders)
             if view.allows_role(entry.role_id)
         ]
-        return {"roles": [role.model_dump() for role in roles]}
+        return {"roles": roles}
 
     def _ingest(self, request: IngestRequest) -> Answer:
         # Under a policy the callers are agents, and a report would count what they may not see.

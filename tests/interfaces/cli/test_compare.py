@@ -29,4 +29,4 @@ class TestCompare:
     def test_no_role(self, sample_db: Path, roles: str) -> None:
         outcome = self.compare(sample_db, roles=roles)
         is_coded(outcome)
-        assert outcome.code == 2
+        assert outcome.code == 2 and "at least two different roles" in outcome.err

@@ -36,18 +36,21 @@ def collection(tmp_path: Path) -> Path:
 def test_a_collection(collection: Path, tmp_path: Path) -> None:
     reply = invoke("eval", collection, "--lexical-only")
     assert reply.code == 0, reply.err
-    assert reply.out.startswith("tiny: 2 judged questions, 4 documents, 4 chunks")
-    assert "ndcg@10 1.0000 · recall@10 1.0000 · recall@100 1.0000 · mrr 1.0000" in reply.out
+    assert reply.out.startswith("name: tiny\ncorpus: file ")
+    assert ", documents 4, chunks 4\n" in reply.out
+    assert "\nmetrics: ndcg@10 1, recall@10 1, recall@100 1, mrr 1\n" in reply.out
+    assert "\njudged: 2\n" in reply.out
     assert not list(tmp_path.glob("*.db")), "a collection gets a corpus of its own, and leaves none"
 
 
 def test_floors(collection: Path) -> None:
     run = ("eval", collection, "--lexical-only", "--fail-under")
     held = invoke(*run, "ndcg@10=0.9", "--fail-under", "seconds=60")
-    assert (held.code, "NOT MET" in held.out) == (0, False), held.out
+    assert (held.code, "held no" in held.out) == (0, False), held.out
     broken = invoke(*run, "mrr=1.1")
     assert (broken.code, broken.err) == (1, "")
-    assert "NOT MET: mrr" in broken.out
+    assert "floors: metric mrr, bound 1.1, at_most no, value 1, held no\n" in broken.out
+    assert "\npassed: no\n" in broken.out
     refused = invoke(*run, "ndgc=1")
     is_coded(refused)
     assert (refused.code, "[bad_floor]" in refused.err) == (2, True)
@@ -64,13 +67,14 @@ def test_a_golden_set_on_ones_own_corpus(sample_db: Path, tmp_path: Path) -> Non
     )
     reply = invoke("eval", golden, "--db", sample_db, "--lexical-only")
     assert reply.code == 0, reply.err
-    assert "leak rate 0.0% · rejection codes right 100.0%" in reply.out
+    assert "\ngovernance: leak_rate 0, rejection_accuracy 1\n" in reply.out
     leaking = golden.read_text("utf-8").replace("marketing/**", "security/**")
     golden.write_text(leaking, encoding="utf-8")
     reply = invoke("eval", golden, "--db", sample_db, "--lexical-only")
     assert (reply.code, reply.err) == (1, "")
-    assert "leak rate 100.0%" in reply.out
-    assert "NOT MET: question 1 must_not_return security/**: expected not selected" in reply.out
+    assert "\ngovernance: leak_rate 1, " in reply.out
+    what = "question 1, kind must_not_return, about security/**, expected not selected, found selec"
+    assert f"\nnot met: {what}" in reply.out
 
 
 def test_the_golden_set_of_a_role() -> None:

@@ -1,12 +1,10 @@
-"""`rolebundle corpus purge`: what it asks, says, and leaves with."""
+"""`rolebundle corpus purge`: what it shows, says, and leaves with."""
 
 from pathlib import Path
 from typing import ClassVar
 
-import click
 import pytest
 
-from rolebundle.interfaces.cli import corpus as command
 from rolebundle.storage.file import published_folder
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.replicas import staging
@@ -96,36 +94,13 @@ def test_a_name_of_nothing_erases_nothing(db: Path, named: str) -> None:
     assert len(documents(db)) == 3
 
 
-class TestAsking:
-    def test_without_a_terminal_it_is_refused(self, db: Path) -> None:
-        outcome = invoke("corpus", "purge", "docs", "--db", db)
-        assert outcome.code == 2
-        assert "[not_confirmed]" in outcome.err
-        assert len(documents(db)) == 3
-
-    @pytest.mark.parametrize("answer", [True, False])
-    def test_on_a_terminal_it_asks(
-        self, db: Path, monkeypatch: pytest.MonkeyPatch, answer: bool
-    ) -> None:
-        questions = []
-
-        def confirm(question: str, **_: object) -> bool:
-            questions.append(question)
-            if not answer:
-                raise click.Abort
-            return True
-
-        monkeypatch.setattr(command.click, "confirm", confirm)
-        monkeypatch.setattr(command.sys, "stdin", _Terminal())
-        outcome = invoke("corpus", "purge", "docs/plan.md", "--db", db)
-        assert questions == [f"Erase docs/plan.md from {db}?"]
-        assert outcome.code == (0 if answer else 130)
-        assert len(documents(db)) == (2 if answer else 3)
-
-
-class _Terminal:
-    def isatty(self) -> bool:
-        return True
+def test_without_yes_it_only_shows_what_it_would_erase(db: Path) -> None:
+    before = db.read_bytes()
+    outcome = invoke("corpus", "purge", "docs/plan.md", "--db", db)
+    assert outcome.code == 2
+    assert "[not_confirmed]" in outcome.err
+    assert "document ids: docs/plan.md\n" in outcome.out
+    assert db.read_bytes() == before
 
 
 def test_a_reader_makes_it_pending(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:

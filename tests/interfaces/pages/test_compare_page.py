@@ -81,10 +81,6 @@ def test_no_text_of_a_comparison_is_markup(comparison: Comparison, hostile: str)
     assert elements_of(page) == elements_of(plain)
 
 
-def test_a_page_in_a_file_leads_nowhere(comparison: Comparison) -> None:
-    assert is_closed(compare_page(comparison))
-
-
 def test_the_command_writes_the_page_with_the_answer_without_a_role(
     small_db: Path, tmp_path: Path
 ) -> None:
