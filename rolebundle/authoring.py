@@ -24,6 +24,8 @@ from rolebundle.storage import roots as root_storage
 from rolebundle.storage.file import overlays_path
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.publications import refuse_changes
+from rolebundle.text.paths import matches
+from rolebundle.text.words import counted
 
 _QUESTION = "What should I look at first?"
 _NEUTRAL = "the overlay is neutral: until you edit it, answers are as without a role"
@@ -262,6 +264,24 @@ def write_new(texts: Mapping[Path, str]) -> None:
 # -- the manifest ----------------------------------------------------------------------------------
 
 
+FOLDER_TYPES: Mapping[str, str] = {
+    name: document_type
+    for document_type, names in {
+        "adr": "adr adrs architecture-decisions decision-records",
+        "api-reference": "api-docs api-reference",
+        "changelog": "changelogs release-notes",
+        "design-doc": "design-docs rfcs",
+        "guide": "guides how-to howto user-guide",
+        "meeting-notes": "meeting-notes meetings minutes",
+        "postmortem": "incident-reports postmortems",
+        "runbook": "playbooks runbooks",
+        "threat-model": "threat-models",
+        "tutorial": "tutorial tutorials",
+    }.items()
+    for name in names.split()
+}
+"""The name of a folder → the type of its documents."""
+
 _HEAD = f"""\
 # {MANIFEST_NAME}: what the documents of this folder are. It is yours: correct it.
 #
@@ -271,13 +291,7 @@ _HEAD = f"""\
 """
 _SOURCES = "\n# -- Sources: what roles prefer, limit or forbid, and what answers name --\n"
 _ONE_SOURCE = "# Documents without a rule, and that declare no source, are of one source: {}.\n"
-_TYPES = """
-# -- Types: names of your choice; roles can rank them (document_type_boosts) --
-#
-# [[rule]]
-# glob = "**/runbooks/**"
-# document_type = "runbook"
-"""
+_TYPES = "\n# -- Types: names of your choice; roles can rank them (document_type_boosts) --\n"
 _TRUST = """
 # -- Trust --
 # Without a declaration every document is `general`. If somebody keeps a folder correct, say so;
@@ -299,20 +313,52 @@ def draft_manifest(paths: Sequence[str], source: str, *, with_sources: bool = Tr
         source: the source that the documents have without a manifest.
         with_sources: whether folders get sources of their own.
     """
+    sources = _folder_sources(paths, source) if with_sources else {}
+    source_rules = _rules("source_id", sources, paths) or _ONE_SOURCE.format(source)
+    type_rules = _rules("document_type", _folder_types(paths), paths)
+    return _HEAD + _SOURCES + source_rules + _TYPES + type_rules + _TRUST
+
+
+def _folder_sources(paths: Sequence[str], source: str) -> dict[str, str]:
+    """Glob → source, for each folder at the top with several files."""
     folders = Counter(path.partition("/")[0] for path in paths if "/" in path)
-    rules: dict[str, str] = {}
-    for folder, count in sorted(folders.items()) if with_sources else ():
+    sources: dict[str, str] = {}
+    for folder, count in sorted(folders.items()):
         name = f"{source}-{source_name(Path(folder))}"
-        if count > 1 and name.casefold() not in map(str.casefold, rules):
-            # A star or question mark in it matches any one character.
-            glob = f"{re.sub(r'[*?]', '?', folder)}/**"
-            rules[name] = (
-                f"\n# {count} files\n[[rule]]\nglob = {_toml(glob)}\nsource_id = {_toml(name)}\n"
-            )
-    source_rules = "".join(rules.values()) or _ONE_SOURCE.format(source)
-    return _HEAD + _SOURCES + source_rules + _TYPES + _TRUST
+        if count > 1 and name.casefold() not in map(str.casefold, sources.values()):
+            sources[f"{_glob(folder)}/**"] = name
+    return sources
+
+
+def _folder_types(paths: Sequence[str]) -> dict[str, str]:
+    """Glob → type, for each name of a folder that tells the type of what is in it."""
+    folders = {name for path in paths for name in path.split("/")[:-1]}
+    plain = {name: re.sub(r"[\W_]+", "-", name.lower()) for name in sorted(folders)}
+    return {
+        f"**/{_glob(name)}/**": FOLDER_TYPES[key]
+        for name, key in plain.items()
+        if key in FOLDER_TYPES
+    }
+
+
+def _rules(key: str, values: Mapping[str, str], paths: Sequence[str]) -> str:
+    """The text of rules that set one key, each with the number of the files that it is for."""
+    # The last rule that matches a file counts.
+    files = Counter(
+        next((glob for glob in reversed([*values]) if matches(glob, path)), "") for path in paths
+    )
+    text = ""
+    for glob, value in values.items():
+        number = counted(files[glob], "file")
+        text += f"\n# {number}\n[[rule]]\nglob = {_toml(glob)}\n{key} = {_toml(value)}\n"
+    return text
 
 
 def _toml(value: str) -> str:
     # JSON's escapes are TOML's; only the delete character may not be bare.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _glob(path: str) -> str:
+    """A glob for one path: a star or question mark in it matches any one character."""
+    return re.sub(r"[*?]", "?", path)

@@ -22,14 +22,16 @@ def overlay_file(folder: Path, role: str) -> Path:
 
 
 class TestManifest:
-    def test_it_has_sources_and_raises_no_trust(self, notes: Path) -> None:
+    def test_it_has_sources_and_plain_types_and_raises_no_trust(self, notes: Path) -> None:
         assert init(notes).code == 0
         rules = tomllib.loads((notes / "rolebundle.toml").read_text())["rule"]
         assert {rule["glob"]: rule.get("source_id") for rule in rules} == {
             "boats/**": "notes-boats",
             "decisions/**": "notes-decisions",
             "meetings/**": "notes-meetings",
+            "**/meetings/**": None,
         }
+        assert rules[-1]["document_type"] == "meeting-notes"
         assert not any("trust_tier" in rule for rule in rules)
 
     def test_no_source_where_it_would_change_a_document(self, notes: Path) -> None:
@@ -53,7 +55,7 @@ class TestManifest:
         sources = {source["source_id"]: source["documents"] for source in status["sources"]}
         assert sources == {"notes": 1, "notes-boats": 2, "notes-decisions": 2, "notes-meetings": 3}
         assert [line for line in manifest.splitlines() if line.endswith(" files")] == [
-            "# 2 files", "# 2 files", "# 3 files",
+            "# 2 files", "# 2 files", "# 3 files", "# 3 files",
         ]  # fmt: skip
         assert len(invoke("ls", "--json", "--db", db).json()["documents"]) == report.files
 

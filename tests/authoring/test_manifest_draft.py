@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rolebundle.authoring import draft_manifest
+from rolebundle.authoring import FOLDER_TYPES, draft_manifest
 from rolebundle.ingest.manifests import parse_manifest
 
 
@@ -17,3 +17,26 @@ def test_each_top_folder_with_several_files_is_a_source(with_sources: bool) -> N
         {"a/**": "notes-a", "b c/**": "notes-b-c"} if with_sources else {}
     )
     assert text.count("# 2 files") == (2 if with_sources else 0)
+
+
+@pytest.mark.parametrize(
+    ("path", "document_type"),
+    [
+        ("adr/0001-wood.md", "adr"),
+        ("docs/Meeting Notes/board.md", "meeting-notes"),
+        ("ops/Runbooks/db.md", "runbook"),
+        # What is not plain.
+        ("decisions/wood.md", None),
+        ("api/client.md", None),
+        ("runbook.md", None),
+    ],
+)
+def test_types_only_where_they_are_plain(path: str, document_type: str | None) -> None:
+    parsed = parse_manifest(draft_manifest([path], "notes").encode(), Path("m"))
+    types = [rule.document_type for rule in parsed.file.rule]
+    assert types == ([document_type] if document_type else [])
+
+
+def test_no_type_is_that_of_decisions_that_bind() -> None:
+    # `decision` makes a document block actions; a guess must never do that.
+    assert "decision" not in FOLDER_TYPES.values()

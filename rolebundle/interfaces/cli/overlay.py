@@ -233,7 +233,8 @@ _dry_run_option = click.option(
 def new_command(call: Call, role: str, parent: str, dry_run: bool) -> None:
     """Write a first overlay of ROLE, to the corpus's own folder FILE.overlays.
 
-    It has no rules, so that answers are as without a role. With --from it inherits everything but
+    It has no rules, so that answers are as without a role. Its notes propose sources and types,
+    each with the number of documents that it would touch. With --from it inherits everything but
     the mission of another role. No file is ever overwritten.
 
     \b
@@ -254,11 +255,12 @@ def new_command(call: Call, role: str, parent: str, dry_run: bool) -> None:
 def init(call: Call, folder: Path, role: str, dry_run: bool) -> None:
     """Write a commented DIR/rolebundle.toml that says what the documents of a folder are.
 
-    It has a source for each top folder. No rule raises trust.
+    It has a source for each top folder, and a document type where the name of a folder makes it
+    plain. No rule raises trust.
 
     With --role it also writes an overlay to the corpus's own folder FILE.overlays, and says so
-    before. It has no rules, so that answers are as without a role. An existing manifest is then
-    kept.
+    before. It has no rules, so that answers are as without a role; its notes propose sources and
+    types with the number of their files. An existing manifest is then kept.
 
     No file is ever overwritten, and no document is changed.
 
