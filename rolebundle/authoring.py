@@ -11,6 +11,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any, NamedTuple
 
+from rolebundle.contracts.documents import DocumentMetadata
 from rolebundle.contracts.upkeep import DraftFile, InitReport, OverlayDraftReport
 from rolebundle.errors import ConfigurationError, UsageError
 from rolebundle.ingest.authority import Authority
@@ -21,21 +22,19 @@ from rolebundle.ingest.roots import check_no_link, source_name
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, FileEntry, walk
 from rolebundle.policy.overlays import is_shipped, load_role, locate
 from rolebundle.storage import roots as root_storage
+from rolebundle.storage.documents import document_kinds
 from rolebundle.storage.file import overlays_path
 from rolebundle.storage.opening import open_reader
-from rolebundle.storage.publications import refuse_changes
+from rolebundle.storage.publications import refuse_changes, refuse_expired
 from rolebundle.text.paths import matches
 from rolebundle.text.words import counted
 
 _QUESTION = "What should I look at first?"
 _NEUTRAL = "the overlay is neutral: until you edit it, answers are as without a role"
-_NOTES = {"mission": "one sentence on what the role does; agents choose a role by it"}
-_NEUTRAL_VALUES = {
-    "vocabulary": {"preferred_terms": [], "boost_phrases": [], "synonyms": {}},
-    "source_policy": {"preferred_sources": [], "forbidden_sources": [], "document_type_boosts": {}},
-    "notes": _NOTES,
-}
-"""Of an overlay that changes no answer."""
+MAX_PROPOSALS = 12
+"""So many proposals of one kind are written, those with the highest counts."""
+
+_MISSION = "one sentence on what the role does; agents choose a role by it"
 # In front matter, or in JSON.
 _DECLARED_SOURCE = re.compile(rb"^[\s{\[:\"]{0,8}source_id\"?\s*[:=]", re.MULTILINE)
 _HEAD_BYTES = 1_024
@@ -70,6 +69,7 @@ def init(
     """Look at the names of a folder's files, and write a manifest and, for a role, an overlay.
 
     A manifest that is there is kept if an overlay is asked for, so that a second role can be added.
+    Its proposals are then of what the corpus has.
 
     Args:
         folder: the folder.
@@ -94,17 +94,20 @@ def init(
     is_kept = bool(role_id) and manifest.is_file()
     if role_id:
         locate(role_id, target.folders)  # It refuses what is no role id.
-    files = _files_of(folder)
-    texts = dict[Path, str]()
+    files, left_out = _files_of(folder)
+    text, sources, types = "", dict[str, int](), dict[str, int]()
     if not is_kept:
-        texts[manifest] = draft_manifest(
+        text, sources, types = draft_manifest(
             [file.path for file in files],
             source_name(folder),
             # A document in the corpus would get another id, and a declared source would not count.
             with_sources=not has_roots and not any(_declares_source(file) for file in files),
         )
-    if role_id:
-        texts[overlay] = _overlay_text(role_id, _NEUTRAL_VALUES)
+    texts = {} if is_kept else {manifest: text}
+    if role_id and is_kept:
+        texts[overlay] = _neutral_for(role_id, target)
+    elif role_id:
+        texts[overlay] = neutral_overlay(role_id, sources, types, "file")
     if not dry_run:
         for path in texts:
             if not path.is_relative_to(folder):
@@ -117,14 +120,17 @@ def init(
     return InitReport(
         folder=str(folder),
         files=len(files),
+        left_out=left_out,
+        sources=dict(sources),
+        document_types=dict(types),
         drafts=drafts,
         remarks=_remarks(role_id, target) if role_id else [],
         next=[target.command("ingest", str(folder)), target.command(*asked)],
     )
 
 
-def _files_of(folder: Path) -> list[FileEntry]:
-    """The files that an ingest of a folder reads.
+def _files_of(folder: Path) -> tuple[list[FileEntry], dict[str, int]]:
+    """The files that an ingest of a folder reads; and what it leaves out, by code.
 
     Raises:
         UsageError: it is no folder, or a symbolic link.
@@ -134,14 +140,19 @@ def _files_of(folder: Path) -> list[FileEntry]:
     check_no_link(folder)
     if not folder.is_dir():
         raise UsageError("not_a_folder", f"{folder}: is no folder", "name a folder of documents")
+    files: list[FileEntry] = []
+    left_out: Counter[str] = Counter()
     defaults = FileDefaults(Authority(default_source=source_name(folder)))
-    return [
-        entry
-        for entry in walk(folder, folder, defaults, read_manifest(folder))
-        if isinstance(entry, FileEntry)
-        and entry.size <= DEFAULT_SIZE_CAP
-        and (reader_name_for(entry.path) or not kind_of(entry.path))
-    ]
+    for entry in walk(folder, folder, defaults, read_manifest(folder)):
+        if not isinstance(entry, FileEntry):
+            left_out[entry.code] += entry.code != "note"
+        elif reader_name_for(entry.path) is None and kind_of(entry.path):
+            left_out["unsupported"] += 1
+        elif entry.size > DEFAULT_SIZE_CAP:
+            left_out["too_large"] += 1
+        else:
+            files.append(entry)
+    return files, dict(+left_out)
 
 
 def _declares_source(file: FileEntry) -> bool:
@@ -167,15 +178,13 @@ def new_overlay(
         dry_run: write nothing.
 
     Raises:
-        UsageError: the corpus is a folder, or the role extends itself.
+        UsageError: the corpus is a folder.
         OverlayError: the role id is none, or the role that it extends has no valid overlay.
         ConfigurationError: ``file_exists``.
         OSError: it cannot be written.
     """
     locate(role_id, target.folders)  # It refuses what is no role id.
     path = target.overlay_path(role_id)
-    if target.corpus.exists():
-        open_reader(target.corpus).close()
     if parent == role_id:
         raise UsageError(
             "extends_itself",
@@ -184,13 +193,13 @@ def new_overlay(
         )
     if parent:
         load_role(parent, target.folders)
-        text = _overlay_text(role_id, {"extends": parent, "notes": _NOTES})
+        text = _overlay_text(role_id, {"extends": parent, "notes": {"mission": _MISSION}})
         remarks = [
             f"all but the mission is inherited from {parent}; a list that you add replaces the "
             f"inherited one: `rolebundle overlay show {parent}`"
         ]
     else:
-        text = _overlay_text(role_id, _NEUTRAL_VALUES)
+        text = _neutral_for(role_id, target)
         remarks = _remarks(role_id, target)
     if not dry_run:
         write_new({path: text})
@@ -203,6 +212,20 @@ def new_overlay(
             target.command("compare", _QUESTION, "--roles", role_id),
         ],
     )
+
+
+def _neutral_for(role_id: str, target: Target) -> str:
+    """The overlay, with what the corpus has for proposals."""
+    sources: Counter[str] = Counter()
+    types: Counter[str] = Counter()
+    if target.corpus.exists():
+        with open_reader(target.corpus) as corpus:
+            refuse_expired(corpus)
+            for kind in document_kinds(corpus):
+                sources[kind.source_id] += kind.documents
+                types[kind.document_type] += kind.documents
+    del types[DocumentMetadata._field_defaults["document_type"]]  # It is of no type.
+    return neutral_overlay(role_id, sources, types, "document")
 
 
 def _remarks(role_id: str, target: Target) -> list[str]:
@@ -220,11 +243,57 @@ def _draft_file(path: Path, text: str, *, dry_run: bool) -> DraftFile:
     return DraftFile(path=str(path), state="planned" if dry_run else "written", content=text)
 
 
+# -- overlays without effect -----------------------------------------------------------------------
+
+
+def neutral_overlay(
+    role_id: str, sources: Mapping[str, int], document_types: Mapping[str, int], unit: str
+) -> str:
+    """The text of an overlay that changes no answer.
+
+    Args:
+        role_id: the role.
+        sources: source id → number of its documents or files.
+        document_types: document type → number of its documents or files.
+        unit: what is counted: ``document`` or ``file``.
+    """
+    # A pattern also matches the names that it is a part of. One source is no choice.
+    patterns = {
+        f"pattern {name}": count
+        for name, count in sources.items()
+        if len(sources) > 1 and sum(name.casefold() in other.casefold() for other in sources) == 1
+    }
+    notes = {
+        "mission": _MISSION,
+        "source_policy.preferred_sources": _proposals(patterns, unit),
+        "source_policy.document_type_boosts": _proposals(document_types, unit),
+    }
+    values = {
+        "vocabulary": {"preferred_terms": [], "boost_phrases": [], "synonyms": {}},
+        "source_policy": {
+            "preferred_sources": [],
+            "forbidden_sources": [],
+            "document_type_boosts": {},
+        },
+        "notes": {place: note for place, note in notes.items() if note},
+    }
+    return _overlay_text(role_id, values)
+
+
 def _overlay_text(role_id: str, values: Mapping[str, Any]) -> str:
     """The text of the file of an overlay without a mission."""
     label = " ".join(part.capitalize() for part in re.split(r"[-._]+", role_id) if part)
-    head = {"version": "1.0", "role_id": role_id, "label": label, "mission": ""}
+    extends = {"extends": values["extends"]} if "extends" in values else {}
+    head = {"version": "1.0", "role_id": role_id, **extends, "label": label, "mission": ""}
     return json.dumps({**head, **values}, ensure_ascii=False, indent=2) + "\n"
+
+
+def _proposals(counts: Mapping[str, int], unit: str) -> str:
+    """The proposals with the highest counts, on one line; empty if there are none."""
+    found = Counter(counts).most_common()
+    listed = [f"{name} ({counted(count, unit)})" for name, count in found[:MAX_PROPOSALS]]
+    more = f", and {len(found) - MAX_PROPOSALS} more" if found[MAX_PROPOSALS:] else ""
+    return f"not in force; you could add: {', '.join(listed)}{more}" if listed else ""
 
 
 # -- new files -------------------------------------------------------------------------------------
@@ -305,8 +374,10 @@ _TRUST = """
 """
 
 
-def draft_manifest(paths: Sequence[str], source: str, *, with_sources: bool = True) -> str:
-    """The text of a manifest for a folder.
+def draft_manifest(
+    paths: Sequence[str], source: str, *, with_sources: bool = True
+) -> tuple[str, dict[str, int], dict[str, int]]:
+    """The text of a manifest for a folder, and the numbers of files by source and by type.
 
     Args:
         paths: the files that an ingest reads, relative to the folder.
@@ -314,9 +385,14 @@ def draft_manifest(paths: Sequence[str], source: str, *, with_sources: bool = Tr
         with_sources: whether folders get sources of their own.
     """
     sources = _folder_sources(paths, source) if with_sources else {}
-    source_rules = _rules("source_id", sources, paths) or _ONE_SOURCE.format(source)
-    type_rules = _rules("document_type", _folder_types(paths), paths)
-    return _HEAD + _SOURCES + source_rules + _TYPES + type_rules + _TRUST
+    types = _folder_types(paths)
+    with_source, with_type = _files_by_rule(paths, sources), _files_by_rule(paths, types)
+    text = (
+        _HEAD + _SOURCES + (_rules("source_id", sources, with_source) or _ONE_SOURCE.format(source))
+    )
+    text += _TYPES + _rules("document_type", types, with_type) + _TRUST
+    by_source = _by_value(with_source, {"": source, **sources}) if with_sources else {}
+    return text, by_source, _by_value(with_type, types)
 
 
 def _folder_sources(paths: Sequence[str], source: str) -> dict[str, str]:
@@ -341,15 +417,27 @@ def _folder_types(paths: Sequence[str]) -> dict[str, str]:
     }
 
 
-def _rules(key: str, values: Mapping[str, str], paths: Sequence[str]) -> str:
-    """The text of rules that set one key, each with the number of the files that it is for."""
-    # The last rule that matches a file counts.
-    files = Counter(
-        next((glob for glob in reversed([*values]) if matches(glob, path)), "") for path in paths
+def _files_by_rule(paths: Sequence[str], rules: Mapping[str, str]) -> Counter[str]:
+    """The numbers of files by the glob of the last rule that matches, or an empty text."""
+    return Counter(
+        next((glob for glob in reversed([*rules]) if matches(glob, path)), "") for path in paths
     )
+
+
+def _by_value(files: Mapping[str, int], values: Mapping[str, str]) -> dict[str, int]:
+    """The numbers of files by the value of their rule, the most frequent first."""
+    counts: Counter[str] = Counter()
+    for glob, count in files.items():
+        if glob in values:
+            counts[values[glob]] += count
+    return dict(counts.most_common())
+
+
+def _rules(key: str, values: Mapping[str, str], files: Mapping[str, int]) -> str:
+    """The text of rules that set one key, each with the number of its files."""
     text = ""
     for glob, value in values.items():
-        number = counted(files[glob], "file")
+        number = counted(files.get(glob, 0), "file")
         text += f"\n# {number}\n[[rule]]\nglob = {_toml(glob)}\n{key} = {_toml(value)}\n"
     return text
 

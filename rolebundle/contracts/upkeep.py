@@ -186,6 +186,12 @@ class InitReport(Contract):
     Attributes:
         folder: the folder that was looked at.
         files: number of files that an ingest would read.
+        left_out: number of files and folders that an ingest leaves out by their name or size, by
+            code.
+        sources: number of files by source id, as the proposed manifest declares them. Empty if it
+            proposes none, or if a manifest was kept.
+        document_types: number of files by document type, as the proposed manifest declares them;
+            without files of no type. Empty if a manifest was kept.
         drafts: the files that were written, or would be.
         remarks: what a person should know.
         next: the next commands.
@@ -193,6 +199,9 @@ class InitReport(Contract):
 
     folder: str
     files: int
+    left_out: dict[str, int]
+    sources: dict[str, int]
+    document_types: dict[str, int]
     drafts: list[DraftFile]
     remarks: list[str] = []
     next: list[str]

@@ -8,6 +8,7 @@ import pytest
 
 from rolebundle.contracts.why import Comparison
 from support.commands import Outcome, invoke
+from support.source_tree import write_files
 
 
 def own_overlay(corpus: Path, role: str) -> Path:
@@ -39,6 +40,15 @@ class TestNew:
         for command in new(corpus, "mine", "--json").json()["next"]:
             outcome = invoke(*shlex.split(command)[1:])
             assert outcome.code == 0, (command, outcome.err)
+
+    def test_it_proposes_what_the_corpus_has(self, corpus: Path) -> None:
+        write_files(corpus.parent / "more", {"log.md": "---\ndocument_type: log\n---\nText.\n"})
+        more = ("ingest", corpus.parent / "more", "--lexical-only", "--db", corpus)
+        assert invoke(*more).code == 0
+        planned = new(corpus, "mine", "--dry-run", "--json").json()["draft"]["content"]
+        proposed = json.loads(planned)["notes"]
+        assert "pattern more (1 document)" in proposed["source_policy.preferred_sources"]
+        assert "log (1 document)" in proposed["source_policy.document_type_boosts"]
 
     @pytest.mark.parametrize("lanes", [(), ("--lexical-only",)])
     def test_answers_are_as_without_a_role(self, corpus: Path, lanes: tuple[str, ...]) -> None:
