@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
-from rolebundle.contracts.documents import DocumentMetadata, Mark, Passage, Superseder
+from rolebundle.contracts.documents import DocumentMetadata, Passage, Superseder
 from rolebundle.contracts.overlay import Overlay, SourceRule
 from rolebundle.contracts.terms import FreshnessStatus, RejectionCode
 from rolebundle.policy.overlays import rule_matches, rule_subject
 from rolebundle.policy.trust import Labels
 from rolebundle.retrieval.candidate import Candidate
 from rolebundle.retrieval.request import ResolvedRequest
+from rolebundle.storage.documents import DocumentGroup
 
 BASE_SCORE = 0.5
 APPLICABLE_ROLE_BOOST = 1.3
@@ -72,32 +73,8 @@ def seen_rejection(passage: Passage, request: ResolvedRequest) -> tuple[Rejectio
     return "already_seen", f"the same text as {chunk_ids[0]}, which is in `seen`"
 
 
-class Governed(Protocol):
-    """What policy looks at: a passage, or documents that policy treats alike."""
-
-    @property
-    def document(self) -> DocumentMetadata:
-        """The metadata of its document."""
-
-    @property
-    def path(self) -> str:
-        """The path of its file within the ingested folder."""
-
-    @property
-    def applicable_roles(self) -> Sequence[str]:
-        """The roles that it is for; empty if it is for all."""
-
-    @property
-    def excluded_roles(self) -> Sequence[str]:
-        """The roles that must not see it."""
-
-    @property
-    def flags(self) -> Sequence[str]:
-        """The kinds of the scan's findings."""
-
-    @property
-    def mark(self) -> Mark | None:
-        """The mark that counts for it."""
+Governed = Passage | DocumentGroup
+"""What policy looks at: a passage, or documents that policy treats alike."""
 
 
 def labels_of(governed: Governed) -> Labels:
@@ -253,14 +230,9 @@ def freshness_at(age: float | None, max_age: float) -> FreshnessStatus:
     return "aging" if age < max_age else "stale"
 
 
-def dated_at(document: DocumentMetadata) -> str | None:
-    """The date by which the age of a document is measured; ``None`` if it has none."""
-    return document.updated_at or document.inferred_at
-
-
 def age_days(document: DocumentMetadata, now: datetime) -> float | None:
     """How old a document is at ``now``, in days; ``None`` if it has no date."""
-    date = dated_at(document)
+    date = document.updated_at or document.inferred_at
     if date is None:
         return None
     return (now - datetime.fromisoformat(date)).total_seconds() / _SECONDS_PER_DAY

@@ -66,13 +66,11 @@ def list_documents(corpus: Corpus, request: ListRequest, scope: ReferenceScope) 
     after = request.after or ""
     if request.prefix is None and scope.may_read is None and may_be_stored(after):
         # Only what is shown is read: a large corpus has many names.
-        named = later = documents.document_names(corpus, after=after, limit=limit + 1)
+        later = documents.document_names(corpus, after=after, limit=limit + 1)
     else:
-        named = _matching(corpus, request.prefix or "", scope)
+        named = documents_below(corpus, request.prefix or "", scope)
         later = [name for name in named if name.document_id > after]
     readable = _first_readable(corpus, later, limit + 1, scope)
-    if not readable and request.prefix and not _first_readable(corpus, named, 1, scope):
-        raise _nothing_below(corpus, request.prefix, scope)
     page = readable[:limit]
     rows = [name.row for name in page]
     verify_documents(corpus, rows)
@@ -259,11 +257,6 @@ class _Hit(NamedTuple):
     line: int | None
     shown: str
 
-    @property
-    def position(self) -> str:
-        """``after`` of the lines behind this one."""
-        return f"{self.number}:{self.document_id}"
-
 
 def find_lines(corpus: Corpus, request: GrepRequest, scope: ReferenceScope) -> FoundLines:
     """One page of the lines with a text, ordered by document id, then as in the document.
@@ -294,9 +287,10 @@ def find_lines(corpus: Corpus, request: GrepRequest, scope: ReferenceScope) -> F
         rowids = [*{hit.rowid for hit in shown}]
         verify_passages(corpus, rowids)
         passages = passages_by_rowid(corpus, rowids)
+    last = page[limit - 1] if len(page) > limit else None
     return FoundLines(
         lines=[_line(hit, passages[hit.rowid]) for hit in shown],
-        next=shown[-1].position if len(page) > limit else None,
+        next=f"{last.number}:{last.document_id}" if last else None,
     )
 
 

@@ -222,14 +222,12 @@ def _passages_at_lines(
         )
     all_passages = passages_of_documents(corpus, rows) if len(named) == 1 else []
     if all_passages and not passages and scope.may_read is None:
-        ends = (
-            min(part.start_line for part in all_passages),
-            max(part.end_line for part in all_passages),
-        )
+        first = min(part.start_line for part in all_passages)
+        last = max(part.end_line for part in all_passages)
         raise UsageError(
             "not_found",
             f"{reference}: there is no text at these lines",
-            f"{lines.path} has text at the lines {ends[0]} to {ends[1]}",
+            f"{lines.path} has text at the lines {first} to {last}",
         )
     return passages
 
@@ -251,13 +249,9 @@ def _numbered_passages(
 
 
 def _ambiguous(message: str, named: Sequence[DocumentName]) -> UsageError:
-    more = len(named) - _MAX_NAMED
-    return UsageError(
-        "ambiguous_reference",
-        message,
-        f"name one of them: {', '.join(document.document_id for document in named[:_MAX_NAMED])}"
-        + (f", or one of {more} more" if more > 0 else ""),
-    )
+    ids = [document.document_id for document in named]
+    hint = f"name one of them: {first_of(ids, _MAX_NAMED)}"
+    return UsageError("ambiguous_reference", message, hint)
 
 
 def _not_found(reference: str, near: Sequence[str]) -> UsageError:

@@ -448,8 +448,8 @@ def _found(
                 words=words,
             )
             quoted.append(constraint)
-    ranks = {None: 0, "warn": 1, "require_approval": 2, "block": 3}
-    quoted.sort(key=lambda decision: (-ranks[decision.verdict], -decision.strength, decision.id))
+    verdicts = (None, *DECISION_EFFECTS)
+    quoted.sort(key=lambda one: (-verdicts.index(one.verdict), -one.strength, one.id))
     return quoted[:MAX_CONSTRAINTS], degraded
 
 

@@ -61,7 +61,7 @@ def check_quote(
     if len(text) > _MAX_COMPARED + 2 * max((len(p.content) for p in passages), default=0):
         return QuoteResult("absent", note="The quote is longer than every passage.")
     others = [passage for passage in passages if passage not in cited]
-    readings = _readings(_LINE_MARKS.sub("", text) if _is_marked(text) else text)
+    readings = _readings(_LINE_MARKS.sub("", text))
     doubtful: QuoteResult | None = None
     for passage in (*cited, *others):
         for parts, problem in _places(readings, passage.content, around):
@@ -77,11 +77,6 @@ def check_quote(
     if doubtful or is_term(text):
         return doubtful or QuoteResult("absent")
     return _nearest(text, (*cited, *others))
-
-
-def _is_marked(text: str) -> bool:
-    """Whether each line but the first begins with the mark of a blockquote."""
-    return all(line.lstrip().startswith(">") for line in text.splitlines()[1:])
 
 
 def is_term(text: str) -> bool:
@@ -308,7 +303,6 @@ _JOINT = (
 )
 _CLAUSE_BEFORE = re.compile(rf".*{_JOINT}(?=[^,]*$))", re.IGNORECASE | re.DOTALL)
 _CLAUSE_AFTER = re.compile(r";|,\s*(?:and|so|which|who|whereas)\b", re.IGNORECASE)
-_TAKEN_BACK = re.compile(r"\W*(?:except|unless|excluding|but not)\b", re.IGNORECASE)
 _ITEM = re.compile(r"[ \t]*(?:[-*•+]|\d+[.)])[ \t]+")
 _ASIDE = re.compile(r"[^,—–(]*(?:,[^,;:()]*,|—[^—;:()]*—|–[^–;:()]*–|\([^()]*\))\s*\w?")
 _CUT_BEFORE = re.compile(r"[^\W_](?:[-‐‑/_'’])?\Z|\d[.,:]\Z")
@@ -359,8 +353,7 @@ def cut_problem(
 def _cut_word(content: str, start: int, end: int) -> str:
     before, after = content[max(0, start - 4) : start], content[end : end + 20]
     first, last = content[start : start + 2], content[end - 1]
-    is_joint = first[0] in "-‐‑/_'’.,:" and first[1:].isalnum() and before[-1:].isalnum()
-    is_cut: object = is_joint or (first[0].isalnum() and _CUT_BEFORE.search(before))
+    is_cut: object = first[0].isalnum() and _CUT_BEFORE.search(before)
     is_cut = is_cut or (first[0].isdigit() and _SIGN_BEFORE.search(before))
     is_cut = is_cut or (last.isalnum() and _CUT_AFTER.match(after))
     ending = words_of(content[max(start, end - 40) : end])[-2:]
@@ -380,8 +373,6 @@ def _cut_sentence(content: str, start: int, end: int, said: set[str]) -> str:
     found = _turning(before, after)
     if _ITEM.match(content, first):
         found += filter(denies, words_of(_introduction(content, first)))
-    if words_of(content[end:last]) == [] and _TAKEN_BACK.match(content, last):
-        found.append("except")
     is_conditional = not _CONDITIONAL.isdisjoint(said)
     is_denied = any(denies(w) or w in ("only", "just") or _DENIED.match(w) for w in said)
     for word in found:
@@ -403,14 +394,12 @@ def _introduction(content: str, first: int) -> str:
 
 def _turning(before: str, after: str) -> list[str]:
     """The words of a quote's sentence, before and after it, that turn its sense."""
-    remark = re.match(r"\s*\([^()]*\)", after)
     before, after = (_NO_NEGATION.sub(" ", part) for part in (before, after))
     clause, rest = _CLAUSE_BEFORE.sub("", before), _CLAUSE_AFTER.split(after)[0]
     head, _, contrast = rest.partition("but ")
     near = words_of(clause)[-_NEAR:] + words_of(head)[:_NEXT]
     found = [word for word in near if denies(word) or _DENIED.match(word)]
     found += [word for word in words_of(contrast) if denies(word)]
-    found += [word for word in words_of(remark[0] if remark else "") if turns(word)]
     found += [word for word in words_of(f"{before} {head}") if word in _CONDITIONS]
     found += [word for word in words_of(clause)[-2:] if word in _LIMITS]
     return found + _EXCEPTION.findall(f"{clause} {rest}")
