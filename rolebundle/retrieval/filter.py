@@ -210,19 +210,11 @@ def add_metadata(row: Candidate, request: ResolvedRequest) -> None:
 
 
 def freshness_of(passage: Passage, request: ResolvedRequest) -> FreshnessStatus:
-    """The freshness of a passage by the maximum age of the request."""
-    return freshness_at(age_days(passage.document, request.now), request.max_age_days)
-
-
-def freshness_at(age: float | None, max_age: float) -> FreshnessStatus:
-    """Fresh under half of the maximum age, aging under all of it, else stale; or undated.
+    """Fresh under half of the request's maximum age, aging under all of it, else stale; or undated.
 
     A date in the future says nothing about the age, so that such a document is undated, too.
-
-    Args:
-        age: in days; negative for a date in the future; ``None`` without a date.
-        max_age: in days.
     """
+    age, max_age = age_days(passage.document, request.now), request.max_age_days
     if age is None or age < 0:
         return "undated"
     if age < max_age / 2:

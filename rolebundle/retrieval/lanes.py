@@ -39,7 +39,9 @@ from rolebundle.text.paths import matches
 from rolebundle.text.words import first_of
 
 POOL_DEPTH = 100
-"""How many chunks each lane proposes at first."""
+"""How many chunks each lane proposes at first; what the agent has seen is in addition.
+
+It does not depend on the limit, so that neither do the first passages."""
 MAX_DEPTH = 4_096
 """The bound of law 2: a lane is not asked for more than this many chunks at once."""
 
@@ -323,14 +325,6 @@ def noise_for(index: EmbeddingIndex | None, provider: EmbeddingProvider) -> Nois
     if index is not None and index.noise and index.identity.model == provider.identity:
         return index.noise
     return noise_of(provider)
-
-
-def first_depth(seen: int) -> int:
-    """How many chunks each lane is asked for at first; what the agent has seen is in addition.
-
-    It does not depend on the limit, so that neither do the first passages.
-    """
-    return min(MAX_DEPTH, POOL_DEPTH + seen)
 
 
 def usable_index(corpus: Corpus, provider: EmbeddingProvider) -> EmbeddingIndex:

@@ -43,7 +43,7 @@ from rolebundle.storage.passages import (
     placed_texts,
 )
 from rolebundle.text.paths import matches
-from rolebundle.text.references import MAX_SUGGESTIONS, is_glob, may_be_stored, similar_names
+from rolebundle.text.references import is_glob, may_be_stored
 
 READ_AT_ONCE = 100
 FACTS = "remembered"
@@ -98,7 +98,7 @@ def documents_below(corpus: Corpus, prefix: str, scope: ReferenceScope) -> list[
     """
     named = _matching(corpus, prefix, scope)
     if prefix and not _first_readable(corpus, named, 1, scope):
-        raise _nothing_below(corpus, prefix, scope)
+        raise _nothing_below(prefix)
     return named
 
 
@@ -153,7 +153,7 @@ def _expanded(
             )
             expanded.append(_failure(reference, error))
         if not readable:
-            expanded.append(_failure(reference, _nothing_below(corpus, reference, scope)))
+            expanded.append(_failure(reference, _nothing_below(reference)))
     return expanded
 
 
@@ -216,22 +216,12 @@ def _first_readable(
     return found[:count]
 
 
-def _nothing_below(corpus: Corpus, prefix: str, scope: ReferenceScope) -> UsageError:
-    named = documents.document_names(corpus)
-    known = {(folder, folder) for name in named for folder in _folders(name)}
-    names = [*sorted(known), *((name.document_id, name.path) for name in named)]
-    near = [] if scope.may_read else similar_names(prefix, names)[:MAX_SUGGESTIONS]
+def _nothing_below(prefix: str) -> UsageError:
     return UsageError(
         "not_found",
         f"{prefix}: no document has this path, source or id in this corpus",
-        f"did you mean {' or '.join(near)}?" if near else "list all documents with ls",
+        "list all documents with ls",
     )
-
-
-def _folders(name: DocumentName) -> list[str]:
-    """The source of a document, and the folder of its file within the root."""
-    folder = name.path.rpartition("/")[0]
-    return [name.source_id, folder] if folder else [name.source_id]
 
 
 MAX_SECONDS = 10.0
@@ -402,15 +392,8 @@ class LinePattern:
             line_end = data.find(b"\n", match.end())
             line_end = len(data) if line_end < 0 else line_end
             number += data.count(b"\n", start, line_start)
-            before, found, after = (
-                part.decode()
-                for part in (
-                    data[line_start : match.start()],
-                    data[match.start() : match.end()],
-                    data[match.end() : line_end],
-                )
-            )
-            yield number, _shown(before, found, after.rstrip())
+            line = data[line_start:line_end].decode().rstrip()
+            yield number, _shown(line, len(data[line_start : match.start()].decode()))
             number, start = number + 1, line_end + 1
 
 
@@ -424,12 +407,8 @@ def _check_text(pattern: str, *, is_regex: bool) -> None:
         raise linear.PatternError("has a line break, and lines are searched one by one")
 
 
-def _shown(before: str, found: str, after: str) -> str:
+def _shown(line: str, place: int) -> str:
     """A line, or the part around its match if it is long."""
-    line = f"{before}{found}{after}"
-    if len(line) <= MAX_SHOWN:
-        return line
-    space = max(0, MAX_SHOWN - len(found))
-    start = max(0, min(len(before) - space // 2, len(line) - MAX_SHOWN))
+    start = max(0, min(place - MAX_SHOWN // 2, len(line) - MAX_SHOWN))
     end = start + MAX_SHOWN
     return ("…" if start else "") + line[start:end] + ("…" if end < len(line) else "")

@@ -11,6 +11,7 @@ from rolebundle.contracts.documents import FoundDocument, Passage
 from rolebundle.contracts.lookup import FoundPassage, Heading, Lookup, LookupKind
 from rolebundle.errors import AccessDenied, UsageError
 from rolebundle.retrieval.bundle import passage_mark, shared_fields
+from rolebundle.retrieval.passage_text import letters_of
 from rolebundle.retrieval.request import ReferenceScope
 from rolebundle.retrieval.source_files import source_warnings
 from rolebundle.storage import documents
@@ -348,28 +349,20 @@ def section_of(outline: Sequence[Heading], document: str, section: str) -> Headi
     Raises:
         UsageError: ``not_found``: no heading or several ones have the name.
     """
-    wanted = _letters(section)
-    equal = [heading for heading in outline if _letters(heading.heading) == wanted]
-    found = equal or [heading for heading in outline if wanted in _letters(heading.heading)]
+    wanted = letters_of(section)
+    equal = [heading for heading in outline if letters_of(heading.heading) == wanted]
+    found = equal or [heading for heading in outline if wanted in letters_of(heading.heading)]
     if len(found) == 1:
         return found[0]
+    number, hint = "no such heading", "get all of it"
     if found:
         places = [f"{document}:{heading.start_line}-{heading.end_line}" for heading in found]
-        raise UsageError(
-            "not_found",
-            f"{section}: {document} has several headings of that name",
-            f"get the lines of one of them: {first_of(places, _MAX_HEADINGS)}",
-        )
-    names = [heading.heading for heading in outline]
-    raise UsageError(
-        "not_found",
-        f"{section}: {document} has no such heading",
-        f"its headings are: {first_of(names, _MAX_HEADINGS)}" if names else "get all of it",
-    )
-
-
-def _letters(text: str) -> str:
-    return "".join(filter(str.isalnum, text)).casefold()
+        number = "several headings of that name"
+        hint = f"get the lines of one of them: {first_of(places, _MAX_HEADINGS)}"
+    elif outline:
+        names = [heading.heading for heading in outline]
+        hint = f"its headings are: {first_of(names, _MAX_HEADINGS)}"
+    raise UsageError("not_found", f"{section}: {document} has {number}", hint)
 
 
 def _headings_in_text(passages: Sequence[Passage]) -> Iterator[tuple[int, int, str]]:

@@ -15,6 +15,7 @@ from threading import Thread
 from typing import Literal
 
 from rolebundle.contracts.terms import WarningCode
+from rolebundle.retrieval.passage_text import one_line
 from rolebundle.storage.documents import StoredFile
 from rolebundle.text.words import counted, first_of
 
@@ -126,11 +127,5 @@ def source_warnings(files: Collection[StoredFile]) -> dict[WarningCode, str]:
 
 
 def _named(paths: Sequence[str]) -> str:
-    named = first_of([*map(_one_line, paths)], _MAX_NAMED)
+    named = first_of([one_line(path, _PATH_CHARS) for path in paths], _MAX_NAMED)
     return f"{counted(len(paths), 'file')} ({named})"
-
-
-def _one_line(path: str) -> str:
-    """A path without what may control a terminal, and without its beginning if it is long."""
-    printable = "".join(character if character.isprintable() else "?" for character in path)
-    return printable if len(printable) <= _PATH_CHARS else f"…{printable[-_PATH_CHARS:]}"

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import permutations
@@ -100,8 +101,12 @@ def check_figures(
 
 
 @lru_cache(maxsize=1024)
-def _figures_of(text: str) -> tuple[Figure, ...]:
-    return tuple(find_figures(text))
+def _figures_of(text: str) -> list[Figure]:
+    """The figures of the evidence; their readings are all that they support."""
+    return [
+        replace(figure, readings=tuple(key for r in figure.readings for key in _less_precise(r)))
+        for figure in find_figures(text)
+    ]
 
 
 @lru_cache(maxsize=64)
@@ -181,7 +186,7 @@ def _is_equal(figure: Figure, other: Figure) -> bool:
     """Whether a figure of the evidence has the same value."""
     is_version = figure.unit == "version"
     wanted = figure.readings[:1] if is_version else figure.readings
-    if any(key in wanted for reading in other.readings for key in _less_precise(reading)):
+    if any(reading in wanted for reading in other.readings):
         return True
     if is_version or figure.amount is None or other.amount is None:
         return False
@@ -196,11 +201,10 @@ def _is_rounded(figure: Figure, other: Figure) -> bool:
     """Whether a figure rounds one of the evidence."""
     if not figure.amount or figure.unit == "version":
         return False
-    # 11 GB does not round the 10 GB that are read as powers of 1,024.
     return any(
-        u == unit and (u != "byte" or place == other_place) and _fits(figure, value, true)
-        for place, (unit, value) in enumerate(figure.readings)
-        for other_place, (u, true) in enumerate(other.readings)
+        unit == other_unit and _fits(figure, value, true)
+        for unit, value in figure.readings
+        for other_unit, true in other.readings
     )
 
 
@@ -270,8 +274,7 @@ def _fits(figure: Figure, value: object, true: object) -> bool:
         return 2 / 3 <= ratio < 1 if figure.hedge == "over" else 1 < ratio <= 5 / 4
     is_digits = abs(true - value) <= abs(figure.step * scale) / 2
     if figure.hedge == "about":
-        is_short = abs(figure.amount or Fraction()) <= 100 * figure.step
-        return abs(ratio - 1) <= (0.15 if is_digits else 0.05 if is_short else 0)
+        return abs(ratio - 1) <= (0.15 if is_digits else 0.05)
     # A number without a hedge rounds a longer one: not 2019 to 2020, nor 49 to 50.
     written = true / scale
     is_longer = written.denominator > 1 or (abs(written) >= 1000 and figure.step >= 100)

@@ -124,7 +124,7 @@ def opinion_findings(opinions: Sequence[JudgeOpinion], draft: str) -> list[Findi
     return [
         finding(
             "judged_unsupported", o.span.start, o.span.end,
-            draft[o.span.start : o.span.end][:_MAX_ANSWER_CHARS], None,
+            draft[o.span.start : o.span.end], None,
             f"the judge says: {o.answer}", fails=fails,
         )
         for o in denied

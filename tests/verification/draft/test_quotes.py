@@ -321,7 +321,6 @@ def test_what_ends_a_sentence(text: str, expected: list[str]) -> None:
     "text",
     [
         "# Upload limits",
-        "Upload limits\n=====",
         "```\nThe limit is 5.\n```",
         "https://example.org/limits",
         "Is the limit 5 MB?",
@@ -358,7 +357,6 @@ def test_what_states_nothing_has_no_content(text: str) -> None:
         ("> a b.\n> — Ana, [1]", ["a b."]),
         ("> A b. [1] C d. [2]", ["A b.", "C d."]),
         ("> [!NOTE]\n> a b c", []),
-        ('| "a b | c" |', ["a b", "c"]),
         ("He said “a b\n- c d” and\n- “e f”", ["a b", "c d", "e f"]),
     ],
 )
