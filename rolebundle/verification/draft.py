@@ -296,8 +296,14 @@ _DOUBLE = re.compile('["“”„‟«»‹›「」『』]')
 _CLOSED_BY = {marks[0]: marks[1:] for marks in '"" “” „“” ‟” «» ‹› 「」 『』 »« ›‹ ””'.split()}
 """Opening mark → the marks that close it."""
 _EITHER = '"”»›'  # These open or close.
-_SINGLE = re.compile("['‘’‚‛]")
-_ELISION = re.compile(r"(?:\d\ds?|tis|twas|em|til|till|cause|n|round|bout)\b", re.IGNORECASE)
+_ELISION = r"(?:\d\ds?|tis|twas|em|til|till|cause|n|round|bout)\b"
+_IN_SINGLE = r"(?:[^'‘’‚‛]|(?<=[^\W_])['’])+?"
+_SINGLE = re.compile(
+    rf"(?<![^\W_'’)\]}}])['‘‚‛](?!\s|{_ELISION})"
+    # After an s the mark may be the apostrophe of a plural.
+    rf"({_IN_SINGLE}(?<![\ssS])|{_IN_SINGLE}(?<!\s))['‘’](?![^\W_])",
+    re.IGNORECASE,
+)
 _CLOSERS = "\"'”’»›)]}*_`」』 "
 
 
@@ -305,26 +311,22 @@ def _quotes(text: str, block: Sentence, opaque: Sequence[Range]) -> Iterator[Ran
     """The ranges between quotation marks."""
     position, end = block.start, block.end
     for first, last in [*_double_quotes(text, position, end, opaque), (end, end)]:
-        yield from _single_quotes(text, position, first, opaque)
+        for match in _SINGLE.finditer(text, position, first):
+            if not is_inside(match.start(), opaque):
+                yield match.span(1)
         if first < end:
             yield first, last
         position = last
 
 
-def _marks(
-    pattern: re.Pattern[str], text: str, start: int, end: int, opaque: Sequence[Range]
-) -> Iterator[tuple[re.Match[str], str, str]]:
-    """The marks outside code, each with the characters beside it."""
-    for match in pattern.finditer(text, start, end):
-        if not is_inside(match.start(), opaque):
-            at, after = match.span()
-            yield match, text[at - 1] if at > start else " ", text[after] if after < end else " "
-
-
 def _double_quotes(text: str, start: int, end: int, opaque: Sequence[Range]) -> Iterator[Range]:
     opened, opener, depth, closed = -1, "", 0, start
-    for match, left, right in _marks(_DOUBLE, text, start, end, opaque):
-        mark = match[0]
+    for match in _DOUBLE.finditer(text, start, end):
+        if is_inside(match.start(), opaque):
+            continue
+        mark, (first, last) = match[0], match.span()
+        left = text[first - 1] if first > start else " "
+        right = text[last] if last < end else " "
         may_open = (
             not right.isspace() and not left.isalnum() and (right.isalnum() or left in " \n\t([{")
         )
@@ -342,23 +344,6 @@ def _double_quotes(text: str, start: int, end: int, opaque: Sequence[Range]) -> 
             closed = match.end()
     if opened >= 0:
         yield opened, end
-
-
-def _single_quotes(text: str, start: int, end: int, opaque: Sequence[Range]) -> Iterator[Range]:
-    opened = closing = -1
-    for match, left, right in _marks(_SINGLE, text, start, end, opaque):
-        is_free = not left.isalnum() and left not in "'’)]}" and not right.isspace()
-        if is_free and (opened < 0 or closing >= 0) and not _ELISION.match(text, match.end()):
-            if closing >= 0:
-                yield opened, closing
-            opened, closing = match.end(), -1
-        elif opened >= 0 and not left.isspace() and not right.isalnum():
-            closing = match.start()
-            if left not in "sS":  # Not the apostrophe of a plural.
-                yield opened, closing
-                opened = closing = -1
-    if opened >= 0 and (closing >= 0 or text[opened - 1] in "‘‚"):
-        yield opened, closing if closing >= 0 else end
 
 
 def _trimmed(text: str, start: int, end: int, cited: Sequence[Citation]) -> Range:
