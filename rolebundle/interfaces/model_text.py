@@ -21,7 +21,6 @@ from rolebundle.retrieval.passage_text import (
     shown_id,
     standing,
 )
-from rolebundle.text.references import without_link_lists
 from rolebundle.text.words import counted
 
 Values = Mapping[str, Any]
@@ -71,19 +70,14 @@ def lookup_lines(lookup: Lookup) -> Iterator[str]:
     for heading in lookup.outline or ():
         indent = "  " * (heading.level - outermost)
         yield f"{heading.start_line}-{heading.end_line} {indent}{one_line(heading.heading)}"
-    left_out = 0
     for passage in _joined(lookup.passages):
-        content, link_lines = _readable_content(lookup, passage)
-        left_out += link_lines
-        if content.strip():
+        if passage.content.strip():
             place = place_of({"locator": passage.locator, "anchor": passage.anchor})
             mark = mark_note(dict(passage.mark) if passage.mark else None)
             yield " · ".join(filter(None, [place, flag_note(passage.flags), mark]))
-            yield from fenced(content)
+            yield from fenced(passage.content)
         if passage.truncated:
             yield f"The passage is longer: {passage.content_chars} characters."
-    if left_out:
-        yield f"({counted(left_out, 'line')} of links left out)"
     if lookup.more and lookup.more.omitted["passages"]:
         more = counted(lookup.more.omitted["passages"], "more passage")
         yield f"{more}. To read on, call get with {shown_id(lookup.more.params['id'])}"
@@ -119,14 +113,6 @@ def _lines_between(first: FoundPassage, second: FoundPassage) -> int:
         return 0
     gap = int(places[1][2]) - int(places[0][3])
     return gap if 0 < gap <= _MAX_GAP else 0
-
-
-def _readable_content(lookup: Lookup, passage: FoundPassage) -> tuple[str, int]:
-    """A passage's text; of a page without lists of link targets, and how many lines that were."""
-    # Who asks for a passage or for lines gets all of them.
-    if lookup.kind in ("chunk", "lines"):
-        return passage.content, 0
-    return without_link_lists(passage.content)
 
 
 def _listing(answer: Values) -> str:

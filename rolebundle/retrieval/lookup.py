@@ -86,15 +86,11 @@ def look_up(
         passages = readable_passages(reference, passages_of_document(corpus, document), scope)
         headings = outline_of(passages)
         named = Named("document", passages)
-    if headings is not None and section is not None:
-        heading = section_of(headings, document, section)
-        lines = heading.start_line, heading.end_line
-        passages = [
-            passage
-            for passage in passages
-            if passage.start_line <= lines[1] and lines[0] <= passage.end_line
-        ]
-        headings, named = None, Named("lines", passages, lines)
+        if section is not None:
+            heading = section_of(headings, document, section)
+            first, last = heading.start_line, heading.end_line
+            passages = [p for p in passages if p.start_line <= last and first <= p.end_line]
+            headings, named = None, Named("lines", passages, (first, last))
     verify_passages(corpus, [passage.rowid for passage in passages])
     files = source_files(corpus, [passage.chunk_id for passage in passages])
     warnings = [
@@ -154,13 +150,6 @@ def resolve_reference(corpus: Corpus, reference: str, scope: ReferenceScope) -> 
     """
     found = find_reference(corpus, reference, scope)
     if found is None:
-        lines = references.parse_lines(reference)
-        if lines is not None and lines.start > lines.end:
-            raise UsageError(
-                "not_found",
-                f"{reference}: these lines end before they begin",
-                f"ask for {lines.path}:{lines.end}-{lines.start}",
-            )
         near = _suggestions(corpus, reference, scope) if may_be_stored(reference) else []
         raise _not_found(reference, near)
     return found
@@ -269,7 +258,7 @@ def _not_found(reference: str, near: Sequence[str]) -> UsageError:
 def _suggestions(corpus: Corpus, reference: str, scope: ReferenceScope) -> list[str]:
     """References with the names of documents that a wrong one may mean."""
     lines = references.parse_lines(reference)
-    end = f":{lines.start}-{lines.end}" if lines else ""
+    end = f":{min(lines[1:])}-{max(lines[1:])}" if lines else ""
     names = documents.document_names(corpus)
     near = references.similar_names(
         references.named_document(reference), ((name.document_id, name.path) for name in names)

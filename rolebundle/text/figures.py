@@ -157,8 +157,10 @@ _SMALL = _numbered(
     word: 10 * number
     for word, number in _numbered("thirty/forty/fifty/sixty/seventy/eighty/ninety", 3).items()
 }  # fmt: skip
-_LARGE = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "dozen": 12}
-_LARGE |= {"trillion": 10**12, "k": 10**3, "bn": 10**9}
+_LARGE = {
+    "hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12,
+    "dozen": 12, "k": 10**3, "bn": 10**9,
+}  # fmt: skip
 _LETTERS = {"M": 10**6, "G": 10**9, "T": 10**12}
 _SHARES = _numbered("half halves/third/quarter fourth/fifth/sixth/seventh/eighth/ninth/tenth", 2)
 _MONTHS = _numbered(

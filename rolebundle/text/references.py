@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from itertools import groupby
 from typing import NamedTuple
 
 from rolebundle.lazy import lazy_pattern
@@ -97,27 +96,3 @@ def _stem(path: str) -> str:
 def _most_alike(wanted: str, names: Mapping[str, str]) -> list[str]:
     spellings = names if len(names) <= _MAX_COMPARED else ()
     return [names[near] for near in get_close_matches(wanted, spellings, cutoff=_MIN_LIKENESS)]
-
-
-_MIN_LINKS = 3
-_LINK = r"(?:!?\[[^\]]*\](?:\([^)]*\)|\[[^\]]*\])|<?https?://[^\s>]+>?|`[^`]*<[^>]+>`_{1,2})"
-_LINK_LINE = lazy_pattern(
-    rf"\s*(?:[-*+•]|\d+[.)])\s+{_LINK}(?:[\s,;|.·]*{_LINK})*[\s.,;]*"
-    r"| {0,3}\[(?!\^)[^\]]+\]:\s*\S+(?:\s+[\"'(].*)?|\.\. _[^:]+:\s+\S+"
-)
-"""An item of a list that is only links, or the definition of a link."""
-
-
-def without_link_lists(content: str) -> tuple[str, int]:
-    """A text without three or more lines in a row that are only links.
-
-    Returns:
-        The text, and how many lines were left out of it.
-    """
-    lines = content.split("\n")
-    kept: list[str] = []
-    for is_link, group in groupby(lines, lambda line: _LINK_LINE.fullmatch(line) is not None):
-        run = [*group]
-        if not is_link or len(run) < _MIN_LINKS:
-            kept += run
-    return "\n".join(kept), len(lines) - len(kept)

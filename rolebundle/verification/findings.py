@@ -79,9 +79,9 @@ def finding(
     return Finding(code=code, **values | more)
 
 
-def shortened(text: str, limit: int = MAX_SHOWN) -> str:
+def shortened(text: str) -> str:
     """As much of a text as a finding shows."""
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+    return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 1]}…"
 
 
 # -- sources ---------------------------------------------------------------------------------------

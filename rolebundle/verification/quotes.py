@@ -102,7 +102,7 @@ def _readings(text: str) -> tuple[tuple[re.Pattern[str], ...], ...]:
 
 
 def _literal(text: str) -> str:
-    """A pattern of a text. A comma or full stop at its end may be the draft's."""
+    """A pattern of whole tokens. A comma or full stop at the end of a text may be the draft's."""
     tokens = tokens_of(text).line.split()
     if not tokens:
         return ""
@@ -111,7 +111,7 @@ def _literal(text: str) -> str:
     if pattern and tokens[0][0].lower() != tokens[0][0].upper():
         first = tokens[0][0]
         pattern = f"[{first.lower()}{first.upper()}]" + pattern[1:]
-    return pattern + end if pattern else ""
+    return f"(?<= ){pattern}{end}" if pattern else ""
 
 
 # -- places ----------------------------------------------------------------------------------------
@@ -126,24 +126,17 @@ def _places(
         for patterns in readings:
             at = 0
             for _ in range(_MAX_PLACES):
-                first = _next(patterns[0], tokens.line, at)
+                first = patterns[0].search(tokens.line, at)
                 if first is None:
                     break
                 at = first.start() + 1
                 found = [first]
                 for pattern in patterns[1:]:
-                    following = _next(pattern, tokens.line, found[-1].end())
+                    following = pattern.search(tokens.line, found[-1].end())
                     found += [following] if following else []
                 if len(found) == len(patterns):
                     parts = [_source(tokens, *match.span()) for match in found]
                     yield parts, cut_problem(content, parts, around)
-
-
-def _next(pattern: re.Pattern[str], line: str, at: int) -> re.Match[str] | None:
-    """The next match that begins with a token."""
-    while (match := pattern.search(line, at)) and line[match.start() - 1] != " ":
-        at = match.start() + 1
-    return match
 
 
 def _source(tokens: Tokens, start: int, end: int) -> tuple[int, int]:
@@ -173,18 +166,17 @@ def _nearest(text: str, passages: Sequence[Passage]) -> QuoteResult:
 
 
 def _difference(quoted: str, true_text: str) -> str:
-    """What differs between a quote and the passage; changed negations and figures first."""
+    """What differs between a quote and the passage."""
     words, true_words = quoted.split(), true_text.split()
     changes = []
     matcher = SequenceMatcher(None, words, true_words, autojunk=False)
     for operation, first, last, true_first, true_last in matcher.get_opcodes():
         if operation != "equal":
             new, old = words[first:last], true_words[true_first:true_last]
-            changed = [word.lower() for word in (*new, *old)]
-            is_grave = any(denies(word) or is_figure(word) for word in changed)
-            change = f"the passage says “{' '.join(old)[:120]}”, the quote “{' '.join(new)[:120]}”"
-            changes.append((not is_grave, change))
-    return "; ".join(change for _, change in sorted(changes, key=lambda c: c[0])[:4])
+            changes.append(
+                f"the passage says “{' '.join(old)[:120]}”, the quote “{' '.join(new)[:120]}”"
+            )
+    return "; ".join(changes[:4])
 
 
 # -- tokens ----------------------------------------------------------------------------------------
@@ -339,9 +331,7 @@ def turns(word: str) -> bool:
     return closed or denies(word) or _DENIED.match(word) is not None
 
 
-def cut_problem(
-    content: str, parts: Sequence[tuple[int, int]], around: tuple[str, str] = ("", "")
-) -> str:
+def cut_problem(content: str, parts: Sequence[tuple[int, int]], around: tuple[str, str]) -> str:
     """Why a quote of these parts of a passage's text turns the sense, or nothing."""
     problems = [_cut_word(content, *part) for part in parts]
     problems += [_gap(content, end, start) for (_, end), (start, _) in pairwise(parts)]

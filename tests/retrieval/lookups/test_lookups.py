@@ -647,12 +647,9 @@ def test_a_section_that_is_not_there_is_a_coded_error(
     assert hint in error.value.hint
 
 
-def test_the_text_of_a_whole_document_has_no_link_lists(folder: Path) -> None:
+def test_the_command_has_whole_documents_sections_and_outlines(folder: Path) -> None:
     db = folder.parent / "docs.db"
-    whole = invoke("get", "docs/a.md", "--db", db).out
-    assert "a.example" not in whole
-    assert "(3 lines of links left out)" in whole
-    for more in (["--json"], ["--section", "Remove"]):
+    for more in ([], ["--json"], ["--section", "Remove"]):
         assert "a.example/3" in invoke("get", "docs/a.md", *more, "--db", db).out
     assert "Remove" in invoke("get", "docs/a.md", "--outline", "--db", db).out
 
