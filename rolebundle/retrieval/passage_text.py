@@ -281,7 +281,8 @@ def packet(
         head.append(f"{DATA} {_CITE[cite]}")
     values = [chunk.model_dump(exclude_none=True) for chunk in wanted]
     details = [*map(passage_details, values)]
-    same = _same_for_all(details)
+    first = details[0] if len(details) > 1 else []
+    same = [part for part in first if all(part in parts for parts in details)]
     details = [[part for part in parts if part not in same] for parts in details]
     blocks = [*map(_block, _with_title_once(values), details)]
     before = [one_line(line, 2 * most) for line in _before(bundle)]
@@ -335,12 +336,6 @@ def _fitting(lines: Sequence[str], room: float) -> list[str]:
 
 
 # -- the passages --------------------------------------------------------------------------------
-
-
-def _same_for_all(details: Sequence[Sequence[str]]) -> list[str]:
-    """What is the same for all of several passages."""
-    first = details[0] if len(details) > 1 else ()
-    return [part for part in first if all(part in parts for parts in details)]
 
 
 def _with_title_once(passages: Sequence[Values]) -> Iterator[Values]:

@@ -107,21 +107,17 @@ def source_warnings(files: Collection[StoredFile]) -> dict[WarningCode, str]:
     """The warning about files that changed, are gone, or could not be checked, if there are any."""
     known = [file for file in files if file.modified_ns]
     states = file_states(list({file.location: file for file in known}.values()), MAX_SECONDS)
-    outcomes: tuple[tuple[SourceState, str], ...] = (
-        ("changed", "changed"),
-        ("gone", "no longer there"),
-        ("unknown", "could not be checked"),
-    )
+    outcomes = {"changed": "changed", "gone": "no longer there", "unknown": "could not be checked"}
     paths = {
-        outcome: sorted({file.path for file in known if states[file.location] == state})
-        for state, outcome in outcomes
+        state: sorted({file.path for file in known if states[file.location] == state})
+        for state in outcomes
     }
-    found = [f"{_named(named)} {outcome}" for outcome, named in paths.items() if named]
+    found = [f"{_named(named)} {outcomes[state]}" for state, named in paths.items() if named]
     if not found:
         return {}
     message = f"since the ingest: {'; '.join(found)}"
     code: WarningCode = "SOURCE_UNCHECKED"
-    if paths["changed"] or paths["no longer there"]:
+    if paths["changed"] or paths["gone"]:
         code, message = "SOURCE_CHANGED", f"{message}; run `rolebundle ingest`"
     return {code: message}
 

@@ -136,7 +136,8 @@ class _Index:
         nearest = sorted(self._found, key=lambda found: -len(figure.words & found[0].words))
         equal = [found for found in nearest if _is_equal(figure, found[0])]
         same = equal or [found for found in nearest if _is_rounded(figure, found[0])]
-        if same := [found for found in same if _is_same_rate(figure, found[0])]:
+        rates = ("", figure.per)
+        if same := [found for found in same if not figure.per or found[0].per in rates]:
             if meant := self._meant(figure, [other for other, _ in same]):
                 note = f'the evidence has "{meant.text}" there'
                 return bare._replace(note=note, fails=True)
@@ -259,10 +260,6 @@ def _names_row(figure: Figure, cell: Cell | None) -> bool | None:
     """Whether the words beside a figure name the row of a cell; ``None`` if it has no heading."""
     row = stems_in(cell.row) if cell else ()
     return figure.words.issuperset(row) if row else None
-
-
-def _is_same_rate(figure: Figure, other: Figure) -> bool:
-    return not (figure.per and other.per and figure.per != other.per)
 
 
 def _fits(figure: Figure, value: object, true: object) -> bool:

@@ -427,9 +427,8 @@ class WorkFolder:
 
     def _is_own(self, path: str) -> bool:
         full = os.path.join(self._root, path)  # noqa: PTH118 - both sides are texts
-        is_corpus = full.startswith(self._corpus)
-        is_corpus = is_corpus and bool(_COMPANION.fullmatch(full, len(self._corpus)))
-        return path == self._contract or is_corpus
+        companion = full.startswith(self._corpus) and _COMPANION.fullmatch(full, len(self._corpus))
+        return path == self._contract or bool(companion)
 
     def matches(self, paths: Sequence[str | None]) -> list[str]:
         """The files that paths and globs of the contract name, in order, each once.

@@ -276,6 +276,7 @@ _CONDITIONAL = _CONDITIONS | frozenset(
     "if when whenever once where while with for provided".split()
 )
 _LIMITS = frozenset("some few most many several almost nearly less least but within up".split())
+_TURNING = _CONDITIONS | _LIMITS | frozenset("if when only may might".split())
 _DENIED = re.compile(
     "reject|refus|den(?:y|ie)|doubt|prevent|prohibit|forb[iao]d|abandon|cancel|avoid|stop|fail|false"
     "|wrong|incorrect|invalid|impossib|instead|unable|claim|alleg|limit"
@@ -325,10 +326,7 @@ def is_figure(word: str) -> bool:
 
 def turns(word: str) -> bool:
     """Whether a lowercase word denies, limits or sets a condition."""
-    closed = (
-        word in _CONDITIONS or word in _LIMITS or word in ("if", "when", "only", "may", "might")
-    )
-    return closed or denies(word) or _DENIED.match(word) is not None
+    return word in _TURNING or denies(word) or _DENIED.match(word) is not None
 
 
 def cut_problem(content: str, parts: Sequence[tuple[int, int]], around: tuple[str, str]) -> str:

@@ -216,7 +216,7 @@ class TestLookUp:
         assert "guide" not in refusal(corpus, "giude.md", scope)[1]
 
     def test_lines_that_end_before_they_begin(self, corpus: Corpus) -> None:
-        assert refusal(corpus, "guide.md:3-1")[1] == "ask for guide.md:1-3"
+        assert refusal(corpus, "guide.md:3-1")[1] == "did you mean guide:1-3?"
 
 
 # -- List documents by prefix, and look several references up at once ------------------------------
