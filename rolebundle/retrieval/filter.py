@@ -7,14 +7,13 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from rolebundle.contracts.documents import DocumentMetadata, Passage, Superseder
+from rolebundle.contracts.documents import DocumentGroup, DocumentMetadata, Passage, Superseder
 from rolebundle.contracts.overlay import Overlay, SourceRule
 from rolebundle.contracts.terms import FreshnessStatus, RejectionCode
 from rolebundle.policy.overlays import rule_matches, rule_subject
 from rolebundle.policy.trust import Labels
 from rolebundle.retrieval.candidate import Candidate
 from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.storage.documents import DocumentGroup
 
 BASE_SCORE = 0.5
 APPLICABLE_ROLE_BOOST = 1.3
