@@ -185,6 +185,23 @@ class FoundDocument(Contract):
     superseded_by: list[str]
 
 
+class DocumentGroup(NamedTuple):
+    """Documents that a role's policy treats alike: metadata and path of one, and all rowids.
+
+    ``applicable_roles`` are those of chunks, and empty if they were not asked for. So is ``path``.
+    ``excluded_roles`` are those that every chunk excludes. Marks are of single passages and
+    documents, and not of groups.
+    """
+
+    document: DocumentMetadata
+    path: str
+    applicable_roles: tuple[str, ...]
+    flags: tuple[str, ...]
+    rowids: list[int]
+    excluded_roles: tuple[str, ...]
+    mark: None = None
+
+
 class ModelIdentity(NamedTuple):
     """Everything about a model that its vectors depend on.
 

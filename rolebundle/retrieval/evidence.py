@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -188,19 +188,12 @@ def shown_kinds(kinds: Sequence[str], passage: Passage) -> list[str]:
     singular. So ``decision-record`` is shown by the document type ``decision-record``, the tag
     ``Decision Record`` and the heading "Decision records in force".
     """
-    texts = [_normalized(text) for text in _kind_texts(passage)]
+    attributes = dict(passage.document.attributes)
+    own = passage.document.document_type, *passage.tags, *passage.headings
+    texts = [_normalized(text) for text in (*own, *attributes.get(_KIND_ATTRIBUTE, ()))]
     return [
         kind for kind in dict.fromkeys(kinds) if any(_normalized(kind) in text for text in texts)
     ]
-
-
-def _kind_texts(passage: Passage) -> Iterator[str]:
-    yield passage.document.document_type
-    yield from passage.tags
-    yield from passage.headings
-    for key, values in passage.document.attributes:
-        if key == _KIND_ATTRIBUTE:
-            yield from values
 
 
 def _normalized(text: str) -> str:

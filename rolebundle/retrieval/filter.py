@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
-from rolebundle.contracts.documents import DocumentMetadata, Mark, Passage, Superseder
+from rolebundle.contracts.documents import DocumentGroup, DocumentMetadata, Passage, Superseder
 from rolebundle.contracts.overlay import Overlay, SourceRule
 from rolebundle.contracts.terms import FreshnessStatus, RejectionCode
 from rolebundle.policy.overlays import rule_matches, rule_subject
@@ -72,32 +72,8 @@ def seen_rejection(passage: Passage, request: ResolvedRequest) -> tuple[Rejectio
     return "already_seen", f"the same text as {chunk_ids[0]}, which is in `seen`"
 
 
-class Governed(Protocol):
-    """What policy looks at: a passage, or documents that policy treats alike."""
-
-    @property
-    def document(self) -> DocumentMetadata:
-        """The metadata of its document."""
-
-    @property
-    def path(self) -> str:
-        """The path of its file within the ingested folder."""
-
-    @property
-    def applicable_roles(self) -> Sequence[str]:
-        """The roles that it is for; empty if it is for all."""
-
-    @property
-    def excluded_roles(self) -> Sequence[str]:
-        """The roles that must not see it."""
-
-    @property
-    def flags(self) -> Sequence[str]:
-        """The kinds of the scan's findings."""
-
-    @property
-    def mark(self) -> Mark | None:
-        """The mark that counts for it."""
+Governed = Passage | DocumentGroup
+"""What policy looks at: a passage, or documents that policy treats alike."""
 
 
 def labels_of(governed: Governed) -> Labels:
@@ -233,19 +209,11 @@ def add_metadata(row: Candidate, request: ResolvedRequest) -> None:
 
 
 def freshness_of(passage: Passage, request: ResolvedRequest) -> FreshnessStatus:
-    """The freshness of a passage by the maximum age of the request."""
-    return freshness_at(age_days(passage.document, request.now), request.max_age_days)
-
-
-def freshness_at(age: float | None, max_age: float) -> FreshnessStatus:
-    """Fresh under half of the maximum age, aging under all of it, else stale; or undated.
+    """Fresh under half of the request's maximum age, aging under all of it, else stale; or undated.
 
     A date in the future says nothing about the age, so that such a document is undated, too.
-
-    Args:
-        age: in days; negative for a date in the future; ``None`` without a date.
-        max_age: in days.
     """
+    age, max_age = age_days(passage.document, request.now), request.max_age_days
     if age is None or age < 0:
         return "undated"
     if age < max_age / 2:
@@ -253,14 +221,9 @@ def freshness_at(age: float | None, max_age: float) -> FreshnessStatus:
     return "aging" if age < max_age else "stale"
 
 
-def dated_at(document: DocumentMetadata) -> str | None:
-    """The date by which the age of a document is measured; ``None`` if it has none."""
-    return document.updated_at or document.inferred_at
-
-
 def age_days(document: DocumentMetadata, now: datetime) -> float | None:
     """How old a document is at ``now``, in days; ``None`` if it has no date."""
-    date = dated_at(document)
+    date = document.updated_at or document.inferred_at
     if date is None:
         return None
     return (now - datetime.fromisoformat(date)).total_seconds() / _SECONDS_PER_DAY

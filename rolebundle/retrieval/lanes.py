@@ -39,7 +39,9 @@ from rolebundle.text.paths import matches
 from rolebundle.text.words import first_of
 
 POOL_DEPTH = 100
-"""How many chunks each lane proposes at first."""
+"""How many chunks each lane proposes at first; what the agent has seen is in addition.
+
+It does not depend on the limit, so that neither do the first passages."""
 MAX_DEPTH = 4_096
 """The bound of law 2: a lane is not asked for more than this many chunks at once."""
 
@@ -246,19 +248,18 @@ class Lanes:
 
     def words_only(self, degraded: str) -> Lanes:
         """The lexical lane alone, and why the semantic lane does not run."""
-        return Lanes(
-            self.corpus,
-            self.query,
-            degraded=degraded,
-            rare_exact=self.rare_exact,
-            absent_exact=self.absent_exact,
-        )
+        return replace(self, index=None, noise=None, confidence=1.0, degraded=degraded)
 
     def without_vector(self) -> int:
         """How many chunks the semantic lane cannot find, because they have no vector yet."""
         if self.index is None:
             return 0
-        return _without_vector(self.corpus, self.index, only_facts=self.only_facts)
+        vectors = vector_index.current_counts(self.corpus, self.index.id)
+        return sum(
+            compartment.chunks - vectors.get(compartment.id, 0)
+            for compartment in compartments.searchable_compartments(self.corpus, with_facts=True)
+            if compartment.has_facts is self.only_facts
+        )
 
     def _cosines(self, rowids: Sequence[int]) -> dict[int, float]:
         if self.index is None or not rowids:
@@ -296,34 +297,23 @@ def _with_first_reads(lanes: Lanes) -> Lanes:
 
 def _open_both(lexical_lane: Lanes, provider: EmbeddingProvider | None) -> Lanes:
     """The lanes with the semantic one, or with the reason why it does not run."""
-    corpus = lexical_lane.corpus
+    corpus, query = lexical_lane.corpus, lexical_lane.query
     if provider is None:
         return lexical_lane
     try:
-        return _semantic_lanes(lexical_lane, provider, usable_index(corpus, provider))
+        index = usable_index(corpus, provider)
+        if problem := vectors_problem(corpus, index):
+            return replace(lexical_lane, degraded=f"{problem}; {DAMAGE_HINT}")
+        return replace(
+            lexical_lane,
+            index=index,
+            vector=query_vector(query, provider),
+            confidence=query_confidence(query, provider),
+            noise=noise_for(index, provider),
+        )
     except EmbedderError as error:
         # Law 6: the lexical lane answers, and the bundle says what is missing and why.
         return replace(lexical_lane, degraded=f"{error.message}; {error.hint}")
-
-
-def _semantic_lanes(
-    lexical_lane: Lanes, provider: EmbeddingProvider, index: EmbeddingIndex
-) -> Lanes:
-    """Both lanes; only the lexical one if the vectors are damaged.
-
-    Raises:
-        EmbedderError: the model could not embed the query.
-    """
-    query = lexical_lane.query
-    if problem := vectors_problem(lexical_lane.corpus, index):
-        return replace(lexical_lane, degraded=f"{problem}; {DAMAGE_HINT}")
-    return replace(
-        lexical_lane,
-        index=index,
-        vector=query_vector(query, provider),
-        confidence=query_confidence(query, provider),
-        noise=noise_for(index, provider),
-    )
 
 
 def noise_for(index: EmbeddingIndex | None, provider: EmbeddingProvider) -> Noise:
@@ -335,24 +325,6 @@ def noise_for(index: EmbeddingIndex | None, provider: EmbeddingProvider) -> Nois
     if index is not None and index.noise and index.identity.model == provider.identity:
         return index.noise
     return noise_of(provider)
-
-
-def _without_vector(corpus: Corpus, index: EmbeddingIndex, *, only_facts: bool = False) -> int:
-    """How many chunks of documents, or of remembered facts, have no vector in an index."""
-    vectors = vector_index.current_counts(corpus, index.id)
-    return sum(
-        compartment.chunks - vectors.get(compartment.id, 0)
-        for compartment in compartments.searchable_compartments(corpus, with_facts=True)
-        if compartment.has_facts is only_facts
-    )
-
-
-def first_depth(seen: int) -> int:
-    """How many chunks each lane is asked for at first; what the agent has seen is in addition.
-
-    It does not depend on the limit, so that neither do the first passages.
-    """
-    return min(MAX_DEPTH, POOL_DEPTH + seen)
 
 
 def usable_index(corpus: Corpus, provider: EmbeddingProvider) -> EmbeddingIndex:
@@ -424,14 +396,12 @@ class Condition(NamedTuple):
     """The condition of one key.
 
     Attributes:
-        key: the key.
         field: the field of a document that it looks at.
         holds: whether a document with these values matches.
         wanted: the key and its values, for messages.
         values: its values, if they are names or globs.
     """
 
-    key: str
     field: str
     holds: Callable[[Values], bool]
     wanted: str
@@ -450,14 +420,14 @@ def conditions(where: Where) -> Iterator[Condition]:
         if key == "attributes":
             lines = [[f"{name}: {text}" for text in texts] for name, texts in value.items()]
             wanted = _named_values(key, [line for texts in lines for line in texts])
-            yield Condition(key, key, _matches_all(lines), wanted)
+            yield Condition(key, _matches_all(lines), wanted)
         elif key in _BOUNDS:
             date = iso_utc(value)
             is_dated = _is_dated(_BOUNDS[key], date)
-            yield Condition(key, "updated_at", is_dated, _named_values(key, [date]))
+            yield Condition("updated_at", is_dated, _named_values(key, [date]))
         else:
             holds = _matches_glob(value) if key == "path" else _is_named(value)
-            yield Condition(key, key, holds, _named_values(key, value), value)
+            yield Condition(key, holds, _named_values(key, value), value)
 
 
 def _matches_glob(globs: Sequence[str]) -> Callable[[Values], bool]:

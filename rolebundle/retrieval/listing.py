@@ -66,13 +66,11 @@ def list_documents(corpus: Corpus, request: ListRequest, scope: ReferenceScope) 
     after = request.after or ""
     if request.prefix is None and scope.may_read is None and may_be_stored(after):
         # Only what is shown is read: a large corpus has many names.
-        named = later = documents.document_names(corpus, after=after, limit=limit + 1)
+        later = documents.document_names(corpus, after=after, limit=limit + 1)
     else:
-        named = _matching(corpus, request.prefix or "", scope)
+        named = documents_below(corpus, request.prefix or "", scope)
         later = [name for name in named if name.document_id > after]
     readable = _first_readable(corpus, later, limit + 1, scope)
-    if not readable and request.prefix and not _first_readable(corpus, named, 1, scope):
-        raise _nothing_below(corpus, request.prefix, scope)
     page = readable[:limit]
     rows = [name.row for name in page]
     verify_documents(corpus, rows)
@@ -259,11 +257,6 @@ class _Hit(NamedTuple):
     line: int | None
     shown: str
 
-    @property
-    def position(self) -> str:
-        """``after`` of the lines behind this one."""
-        return f"{self.number}:{self.document_id}"
-
 
 def find_lines(corpus: Corpus, request: GrepRequest, scope: ReferenceScope) -> FoundLines:
     """One page of the lines with a text, ordered by document id, then as in the document.
@@ -294,9 +287,10 @@ def find_lines(corpus: Corpus, request: GrepRequest, scope: ReferenceScope) -> F
         rowids = [*{hit.rowid for hit in shown}]
         verify_passages(corpus, rowids)
         passages = passages_by_rowid(corpus, rowids)
+    last = page[limit - 1] if len(page) > limit else None
     return FoundLines(
         lines=[_line(hit, passages[hit.rowid]) for hit in shown],
-        next=shown[-1].position if len(page) > limit else None,
+        next=f"{last.number}:{last.document_id}" if last else None,
     )
 
 
@@ -408,15 +402,8 @@ class LinePattern:
             line_end = data.find(b"\n", match.end())
             line_end = len(data) if line_end < 0 else line_end
             number += data.count(b"\n", start, line_start)
-            before, found, after = (
-                part.decode()
-                for part in (
-                    data[line_start : match.start()],
-                    data[match.start() : match.end()],
-                    data[match.end() : line_end],
-                )
-            )
-            yield number, _shown(before, found, after.rstrip())
+            line = data[line_start:line_end].decode().rstrip()
+            yield number, _shown(line, len(data[line_start : match.start()].decode()))
             number, start = number + 1, line_end + 1
 
 
@@ -430,12 +417,8 @@ def _check_text(pattern: str, *, is_regex: bool) -> None:
         raise linear.PatternError("has a line break, and lines are searched one by one")
 
 
-def _shown(before: str, found: str, after: str) -> str:
+def _shown(line: str, place: int) -> str:
     """A line, or the part around its match if it is long."""
-    line = f"{before}{found}{after}"
-    if len(line) <= MAX_SHOWN:
-        return line
-    space = max(0, MAX_SHOWN - len(found))
-    start = max(0, min(len(before) - space // 2, len(line) - MAX_SHOWN))
+    start = max(0, min(place - MAX_SHOWN // 2, len(line) - MAX_SHOWN))
     end = start + MAX_SHOWN
     return ("…" if start else "") + line[start:end] + ("…" if end < len(line) else "")

@@ -11,6 +11,7 @@ from rolebundle.contracts.documents import FoundDocument, Passage
 from rolebundle.contracts.lookup import FoundPassage, Heading, Lookup, LookupKind
 from rolebundle.errors import AccessDenied, UsageError
 from rolebundle.retrieval.bundle import passage_mark, shared_fields
+from rolebundle.retrieval.passage_text import letters_of
 from rolebundle.retrieval.request import ReferenceScope
 from rolebundle.retrieval.source_files import source_warnings
 from rolebundle.storage import documents
@@ -85,15 +86,11 @@ def look_up(
         passages = readable_passages(reference, passages_of_document(corpus, document), scope)
         headings = outline_of(passages)
         named = Named("document", passages)
-    if headings is not None and section is not None:
-        heading = section_of(headings, document, section)
-        lines = heading.start_line, heading.end_line
-        passages = [
-            passage
-            for passage in passages
-            if passage.start_line <= lines[1] and lines[0] <= passage.end_line
-        ]
-        headings, named = None, Named("lines", passages, lines)
+        if section is not None:
+            heading = section_of(headings, document, section)
+            first, last = heading.start_line, heading.end_line
+            passages = [p for p in passages if p.start_line <= last and first <= p.end_line]
+            headings, named = None, Named("lines", passages, (first, last))
     verify_passages(corpus, [passage.rowid for passage in passages])
     files = source_files(corpus, [passage.chunk_id for passage in passages])
     warnings = [
@@ -153,13 +150,6 @@ def resolve_reference(corpus: Corpus, reference: str, scope: ReferenceScope) -> 
     """
     found = find_reference(corpus, reference, scope)
     if found is None:
-        lines = references.parse_lines(reference)
-        if lines is not None and lines.start > lines.end:
-            raise UsageError(
-                "not_found",
-                f"{reference}: these lines end before they begin",
-                f"ask for {lines.path}:{lines.end}-{lines.start}",
-            )
         near = _suggestions(corpus, reference, scope) if may_be_stored(reference) else []
         raise _not_found(reference, near)
     return found
@@ -222,14 +212,12 @@ def _passages_at_lines(
         )
     all_passages = passages_of_documents(corpus, rows) if len(named) == 1 else []
     if all_passages and not passages and scope.may_read is None:
-        ends = (
-            min(part.start_line for part in all_passages),
-            max(part.end_line for part in all_passages),
-        )
+        first = min(part.start_line for part in all_passages)
+        last = max(part.end_line for part in all_passages)
         raise UsageError(
             "not_found",
             f"{reference}: there is no text at these lines",
-            f"{lines.path} has text at the lines {ends[0]} to {ends[1]}",
+            f"{lines.path} has text at the lines {first} to {last}",
         )
     return passages
 
@@ -251,13 +239,9 @@ def _numbered_passages(
 
 
 def _ambiguous(message: str, named: Sequence[DocumentName]) -> UsageError:
-    more = len(named) - _MAX_NAMED
-    return UsageError(
-        "ambiguous_reference",
-        message,
-        f"name one of them: {', '.join(document.document_id for document in named[:_MAX_NAMED])}"
-        + (f", or one of {more} more" if more > 0 else ""),
-    )
+    ids = [document.document_id for document in named]
+    hint = f"name one of them: {first_of(ids, _MAX_NAMED)}"
+    return UsageError("ambiguous_reference", message, hint)
 
 
 def _not_found(reference: str, near: Sequence[str]) -> UsageError:
@@ -274,7 +258,7 @@ def _not_found(reference: str, near: Sequence[str]) -> UsageError:
 def _suggestions(corpus: Corpus, reference: str, scope: ReferenceScope) -> list[str]:
     """References with the names of documents that a wrong one may mean."""
     lines = references.parse_lines(reference)
-    end = f":{lines.start}-{lines.end}" if lines else ""
+    end = f":{min(lines[1:])}-{max(lines[1:])}" if lines else ""
     names = documents.document_names(corpus)
     near = references.similar_names(
         references.named_document(reference), ((name.document_id, name.path) for name in names)
@@ -354,28 +338,20 @@ def section_of(outline: Sequence[Heading], document: str, section: str) -> Headi
     Raises:
         UsageError: ``not_found``: no heading or several ones have the name.
     """
-    wanted = _letters(section)
-    equal = [heading for heading in outline if _letters(heading.heading) == wanted]
-    found = equal or [heading for heading in outline if wanted in _letters(heading.heading)]
+    wanted = letters_of(section)
+    equal = [heading for heading in outline if letters_of(heading.heading) == wanted]
+    found = equal or [heading for heading in outline if wanted in letters_of(heading.heading)]
     if len(found) == 1:
         return found[0]
+    number, hint = "no such heading", "get all of it"
     if found:
         places = [f"{document}:{heading.start_line}-{heading.end_line}" for heading in found]
-        raise UsageError(
-            "not_found",
-            f"{section}: {document} has several headings of that name",
-            f"get the lines of one of them: {first_of(places, _MAX_HEADINGS)}",
-        )
-    names = [heading.heading for heading in outline]
-    raise UsageError(
-        "not_found",
-        f"{section}: {document} has no such heading",
-        f"its headings are: {first_of(names, _MAX_HEADINGS)}" if names else "get all of it",
-    )
-
-
-def _letters(text: str) -> str:
-    return "".join(filter(str.isalnum, text)).casefold()
+        number = "several headings of that name"
+        hint = f"get the lines of one of them: {first_of(places, _MAX_HEADINGS)}"
+    elif outline:
+        names = [heading.heading for heading in outline]
+        hint = f"its headings are: {first_of(names, _MAX_HEADINGS)}"
+    raise UsageError("not_found", f"{section}: {document} has {number}", hint)
 
 
 def _headings_in_text(passages: Sequence[Passage]) -> Iterator[tuple[int, int, str]]:

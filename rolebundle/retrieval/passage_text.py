@@ -125,16 +125,6 @@ def bridge_note(role: str | None) -> str:
     return f"for {one_line(role)}" if role else ""
 
 
-def kinds_note(kinds: Sequence[str] | None) -> str:
-    """The evidence kinds that a passage shows. Empty if it shows none."""
-    return f"shows: {one_line(', '.join(kinds))}" if kinds else ""
-
-
-def copies_note(paths: Sequence[str] | None) -> str:
-    """Where else the passage stands. Empty if it is in one document only."""
-    return f"same in: {one_line(first_of(paths, _MAX_COPIES))}" if paths else ""
-
-
 def constraint_line(constraint: Values) -> str:
     """A decision on one line: its id, effect, words, reason, date and place."""
     text = one_line(constraint["text"], _TEXT_CHARS)
@@ -158,18 +148,19 @@ def passage_heading(passage: Values, details: Sequence[str]) -> str:
 
 def _new_names(names: Sequence[str], path: str, content: str) -> list[str]:
     """The title and headings that neither another one, the path nor a line of the text has."""
-    known, path = set(map(_letters, content.splitlines())), _letters(path)
+    known, path = set(map(letters_of, content.splitlines())), letters_of(path)
     kept: list[str] = []
     for place, name in enumerate(names):
-        letters = _letters(name)
-        longer = map(_letters, [*kept, *names[place + 1 :]])
-        is_known = letters in known or all(_letters(word) in path for word in name.split())
+        letters = letters_of(name)
+        longer = map(letters_of, [*kept, *names[place + 1 :]])
+        is_known = letters in known or all(letters_of(word) in path for word in name.split())
         if not is_known and not any(letters in other for other in longer):
             kept.append(name)
     return kept
 
 
-def _letters(text: str) -> str:
+def letters_of(text: str) -> str:
+    """The letters and digits of a text, casefolded."""
     return "".join(filter(str.isalnum, text)).casefold()
 
 
@@ -182,14 +173,15 @@ def place_of(passage: Values) -> str:
 def passage_details(passage: Values) -> list[str]:
     """What is to be known of a passage: its standing, and notes about it."""
     metadata = passage.get("metadata", {})
+    kinds, copies = passage.get("evidence_kinds"), passage.get("same_in")
     labels = (
         flag_note(metadata.get("flags")),
         mark_note(metadata.get("mark")),
         source_note(metadata.get("remembered_from")),
         limited_use(passage.get("allowed_actions")),
         bridge_note(passage.get("bridge_role")),
-        kinds_note(passage.get("evidence_kinds")),
-        copies_note(passage.get("same_in")),
+        f"shows: {one_line(', '.join(kinds))}" if kinds else "",
+        f"same in: {one_line(first_of(copies, _MAX_COPIES))}" if copies else "",
     )
     return [*standing(metadata), *filter(None, labels)]
 
@@ -289,7 +281,8 @@ def packet(
         head.append(f"{DATA} {_CITE[cite]}")
     values = [chunk.model_dump(exclude_none=True) for chunk in wanted]
     details = [*map(passage_details, values)]
-    same = _same_for_all(details)
+    first = details[0] if len(details) > 1 else []
+    same = [part for part in first if all(part in parts for parts in details)]
     details = [[part for part in parts if part not in same] for parts in details]
     blocks = [*map(_block, _with_title_once(values), details)]
     before = [one_line(line, 2 * most) for line in _before(bundle)]
@@ -343,12 +336,6 @@ def _fitting(lines: Sequence[str], room: float) -> list[str]:
 
 
 # -- the passages --------------------------------------------------------------------------------
-
-
-def _same_for_all(details: Sequence[Sequence[str]]) -> list[str]:
-    """What is the same for all of several passages."""
-    first = details[0] if len(details) > 1 else ()
-    return [part for part in first if all(part in parts for parts in details)]
 
 
 def _with_title_once(passages: Sequence[Values]) -> Iterator[Values]:

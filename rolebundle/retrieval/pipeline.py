@@ -24,7 +24,7 @@ from rolebundle.errors import CorpusCorrupt
 from rolebundle.retrieval.candidate import Candidate, Pool, Retrieval, Weights, role_share
 from rolebundle.retrieval.evidence import Evidence
 from rolebundle.retrieval.filter import filter_candidates
-from rolebundle.retrieval.lanes import MAX_DEPTH, Lanes, first_depth, open_lanes
+from rolebundle.retrieval.lanes import MAX_DEPTH, POOL_DEPTH, Lanes, open_lanes
 from rolebundle.retrieval.merge import merge
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.rank import best_forbidden, estimated_tokens, rank, select
@@ -84,7 +84,8 @@ def search(
 def run(lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None = None) -> Retrieval:
     """The steps from the lanes to the selection, inside the caller's ``corpus.reading()``."""
     request = request._replace(seen_texts=lanes.seen_texts(request.seen))
-    documents = _in_rounds(lanes, request, reranker, first_depth(len(request.seen)))
+    depth = min(MAX_DEPTH, POOL_DEPTH + len(request.seen))
+    documents = _in_rounds(lanes, request, reranker, depth)
     if not has_facts(lanes.corpus):
         return documents
     facts = _in_rounds(replace(lanes, only_facts=True), _of_facts(documents), None, FACTS_DEPTH)

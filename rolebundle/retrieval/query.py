@@ -283,7 +283,7 @@ def _expansion(task: Task, overlay: Overlay) -> tuple[tuple[Term, ...], list[str
     relevant = [
         phrase
         for phrase in vocabulary.boost_phrases[SIGNATURE_PHRASES:]
-        if _share_of_words(words_of(phrase), distinct_words) > TASK_RELEVANCE
+        if _is_relevant(words_of(phrase), distinct_words)
     ]
     boosts = (signature + relevant)[:MAX_BOOST_PHRASES]
     if boosts:
@@ -302,7 +302,8 @@ def _expansion(task: Task, overlay: Overlay) -> tuple[tuple[Term, ...], list[str
             synonyms += alternatives[:MAX_SYNONYMS]
             rules.append(f"vocab:synonym({canonical})")
 
-    terms = [Term(text) for text in _distinct([*boosts, *preferred, *synonyms])]
+    texts = map(_searchable, (*boosts, *preferred, *synonyms))
+    terms = [Term(text) for text in dict.fromkeys(texts)]
     in_forms = _phrase_forms([term.text for term in terms], task.languages)
     return (*terms, *(Term(text, form=True) for text in in_forms)), rules
 
@@ -320,19 +321,15 @@ def _phrase_forms(phrases: Iterable[str], languages: tuple[str, ...]) -> list[st
     return list(dict.fromkeys(filter(None, phrase_forms)))
 
 
-def _distinct(texts: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(_searchable(text) for text in texts))
-
-
 def _searchable(text: str) -> str:
     # The index folds case by its own tables. Python would change "straße" to "strasse", which the
     # index does not contain. So only ASCII text is folded here.
     return text.lower() if text.isascii() else text
 
 
-def _share_of_words(phrase: list[str], words: frozenset[str]) -> float:
-    """The share of the phrase's words that ``words`` contains, in [0, 1]."""
-    return sum(word in words for word in phrase) / len(phrase) if phrase else 0.0
+def _is_relevant(phrase: list[str], words: frozenset[str]) -> bool:
+    """Whether ``words`` has enough words of the phrase."""
+    return sum(word in words for word in phrase) > TASK_RELEVANCE * len(phrase)
 
 
 def _contains_phrase(words: list[str], phrase: list[str]) -> bool:

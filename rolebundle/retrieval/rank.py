@@ -109,11 +109,6 @@ def rank(
     return ranked
 
 
-def best_by_lanes(rows: Iterable[Candidate], weights: Weights, number: int) -> list[Candidate]:
-    """The best candidates by the lanes' part of their score, best first, ties by chunk id."""
-    return sorted(rows, key=lambda row: (-weights.lane_score(row), row.chunk_id))[:number]
-
-
 def rerank(rows: Sequence[Candidate], scores: ScorePassages, weights: Weights) -> None:
     """Mix the reranking model's scores into the semantic term.
 
@@ -121,7 +116,8 @@ def rerank(rows: Sequence[Candidate], scores: ScorePassages, weights: Weights) -
     among the best 50, and 0 for all others. A passage that the model could not read keeps its term,
     and so do all if there is no score.
     """
-    best = best_by_lanes(rows, weights, MAX_RERANKED)
+    ordered = sorted(rows, key=lambda row: (-weights.lane_score(row), row.chunk_id))
+    best = ordered[:MAX_RERANKED]
     found = scores([row.passage for row in best])
     scaled = scale_by_range(found)
     unread = {row.chunk_id for row in best} - scaled.keys()
@@ -135,7 +131,7 @@ def rerank(rows: Sequence[Candidate], scores: ScorePassages, weights: Weights) -
 def has_words(passage: Passage, words: str) -> bool:
     """Whether the passage's text, headings or title have these words, one after the other."""
     text = " ".join((passage.document.title, *passage.headings, passage.content))
-    return _contains(_fold_text(text), words)
+    return _contains(_fold_text(text), _fold_text(words))
 
 
 def _best_without_role(
@@ -329,39 +325,27 @@ def _vocabulary_score(
         score += BOOST_PHRASE
         hits.append(f"vocab:boost({phrase})")
     for term in _phrases_in(f"{content} | {tagged}", preferred):
-        if _contains(content, term) or _contains(tagged, term):
-            score += PREFERRED_TERM
-            hits.append(f"vocab:preferred({term})")
+        score += PREFERRED_TERM
+        hits.append(f"vocab:preferred({term})")
     for phrase in _phrases_in(content, suppressed):
         score += SUPPRESS_PHRASE
         hits.append(f"vocab:suppress({phrase})")
     return min(1.0, max(0.0, score)), tuple(hits)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
 def _fold_text(text: str) -> str:
     # Cached, because each role compares its own phrases with the same texts.
     return " ".join(text.casefold().split())
 
 
-@lru_cache(maxsize=4096)
-def _fold_phrase(phrase: str) -> str:
-    return _fold_text(phrase)
-
-
-@lru_cache(maxsize=64)
-def _fold_phrases(phrases: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(map(_fold_phrase, phrases))
-
-
 def _phrases_in(text: str, phrases: tuple[str, ...]) -> list[str]:
     # Most phrases do not occur at all, and a plain search is the quickest way to exclude them.
-    pairs = zip(phrases, _fold_phrases(phrases), strict=True)
-    return [phrase for phrase, folded in pairs if folded in text and _contains(text, phrase)]
+    pairs = ((phrase, _fold_text(phrase)) for phrase in phrases)
+    return [phrase for phrase, folded in pairs if folded in text and _contains(text, folded)]
 
 
-def _contains(text: str, phrase: str) -> bool:
-    folded = _fold_phrase(phrase)
+def _contains(text: str, folded: str) -> bool:
     start = text.find(folded) if folded else -1
     while start > 0 and text[start - 1].isalnum():
         start = text.find(folded, start + 1)

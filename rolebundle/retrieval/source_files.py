@@ -15,6 +15,7 @@ from threading import Thread
 from typing import Literal
 
 from rolebundle.contracts.terms import WarningCode
+from rolebundle.retrieval.passage_text import one_line
 from rolebundle.storage.documents import StoredFile
 from rolebundle.text.words import counted, first_of
 
@@ -106,31 +107,21 @@ def source_warnings(files: Collection[StoredFile]) -> dict[WarningCode, str]:
     """The warning about files that changed, are gone, or could not be checked, if there are any."""
     known = [file for file in files if file.modified_ns]
     states = file_states(list({file.location: file for file in known}.values()), MAX_SECONDS)
-    outcomes: tuple[tuple[SourceState, str], ...] = (
-        ("changed", "changed"),
-        ("gone", "no longer there"),
-        ("unknown", "could not be checked"),
-    )
+    outcomes = {"changed": "changed", "gone": "no longer there", "unknown": "could not be checked"}
     paths = {
-        outcome: sorted({file.path for file in known if states[file.location] == state})
-        for state, outcome in outcomes
+        state: sorted({file.path for file in known if states[file.location] == state})
+        for state in outcomes
     }
-    found = [f"{_named(named)} {outcome}" for outcome, named in paths.items() if named]
+    found = [f"{_named(named)} {outcomes[state]}" for state, named in paths.items() if named]
     if not found:
         return {}
     message = f"since the ingest: {'; '.join(found)}"
     code: WarningCode = "SOURCE_UNCHECKED"
-    if paths["changed"] or paths["no longer there"]:
+    if paths["changed"] or paths["gone"]:
         code, message = "SOURCE_CHANGED", f"{message}; run `rolebundle ingest`"
     return {code: message}
 
 
 def _named(paths: Sequence[str]) -> str:
-    named = first_of([*map(_one_line, paths)], _MAX_NAMED)
+    named = first_of([one_line(path, _PATH_CHARS) for path in paths], _MAX_NAMED)
     return f"{counted(len(paths), 'file')} ({named})"
-
-
-def _one_line(path: str) -> str:
-    """A path without what may control a terminal, and without its beginning if it is long."""
-    printable = "".join(character if character.isprintable() else "?" for character in path)
-    return printable if len(printable) <= _PATH_CHARS else f"…{printable[-_PATH_CHARS:]}"

@@ -54,7 +54,6 @@ from rolebundle.storage import compartments, partition
 from rolebundle.storage.compartments import Compartment
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.digests import verify_passages
-from rolebundle.storage.partition import Flagged
 from rolebundle.text.references import may_be_stored, named_document
 
 MAX_RIVALS = 3
@@ -486,14 +485,9 @@ def kept_back(corpus: Corpus, terms: Sequence[Term]) -> list[KeptBack]:
             scores |= CombinedPostings.of(corpus, [compartment]).best(terms, _MAX_PASSAGES)
         documents = partition.quarantined_with(corpus, scores)
     return [
-        KeptBack(document_id=document.document_id, kinds=_kinds(document))
+        KeptBack(document_id=document.document_id, kinds=json.loads(document.scanned.kinds))
         for document in documents[:MAX_NAMED]
     ]
-
-
-def _kinds(document: Flagged) -> list[str]:
-    kinds: list[str] = json.loads(document.scanned.kinds)
-    return kinds
 
 
 def quarantined_error(corpus: Corpus, reference: str, scope: ReferenceScope) -> UsageError | None:
@@ -507,6 +501,6 @@ def quarantined_error(corpus: Corpus, reference: str, scope: ReferenceScope) -> 
         return None
     return UsageError(
         "quarantined",
-        f"{reference}: quarantined: {', '.join(_kinds(document))}",
+        f"{reference}: quarantined: {', '.join(json.loads(document.scanned.kinds))}",
         f"rolebundle corpus quarantine show {quote(document.document_id)}",
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rolebundle.contracts.documents import (
     REMEMBERED_KIND,
+    DocumentGroup,
     DocumentMetadata,
     Superseder,
     attribute_lines,
@@ -272,23 +273,6 @@ def document_kinds(corpus: Corpus) -> list[DocumentKind]:
     """The kinds of the documents, sorted."""
     grouped = f"{PLACED} GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 1, 2, 3, 4, 5, 6"
     return corpus.select(DocumentKind, grouped, columns={"documents": "count(*)"})
-
-
-class DocumentGroup(NamedTuple):
-    """Documents that a role's policy treats alike: metadata and path of one, and all rowids.
-
-    ``applicable_roles`` are those of chunks, and empty if they were not asked for. So is ``path``.
-    ``excluded_roles`` are those that every chunk excludes. Marks are of single passages and
-    documents, and not of groups.
-    """
-
-    document: DocumentMetadata
-    path: str
-    applicable_roles: tuple[str, ...]
-    flags: tuple[str, ...]
-    rowids: list[int]
-    excluded_roles: tuple[str, ...]
-    mark: None = None
 
 
 def document_groups(

@@ -105,12 +105,7 @@ def decode(data: bytes, path: str = "", declared: str = "") -> tuple[str, tuple[
 
 def looks_binary(data: bytes) -> bool:
     """Whether ``data`` is not text: a NUL near the start and no byte order mark."""
-    return b"\x00" in data[:_HEAD] and not has_bom(data)
-
-
-def has_bom(data: bytes) -> bool:
-    """Whether ``data`` begins with a byte order mark."""
-    return any(data.startswith(mark) for mark, _ in _BOMS)
+    return b"\x00" in data[:_HEAD] and not any(data.startswith(mark) for mark, _ in _BOMS)
 
 
 def _line(data: bytes) -> str:

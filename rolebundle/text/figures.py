@@ -78,9 +78,7 @@ def find_figures(text: str) -> list[Figure]:
         figure = _read(match, text, has_comma)
         position = max(figure.end if figure else 0, match.start() + 1)
         figures += [figure] if figure else []
-    figures = _with_shared_units(figures, text)
-    context = _Context(text, figures)
-    return [context.of(figure) for figure in figures]
+    return _in_context(_with_shared_units(figures, text), text)
 
 
 # -- units -----------------------------------------------------------------------------------------
@@ -100,6 +98,8 @@ length2 1000000 km²;length3 1 m³;mass 1000000 t tonne;mass 453.59237 lb lbs po
 px 1 px pixel;dpi 1 dpi;fps 1 fps;rpm 1 rpm;ppm 1 ppm;% 1 % percent;% 0.1 ‰;pp 1 percentage-points;
 x 1 x × times fold;$ 1 $ USD dollar;€ 1 € EUR euro;£ 1 £ GBP;£ 1 pound;¥ 1 ¥ JPY yen;
 ₹ 1 ₹ INR rupee;franc 1 CHF franc"""
+
+_SIZES = "1 KB kB kbyte;2 MB mbyte;3 GB gbyte;4 TB tbyte;5 PB pbyte"
 
 
 @cache
@@ -125,10 +125,10 @@ def _units() -> dict[str, Units]:
             power, short, long = prefix.split()
             names = [short + sign, long + word]
             add(dimension, Fraction(factor) * Fraction(10) ** int(power), names)
-    for exponent, letter in ((1, "K"), (1, "k"), (2, "M"), (3, "G"), (4, "T"), (5, "P")):
-        sizes = [("byte", Fraction(base) ** exponent) for base in (1000, 1024)]
-        units |= {f"{letter}B": sizes}
-        units |= {f"{letter}{name}".lower(): sizes for name in ("b", "byte", "bytes")}
+    for line in _SIZES.split(";"):
+        exponent, *names = line.split()
+        for base in (1000, 1024):
+            add("byte", Fraction(base) ** int(exponent), names)
     return units
 
 
@@ -157,8 +157,10 @@ _SMALL = _numbered(
     word: 10 * number
     for word, number in _numbered("thirty/forty/fifty/sixty/seventy/eighty/ninety", 3).items()
 }  # fmt: skip
-_LARGE = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "dozen": 12}
-_LARGE |= {"trillion": 10**12, "k": 10**3, "bn": 10**9}
+_LARGE = {
+    "hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12,
+    "dozen": 12, "k": 10**3, "bn": 10**9,
+}  # fmt: skip
 _LETTERS = {"M": 10**6, "G": 10**9, "T": 10**12}
 _SHARES = _numbered("half halves/third/quarter fourth/fifth/sixth/seventh/eighth/ninth/tenth", 2)
 _MONTHS = _numbered(
@@ -403,31 +405,29 @@ _UNIT_NAME = re.compile(
 )
 
 
-class _Context:
-    """The sentences and tables of a text."""
+def _in_context(figures: list[Figure], text: str) -> list[Figure]:
+    """Figures with their hedges and the words beside them; in a table, with a heading's unit."""
+    blank = list(text)
+    for figure in figures:
+        if figure.unit not in ("", "name", "date"):
+            blank[figure.start : figure.end] = " " * (figure.end - figure.start)
+    plain = "".join(blank)
+    edges = [0, *(match.end() for match in _SENTENCE_END.finditer(plain)), len(text) + 1]
+    cells, units_of_text = [*_cells_in(text)], _named_units(text)
 
-    def __init__(self, text: str, figures: list[Figure]) -> None:
-        self._text, plain = text, list(text)
-        for figure in figures:
-            if figure.unit not in ("", "name", "date"):
-                plain[figure.start : figure.end] = " " * (figure.end - figure.start)
-        self._plain = "".join(plain)
-        ends = (match.end() for match in _SENTENCE_END.finditer(self._plain))
-        self._edges = [0, *ends, len(text) + 1]
-        self._cells = [*_cells_in(text)]
-        self._units = _named_units(text)
-
-    def of(self, figure: Figure) -> Figure:
-        """A figure with its hedge and the words beside it; in a table, with its headings' unit."""
-        hedge = _HEDGE.search(self._text[max(0, figure.start - 24) : figure.start])
-        nouns = () if figure.unit else self._nouns(figure.end)
-        cell = next((cell for cell in self._cells if cell.start <= figure.start < cell.end), None)
+    def with_context(figure: Figure) -> Figure:
+        place = figure.start
+        hedge = _HEDGE.search(text[max(0, place - 24) : place])
+        nouns = () if figure.unit else _nouns(text, figure.end)
+        cell = next((cell for cell in cells if cell.start <= place < cell.end), None)
         if cell and (cell.column or cell.row):
             units = _named_units(cell.column) or _named_units(cell.row)
             beside = f"{cell.row} {cell.column} {cell.text}"
         else:
-            units = [] if nouns else self._units
-            beside = self._sentence(figure.start)
+            units = [] if nouns else units_of_text
+            number = bisect_right(edges, place)
+            start, end = edges[number - 1], edges[number]
+            beside = plain[max(start, place - _REACH) : min(end, place + _REACH)]
         measured: tuple[Reading, ...] = ()
         if figure.amount is not None and not figure.unit:
             measured = tuple((unit, figure.amount * factor) for unit, factor in units)
@@ -440,19 +440,17 @@ class _Context:
             readings=measured + figure.readings if cell else figure.readings + measured,
         )
 
-    def _sentence(self, place: int) -> str:
-        number = bisect_right(self._edges, place)
-        start, end = self._edges[number - 1], self._edges[number]
-        return self._plain[max(start, place - _REACH) : min(end, place + _REACH)]
+    return [*map(with_context, figures)]
 
-    def _nouns(self, end: int) -> tuple[str, ...]:
-        nouns: list[str] = []
-        while len(nouns) < 3 and (match := _NOUN.match(self._text, end)):
-            if match[1].lower() in ENGLISH:
-                break
-            nouns += stems_of_name(match[1])
-            end = match.end()
-        return tuple(nouns)
+
+def _nouns(text: str, end: int) -> tuple[str, ...]:
+    nouns: list[str] = []
+    while len(nouns) < 3 and (match := _NOUN.match(text, end)):
+        if match[1].lower() in ENGLISH:
+            break
+        nouns += stems_of_name(match[1])
+        end = match.end()
+    return tuple(nouns)
 
 
 def _cells_in(text: str) -> Iterator[Cell]:

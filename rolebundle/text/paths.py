@@ -44,6 +44,7 @@ def locations(path: str, folder: str | None) -> list[str]:
 
 _TOKEN = re.compile(r"(?:(?<=/)|^)(?:\*\*+/)+|\*\*+|\*|\?|[^*?]+")
 _NAME = "[^/]*"
+_WILDCARDS = {"*": _NAME, "?": "[^/]"}
 _FOLDERS = "(?:[^/]+/)*"
 _ANYTHING = ".*"
 
@@ -76,13 +77,9 @@ _cached = lru_cache(maxsize=1024)(compile_glob)
 
 
 def _piece(token: str) -> str:
-    if token == "*":
-        return _NAME
-    if token == "?":
-        return "[^/]"
     if token.startswith("**"):
         return _FOLDERS if token.endswith("/") else _ANYTHING
-    return re.escape(token)
+    return _WILDCARDS.get(token) or re.escape(token)
 
 
 def _block(pieces: list[str], *, final: bool) -> str:

@@ -76,14 +76,14 @@ def parse_strict(text: str) -> Any:
     except RecursionError as error:
         raise NotStrictError(f"nested more than {MAX_DEPTH} levels deep") from error
     # Counting brackets is fast and clears nearly every text.
-    if text.count("[") + text.count("{") > MAX_DEPTH and _deeper_than(value, MAX_DEPTH):
+    if text.count("[") + text.count("{") > MAX_DEPTH and _is_too_deep(value):
         raise NotStrictError(f"nested more than {MAX_DEPTH} levels deep")
     return value
 
 
-def _deeper_than(value: Any, most: int) -> bool:
+def _is_too_deep(value: Any) -> bool:
     level = [value] if isinstance(value, dict | list) else []
-    for _ in range(most):
+    for _ in range(MAX_DEPTH):
         level = [
             inner
             for outer in level

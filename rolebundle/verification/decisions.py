@@ -169,11 +169,6 @@ def matching_pattern(patterns: Sequence[str], lines: Sequence[Sequence[str]]) ->
     return ""
 
 
-def only_read(lines: Sequence[Sequence[str]]) -> bool:
-    """Whether all commands are of programs that only read, and none writes into a file."""
-    return all(words[0] in _READERS and ">" not in "".join(words) for words in lines)
-
-
 def _from_program(words: list[str]) -> list[str]:
     is_wrapped = False
     while words and (
@@ -229,7 +224,9 @@ class Intent(NamedTuple):
         written = [command, *wordings, *_CODE.findall("\n".join(wordings))]
         lines = [line for part in written for line in command_lines(part)]
         if command:
-            reads = only_read(command_lines(command))
+            reads = ">" not in command and all(
+                words[0] in _READERS for words in command_lines(command)
+            )
         elif action is not None:
             reads = action in ("read", "analyze")
         else:
@@ -448,8 +445,8 @@ def _found(
                 words=words,
             )
             quoted.append(constraint)
-    ranks = {None: 0, "warn": 1, "require_approval": 2, "block": 3}
-    quoted.sort(key=lambda decision: (-ranks[decision.verdict], -decision.strength, decision.id))
+    verdicts = (None, *DECISION_EFFECTS)
+    quoted.sort(key=lambda one: (-verdicts.index(one.verdict), -one.strength, one.id))
     return quoted[:MAX_CONSTRAINTS], degraded
 
 

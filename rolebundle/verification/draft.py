@@ -20,7 +20,6 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from rolebundle.text.words import WORD
@@ -257,8 +256,6 @@ def _blocks(text: str) -> list[Sentence]:
             blocks[-1] = blocks[-1]._replace(kind="header")
             continue
         if not line or (rule and (not is_open or rule[1] in "-=")):
-            if line and is_open and blocks[-1].kind == "prose":
-                blocks[-1] = blocks[-1]._replace(kind="heading")  # Underlined text.
             is_open, table = False, ""
             continue
         if code_end:
@@ -299,43 +296,37 @@ _DOUBLE = re.compile('["“”„‟«»‹›「」『』]')
 _CLOSED_BY = {marks[0]: marks[1:] for marks in '"" “” „“” ‟” «» ‹› 「」 『』 »« ›‹ ””'.split()}
 """Opening mark → the marks that close it."""
 _EITHER = '"”»›'  # These open or close.
-_SINGLE = re.compile("['‘’‚‛]")
-_ELISION = re.compile(r"(?:\d\ds?|tis|twas|em|til|till|cause|n|round|bout)\b", re.IGNORECASE)
-_SPACED_CLOSER = re.compile(r"\s(?=[»›])")
+_ELISION = r"(?:\d\ds?|tis|twas|em|til|till|cause|n|round|bout)\b"
+_IN_SINGLE = r"(?:[^'‘’‚‛]|(?<=[^\W_])['’])+?"
+_SINGLE = re.compile(
+    rf"(?<![^\W_'’)\]}}])['‘‚‛](?!\s|{_ELISION})"
+    # After an s the mark may be the apostrophe of a plural.
+    rf"({_IN_SINGLE}(?<![\ssS])|{_IN_SINGLE}(?<!\s))['‘’](?![^\W_])",
+    re.IGNORECASE,
+)
 _CLOSERS = "\"'”’»›)]}*_`」』 "
 
 
 def _quotes(text: str, block: Sentence, opaque: Sequence[Range]) -> Iterator[Range]:
-    """The ranges between quotation marks. A quote in a table does not leave its cell."""
-    bars = (
-        [m.start() for m in re.finditer(r"\|", block.text)]
-        if block.kind in ("row", "header")
-        else []
-    )
-    edges = [block.start, *(block.start + bar + side for bar in bars for side in (0, 1)), block.end]
-    for start, end in zip(edges[::2], edges[1::2], strict=True):
-        position = start
-        for first, last in [*_double_quotes(text, start, end, opaque), (end, end)]:
-            yield from _single_quotes(text, position, first, opaque)
-            if first < end:
-                yield first, last
-            position = last
-
-
-def _marks(
-    pattern: re.Pattern[str], text: str, start: int, end: int, opaque: Sequence[Range]
-) -> Iterator[tuple[re.Match[str], str, str]]:
-    """The marks outside code, each with the characters beside it."""
-    for match in pattern.finditer(text, start, end):
-        if not is_inside(match.start(), opaque):
-            at, after = match.span()
-            yield match, text[at - 1] if at > start else " ", text[after] if after < end else " "
+    """The ranges between quotation marks."""
+    position, end = block.start, block.end
+    for first, last in [*_double_quotes(text, position, end, opaque), (end, end)]:
+        for match in _SINGLE.finditer(text, position, first):
+            if not is_inside(match.start(), opaque):
+                yield match.span(1)
+        if first < end:
+            yield first, last
+        position = last
 
 
 def _double_quotes(text: str, start: int, end: int, opaque: Sequence[Range]) -> Iterator[Range]:
     opened, opener, depth, closed = -1, "", 0, start
-    for match, left, right in _marks(_DOUBLE, text, start, end, opaque):
-        mark = match[0]
+    for match in _DOUBLE.finditer(text, start, end):
+        if is_inside(match.start(), opaque):
+            continue
+        mark, (first, last) = match[0], match.span()
+        left = text[first - 1] if first > start else " "
+        right = text[last] if last < end else " "
         may_open = (
             not right.isspace() and not left.isalnum() and (right.isalnum() or left in " \n\t([{")
         )
@@ -353,23 +344,6 @@ def _double_quotes(text: str, start: int, end: int, opaque: Sequence[Range]) -> 
             closed = match.end()
     if opened >= 0:
         yield opened, end
-
-
-def _single_quotes(text: str, start: int, end: int, opaque: Sequence[Range]) -> Iterator[Range]:
-    opened = closing = -1
-    for match, left, right in _marks(_SINGLE, text, start, end, opaque):
-        is_free = not left.isalnum() and left not in "'’)]}" and not right.isspace()
-        if is_free and (opened < 0 or closing >= 0) and not _ELISION.match(text, match.end()):
-            if closing >= 0:
-                yield opened, closing
-            opened, closing = match.end(), -1
-        elif opened >= 0 and not left.isspace() and not right.isalnum():
-            closing = match.start()
-            if left not in "sS":  # Not the apostrophe of a plural.
-                yield opened, closing
-                opened = closing = -1
-    if opened >= 0 and (closing >= 0 or text[opened - 1] in "‘‚"):
-        yield opened, closing if closing >= 0 else end
 
 
 def _trimmed(text: str, start: int, end: int, cited: Sequence[Citation]) -> Range:
@@ -416,14 +390,12 @@ def _ranges(
     """The sentences of a block. None ends inside a quote, code, a URL or a citation."""
     start, end = block.start, block.end
     citations = {citation.start: citation.end for citation in cited}
-    last_of = {last: first for first, last in inner}
+    ends = {last for _, last in inner}
     for match in _STOP.finditer(text, start, end) if block.kind in ("prose", "item") else ():
         stop = match.end()
-        if match.start() < start or (is_inside(match.start(), inner) and stop not in last_of):
+        if match.start() < start or (is_inside(match.start(), inner) and stop not in ends):
             continue
-        # A full stop at the end of a quote may have a space before the mark: « Oui. »
-        spaced = _SPACED_CLOSER.match(text, stop, end) if stop in last_of else None
-        after = _after(text, spaced.end() if spaced else stop, end, _CLOSERS.strip())
+        after = _after(text, stop, end, _CLOSERS.strip())
         following = _after(text, after, end)
         while following in citations:
             following = _after(text, citations[following], end)
@@ -479,18 +451,11 @@ _BREAK = re.compile(
 )
 
 
-_INDENTATION = re.compile(r"(?m:^[ \t]*(?=\S))")
-
-
 @lru_cache(maxsize=1024)
 def sentence_starts(content: str) -> tuple[int, ...]:
-    """Where the sentences, items and definitions of a passage begin, in order; the first is 0."""
+    """Where the sentences and items of a passage begin, in order; the first is 0."""
     starts = {0}
     for match in _BREAK.finditer(content):
         if match[0][0] != "." or not is_abbreviation(content, match.start()):
             starts.add(match.end())
-    # A line that is less indented than the one before it begins something else.
-    for before, line in pairwise(_INDENTATION.finditer(content)):
-        if len(line[0]) < len(before[0]):
-            starts.add(line.start())
     return tuple(sorted(starts))

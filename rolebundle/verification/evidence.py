@@ -239,7 +239,6 @@ def check_citation(
     Returns:
         The outcome, the passage that it is about, and why.
     """
-    named = [_cited_part(citation, passage) for passage in named]
     best, own = best_match(prose, passages), best_match(prose, named)
     place = best.passage if best.share >= FOUND_SHARE else None
     if not named:
@@ -263,16 +262,6 @@ def check_citation(
         return "unchecked_language", named[0], note
     note = "the passage has none of the sentence's words"
     return "unrelated_citation", named[0], note
-
-
-def _cited_part(citation: Citation, passage: Passage) -> Passage:
-    """A passage with the text of the cited lines alone, if its text is the file's own."""
-    lines = passage.content.split("\n")
-    if citation.kind != "locator" or len(lines) != passage.end_line - passage.start_line + 1:
-        return passage
-    _, start, end = _lines_of(citation.target)
-    first, last = max(0, start - passage.start_line), max(0, end - passage.start_line + 1)
-    return passage._replace(content="\n".join(lines[first:last]))
 
 
 def titled(prose: str, passages: Sequence[Passage]) -> list[Passage]:

@@ -18,8 +18,8 @@ rules that compare the words beside figures find as many faults in faithful draf
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import permutations
@@ -89,8 +89,10 @@ def check_figures(
                 check = check._replace(outcome="computed", note=calculation, fails=False)
         if check.passage is not None:
             check = check._replace(passage=places[check.passage])
-        elif check.outcome == "unsupported_figure" and everything.has(figure):
-            check = check._replace(note=f"{check.note}; another passage has it")
+        elif check.outcome == "unsupported_figure":
+            anywhere = everything.check(figure)
+            if anywhere and anywhere.outcome == "figure_found":
+                check = check._replace(note=f"{check.note}; another passage has it")
         checks.append(check)
     return sorted(checks)
 
@@ -99,8 +101,12 @@ def check_figures(
 
 
 @lru_cache(maxsize=1024)
-def _figures_of(text: str) -> tuple[Figure, ...]:
-    return tuple(find_figures(text))
+def _figures_of(text: str) -> list[Figure]:
+    """The figures of the evidence; their readings are all that they support."""
+    return [
+        replace(figure, readings=tuple(key for r in figure.readings for key in _less_precise(r)))
+        for figure in find_figures(text)
+    ]
 
 
 @lru_cache(maxsize=64)
@@ -109,28 +115,12 @@ def _index(texts: tuple[str, ...]) -> _Index:
 
 
 class _Index:
-    """The figures of passages, by what they support. Figures are known by their number."""
+    """The figures of passages, each with the number of its passage."""
 
     def __init__(self, texts: tuple[str, ...]) -> None:
-        self.figures = [figure for text in texts for figure in _figures_of(text)]
-        self.counted = {noun for figure in self.figures for noun in figure.nouns}
-        self._passages = [n for n, text in enumerate(texts) for _ in _figures_of(text)]
+        self._found = [(figure, n) for n, text in enumerate(texts) for figure in _figures_of(text)]
         self._texts = [" ".join(text.lower().split()) for text in texts]
-        self._of_unit: defaultdict[str, list[int]] = defaultdict(list)
-        self._of_reading: defaultdict[Reading, list[int]] = defaultdict(list)
-        self._of_amount: defaultdict[Fraction, list[int]] = defaultdict(list)
-        for number, figure in enumerate(self.figures):
-            if figure.amount is not None:
-                self._of_amount[abs(figure.amount)].append(number)
-            for key in {key for reading in figure.readings for key in _less_precise(reading)}:
-                self._of_reading[key].append(number)
-            for unit in {unit for unit, _ in figure.readings}:
-                self._of_unit[unit].append(number)
-
-    def has(self, figure: Figure) -> bool:
-        """Whether a figure of the passages has its value."""
-        check = self.check(figure)
-        return check is not None and check.outcome == "figure_found"
+        self.counted = {noun for figure, _ in self._found for noun in figure.nouns}
 
     def check(self, figure: Figure) -> FigureCheck | None:
         """The outcome for a figure; ``None`` if it needs no check."""
@@ -142,25 +132,27 @@ class _Index:
             if figure.unit == "name":
                 note = "the evidence does not have it"
                 return bare._replace(note=note, fails=True) if is_value else None
-        nearest = self._nearest(figure)
-        equal = self._equal(figure)
-        numbers = equal or self._rounded(figure)
-        if same := [n for n in nearest if n in numbers and _is_same_rate(figure, self.figures[n])]:
-            if (meant := self._meant(figure, same)) is not None:
-                note = f'the evidence has "{self.figures[meant].text}" there'
+        # Those in the sentences most similar to the figure's come first.
+        nearest = sorted(self._found, key=lambda found: -len(figure.words & found[0].words))
+        equal = [found for found in nearest if _is_equal(figure, found[0])]
+        same = equal or [found for found in nearest if _is_rounded(figure, found[0])]
+        rates = ("", figure.per)
+        if same := [found for found in same if not figure.per or found[0].per in rates]:
+            if meant := self._meant(figure, [other for other, _ in same]):
+                note = f'the evidence has "{meant.text}" there'
                 return bare._replace(note=note, fails=True)
-            true = self.figures[same[0]].text
-            found = bare._replace(passage=self._passages[same[0]], true_text=true)
+            true, passage = same[0]
+            check = bare._replace(passage=passage, true_text=true.text)
             if equal:
-                return found._replace(outcome="figure_found")
-            return found._replace(outcome="rounded", note=f"it is {true}")
-        if calculation := _calculation(figure, [self.figures[n] for n in nearest[:_POOL]]):
+                return check._replace(outcome="figure_found")
+            return check._replace(outcome="rounded", note=f"it is {true.text}")
+        others = [other for other, _ in nearest]
+        if calculation := _calculation(figure, others[:_POOL]):
             return bare._replace(outcome="computed", note=calculation)
-        kind = [n for n in nearest if self.figures[n].unit == figure.unit]
-        kind = [n for n in kind if not self.figures[n].is_counting]
+        kind = [o for o in others if o.unit == figure.unit and not o.is_counting]
         if figure.unit == "th" and not kind:  # "The 3rd step" may count what is not numbered.
             return None
-        names = [*dict.fromkeys(f'"{self.figures[n].text}"' for n in kind)][:_MOST_NAMED]
+        names = [*dict.fromkeys(f'"{other.text}"' for other in kind)][:_MOST_NAMED]
         note = "the evidence does not have it"
         note += f"; it has {', '.join(names)}" if names else " or another one of its kind"
         return bare._replace(note=note, fails=bool(names))
@@ -172,55 +164,49 @@ class _Index:
         search = re.compile(rf"(?<![^\W_v]){pattern}(?!\w|\.\d)").search
         return next((n for n, lower in enumerate(self._texts) if search(lower)), None)
 
-    def _meant(self, figure: Figure, same: Sequence[int]) -> int | None:
+    def _meant(self, figure: Figure, same: Sequence[Figure]) -> Figure | None:
         """The figure of the thing that the draft names, if its value stands at others only."""
-        nouns = [self.figures[n].nouns for n in same]
-        if figure.nouns and not any(figure.nouns[0] in other or not other for other in nouns):
-            counts = (
-                n for n, other in enumerate(self.figures) if figure.nouns[:1] == other.nouns[:1]
-            )
-            return next(counts, None)
-        cells = [self.figures[n].cell for n in same]
+        others = [other for other, _ in self._found]
+        nouns = [other.nouns for other in same]
+        if figure.nouns and not any(figure.nouns[0] in own or not own for own in nouns):
+            return next((o for o in others if figure.nouns[:1] == o.nouns[:1]), None)
+        cells = [other.cell for other in same]
         if not all(cells) or any(_names_row(figure, cell) is not False for cell in cells):
             return None
         columns = {cell.column for cell in cells if cell}
         rows = {
-            other.cell.row: n
-            for n, other in enumerate(self.figures)
+            other.cell.row: other
+            for other in others
             if other.cell and other.cell.column in columns and _names_row(figure, other.cell)
         }
         # A sentence that names several rows compares them, perhaps with one that it does not name.
         return next(iter(rows.values())) if len(rows) == 1 else None
 
-    def _nearest(self, figure: Figure) -> list[int]:
-        """All figures; those in the sentences most similar to the figure's come first."""
-        common = [len(figure.words & other.words) for other in self.figures]
-        return sorted(range(len(common)), key=lambda n: -common[n])
 
-    def _equal(self, figure: Figure) -> set[int]:
-        """The figures that have the same value."""
-        keys = figure.readings[:1] if figure.unit == "version" else figure.readings
-        equal = {number for key in keys for number in self._of_reading.get(key, ())}
-        if figure.amount is not None and figure.unit != "version":
-            # "Level 9" is the option -9. A long number is the same one in whatever column it is.
-            is_long = len(re.sub(r"\D", "", figure.text).strip("0")) >= _LONG
-            same = self._of_amount[abs(figure.amount)]
-            is_bare = not figure.unit and not figure.nouns
-            equal.update(n for n in same if is_bare or (is_long and not self.figures[n].unit))
-        return equal
+def _is_equal(figure: Figure, other: Figure) -> bool:
+    """Whether a figure of the evidence has the same value."""
+    is_version = figure.unit == "version"
+    wanted = figure.readings[:1] if is_version else figure.readings
+    if any(reading in wanted for reading in other.readings):
+        return True
+    if is_version or figure.amount is None or other.amount is None:
+        return False
+    if abs(figure.amount) != abs(other.amount):
+        return False
+    # "Level 9" is the option -9. A long number is the same one in whatever column it is.
+    is_long = len(re.sub(r"\D", "", figure.text).strip("0")) >= _LONG
+    return (not figure.unit and not figure.nouns) or (is_long and not other.unit)
 
-    def _rounded(self, figure: Figure) -> set[int]:
-        """The figures that another one rounds."""
-        if not figure.amount or figure.unit == "version":
-            return set()
-        # 11 GB does not round the 10 GB that are read as powers of 1,024.
-        return {
-            n
-            for place, (unit, value) in enumerate(figure.readings)
-            for n in self._of_unit.get(unit, ())
-            for other, (u, true) in enumerate(self.figures[n].readings)
-            if u == unit and (u != "byte" or place == other) and _fits(figure, value, true)
-        }
+
+def _is_rounded(figure: Figure, other: Figure) -> bool:
+    """Whether a figure rounds one of the evidence."""
+    if not figure.amount or figure.unit == "version":
+        return False
+    return any(
+        unit == other_unit and _fits(figure, value, true)
+        for unit, value in figure.readings
+        for other_unit, true in other.readings
+    )
 
 
 def _calculation(figure: Figure, operands: Sequence[Figure], *, are_own: bool = False) -> str:
@@ -276,10 +262,6 @@ def _names_row(figure: Figure, cell: Cell | None) -> bool | None:
     return figure.words.issuperset(row) if row else None
 
 
-def _is_same_rate(figure: Figure, other: Figure) -> bool:
-    return not (figure.per and other.per and figure.per != other.per)
-
-
 def _fits(figure: Figure, value: object, true: object) -> bool:
     """Whether a value is the true one, rounded as the draft says."""
     if not isinstance(value, Fraction) or not isinstance(true, Fraction) or value * true <= 0:
@@ -289,8 +271,7 @@ def _fits(figure: Figure, value: object, true: object) -> bool:
         return 2 / 3 <= ratio < 1 if figure.hedge == "over" else 1 < ratio <= 5 / 4
     is_digits = abs(true - value) <= abs(figure.step * scale) / 2
     if figure.hedge == "about":
-        is_short = abs(figure.amount or Fraction()) <= 100 * figure.step
-        return abs(ratio - 1) <= (0.15 if is_digits else 0.05 if is_short else 0)
+        return abs(ratio - 1) <= (0.15 if is_digits else 0.05)
     # A number without a hedge rounds a longer one: not 2019 to 2020, nor 49 to 50.
     written = true / scale
     is_longer = written.denominator > 1 or (abs(written) >= 1000 and figure.step >= 100)

@@ -6,14 +6,14 @@ stale passage, does not fail.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.verification import CheckName, Finding, FindingCode, Span
 from rolebundle.retrieval.filter import age_days, age_note, freshness_of, labels_of
 from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.verification.draft import Sentence
+from rolebundle.verification.draft import Sentence, merged
 
 MAX_SHOWN = 300
 """How many characters of the draft, or of a passage, one finding shows."""
@@ -53,7 +53,6 @@ _CODES: dict[FindingCode, tuple[CheckName, bool, str | None]] = {
 """Code → check, whether it fails, and the remedy."""
 _FROM_SOURCE = frozenset(("cited", "exact", "normalized", "covered", "figure_found"))
 """The codes of findings that say that a part of the draft is in a passage."""
-_Part = tuple[int, int, tuple[str, ...]]
 
 
 def finding(
@@ -80,9 +79,9 @@ def finding(
     return Finding(code=code, **values | more)
 
 
-def shortened(text: str, limit: int = MAX_SHOWN) -> str:
+def shortened(text: str) -> str:
     """As much of a text as a finding shows."""
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+    return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 1]}…"
 
 
 # -- sources ---------------------------------------------------------------------------------------
@@ -136,29 +135,18 @@ def validated_draft(
     failing = [f for f in findings if f.fails and f.span.end > f.span.start]
     if not failing:
         return None
-    parts = _joined((f.span.start, f.span.end, (f.code,)) for f in failing)
+    spans = merged((f.span.start, f.span.end) for f in failing)
     if redact:
         touched = (
-            (s.start, s.end, ()) for s in sentences
-            if any(first < s.end and s.start < last for first, last, _ in parts)
+            (s.start, s.end) for s in sentences
+            if any(first < s.end and s.start < last for first, last in spans)
         )  # fmt: skip
-        parts = _joined([*parts, *touched])
+        spans = merged([*spans, *touched])
     pieces, copied = [], 0
-    for start, end, codes in parts:
+    for start, end in spans:
         pieces.append(text[copied:start])
         if not redact:
+            codes = dict.fromkeys(f.code for f in failing if start <= f.span.start < end)
             pieces.append(f"[[{', '.join(codes)}: {text[start:end]}]]")
         copied = end
     return "".join((*pieces, text[copied:]))
-
-
-def _joined(parts: Iterable[_Part]) -> list[_Part]:
-    """The ranges in order; those that overlap are joined."""
-    joined: list[_Part] = []
-    for start, end, codes in sorted(parts):
-        if joined and start < joined[-1][1]:
-            first, last, known = joined.pop()
-            joined.append((first, max(end, last), tuple(dict.fromkeys((*known, *codes)))))
-        else:
-            joined.append((start, end, codes))
-    return joined

@@ -624,8 +624,7 @@ _EVENTS: Mapping[str, Event] = {
 
 def hook_event(fields: Mapping[str, Any]) -> Event:
     """What a hook of Claude Code is to do for an event; ``other``: nothing."""
-    name = fields.get("hook_event_name")
-    return _EVENTS.get(name, "other") if isinstance(name, str) else "other"
+    return _EVENTS.get(str(fields.get("hook_event_name")), "other")
 
 
 class HookAnswer(NamedTuple):

@@ -409,12 +409,11 @@ class WorkFolder:
         self._corpus = os.path.realpath(corpus)
         self._names = cache(self._walk)
 
-    def _walk(self, *, with_tool_folders: bool) -> list[str]:
+    def _walk(self) -> list[str]:
         """The regular files, as relative paths in order; one too many if there are too many."""
         names: list[str] = []
         for folder, folders, files in os.walk(self._root):
-            if not with_tool_folders:
-                folders[:] = [name for name in folders if name not in _FILLED_BY_TOOLS]
+            folders[:] = [name for name in folders if name not in _FILLED_BY_TOOLS]
             prefix = Path(folder).relative_to(self._root)
             names += [(prefix / name).as_posix() for name in files]
             if len(names) > MAX_ENTRIES:
@@ -428,9 +427,8 @@ class WorkFolder:
 
     def _is_own(self, path: str) -> bool:
         full = os.path.join(self._root, path)  # noqa: PTH118 - both sides are texts
-        is_corpus = full.startswith(self._corpus)
-        is_corpus = is_corpus and bool(_COMPANION.fullmatch(full, len(self._corpus)))
-        return path == self._contract or is_corpus
+        companion = full.startswith(self._corpus) and _COMPANION.fullmatch(full, len(self._corpus))
+        return path == self._contract or bool(companion)
 
     def matches(self, paths: Sequence[str | None]) -> list[str]:
         """The files that paths and globs of the contract name, in order, each once.
@@ -443,8 +441,7 @@ class WorkFolder:
             if not ("*" in path or "?" in path):
                 names[path] = None
                 continue
-            is_asked = bool(_FILLED_BY_TOOLS.intersection(path.split("/")))
-            found = self._names(with_tool_folders=is_asked)
+            found = self._names()
             names |= dict.fromkeys(name for name in found if globs.matches(path, name))
             if len(names) > MAX_MATCHES or len(found) > MAX_ENTRIES:
                 raise NotReadable("names too many files", is_known=False)
@@ -482,7 +479,7 @@ class WorkFolder:
         named = {state.path for state in known}
         states: list[FileState] = []
         total = 0
-        for name in self._names(with_tool_folders=False):
+        for name in self._names():
             try:
                 data = b"" if name in named else read_regular(self.folder / name, _MAX_OTHER_BYTES)
             except NotReadable:

@@ -16,7 +16,8 @@ from rolebundle.contracts.verification import Finding, JudgeOpinion
 from rolebundle.embedding.provider import ProviderSpec
 from rolebundle.embedding.servers import ModelServer, ollama_url
 from rolebundle.errors import ConfigurationError, EmbedderError
-from rolebundle.verification.findings import finding, shortened
+from rolebundle.retrieval.passage_text import one_line
+from rolebundle.verification.findings import finding
 
 MAX_JUDGED = 200
 """So many covered sentences of one draft are judged, the first ones."""
@@ -92,7 +93,8 @@ class Judge:
             yes_or_no = _YES_OR_NO.match(answer)
             # Neither, if the answer begins with another word.
             supported = yes_or_no[1].casefold() == "yes" if yes_or_no else None
-            opinions.append(JudgeOpinion(span=span, supported=supported, answer=_line(answer)))
+            answer = one_line(answer, _MAX_ANSWER_CHARS)
+            opinions.append(JudgeOpinion(span=span, supported=supported, answer=answer))
         not_judged = len(covered) - len(opinions)
         return opinions, f"{not_judged} more sentences were not judged" if not_judged else ""
 
@@ -124,17 +126,11 @@ def opinion_findings(opinions: Sequence[JudgeOpinion], draft: str) -> list[Findi
     return [
         finding(
             "judged_unsupported", o.span.start, o.span.end,
-            draft[o.span.start : o.span.end][:_MAX_ANSWER_CHARS], None,
+            draft[o.span.start : o.span.end], None,
             f"the judge says: {o.answer}", fails=fails,
         )
         for o in denied
     ]  # fmt: skip
-
-
-def _line(answer: str) -> str:
-    start = answer[: 2 * _MAX_ANSWER_CHARS]
-    line = " ".join("".join(c if c.isprintable() else " " for c in start).split())
-    return shortened(line, _MAX_ANSWER_CHARS)
 
 
 def _bad_judge(problem: str, example: str) -> ConfigurationError:

@@ -170,15 +170,14 @@ def _resolve_source(seen: Corpus, reference: str, author: Author) -> _Source:
     is_address = reference.casefold().startswith(("http://", "https://"))
     # What was fetched from an address is a document, and no address is invented.
     stored = facts.document_from(seen, reference) if is_address else None
+    scope = ReferenceScope(may_read=author.may_read)
     try:
-        named = find_reference(seen, stored or reference, ReferenceScope())
+        named = find_reference(seen, stored or reference, scope)
     except UsageError as error:
         if error.code != "not_found":
             raise
         named = None
-    passages = named.passages if named else []
-    if author.may_read is not None:
-        passages = [passage for passage in passages if author.may_read(passage)]
+    passages = [*filter(scope.reads, named.passages)] if named else []
     if named is None or not passages:
         if is_address and author.view is None:
             return _address(reference)
@@ -533,7 +532,7 @@ def mark_as_agent(access: AccessControl, request: MarkRequest) -> MarkRecord:
     with access.writing(request.agent, "mark") as (name, corpus, seen, view, details):
         scope = access.reference_scope(view)
         named = resolve_reference(seen, request.id, scope)
-        if scope.may_read is not None and not all(map(scope.may_read, named.passages)):
+        if not all(map(scope.reads, named.passages)):
             raise role_denied(view)
         target = resolve_target(request.id, named)
         _check_own(corpus, target, name)

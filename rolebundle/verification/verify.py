@@ -179,22 +179,18 @@ class SentenceCheck:
             yield self._finding(code, citation.start, citation.end, passage, note)
 
     def _quotes(self) -> Iterator[Finding]:
-        text, last = self._sentence.text, -1
+        text = self._sentence.text
         for start, end in self._sentence.quotes:
             first, stop = start - self._start, end - self._start
             around = self._prose[:first], self._prose[stop:]
             code, passage, true_text, note = check_quote(
                 text[first:stop], self._all, self._cited, around
             )
-            # Two quotes side by side are one that was divided.
-            is_alone = last < 0 or any(c.isalnum() or c in ",;/|" for c in text[last:first])
-            is_own = is_alone and is_term(text[first:stop])
-            is_own = is_own and (code == "misattributed" or not self._cited)
+            is_own = is_term(text[first:stop]) and (code == "misattributed" or not self._cited)
             # A question that no passage has is one that the draft answers.
             is_own |= code == "absent" and not self._cited and text[:stop].endswith("?")
             if code == "misattributed":  # What is wrong may be the citation.
                 stop = max([stop, *(c.end - self._start for c in self._sentence.citations)])
-            last = end - self._start
             yield self._finding(
                 code, start, stop + self._start, passage, note, true_text, is_own=is_own
             )

@@ -33,8 +33,7 @@ def get(call: Call, references: tuple[str, ...]) -> None:
     """Show passages, documents, or parts of them.
 
     REFERENCE is a chunk_id, a document_id, the path of a file (in the corpus or on this machine),
-    path:start-end (lines), #document:from:count (passages, counted from 1), or a glob of paths. Of
-    a whole document, lists of links are left out; --json has them.
+    path:start-end (lines), #document:from:count (passages, counted from 1), or a glob of paths.
 
     --max-chars bounds the text. If one of several references gave nothing, the others are shown,
     and the exit code is 2.
