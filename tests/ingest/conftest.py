@@ -1,7 +1,5 @@
 """A folder of documents and manifests beside an empty corpus, and notes beside their corpus."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -15,12 +13,12 @@ from support.templates import Template
 
 
 @pytest.fixture
-def tree(tmp_path: Path) -> Tree:
+def tree(tmp_path):
     return Tree(tmp_path)
 
 
 @pytest.fixture(scope="session")
-def _indexed_notes(tmp_path_factory: pytest.TempPathFactory) -> Template:
+def _indexed_notes(tmp_path_factory):
     def make(folder: Path) -> None:
         (folder / "notes").mkdir()
         for number in range(FILES):
@@ -32,13 +30,13 @@ def _indexed_notes(tmp_path_factory: pytest.TempPathFactory) -> Template:
 
 
 @pytest.fixture
-def notes(_indexed_notes: Template, monkeypatch: pytest.MonkeyPatch) -> Path:
+def notes(_indexed_notes, monkeypatch):
     """Twenty notes. Indexes of them are built in batches of four."""
     monkeypatch.setattr(indexes, "BATCH", BATCH)
     return _indexed_notes.put_back() / "notes"
 
 
 @pytest.fixture
-def db(notes: Path) -> Path:
+def db(notes):
     """The corpus of the notes: twenty chunks, all with a vector of the old model."""
     return notes.with_name("c.db")

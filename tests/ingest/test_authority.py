@@ -1,11 +1,8 @@
 """Who may govern a document: flags, the owner's manifest, the document."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any, get_args
@@ -21,7 +18,6 @@ from rolebundle.ingest import sync
 from rolebundle.ingest.authority import (
     UNTRUSTED,
     Authority,
-    Flags,
     FlagsByPath,
     flags_after,
     flags_at,
@@ -63,9 +59,7 @@ tiers_or_none = st.sampled_from([None, *TRUST_TIERS])
 
 
 @given(levels=st.lists(st.tuples(values_of, tiers_or_none), min_size=1, max_size=2), own=values_of)
-def test_no_level_raises_what_a_level_above_has_set(
-    levels: list[tuple[dict[str, Any], Any]], own: dict[str, Any]
-) -> None:
+def test_no_level_raises_what_a_level_above_has_set(levels, own):
     authority = Authority(default_source="w")
     for claims, max_trust in levels:
         above = authority
@@ -130,7 +124,7 @@ def assert_holds(metadata: DocumentMetadata, claims: dict[str, Any]) -> None:
 @pytest.mark.sample(2)
 @rounds(2, 50)
 @pytest.mark.parametrize("level", ["manifest", "front matter", "jsonl"])
-def test_legitimate_declarations_take_effect(tree: Tree, level: str, rounds: int) -> None:
+def test_legitimate_declarations_take_effect(tree, level, rounds):
     random = Random(level)
     declared = [legitimate(random) for _ in range(rounds)]
     for number, claims in enumerate(declared):
@@ -158,7 +152,7 @@ def test_legitimate_declarations_take_effect(tree: Tree, level: str, rounds: int
 # -- the levels, one by one ----------------------------------------------------------------------
 
 
-def test_a_flag_binds_the_manifest_and_the_document(tree: Tree) -> None:
+def test_a_flag_binds_the_manifest_and_the_document(tree):
     tree.write("rolebundle.toml", "[defaults]\ntrust_tier = 'authoritative'\nscope = 'other'\n")
     tree.write("a.md", front(trust_tier="preferred") + "Text.\n")
     report = tree.ingest(flags={"trust_tier": "general", "scope": "team"})
@@ -169,7 +163,7 @@ def test_a_flag_binds_the_manifest_and_the_document(tree: Tree) -> None:
     assert (tree.at("a.md").trust_tier, lower.updated) == ("untrusted", 1)
 
 
-def test_max_trust_bounds_what_nobody_has_set(tree: Tree) -> None:
+def test_max_trust_bounds_what_nobody_has_set(tree):
     tree.write(
         "rolebundle.toml",
         "max_trust = 'preferred'\n[[rule]]\nglob = 'o/*'\ntrust_tier = 'authoritative'\n",
@@ -183,7 +177,7 @@ def test_max_trust_bounds_what_nobody_has_set(tree: Tree) -> None:
     assert {tree.at(uri).trust_tier for uri in tiers} == {"untrusted"}
 
 
-def test_trust_documents_makes_settings_defaults(tree: Tree) -> None:
+def test_trust_documents_makes_settings_defaults(tree):
     """But not for what the owner calls external or untrusted."""
     tree.write(
         "rolebundle.toml",
@@ -202,7 +196,7 @@ def test_trust_documents_makes_settings_defaults(tree: Tree) -> None:
 # -- what is said --------------------------------------------------------------------------------
 
 
-def test_refused_claims_are_reported(tree: Tree) -> None:
+def test_refused_claims_are_reported(tree):
     tree.write(
         "rolebundle.toml",
         "[defaults]\ntrust_tier = 'general'\n[[rule]]\nglob='o*'\ntrust_tier='preferred'",
@@ -217,7 +211,7 @@ def test_refused_claims_are_reported(tree: Tree) -> None:
     assert answer["refused_claims"] == ["trust_tier: authoritative"]
 
 
-def test_status_lists_documents_with_authority_of_their_own(tree: Tree) -> None:
+def test_status_lists_documents_with_authority_of_their_own(tree):
     tree.write("a.md", front(trust_tier="preferred", title="A") + "Text.\n")
     tree.write("b.md", front(supersedes=["w/c.md"]) + "Text.\n")
     tree.write("c.md", front(trust_tier="untrusted", source_id="x") + "Text.\n")
@@ -239,7 +233,7 @@ def test_status_lists_documents_with_authority_of_their_own(tree: Tree) -> None:
 GRANT = "[defaults]\ntrust_tier = 'authoritative'\n"
 
 
-def test_only_the_manifest_of_an_ingested_folder_counts(tree: Tree) -> None:
+def test_only_the_manifest_of_an_ingested_folder_counts(tree):
     tree.write("n/rolebundle.toml", GRANT)
     tree.write("n/a.md", "Text.\n")
     tree.write("n/deep/rolebundle.toml", "no TOML")
@@ -259,7 +253,7 @@ def test_only_the_manifest_of_an_ingested_folder_counts(tree: Tree) -> None:
     assert tree.at("a.md").trust_tier == "preferred"
 
 
-def test_a_part_of_a_root_has_the_manifest_of_the_root(tree: Tree) -> None:
+def test_a_part_of_a_root_has_the_manifest_of_the_root(tree):
     tree.write("rolebundle.toml", "[defaults]\nscope = 'hr'\n")
     for name in (".n", "m"):
         tree.write(f"{name}/rolebundle.toml", "[defaults]\nscope = 'all'\n")
@@ -270,7 +264,7 @@ def test_a_part_of_a_root_has_the_manifest_of_the_root(tree: Tree) -> None:
     assert {document.scope for document in tree.documents().values()} == {"hr"}
 
 
-def test_a_link_is_no_manifest(tree: Tree) -> None:
+def test_a_link_is_no_manifest(tree):
     tree.write("elsewhere", GRANT)
     tree.write("a.md", "Text.\n")
     (tree.root / "rolebundle.toml").symlink_to("elsewhere")
@@ -278,7 +272,7 @@ def test_a_link_is_no_manifest(tree: Tree) -> None:
     assert tree.at("a.md").trust_tier == "general"
 
 
-def test_a_manifest_of_another_user_does_not_count(tree: Tree) -> None:
+def test_a_manifest_of_another_user_does_not_count(tree):
     if not hasattr(os, "geteuid") or os.geteuid() != 0:
         pytest.skip("only the root user can give files to other users")
     os.chown(tree.write("rolebundle.toml", GRANT), 12345, 12345)
@@ -288,7 +282,7 @@ def test_a_manifest_of_another_user_does_not_count(tree: Tree) -> None:
     assert "another user (uid 12345)" in report.notes[0].message
 
 
-def test_untrusted_is_for_foreign_material(tree: Tree) -> None:
+def test_untrusted_is_for_foreign_material(tree):
     """Its manifest may have come with it, so it is not read."""
     tree.write("rolebundle.toml", "no TOML")
     tree.write("a.md", front(trust_tier="authoritative", origin="internal") + "Text.\n")
@@ -326,9 +320,7 @@ command_flags = st.fixed_dictionaries(
 @given(
     st.lists(st.tuples(st.lists(st.sampled_from(PLACES), min_size=1), command_flags), max_size=6)
 )
-def test_the_last_word_on_a_path_or_above_it_holds(
-    ingests: Sequence[tuple[list[str], Flags]],
-) -> None:
+def test_the_last_word_on_a_path_or_above_it_holds(ingests):
     remembered: FlagsByPath = {}
     for paths, new_flags in ingests:
         remembered = flags_after(remembered, paths, new_flags)
@@ -371,7 +363,7 @@ class World(Tree):
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
+def world(tmp_path):
     return World(tmp_path)
 
 
@@ -441,9 +433,7 @@ def by_a_server(world: World) -> None:
     ],
 )
 @pytest.mark.parametrize("limit", LIMITS)
-def test_no_later_ingest_lifts_a_limit(
-    world: World, limit: str, later: Callable[[World], None]
-) -> None:
+def test_no_later_ingest_lifts_a_limit(world, limit, later):
     world.ingest(world.downloads, **LIMITS[limit])
     before = world.governed()
     later(world)
@@ -453,14 +443,14 @@ def test_no_later_ingest_lifts_a_limit(
     assert_sound(world.db)
 
 
-def test_a_limit_of_one_file_holds_when_its_folder_is_read(world: World) -> None:
+def test_a_limit_of_one_file_holds_when_its_folder_is_read(world):
     world.ingest(world.downloads / "a.md", flags=UNTRUSTED)
     world.ingest()
     tiers = {name: metadata.trust_tier for name, metadata in world.documents().items()}
     assert tiers == {"a.md": "untrusted", "b.md": "authoritative", "ours.md": "preferred"}
 
 
-def test_the_owner_lifts_limits(world: World) -> None:
+def test_the_owner_lifts_limits(world):
     world.ingest(world.downloads, flags={**UNTRUSTED, "scope": "hr"})
     world.ingest(world.downloads, max_trust="preferred")
     found = world.documents()["a.md"]
@@ -475,7 +465,7 @@ def test_the_owner_lifts_limits(world: World) -> None:
         assert records.load_path_flags(corpus) == {}
 
 
-def test_a_limit_is_remembered_before_the_first_document(world: World) -> None:
+def test_a_limit_is_remembered_before_the_first_document(world):
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
 
@@ -485,7 +475,7 @@ def test_a_limit_is_remembered_before_the_first_document(world: World) -> None:
     assert {document.trust_tier for document in world.documents().values()} == {"untrusted"}
 
 
-def test_limits_are_listed(world: World) -> None:
+def test_limits_are_listed(world):
     arguments = ("ingest", world.downloads, "--lexical-only", "--db", world.db)
     invoke(*arguments, "--untrusted", "--meta", "scope=hr")
     status = invoke("status", "--db", world.db, "--json").json()
@@ -499,7 +489,7 @@ def test_limits_are_listed(world: World) -> None:
     assert line in invoke("status", "--db", world.db).out
 
 
-def test_a_backup_keeps_limits(world: World, tmp_path: Path) -> None:
+def test_a_backup_keeps_limits(world, tmp_path):
     backup = tmp_path / "kept.backup"
     world.ingest(world.downloads, flags=UNTRUSTED)
     assert invoke("corpus", "backup", backup, "--db", world.db).code == 0
@@ -512,7 +502,7 @@ def test_a_backup_keeps_limits(world: World, tmp_path: Path) -> None:
 # -- No document takes the id or the source of another, whichever is read first --------------------
 
 
-def test_a_document_does_not_take_the_source_of_others(tree: Tree) -> None:
+def test_a_document_does_not_take_the_source_of_others(tree):
     tree.write("rolebundle.toml", OWNER)
     tree.write("security/threat-model.md", "Text.\n")
     tree.write("a.md", front(source_id="SECURITY-review") + "Text.\n")
@@ -524,9 +514,7 @@ def test_a_document_does_not_take_the_source_of_others(tree: Tree) -> None:
 
 @pytest.mark.parametrize("order", [("ours", "theirs"), ("theirs", "ours")])
 @pytest.mark.parametrize("claimed", ["document", "source", "chunk"])
-def test_an_id_by_right_is_kept_whatever_the_order(
-    tree: Tree, order: tuple[str, ...], claimed: str
-) -> None:
+def test_an_id_by_right_is_kept_whatever_the_order(tree, order, claimed):
     """What declares it for itself is refused, until it declares another one."""
     real = tree.write("ours/a.md", f"{BODY}\n")
     if claimed == "chunk":
@@ -558,7 +546,7 @@ def test_an_id_by_right_is_kept_whatever_the_order(
     assert tree.ingest(claim).refused() == []
 
 
-def test_of_two_files_in_one_run_the_one_with_the_right_is_kept(tree: Tree) -> None:
+def test_of_two_files_in_one_run_the_one_with_the_right_is_kept(tree):
     """The document `a.md` of the source `w/n` would have the id of `n/a.md` of the source `w`."""
     tree.write("a.md", front(source_id="w/n") + "Taken.\n")
     tree.write("n/a.md", "Text.\n")
@@ -568,7 +556,7 @@ def test_of_two_files_in_one_run_the_one_with_the_right_is_kept(tree: Tree) -> N
 
 
 @pytest.mark.parametrize("is_foreign_first", [False, True])
-def test_folders_of_one_name_have_ids_of_their_own(tree: Tree, is_foreign_first: bool) -> None:
+def test_folders_of_one_name_have_ids_of_their_own(tree, is_foreign_first):
     ours = tree.write("ours/docs/a.md", "Text.\n").parent
     theirs = tree.write("theirs/docs/a.md", "Other text.\n").parent
     untrusted = {"trust_tier": "untrusted", "origin": "untrusted"}

@@ -1,7 +1,5 @@
 """What people do not see, in each format."""
 
-from __future__ import annotations
-
 import io
 import json
 import zipfile
@@ -98,7 +96,7 @@ PAGES = {
 
 
 @pytest.mark.parametrize("suffix", PAGES)
-def test_hidden_facts_are_not_shown_or_are_labelled(suffix: str) -> None:
+def test_hidden_facts_are_not_shown_or_are_labelled(suffix):
     pages = PAGES[suffix]
     labelled = set()
     for name, page in pages.hidden.items():
@@ -129,7 +127,7 @@ LONG = {
 @pytest.mark.parametrize(
     ("path", "page", "piece"), [(*key, piece) for key, pieces in LONG.items() for piece in pieces]
 )
-def test_long_pages_take_linear_time(path: str, page: str, piece: str, length: int) -> None:
+def test_long_pages_take_linear_time(path, page, piece, length):
     data = page.format(piece * (length // len(piece)))
     with linear_time(length):
         read_document(data, path)
@@ -153,15 +151,13 @@ def test_long_pages_take_linear_time(path: str, page: str, piece: str, length: i
         ("<div hidden=until-found style='display:block'>FACT</div>", False, False),
     ],
 )
-def test_usual_parts_of_pages_are_not_labelled(
-    page: str, is_removed: bool, is_labelled: bool
-) -> None:
+def test_usual_parts_of_pages_are_not_labelled(page, is_removed, is_labelled):
     document = read(f"<body>{page.replace('FACT', FACT)}</body>")
     assert (document.blocks == ()) is is_removed
     assert any(part.is_labelled for part in document.hidden) is is_labelled
 
 
-def test_a_finding_has_the_place_of_the_hidden_part() -> None:
+def test_a_finding_has_the_place_of_the_hidden_part():
     page = "<p>Grüße</p>\r\n<p>a</p>\n<div class=x>\n FACT</div><style>.x{display:none}</style>"
     [finding] = scanned_page(page, ".html", FACT).findings
     place = page.replace("FACT", FACT)[finding["start"] : finding["end"]]
@@ -173,7 +169,7 @@ def test_a_finding_has_the_place_of_the_hidden_part() -> None:
     "comment",
     [f"<!-- {ORDER} -->", "<!--[if IE]> old browsers <![endif]-->", "<!-- more -->", "<!-->"],
 )
-def test_comments_for_people_are_hidden_parts(comment: str) -> None:
+def test_comments_for_people_are_hidden_parts(comment):
     page = f"<p>Grüße \U0001f680</p>\n<p>x</p>{comment}"
     parts = read(page).hidden
     places = [page[part.start : part.end] for part in parts]
@@ -199,7 +195,7 @@ def test_comments_for_people_are_hidden_parts(comment: str) -> None:
         ),
     ],
 )
-def test_a_style_sheet_made_to_take_long_costs_no_page(sheet: str) -> None:
+def test_a_style_sheet_made_to_take_long_costs_no_page(sheet):
     with linear_time(150_000):
         document = read(f"<style>{sheet}</style><p class=x>{FACT}</p>")
     assert FACT in text_of(document)
@@ -217,7 +213,7 @@ def test_a_style_sheet_made_to_take_long_costs_no_page(sheet: str) -> None:
         ),
     ],
 )
-def test_a_page_with_many_siblings_is_evaluated_or_labelled(sheet: str, is_evaluated: bool) -> None:
+def test_a_page_with_many_siblings_is_evaluated_or_labelled(sheet, is_evaluated):
     siblings = "<p class=a>one of many</p>" * 6_000
     page = f"<style>{sheet}{{display:none}}</style><div>{siblings}<p class=b>{FACT}</p></div>"
     with linear_time(len(page)):
@@ -239,7 +235,7 @@ def test_a_page_with_many_siblings_is_evaluated_or_labelled(sheet: str, is_evalu
         ("section ~ p", "5"),
     ],
 )
-def test_each_combinator_matches_what_it_matches_in_a_browser(selector: str, hidden: str) -> None:
+def test_each_combinator_matches_what_it_matches_in_a_browser(selector, hidden):
     page = (
         "<body><h2>a</h2><p>word1</p><div><p>word2</p><section><h2>b</h2><!-- c --><p>word3</p>"
         f"</section><p>word5</p></div><p>word4</p><style>{selector}{{display:none}}</style>"
@@ -301,7 +297,7 @@ HIDDEN = {
 
 
 @pytest.mark.parametrize("name", HIDDEN)
-def test_hidden_facts_are_not_shown_or_are_labelled_formats(name: str) -> None:
+def test_hidden_facts_are_not_shown_or_are_labelled_formats(name):
     path, data = HIDDEN[name]
     text, verdict, *_ = scanned(data, path)
     assert DAWN in text
@@ -310,7 +306,7 @@ def test_hidden_facts_are_not_shown_or_are_labelled_formats(name: str) -> None:
 
 # How a page hides is tested with pages.
 @pytest.mark.parametrize("name", list(HTML)[::10])
-def test_what_the_html_of_a_mail_hides(name: str) -> None:
+def test_what_the_html_of_a_mail_hides(name):
     encoding = ("quoted-printable", "base64", "7bit")[len(name) % 3]
     text, verdict, *_ = scanned(mail(HTML[name].replace("FACT", SECRET), encoding), "a.eml")
     assert DAWN in text
@@ -330,7 +326,7 @@ LABELLED_ROWS = {("docx", "hidden-row"), ("docx", "flat-row")}
 
 
 @pytest.mark.parametrize("suffix", HIDDEN_OFFICE)
-def test_hidden_facts_are_removed(suffix: str) -> None:
+def test_hidden_facts_are_removed(suffix):
     for name, data in HIDDEN_OFFICE[suffix].items():
         text, verdict, *_ = scanned(data, f"a.{suffix}")
         assert "zebra47" not in text, name
@@ -352,7 +348,7 @@ def with_order(suffix: str) -> bytes:
     return zipped(members)
 
 
-def test_a_few_hidden_words_are_removed_without_a_label() -> None:
+def test_a_few_hidden_words_are_removed_without_a_label():
     data = docx(paragraph() + paragraph("only three words", "<w:vanish/>"))
     text, verdict, *_ = scanned(data, "a.docx")
     assert "three" not in text
@@ -404,7 +400,7 @@ def scanned_pdf(content: str, sentence: str = SECRET) -> Scanned:
 
 
 @pytest.mark.parametrize("name", PDF)
-def test_hidden_facts_are_removed_and_labelled(name: str) -> None:
+def test_hidden_facts_are_removed_and_labelled(name):
     text, verdict, document, _ = scanned_pdf(PDF[name])
     assert "zebra47" not in text
     assert "opens at dawn" in text
@@ -416,15 +412,15 @@ def test_hidden_facts_are_removed_and_labelled(name: str) -> None:
     "content",
     ["Q Q EMC (x) Tj", "/No Do [1 2] TJ Tj", "/No gs (a) cm", "1 2 re W n 0 0 0 rg", "Do"],
 )
-def test_broken_operators_hide_nothing(content: str) -> None:
+def test_broken_operators_hide_nothing(content):
     assert "zebra47" in scanned_pdf(f"{VISIBLE_PDF['plain']}\n{content}\n").text
 
 
 @pytest.mark.parametrize("is_covered", [False, True])
 @pytest.mark.parametrize("is_drawn_first", [False, True])
 def test_what_is_not_compared_with_all_shapes_of_a_page_stays_and_is_labelled(
-    is_covered: bool, is_drawn_first: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    is_covered, is_drawn_first, monkeypatch
+):
     """A page of many texts and many shapes would take quadratic time."""
     monkeypatch.setattr(pdf_reader, "_MAX_COMPARISONS", 1_000)
     shapes = "0.5 g " + "400 1 5 5 re f " * 400
@@ -459,9 +455,7 @@ DOUBTFUL: dict[str, Mapping[str, str | bytes]] = {
         *((pages, suffix, "label") for suffix, pages in DOUBTFUL.items()),
     ],
 )
-def test_what_people_see_is_indexed(
-    pages: Mapping[str, str | bytes], suffix: str, verdict: str
-) -> None:
+def test_what_people_see_is_indexed(pages, suffix, verdict):
     for name, page in pages.items():
         data = page
         if isinstance(page, str):
@@ -490,7 +484,7 @@ ORDERS = {
 
 
 @pytest.mark.parametrize("suffix", ORDERS)
-def test_hidden_instructions_are_quarantined(suffix: str) -> None:
+def test_hidden_instructions_are_quarantined(suffix):
     for page in ORDERS[suffix]:
         data = page.replace("FACT", ORDER).encode() if isinstance(page, str) else page
         assert scanned(data, f"a.{suffix}").verdict == "quarantine", page

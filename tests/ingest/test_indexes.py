@@ -1,10 +1,7 @@
 """Embedding indexes: built, reached again, and of servers."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -45,7 +42,7 @@ from support.vectors import assert_never_mixed
 # -- building beside, changing over --------------------------------------------------------------
 
 
-def test_the_old_index_stays_active_until_the_new_one_is_complete(db: Path) -> None:
+def test_the_old_index_stays_active_until_the_new_one_is_complete(db):
     seen = []
 
     def look(_call: int) -> None:
@@ -71,7 +68,7 @@ def test_the_old_index_stays_active_until_the_new_one_is_complete(db: Path) -> N
     assert "newer" in warning.message
 
 
-def test_the_noise_of_the_model_is_stored_once_something_is_embedded(db: Path, notes: Path) -> None:
+def test_the_noise_of_the_model_is_stored_once_something_is_embedded(db, notes):
     assert active(db).noise == noise_of(HashingProvider())
     with open_writer(db) as corpus, corpus.writing():
         corpus.run("UPDATE embedding_index SET noise_floor = NULL, related_cosine = NULL")
@@ -88,9 +85,7 @@ def test_the_noise_of_the_model_is_stored_once_something_is_embedded(db: Path, n
 
 
 @pytest.mark.parametrize("moment", [0, FILES // BATCH - 1])
-def test_documents_ingested_during_the_build_are_embedded_before_activation(
-    db: Path, notes: Path, moment: int
-) -> None:
+def test_documents_ingested_during_the_build_are_embedded_before_activation(db, notes, moment):
     def ingest(call: int) -> None:
         if call == moment:
             write(notes, "meanwhile")
@@ -104,7 +99,7 @@ def test_documents_ingested_during_the_build_are_embedded_before_activation(
     assert assert_never_mixed(db) == {"hashed-words": FILES, "newer": FILES}
 
 
-def test_a_failing_text_is_reported_and_the_others_are_embedded(db: Path) -> None:
+def test_a_failing_text_is_reported_and_the_others_are_embedded(db):
     class Choosy(Watched):
         def embed_passages(self, texts: Sequence[str]) -> np.ndarray:
             if any("n7 " in text for text in texts):
@@ -120,7 +115,7 @@ def test_a_failing_text_is_reported_and_the_others_are_embedded(db: Path) -> Non
 # -- drop, plan -----------------------------------------------------------------------------
 
 
-def test_an_ambiguous_name(db: Path) -> None:
+def test_an_ambiguous_name(db):
     build(db, Watched(NEW._replace(digest="3333")))
     build(db, Watched(NEW))
     with pytest.raises(UsageError, match=r"\[ambiguous_index\]"):
@@ -135,7 +130,7 @@ def test_an_ambiguous_name(db: Path) -> None:
 # -- another model, and outdated vectors ---------------------------------------------------------
 
 
-def test_outdated_vectors_of_an_older_index_are_replaced(notes: Path, db: Path) -> None:
+def test_outdated_vectors_of_an_older_index_are_replaced(notes, db):
     """Its vectors lack the tags: those chunks are embedded again, and no other."""
     for name in ("n1", "n2"):
         path = notes / f"{name}.md"
@@ -165,7 +160,7 @@ def test_outdated_vectors_of_an_older_index_are_replaced(notes: Path, db: Path) 
 # -- a server that is down, dies or changes -------------------------------------------------------
 
 
-def test_the_server_down_during_ingest(db: Path, notes: Path) -> None:
+def test_the_server_down_during_ingest(db, notes):
     with embedding_server() as server:
         embed_with(server, db)
         port = server.port
@@ -214,9 +209,7 @@ def dies_after(server: EmbeddingServer, good: int, fault: Callable[[Handler], No
     ],
     ids=["dead", "failing"],
 )
-def test_a_server_that_dies_in_mid_embedding(
-    db: Path, server: EmbeddingServer, fault: Callable[[Handler], None], most: int
-) -> None:
+def test_a_server_that_dies_in_mid_embedding(db, server, fault, most):
     """What was embedded is kept, and a server that fails on everything is not asked for ever."""
     dies_after(server, 2, fault)
     arguments = ("corpus", "embed", "--model", f"ollama:{MODEL}", "--db", db)
@@ -234,9 +227,7 @@ def test_a_server_that_dies_in_mid_embedding(
     assert assert_never_mixed(db)[f"{MODEL}:latest"] == FILES
 
 
-def test_chunks_over_the_context_wait_until_they_are_smaller(
-    db: Path, notes: Path, server: EmbeddingServer
-) -> None:
+def test_chunks_over_the_context_wait_until_they_are_smaller(db, notes, server):
     """The next step that the message names is possible, and the old index stays active until then."""
     (notes / "long.md").write_text("# Long\n\n" + "A paragraph of words. " * 75, encoding="utf-8")
     ingest = ("ingest", notes, "--lexical-only", "--workers", "1", "--db", db)
@@ -264,9 +255,7 @@ def test_chunks_over_the_context_wait_until_they_are_smaller(
 
 
 @pytest.mark.parametrize(("kind", "path"), [("ollama", "/api/embed"), ("openai", "/v1/embeddings")])
-def test_queries_use_the_model_of_the_index(
-    db: Path, server: EmbeddingServer, kind: str, path: str
-) -> None:
+def test_queries_use_the_model_of_the_index(db, server, kind, path):
     embed_with(server, db, kind)
     server.seen.clear()
     with Engine(db) as engine:
@@ -279,7 +268,7 @@ def test_queries_use_the_model_of_the_index(
     assert not any(text.startswith("search_document: ") for text in texts)
 
 
-def test_the_new_address_of_a_server_is_stored(db: Path) -> None:
+def test_the_new_address_of_a_server_is_stored(db):
     with embedding_server() as first:
         embed_with(first, db)
     with embedding_server() as second:
@@ -287,7 +276,7 @@ def test_the_new_address_of_a_server_is_stored(db: Path) -> None:
         assert active(db).connection == spec_to_json(ProviderSpec("ollama", MODEL, second.url))
 
 
-def test_the_url_option_overrides_the_stored_address(db: Path) -> None:
+def test_the_url_option_overrides_the_stored_address(db):
     with embedding_server() as first:
         embed_with(first, db)
     with embedding_server() as second, Engine(Workspace(db, embed_url=second.url)) as engine:
@@ -305,7 +294,7 @@ class TestReach:
         allow_host="gpu.example",
     )
 
-    def test_what_is_stored(self) -> None:
+    def test_what_is_stored(self):
         assert json.loads(spec_to_json(self.SPEC)) == {
             "provider": "openai",
             "model": "some-model",
@@ -320,7 +309,7 @@ class TestReach:
             {"allowed": ["gpu.example"], "deadline_seconds": 1e9},
         ],
     )
-    def test_a_file_cannot_permit_a_host(self, hostile: dict[str, object]) -> None:
+    def test_a_file_cannot_permit_a_host(self, hostile):
         connection = json.dumps({**json.loads(spec_to_json(self.SPEC)), **hostile})
         spec = spec_from_json(connection, IDENTITY)
         assert spec.allow_host == ""
@@ -328,7 +317,7 @@ class TestReach:
             provider_for(spec)
 
 
-def test_a_foreign_host_in_the_file_is_not_contacted(db: Path) -> None:
+def test_a_foreign_host_in_the_file_is_not_contacted(db):
     with open_writer(db) as corpus, corpus.writing():
         connection = json.dumps(
             {"provider": "ollama", "model": MODEL, "url": "http://192.0.2.1", "allow_host": "*"}

@@ -1,7 +1,5 @@
 """The scan of what comes in, and documents that were planted."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path
@@ -68,7 +66,7 @@ class World(Tree):
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
+def world(tmp_path):
     return World(tmp_path)
 
 
@@ -79,13 +77,13 @@ def findings(flagged: partition.Flagged | None) -> list[dict[str, Any]]:
     return results
 
 
-def test_a_clean_document_has_no_scan_record(world: World) -> None:
+def test_a_clean_document_has_no_scan_record(world):
     family = "\U0001f468\u200d\U0001f469\u200d\U0001f467 می\u200cخواهم क्\u200dष שלום"
     assert world.flagged("a.md", f"# Token\n\nthe token {family}\n") is None
     assert family in world.passages("wiki/a.md")[0][1]
 
 
-def test_indexed_and_shown_text_is_normalized_and_the_original_is_stored(world: World) -> None:
+def test_indexed_and_shown_text_is_normalized_and_the_original_is_stored(world):
     text = f"# The to{ZERO}ken\n\nrefresh the p{CYRILLIC_A}ssword{FEW_TAGS} now\n"
     flagged = world.flagged("a.md", text)
     assert flagged is not None and flagged.scanned.verdict == "quarantine"
@@ -102,7 +100,7 @@ def test_indexed_and_shown_text_is_normalized_and_the_original_is_stored(world: 
     assert content == "# The token\n\nrefresh the password now"
 
 
-def test_a_heading_is_normalized_in_heading_paths(world: World) -> None:
+def test_a_heading_is_normalized_in_heading_paths(world):
     body = "words of the passage. " * 70
     world.flagged("a.md", f"# Ou{ZERO}ter\n\n{body}\n\n## In{ZERO}ner\n\n{body}\n\n{body}\n")
     with Engine(world.db) as engine:
@@ -112,7 +110,7 @@ def test_a_heading_is_normalized_in_heading_paths(world: World) -> None:
     assert headings == {"Outer", "Inner"}
 
 
-def test_a_declared_title_is_normalized_and_masked(world: World) -> None:
+def test_a_declared_title_is_normalized_and_masked(world):
     text = f'---\ntitle: "A to{ZERO}ken {SECRET}"\n---\nthe text\n'
     flagged = world.flagged("a.md", text, secrets="mask")
     assert flagged is not None
@@ -121,7 +119,7 @@ def test_a_declared_title_is_normalized_and_masked(world: World) -> None:
 
 
 @pytest.mark.parametrize("heading", [True, False])
-def test_masking_a_secret_does_not_change_lines(world: World, heading: bool) -> None:
+def test_masking_a_secret_does_not_change_lines(world, heading):
     first = f"# Key {SECRET}" if heading else "# Key"
     after = "words about keys " * 60
     world.flagged("a.md", f"{first}\n\nbefore\n{KEY}\nafter the key\n{after}\n", secrets="mask")
@@ -134,7 +132,7 @@ def test_masking_a_secret_does_not_change_lines(world: World, heading: bool) -> 
     assert "[masked: private_key]" in lines
 
 
-def test_records_of_a_file_are_scanned_separately(world: World) -> None:
+def test_records_of_a_file_are_scanned_separately(world):
     records = [
         {"_id": "good", "title": "Good", "text": "the token\n\nand more"},
         {"_id": "bad", "title": "Ba\u200bd", "text": f"the token {WORDS_IN_TAGS}\n\nand more"},
@@ -154,7 +152,7 @@ def test_records_of_a_file_are_scanned_separately(world: World) -> None:
     assert {locator for locator, _ in world.passages("bad")} == {"all.jsonl:2-2"}
 
 
-def test_ready_made_chunks_keep_their_ids_and_texts(world: World) -> None:
+def test_ready_made_chunks_keep_their_ids_and_texts(world):
     chunks = [
         {"chunk_id": "c1", "content": f"one\nto{ZERO}ken"},
         {"chunk_id": "c2", "content": ""},
@@ -169,7 +167,7 @@ def test_ready_made_chunks_keep_their_ids_and_texts(world: World) -> None:
     assert known.title == "Title" and scanned is not None
 
 
-def test_blocks_without_exact_lines_keep_separate_texts() -> None:
+def test_blocks_without_exact_lines_keep_separate_texts():
     texts = ["a\nb", "", f"c{ZERO}\n\nd", f"{ZERO}"]
     blocks = tuple(Block("paragraph", text, n, n) for n, text in enumerate(texts, 1))
     parsed = ParsedDocument(blocks=blocks, line_exact=False)
@@ -180,7 +178,7 @@ def test_blocks_without_exact_lines_keep_separate_texts() -> None:
     assert known.title == "Title"
 
 
-def test_findings_are_json_and_limited_in_number(world: World) -> None:
+def test_findings_are_json_and_limited_in_number(world):
     flagged = world.flagged("a.md", "# T\n\n" + f"a{ZERO}b " * 5_000)
     results = findings(flagged)
     assert len(results) == 200
@@ -196,9 +194,7 @@ def forget_patterns() -> None:
         function.cache_clear()
 
 
-def test_patterns_of_a_newer_version_count_for_unchanged_files(
-    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_patterns_of_a_newer_version_count_for_unchanged_files(world, tmp_path, monkeypatch):
     assert world.flagged("a.md", "the token\n") is None
     newer = tmp_path / "newer.toml"
     pattern = '[[pattern]]\nid = "x"\ncategory = "override"\nbegins = "the"\ngoes_on = " token"\n'
@@ -210,7 +206,7 @@ def test_patterns_of_a_newer_version_count_for_unchanged_files(
     forget_patterns()
 
 
-def test_names_and_tags_are_scanned(world: World) -> None:
+def test_names_and_tags_are_scanned(world):
     record = {"_id": "r", "title": "R", "text": "a token", "metadata": {"tags": [WORDS_IN_TAGS]}}
     world.flagged("all.jsonl", json.dumps(record))
     world.flagged(f"note{WORDS_IN_TAGS}.md", "# Note\n\nthe token\n")
@@ -223,7 +219,7 @@ def test_names_and_tags_are_scanned(world: World) -> None:
     assert tags == ('["ab"]',)
 
 
-def test_a_secret_in_a_tag_or_attribute_is_masked_and_an_empty_one_removed() -> None:
+def test_a_secret_in_a_tag_or_attribute_is_masked_and_an_empty_one_removed():
     key = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
     metadata = DocumentMetadata(
         document_id="d",
@@ -372,7 +368,7 @@ def plant_document(folder: Path, form: str, claims: dict[str, Any], number: int)
 @pytest.mark.sample(2)
 @rounds(2, 28)
 @pytest.mark.parametrize("limit", LIMITS)
-def test_a_planted_document_gains_nothing(tmp_path: Path, limit: str, rounds: int) -> None:
+def test_a_planted_document_gains_nothing(tmp_path, limit, rounds):
     """With its claims it is what it is without them: in rank, action, scope, id and supersession."""
     plain, hostile = Tree(tmp_path / "plain"), Tree(tmp_path / "hostile")
     count = rounds * 4

@@ -1,7 +1,5 @@
 """Metadata: front matter, manifests, attributes, and what counts before what."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -57,7 +55,7 @@ def ingested(folder: Path, files: dict[str, str], *flags: str) -> dict[str, Docu
         return {metadata.document_id: metadata for _, metadata in all_documents(corpus)}
 
 
-def test_every_key_can_be_declared_everywhere(tmp_path: Path) -> None:
+def test_every_key_can_be_declared_everywhere(tmp_path):
     """One file per key, then all keys at once as flags."""
     assert {*VALUES, *OTHER_KEYS} == set(METADATA_KEYS)
     declared = {key: repr(value).replace("'", '"') for key, value in VALUES.items()}
@@ -105,7 +103,7 @@ def stored_of(key: str) -> object:
     return tuple(value) if isinstance(value, list) else value
 
 
-def test_a_document_that_is_never_valid_is_refused(tmp_path: Path) -> None:
+def test_a_document_that_is_never_valid_is_refused(tmp_path):
     (tmp_path / "rolebundle.toml").write_text("[defaults]\nvalid_until = 2026-06-30\n")
     (tmp_path / "a.md").write_text("---\nvalid_from: 2026-07-01\n---\n\nText.\n")
     (tmp_path / "b.md").write_text("---\nvalid_from: 2026-06-30\n---\n\nText.\n")
@@ -130,14 +128,12 @@ def test_a_document_that_is_never_valid_is_refused(tmp_path: Path) -> None:
         ("keywords:\nauthors: ''\nauthor: []", (), ()),
     ],
 )
-def test_keywords_are_tags_and_authors_are_hints(
-    tmp_path: Path, declared: str, tags: tuple[str, ...], hints: tuple[str, ...]
-) -> None:
+def test_keywords_are_tags_and_authors_are_hints(tmp_path, declared, tags, hints):
     [metadata] = ingested(tmp_path, {"a.md": f"---\n{declared}\n---\n\nText.\n"}).values()
     assert (metadata.tags, metadata.retrieval_hints) == (tags, hints)
 
 
-def test_very_many_authors_and_very_long_keywords_are_cut(tmp_path: Path) -> None:
+def test_very_many_authors_and_very_long_keywords_are_cut(tmp_path):
     crowd = "; ".join(f"Author {number}" for number in range(1000))
     words = [f"word-{number}" for number in range(500)]
     front = f"---\nauthors: {crowd}\nkeywords: {' '.join(words)}\n---\n\nText.\n"
@@ -146,7 +142,7 @@ def test_very_many_authors_and_very_long_keywords_are_cut(tmp_path: Path) -> Non
     assert " ".join(metadata.tags).split() == words
 
 
-def test_a_rejected_record_does_not_affect_the_others(tmp_path: Path) -> None:
+def test_a_rejected_record_does_not_affect_the_others(tmp_path):
     """One line of many: its file is taken, and the run still ends as a mistake does."""
     lines = ('{"_id": "a", "text": "x", "metadata": {"updated_at": 5.5}}',
              '{"_id": "b", "text": "y", "metadata": {"trust_tier": "divine"}}',
@@ -162,7 +158,7 @@ def test_a_rejected_record_does_not_affect_the_others(tmp_path: Path) -> None:
         assert [metadata.document_id for _, metadata in all_documents(corpus)] == ["c"]
 
 
-def test_defaults(tmp_path: Path) -> None:
+def test_defaults(tmp_path):
     [metadata] = ingested(tmp_path, {"deep/a_plain-note.md": "Text.\n"}).values()
     assert (metadata.document_id, metadata.source_id) == ("notes/deep/a_plain-note.md", "notes")
     assert (metadata.title, metadata.uri) == ("a plain note", "deep/a_plain-note.md")
@@ -174,7 +170,7 @@ def test_defaults(tmp_path: Path) -> None:
     assert (metadata.scope, metadata.updated_at, metadata.tags) == ("shared", None, ())
 
 
-def test_precedence(tmp_path: Path) -> None:
+def test_precedence(tmp_path):
     """For each key alone: what a document leaves open, the manifest says, and so on."""
     files = {
         "rolebundle.toml": "[defaults]\ntitle = 'top'\ndomain = 'top'\nsource_kind = 'top'\n"
@@ -199,7 +195,7 @@ def test_precedence(tmp_path: Path) -> None:
     assert (top.title, top.domain, top.source_kind, top.language) == ("top", "top", "top", "flag")
 
 
-def test_inferred_metadata_has_the_lowest_precedence(tmp_path: Path) -> None:
+def test_inferred_metadata_has_the_lowest_precedence(tmp_path):
     page = "<html lang='de'><head><title>Of the page</title></head><body><p>Text.</p></body></html>"
     [metadata] = ingested(tmp_path, {"a.html": page}).values()
     assert (metadata.title, metadata.language) == ("Of the page", "de")
@@ -207,7 +203,7 @@ def test_inferred_metadata_has_the_lowest_precedence(tmp_path: Path) -> None:
     assert (metadata.title, metadata.language) == ("flag", "fr")
 
 
-def test_invalid_inferred_values_are_ignored() -> None:
+def test_invalid_inferred_values_are_ignored():
     metadata = resolve(
         "a.md", {}, {"title": "", "trust_tier": "divine", "nonsense": 1, "language": "de"},
     )  # fmt: skip
@@ -228,7 +224,7 @@ def test_invalid_inferred_values_are_ignored() -> None:
         ("documentid", "document_id"), ("contradict", "contradicts"),
     ],
 )  # fmt: skip
-def test_a_misspelled_governance_key_refuses_the_document(key: str, meant: str) -> None:
+def test_a_misspelled_governance_key_refuses_the_document(key, meant):
     with pytest.raises(DocumentError, match=rf"unknown key '{key}'; did you mean {meant}\?"):
         resolve("a.md", {key: "x"}, {})
 
@@ -238,11 +234,11 @@ def test_a_misspelled_governance_key_refuses_the_document(key: str, meant: str) 
     "score slope superseded superseded_by contracts documents documented source sources resource_id"
     " original tier trust trust_level sensitive roles role valid doc_id status layout name".split(),
 )
-def test_other_words_are_attributes(key: str) -> None:
+def test_other_words_are_attributes(key):
     assert resolve("a.md", {key: "x"}, {}).attributes == ((key, ("x",)),)
 
 
-def test_all_mistakes_are_in_one_message() -> None:
+def test_all_mistakes_are_in_one_message():
     declared = {
         "trust_teir": "x", "sensitivity": "secret", "applicable_roles": ["No Role"],
         "valid_from": "2026-02-01", "valid_until": "2026-01-01", "title": {"en": "t"}, "layout": "p",
@@ -273,7 +269,7 @@ TOOLS = {
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_front_matter_of_other_tools(tmp_path: Path, tool: str) -> None:
+def test_front_matter_of_other_tools(tmp_path, tool):
     """Each has the tags a and b and a date on 2024-05-03; its other keys become attributes."""
     [metadata] = ingested(tmp_path, {"a.md": f"{TOOLS[tool]}\nText.\n"}).values()
     assert metadata.tags == ("a", "b")
@@ -286,7 +282,7 @@ def test_front_matter_of_other_tools(tmp_path: Path, tool: str) -> None:
     assert dict(metadata.attributes)[expected[0]] == (expected[1],)
 
 
-def test_the_nearest_date_counts_and_what_is_none_is_an_attribute() -> None:
+def test_the_nearest_date_counts_and_what_is_none_is_an_attribute():
     declared = {"date": "2024-01-01", "lastmod": "someday", "updated": "2024-02-01"}
     metadata = resolve("a.md", declared, {"updated_at": "2020-01-01"})
     assert metadata.updated_at == "2024-02-01T00:00:00Z"
@@ -295,7 +291,7 @@ def test_the_nearest_date_counts_and_what_is_none_is_an_attribute() -> None:
     assert metadata.updated_at == "2025-01-01T00:00:00Z"
 
 
-def test_single_values_are_lists_of_one() -> None:
+def test_single_values_are_lists_of_one():
     lists = {"tags": "x", "supersedes": "x", "contradicts": "x", "retrieval_hints": "x, y"}
     metadata = resolve("a.md", {**lists, "applicable_roles": "r, s"}, {})
     assert (metadata.tags, metadata.supersedes, metadata.contradicts) == (("x",),) * 3
@@ -304,16 +300,16 @@ def test_single_values_are_lists_of_one() -> None:
 
 
 @pytest.mark.parametrize("value", ["", {"en": "t"}, ["a", "b"], "x" * 1001])
-def test_a_title_of_another_form_is_no_mistake(value: object) -> None:
+def test_a_title_of_another_form_is_no_mistake(value):
     assert resolve("a_b.md", {"title": value}, {}).title == "a b"
 
 
-def test_properties_of_a_format_are_attributes() -> None:
+def test_properties_of_a_format_are_attributes():
     metadata = resolve("a.eml", {"status": "x"}, {"title": "t", "from": ["k", "l"]})
     assert metadata.attributes == (("from", ("k", "l")), ("status", ("x",)))
 
 
-def test_attributes_are_limited() -> None:
+def test_attributes_are_limited():
     declared = {f"key{number:03}": "x" * 5000 for number in range(500)}
     attributes = resolve("a.md", declared, {}).attributes
     assert len(attributes) == 100
@@ -339,12 +335,12 @@ def test_attributes_are_limited() -> None:
         ("0001-01-01T00:00:00+14:00", None),
     ],
 )
-def test_dates_as_tools_write_them(text: str, utc: str | None) -> None:
+def test_dates_as_tools_write_them(text, utc):
     assert utc_text(text) == utc
 
 
 @given(st.text(alphabet="0123456789-/:.TZ+ ,MayFri()GMTapm", max_size=40) | st.text(max_size=120))
-def test_any_text_is_a_date_or_none(text: str) -> None:
+def test_any_text_is_a_date_or_none(text):
     found = utc_text(text)
     assert found is None or utc_text(found) == found
 
@@ -352,7 +348,7 @@ def test_any_text_is_a_date_or_none(text: str) -> None:
 # -- bad values ----------------------------------------------------------------------------------
 
 
-def test_ignored_keys(tmp_path: Path) -> None:
+def test_ignored_keys(tmp_path):
     files = {
         "rolebundle.toml": "ignore_keys = ['draft', 'weight']",
         "deep/a.md": "---\ndraft: true\nweight: 3\ntitle: own\n---\n\nText.\n",
@@ -538,7 +534,7 @@ def test_a_typing_error_elsewhere_never_hides_a_governing_key(key, above, below)
         ("[defaults]\nsensitivity = 'x'\nscope = 3", " (and 1 more mistake)"),
     ],
 )
-def test_what_is_wrong(text: str, message: str) -> None:
+def test_what_is_wrong(text, message):
     with pytest.raises(ConfigurationError) as caught:
         parse_manifest(text.encode(), Path("m.toml"))
     assert message in caught.value.message
@@ -555,7 +551,7 @@ _values = st.recursive(
 
 
 @given(st.dictionaries(st.text(max_size=4), _values, max_size=5))
-def test_any_values_become_lines_of_text(values: dict[str, object]) -> None:
+def test_any_values_become_lines_of_text(values):
     attributes = flattened(values)
     assert list(attributes) == sorted(attributes)
     for key, texts in attributes:
@@ -565,7 +561,7 @@ def test_any_values_become_lines_of_text(values: dict[str, object]) -> None:
         assert all(text and text == " ".join(text.split()) for text in texts)
 
 
-def test_they_are_found_by_their_words_in_the_first_passage(tmp_path: Path) -> None:
+def test_they_are_found_by_their_words_in_the_first_passage(tmp_path):
     front = "---\nproject: Zephyr\nmetadata: {owner: Ana Kim}\nsecret_level: 7\n---\n\n"
     parts = "\n".join(f"## Part {n}\n\n{'Words of a part. ' * 60}\n" for n in range(3))
     (tmp_path / "a.md").write_text(f"{front}# A\n\n{parts}", encoding="utf-8")

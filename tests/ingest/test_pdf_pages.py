@@ -1,11 +1,7 @@
 """Every answer about a PDF names the page. The PDFs are made by ReportLab."""
 
-from __future__ import annotations
-
 import io
-from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pypdf
@@ -49,7 +45,7 @@ def minutes() -> bytes:
     return pdf_of(1)
 
 
-def test_the_cited_page_is_the_one_that_has_the_fact() -> None:
+def test_the_cited_page_is_the_one_that_has_the_fact():
     with scratch_folder() as folder:
         db = folder / "c.db"
         for number in range(2):
@@ -65,7 +61,7 @@ def test_the_cited_page_is_the_one_that_has_the_fact() -> None:
 
 
 @pytest.fixture(scope="module")
-def corpus() -> Iterator[Path]:
+def corpus():
     """A corpus of one PDF."""
     with scratch_folder() as folder:
         (folder / "m.pdf").write_bytes(pdf_of(0))
@@ -73,7 +69,7 @@ def corpus() -> Iterator[Path]:
         yield folder / "c.db"
 
 
-def test_every_answer_names_the_page(corpus: Path) -> None:
+def test_every_answer_names_the_page(corpus):
     db, page = corpus, FACTS
     common = ("lock00x4", "--lexical-only", "--limit", "1", "--db", db)
     for detail in ("ids", "compact", "full"):
@@ -100,7 +96,7 @@ def changed(data: bytes, **information: str) -> bytes:
     return out.getvalue()
 
 
-def test_a_block_is_on_one_page_and_its_lines_are_those_of_the_document() -> None:
+def test_a_block_is_on_one_page_and_its_lines_are_those_of_the_document():
     document = read(minutes())
     pages = [block.page for block in document.blocks]
     assert pages == sorted(pages) and len(set(pages)) > 1
@@ -108,7 +104,7 @@ def test_a_block_is_on_one_page_and_its_lines_are_those_of_the_document() -> Non
         assert block.text == "\n".join(document.lines[block.start_line - 1 : block.end_line])
 
 
-def test_unreadable_pdfs_have_their_codes() -> None:
+def test_unreadable_pdfs_have_their_codes():
     blank = io.BytesIO()
     SimpleDocTemplate(blank, invariant=1).build([Spacer(1, 9)])
     writer = pypdf.PdfWriter(clone_from=io.BytesIO(minutes()))
@@ -125,12 +121,12 @@ def test_unreadable_pdfs_have_their_codes() -> None:
             read(data)
 
 
-def test_the_title_is_that_of_the_metadata_unless_a_program_wrote_it() -> None:
+def test_the_title_is_that_of_the_metadata_unless_a_program_wrote_it():
     for declared, title in (("Our minutes", "Our minutes"), ("Document1", None)):
         assert properties(read(changed(minutes(), Title=declared))).get("title") == title
 
 
-def test_the_date_is_that_of_the_last_change() -> None:
+def test_the_date_is_that_of_the_last_change():
     data = minutes()
     dates = {"CreationDate": "D:20250102030405+01'00'", "ModDate": "D:20260203040506Z"}
     assert read(changed(data, **dates)).inferred["updated_at"] == "2026-02-03T04:05:06+00:00"

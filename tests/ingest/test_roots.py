@@ -1,13 +1,11 @@
 """Roots, and files that are not read."""
 
-from __future__ import annotations
-
 import io
 import os
 import re
 import shutil
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +62,7 @@ class World(Tree):
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
+def world(tmp_path):
     world = World(tmp_path)
     yield world
     assert_sound(world.db)
@@ -83,7 +81,7 @@ def planned_for(start: Path, roots: Sequence[Root] = (), used: Iterable[str] = (
     return plan
 
 
-def test_a_source_is_numbered_if_no_parent_has_another_name() -> None:
+def test_a_source_is_numbered_if_no_parent_has_another_name():
     """As the root of the file system, and a folder in it whose name is taken."""
     used_names = {"files", "usr", "usr-2"}
     for start, used, source in (
@@ -95,7 +93,7 @@ def test_a_source_is_numbered_if_no_parent_has_another_name() -> None:
         assert [root.source_id for root in planned.roots] == [source]
 
 
-def test_a_document_cannot_take_the_name_of_a_folder(world: World) -> None:
+def test_a_document_cannot_take_the_name_of_a_folder(world):
     """What a document declares does not decide how the source of another folder is called."""
     world.write("loot/a.md", "---\nsource_id: docs\n---\n\nMine.\n")
     world.run("loot")
@@ -107,7 +105,7 @@ def test_a_document_cannot_take_the_name_of_a_folder(world: World) -> None:
 # -- parts of a root -------------------------------------------------------------------------------
 
 
-def test_a_part_of_a_root_has_the_same_ids(world: World) -> None:
+def test_a_part_of_a_root_has_the_same_ids(world):
     world.write("docs/guide/a.md")
     world.write("docs/b.md")
     world.run("docs")
@@ -118,7 +116,7 @@ def test_a_part_of_a_root_has_the_same_ids(world: World) -> None:
     assert list(world.roots()) == ["docs"]
 
 
-def test_a_file_first_and_its_folder_later(world: World) -> None:
+def test_a_file_first_and_its_folder_later(world):
     world.write("docs/a.md")
     world.write("docs/b.md")
     world.run("docs/a.md")
@@ -127,7 +125,7 @@ def test_a_file_first_and_its_folder_later(world: World) -> None:
     assert list(world.roots()) == ["docs"], "the folder covers the file"
 
 
-def test_a_folder_first_and_the_one_above_later(world: World) -> None:
+def test_a_folder_first_and_the_one_above_later(world):
     world.write("all/guide/a.md")
     world.write("all/b.md")
     world.run("all/guide")
@@ -137,7 +135,7 @@ def test_a_folder_first_and_the_one_above_later(world: World) -> None:
     assert counted(world.run("all")) == (0, 0, 1, 1)
 
 
-def test_a_part_with_other_options_keeps_them(world: World) -> None:
+def test_a_part_with_other_options_keeps_them(world):
     world.write("docs/log.txt", "== one\n\nFirst.\n\n== two\n\nSecond.\n")
     world.write("docs/b.md")
     world.run("docs")
@@ -149,7 +147,7 @@ def test_a_part_with_other_options_keeps_them(world: World) -> None:
     assert world.roots()["docs/log.txt"].options.meta == {"domain": "ops"}
 
 
-def test_a_path_through_a_link_is_the_same_root(world: World) -> None:
+def test_a_path_through_a_link_is_the_same_root(world):
     world.write("real/docs/a.md")
     (world.root / "link").symlink_to(world.root / "real")
     world.run("real/docs")
@@ -158,7 +156,7 @@ def test_a_path_through_a_link_is_the_same_root(world: World) -> None:
     assert list(world.roots()) == ["real/docs"]
 
 
-def test_a_named_link_is_refused_with_its_target(world: World) -> None:
+def test_a_named_link_is_refused_with_its_target(world):
     world.write("real/a.md")
     link = world.root / "link"
     link.symlink_to("real")
@@ -170,7 +168,7 @@ def test_a_named_link_is_refused_with_its_target(world: World) -> None:
     assert list(world.roots()) == []
 
 
-def test_a_root_that_became_a_link_keeps_its_documents(world: World) -> None:
+def test_a_root_that_became_a_link_keeps_its_documents(world):
     world.write("notes/a.md")
     world.run("notes")
     notes, synced = world.root / "notes", world.root / "synced"
@@ -189,9 +187,7 @@ PLACES = ("a", "a/b", "a/b/c", "a/d", "e")
 
 
 @given(st.lists(st.sampled_from(PLACES), min_size=1, max_size=6))
-def test_a_root_never_changes_its_source(
-    tmp_path_factory: pytest.TempPathFactory, starts: Sequence[str]
-) -> None:
+def test_a_root_never_changes_its_source(tmp_path_factory, starts):
     """Whatever is ingested later, and every path belongs to one root."""
     folder = tmp_path_factory.mktemp("roots")
     for place in PLACES:
@@ -210,7 +206,7 @@ def test_a_root_never_changes_its_source(
 # -- options ---------------------------------------------------------------------------------------
 
 
-def test_every_option_of_a_root_is_remembered(world: World) -> None:
+def test_every_option_of_a_root_is_remembered(world):
     world.write("n/a.md")
     arguments = (
         "--chunk-size", "500", "--max-size", "9000",
@@ -234,7 +230,7 @@ def test_every_option_of_a_root_is_remembered(world: World) -> None:
 # -- update ----------------------------------------------------------------------------------------
 
 
-def test_update_synchronizes_all_roots(world: World) -> None:
+def test_update_synchronizes_all_roots(world):
     for name in ("a/docs/x.md", "b/docs/x.md", "c.md"):
         world.write(name)
     world.run("a/docs", "b/docs", "c.md")
@@ -248,7 +244,7 @@ def test_update_synchronizes_all_roots(world: World) -> None:
 
 
 @pytest.mark.parametrize("emptied", [False, True])
-def test_update_keeps_what_is_missing(world: World, emptied: bool) -> None:
+def test_update_keeps_what_is_missing(world, emptied):
     """An empty folder may be the place of a disk that is not mounted."""
     world.write("a/x.md")
     world.write("b/y.md")
@@ -265,7 +261,7 @@ def test_update_keeps_what_is_missing(world: World, emptied: bool) -> None:
     assert (outcome.code, "1 root missing" in outcome.err) == (2, True)
 
 
-def test_a_missing_root_is_explained(world: World) -> None:
+def test_a_missing_root_is_explained(world):
     world.write("a/x.md")
     world.run("a")
     shutil.rmtree(world.root / "a")
@@ -281,7 +277,7 @@ def test_a_missing_root_is_explained(world: World) -> None:
 # -- moving and removing ---------------------------------------------------------------------------
 
 
-def test_a_moved_root_keeps_everything(world: World) -> None:
+def test_a_moved_root_keeps_everything(world):
     for name in ("x.md", "deep/y.md", "z.md"):
         world.write(f"a/docs/{name}", f"---\ntrust_tier: authoritative\n---\nText of {name}.\n")
     world.run("a/docs", flags={"trust_tier": "untrusted", "domain": "ops"})
@@ -298,7 +294,7 @@ def test_a_moved_root_keeps_everything(world: World) -> None:
     assert list(world.roots()) == ["elsewhere/manual"]
 
 
-def test_a_new_path_is_never_taken_for_a_missing_root(world: World) -> None:
+def test_a_new_path_is_never_taken_for_a_missing_root(world):
     """Flags may give the root authority, which other content must not get."""
     world.write("old/0.md")
     world.run("old", flags={"trust_tier": "authoritative"})
@@ -313,7 +309,7 @@ def test_a_new_path_is_never_taken_for_a_missing_root(world: World) -> None:
     assert tiers == [("general",)]
 
 
-def test_a_move_is_refused(world: World) -> None:
+def test_a_move_is_refused(world):
     world.write("a/x.md")
     world.write("b/y.md")
     world.run("a", "b")
@@ -332,7 +328,7 @@ def test_a_move_is_refused(world: World) -> None:
     assert sorted(world.roots()) == ["a", "b"]
 
 
-def test_removing_a_root(world: World) -> None:
+def test_removing_a_root(world):
     world.write("a/x.md")
     world.write("a/b/y.md")
     world.write("a/.hidden/z.md")
@@ -351,7 +347,7 @@ def test_removing_a_root(world: World) -> None:
     assert world.ids() == ["b/y.md"]
 
 
-def test_a_purged_file_is_no_root(world: World) -> None:
+def test_a_purged_file_is_no_root(world):
     path = world.write("a/secret-name.md")
     world.write("b/y.md")
     world.run("a/secret-name.md", "b")
@@ -386,7 +382,7 @@ BROKEN = {
 }
 
 
-def test_reasons_are_plain_sentences(tmp_path: Path) -> None:
+def test_reasons_are_plain_sentences(tmp_path):
     for suffixes in FORMATS.values():
         for suffix in suffixes.split()[:1]:
             for name, data in BROKEN.items():
@@ -414,9 +410,7 @@ def test_reasons_are_plain_sentences(tmp_path: Path) -> None:
         (["."], [], 0),
     ],
 )
-def test_a_named_file_that_is_not_ingested_is_a_failure(
-    names: list[str], failed: list[str], code: int, tmp_path: Path
-) -> None:
+def test_a_named_file_that_is_not_ingested_is_a_failure(names, failed, code, tmp_path):
     """A folder with skipped files is none, and neither is an update of such a file."""
     tree = tmp_path / "tree"
     tree.mkdir()
@@ -436,9 +430,7 @@ def test_a_named_file_that_is_not_ingested_is_a_failure(
     assert invoke("ingest", "--db", db).code == 0
 
 
-def test_a_named_folder_that_cannot_be_listed_is_a_failure(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_named_folder_that_cannot_be_listed_is_a_failure(tmp_path, monkeypatch):
     def refused(_path: object) -> object:
         raise PermissionError(13, "Permission denied")
 
@@ -473,7 +465,7 @@ FILES = {
 }
 
 
-def test_what_is_not_read_is_named() -> None:
+def test_what_is_not_read_is_named():
     with scratch_folder() as folder:
         tree = folder / "tree"
         tree.mkdir()
@@ -502,7 +494,7 @@ def test_what_is_not_read_is_named() -> None:
     assert codes["what"] == "binary"
 
 
-def test_no_suffix_of_a_document_is_called_unsupported() -> None:
+def test_no_suffix_of_a_document_is_called_unsupported():
     read = {
         suffix
         for suffixes in KINDS.values()

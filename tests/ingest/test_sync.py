@@ -1,7 +1,5 @@
 """Synchronization: unchanged files and chunks are neither written nor embedded again."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable
@@ -43,7 +41,7 @@ class World(Tree):
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
+def world(tmp_path):
     world = World(tmp_path)
     for number in range(6):
         world.write(f"n{number}.md", sections(number))
@@ -65,7 +63,7 @@ CHUNKS = "SELECT chunk_id, id, content FROM chunk ORDER BY chunk_id"
 VECTORS = "SELECT chunk, input_hash, vector_hash FROM embedded ORDER BY chunk"
 
 
-def test_segments_of_many_commits_are_merged(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_segments_of_many_commits_are_merged(world, monkeypatch):
     monkeypatch.setattr(sync, "_FILES_PER_BATCH", 1)
     for number in range(40):
         world.write(f"many/{number}.md", f"# {number}\n\nText {number}.\n")
@@ -79,7 +77,7 @@ def test_segments_of_many_commits_are_merged(world: World, monkeypatch: pytest.M
 # -- unchanged, changed, deleted, moved ---------------------------------------------------------
 
 
-def test_a_second_run_writes_nothing(world: World) -> None:
+def test_a_second_run_writes_nothing(world):
     assert counted(world.ingest()) == (6, 0, 0, 0)
     embedded = world.provider.embedded
     before = world.db.read_bytes()
@@ -91,7 +89,7 @@ def test_a_second_run_writes_nothing(world: World) -> None:
     assert world.provider.embedded == embedded
 
 
-def test_one_paragraph_changes_one_chunk(world: World) -> None:
+def test_one_paragraph_changes_one_chunk(world):
     world.ingest()
     chunks, vectors = dict_of(world.rows(CHUNKS)), world.rows(VECTORS)
     generation = world.rows("SELECT generation FROM corpus_state")
@@ -117,7 +115,7 @@ def dict_of(rows: Any) -> dict[str, tuple[int, str]]:
     return {name: (rowid, content) for name, rowid, content in rows}
 
 
-def test_new_metadata_alone_needs_no_embedding(world: World) -> None:
+def test_new_metadata_alone_needs_no_embedding(world):
     world.ingest()
     chunks, embedded = world.rows(CHUNKS), world.provider.embedded
     declared = "[defaults]\ntrust_tier = 'authoritative'\nauthors = 'Lee; Kim'\n"
@@ -131,7 +129,7 @@ def test_new_metadata_alone_needs_no_embedding(world: World) -> None:
     assert len(world.look(lambda corpus: search_everywhere(corpus, "hints:kim"))) == len(chunks)
 
 
-def test_new_tags_are_embedded(world: World) -> None:
+def test_new_tags_are_embedded(world):
     """They stand in the text that a vector is of."""
     world.ingest()
     chunks, embedded = world.rows(CHUNKS), world.provider.embedded
@@ -142,7 +140,7 @@ def test_new_tags_are_embedded(world: World) -> None:
     assert len(world.look(lambda corpus: search_everywhere(corpus, "tags:x"))) == len(chunks)
 
 
-def test_a_deleted_folder_is_removed(world: World) -> None:
+def test_a_deleted_folder_is_removed(world):
     for name in ("deep/a.md", "deep/er/b.md", "deep-not/c.md"):
         world.write(name, "A note.\n")
     world.ingest()
@@ -154,7 +152,7 @@ def test_a_deleted_folder_is_removed(world: World) -> None:
     assert "deep-not/c.md" in world.look(paths_in)
 
 
-def test_documents_from_elsewhere_stay(world: World, tmp_path: Path) -> None:
+def test_documents_from_elsewhere_stay(world, tmp_path):
     """A run knows of its own paths only; a name that only begins alike is another folder."""
     world.ingest()
     other_folder = tmp_path / "notes-2"
@@ -169,7 +167,7 @@ def test_documents_from_elsewhere_stay(world: World, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("to", ["a.md", "z.md"])
-def test_a_moved_file_with_a_declared_id(world: World, to: str) -> None:
+def test_a_moved_file_with_a_declared_id(world, to):
     path = world.write("m.md", "---\ndocument_id: mine\n---\n\nText.\n")
     world.ingest()
     path.rename(world.root / to)
@@ -183,7 +181,7 @@ def test_a_moved_file_with_a_declared_id(world: World, to: str) -> None:
 # -- refused and unreadable -----------------------------------------------------------------------
 
 
-def test_the_former_version_of_a_rejected_file_is_removed(world: World) -> None:
+def test_the_former_version_of_a_rejected_file_is_removed(world):
     """A typing error in `trust_tier` must not leave yesterday's higher trust in force."""
     world.write("t.md", "---\ntrust_tier: authoritative\n---\n\nTrusted.\n")
     world.ingest()
@@ -200,7 +198,7 @@ def test_the_former_version_of_a_rejected_file_is_removed(world: World) -> None:
 
 
 @pytest.mark.parametrize("code", ["binary", "too_large"])
-def test_a_file_that_can_no_longer_be_read_as_text_is_removed(world: World, code: str) -> None:
+def test_a_file_that_can_no_longer_be_read_as_text_is_removed(world, code):
     world.ingest()
     (world.root / "n1.md").write_bytes(bytes(range(256)) * 12)
     report = world.ingest(size_cap=2500 if code == "too_large" else 10**6)
@@ -208,7 +206,7 @@ def test_a_file_that_can_no_longer_be_read_as_text_is_removed(world: World, code
     assert [skip.code for skip in report.skipped if skip.path == "n1.md"] == [code]
 
 
-def test_a_page_in_its_own_encoding_is_not_binary(world: World) -> None:
+def test_a_page_in_its_own_encoding_is_not_binary(world):
     words = "同期の競合を解決する手順" * 20
     page = f'<html><head><meta charset="shift_jis"></head><body><p>{words}</p></body></html>'
     (world.root / "sync.html").write_bytes(page.encode("shift_jis"))
@@ -218,7 +216,7 @@ def test_a_page_in_its_own_encoding_is_not_binary(world: World) -> None:
     assert [(skip.path, skip.code) for skip in report.skipped] == [("old.txt", "undecodable")]
 
 
-def test_an_unreadable_file_stays(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreadable_file_stays(world, monkeypatch):
     world.ingest()
     before = world.db.read_bytes()
 
@@ -238,9 +236,7 @@ def test_an_unreadable_file_stays(world: World, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("step", ["read", "chunk"])
-def test_a_defect_that_one_file_meets_skips_that_file_only(
-    world: World, monkeypatch: pytest.MonkeyPatch, step: str
-) -> None:
+def test_a_defect_that_one_file_meets_skips_that_file_only(world, monkeypatch, step):
     def failing(real: Any, is_bad: Any) -> Any:
         def call(*arguments: Any) -> Any:
             if is_bad(*arguments):
@@ -266,7 +262,7 @@ def test_a_defect_that_one_file_meets_skips_that_file_only(
 # -- ids ------------------------------------------------------------------------------------------
 
 
-def test_two_documents_with_the_same_id(world: World) -> None:
+def test_two_documents_with_the_same_id(world):
     world.write("a.md", "---\ndocument_id: same\n---\n\nThe first.\n")
     world.write("b.md", "---\ndocument_id: same\n---\n\nThe second.\n")
     report = world.ingest()
@@ -279,7 +275,7 @@ def test_two_documents_with_the_same_id(world: World) -> None:
     assert counted(world.ingest()) == (1, 0, 6, 1)
 
 
-def test_a_file_without_text_is_noted_unless_it_is_empty(world: World) -> None:
+def test_a_file_without_text_is_noted_unless_it_is_empty(world):
     world.write("app.html", "<html><body><script>draw()</script></body></html>")
     world.write("empty.md", "")
     world.write("text.md", "Some text.\n")
@@ -291,7 +287,7 @@ def test_a_file_without_text_is_noted_unless_it_is_empty(world: World) -> None:
 # -- settings and errors ---------------------------------------------------------------------------
 
 
-def test_errors_stop_the_run_before_the_first_write(world: World, tmp_path: Path) -> None:
+def test_errors_stop_the_run_before_the_first_write(world, tmp_path):
     with open_writer(world.db) as corpus:
         assert corpus.value("SELECT count(*) FROM embedding_index") == 0
     before = world.db.read_bytes()
@@ -310,9 +306,7 @@ def test_errors_stop_the_run_before_the_first_write(world: World, tmp_path: Path
     assert world.db.read_bytes() == before
 
 
-def test_workers_create_the_same_corpus(
-    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_workers_create_the_same_corpus(world, tmp_path, monkeypatch):
     for number in range(80):
         world.write(f"many/{number}.md", f"# {number}\n\nText {number}.\n")
     world.write("many/bad.md", "---\ntrust_teir: x\n---\n")
@@ -328,7 +322,7 @@ def test_workers_create_the_same_corpus(
     assert contents(world.db) == expected
 
 
-def test_sources_without_documents_are_removed(world: World) -> None:
+def test_sources_without_documents_are_removed(world):
     path = world.write("s.md", "---\nsource_id: brief\n---\n\nText.\n")
     world.ingest()
     assert ("brief",) in world.rows("SELECT source_id FROM source")

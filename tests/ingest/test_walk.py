@@ -1,11 +1,8 @@
 """Which files are read, and their dates."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,14 +37,14 @@ def walked(root: Path, start: Path | None = None) -> tuple[list[str], dict[str, 
     return paths, {entry.path: entry.code for entry in entries if isinstance(entry, Skipped)}
 
 
-def test_every_file_in_order(tmp_path: Path) -> None:
+def test_every_file_in_order(tmp_path):
     write(tmp_path, "b.md", "a/z.md", "a/b/c.md", "a.md", "B.md")
     paths, skipped = walked(tmp_path)
     assert paths == ["B.md", "a/b/c.md", "a/z.md", "a.md", "b.md"]
     assert skipped == {}
 
 
-def test_hidden_and_generated(tmp_path: Path) -> None:
+def test_hidden_and_generated(tmp_path):
     write(
         tmp_path, ".env", ".git/config", "node_modules/x/y.js", "__pycache__/a.pyc", "a.md",
         "deep/.hidden.md",
@@ -62,7 +59,7 @@ def test_hidden_and_generated(tmp_path: Path) -> None:
 # -- reading ------------------------------------------------------------------------------------
 
 
-def test_read_bytes_raises(tmp_path: Path) -> None:
+def test_read_bytes_raises(tmp_path):
     write(tmp_path, "a.md")
     (tmp_path / "link.md").symlink_to("a.md")
     os.mkfifo(tmp_path / "pipe")
@@ -80,7 +77,7 @@ def test_read_bytes_raises(tmp_path: Path) -> None:
         assert caught.value.hint
 
 
-def test_a_glob_without_a_file_is_named(tmp_path: Path) -> None:
+def test_a_glob_without_a_file_is_named(tmp_path):
     write(tmp_path, "a.md", "secret/c.md")
     text = "ignore = ['secret']\n[[rule]]\nglob = '/secret/**'\nscope = 'hr'\n"
     (tmp_path / "rolebundle.toml").write_text(text, "utf-8")
@@ -90,7 +87,7 @@ def test_a_glob_without_a_file_is_named(tmp_path: Path) -> None:
         assert note.message.startswith(f"rolebundle.toml: {glob!r} matches no file; ")
 
 
-def test_a_glob_with_a_file_is_not_named(tmp_path: Path) -> None:
+def test_a_glob_with_a_file_is_not_named(tmp_path):
     """Not even if the walk sees only a part of the manifest's files."""
     write(tmp_path, "a/b.md", "c/d.md", "c/e/f.md")
     text = "ignore = ['c/d.md']\n[[rule]]\nglob = 'a/*'\n[[rule]]\nglob = 'c/**'\n"
@@ -119,7 +116,7 @@ def walked_ignored(
 # -- ignore files ----------------------------------------------------------------------------------
 
 
-def test_what_a_checkout_takes_over(tmp_path: Path) -> None:
+def test_what_a_checkout_takes_over(tmp_path):
     """Not the `.gitignore` of the checkout around it; but its own exclude file."""
     write(
         tmp_path, "a.log", "lib/a.log", "lib/b.tmp", "lib/c.bak", "lib/d.md",
@@ -131,7 +128,7 @@ def test_what_a_checkout_takes_over(tmp_path: Path) -> None:
     assert walked_ignored(tmp_path)[0] == ["lib/a.log", "lib/d.md"]
 
 
-def test_a_part_of_a_checkout(tmp_path: Path) -> None:
+def test_a_part_of_a_checkout(tmp_path):
     """The files above it count, unless they leave out what was named."""
     write(
         tmp_path, "docs/a.md", "docs/a.log", "made/a.md", "made/a.log",
@@ -147,7 +144,7 @@ def test_a_part_of_a_checkout(tmp_path: Path) -> None:
     "content",
     ["\x00\x01", "[", "!", "/", "*a" * 9000, "a\\", "(" * 2000, "{a,b}*\n" * 2_000, "\ufeff*.log"],
 )
-def test_malformed_ignore_files(tmp_path: Path, content: str) -> None:
+def test_malformed_ignore_files(tmp_path, content):
     write(tmp_path, "a.md", "b.log", **{".gitignore": content})
     assert "a.md" in walked_ignored(tmp_path)[0]
 
@@ -171,7 +168,7 @@ TREE = [f"{a}/{b}/{c}" for a in ("a", "b") for b in ("a", "b", "x") for c in ("a
 
 
 @pytest.fixture(scope="module")
-def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def checkout(tmp_path_factory):
     if shutil.which("git") is None:
         pytest.skip("needs git")
     root = tmp_path_factory.mktemp("checkout")
@@ -183,7 +180,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @settings(max_examples=20)
 @given(st.lists(PATTERNS, max_size=4), st.lists(PATTERNS, max_size=2))
 @example(["[ab].md"], ["[!a].txt"])
-def test_the_same_files_as_git(checkout: Path, outer: Sequence[str], inner: Sequence[str]) -> None:
+def test_the_same_files_as_git(checkout, outer, inner):
     (checkout / ".gitignore").write_text("\n".join(outer) + "\n", encoding="utf-8")
     (checkout / "a" / ".gitignore").write_text("\n".join(inner) + "\n", encoding="utf-8")
     listed = subprocess.run(
@@ -198,7 +195,7 @@ def test_the_same_files_as_git(checkout: Path, outer: Sequence[str], inner: Sequ
 # -- what tools have generated ---------------------------------------------------------------------
 
 
-def test_generated_folders_and_lock_files(tmp_path: Path) -> None:
+def test_generated_folders_and_lock_files(tmp_path):
     write(
         tmp_path, "app/package.json", "app/node_modules/x/README.md", "app/dist/a.js",
         "app/build/a.js", "app/package-lock.json", "app/README.md", "rs/Cargo.toml",
@@ -222,7 +219,7 @@ def test_generated_folders_and_lock_files(tmp_path: Path) -> None:
     assert walked_ignored(tmp_path / "py" / "env")[0] == ["lib/a.py", "pyvenv.cfg"], "it was named"
 
 
-def test_folders_that_belong_to_a_corpus(tmp_path: Path) -> None:
+def test_folders_that_belong_to_a_corpus(tmp_path):
     for name in ("overlays", "published"):
         write(tmp_path, f"team.db.{name}/ab/manifest.json", f"other.{name}/a.md")
     write(tmp_path, "team.db")
@@ -231,7 +228,7 @@ def test_folders_that_belong_to_a_corpus(tmp_path: Path) -> None:
     assert reasons == {"team.db.overlays/": "overlays", "team.db.published/": "published replicas"}
 
 
-def test_documents_in_a_folder_called_build(tmp_path: Path) -> None:
+def test_documents_in_a_folder_called_build(tmp_path):
     write(
         tmp_path, "docs/build/install.md", "docs/target/audience.md", "docs/dist/notes.md",
         "docs/index.md",
@@ -250,12 +247,12 @@ def paths_of(tree: Tree) -> set[str]:
 
 
 @pytest.fixture
-def world(tree: Tree) -> Tree:
+def world(tree):
     write(tree.root, "a.md", "notes/b.md", "notes/c.md", "dist/d.md")
     return tree
 
 
-def test_new_rules_take_documents_out(world: Tree) -> None:
+def test_new_rules_take_documents_out(world):
     world.ingest()
     write(world.root, **{".gitignore": "notes/\n", "package.json": "{}"})
     report = world.ingest()
@@ -266,14 +263,14 @@ def test_new_rules_take_documents_out(world: Tree) -> None:
     assert world.ingest().added == 2
 
 
-def test_no_ignore_is_remembered(world: Tree) -> None:
+def test_no_ignore_is_remembered(world):
     write(world.root, **{".gitignore": "*\n"})
     world.ingest(ignore=False)
     assert world.ingest().unchanged == 4
     assert world.ingest(ignore=True).removed == 4
 
 
-def test_what_was_named_stays(world: Tree) -> None:
+def test_what_was_named_stays(world):
     """A later ingest of the folder above must not take it out again."""
     write(world.root, **{".gitignore": "notes/\n", "package.json": "{}"})
     world.ingest()
@@ -312,7 +309,7 @@ def entry(seconds: float) -> FileEntry:
         (1e13, None),
     ],
 )
-def test_the_time_of_a_file(seconds: float, date: str | None) -> None:
+def test_the_time_of_a_file(seconds, date):
     assert inferred_at(entry(seconds)) == date
 
 
@@ -328,7 +325,7 @@ def test_the_time_of_a_file(seconds: float, date: str | None) -> None:
         ("v120260301.md", "2024-05-03"),
     ],
 )
-def test_a_date_in_the_name_counts_more_than_the_time(name: str, date: str) -> None:
+def test_a_date_in_the_name_counts_more_than_the_time(name, date):
     found = inferred_at(entry(MAY)._replace(path=name))
     assert found is not None and found[:10] == date
 
@@ -344,7 +341,7 @@ class TestIngest:
                 for _, metadata in all_documents(corpus)
             }
 
-    def test_only_documents_without_a_date_get_one(self, tmp_path: Path) -> None:
+    def test_only_documents_without_a_date_get_one(self, tmp_path):
         write_dates(tmp_path / "n/a.md", at=MAY)
         write_dates(tmp_path / "n/b.md", "---\ndate: 2020-01-01\n---\n# B\n\nText.\n", at=MAY)
         write_dates(
@@ -358,7 +355,7 @@ class TestIngest:
             "n/c.html": ("2021-01-01T00:00:00Z", None),
         }
 
-    def test_a_touched_file_keeps_its_date(self, tmp_path: Path) -> None:
+    def test_a_touched_file_keeps_its_date(self, tmp_path):
         """The date is that of the text, as the corpus first saw it."""
         write_dates(tmp_path / "n/a.md", at=MAY)
         before = self.dates(tmp_path)

@@ -1,7 +1,5 @@
 """Generated hidden-text attacks: every class, at a random place in a text of some language."""
 
-from __future__ import annotations
-
 import random
 from typing import NamedTuple
 

@@ -4,8 +4,6 @@ No file of this project contains a secret: every value is made when a test runs,
 are split so that scanners of repositories do not report this file.
 """
 
-from __future__ import annotations
-
 import random
 import string
 import uuid

@@ -1,7 +1,5 @@
 """What holds for every reader, which reader a file has, and the definitions of source files."""
 
-from __future__ import annotations
-
 import json
 import re
 
@@ -396,7 +394,7 @@ def paths(document: ParsedDocument) -> list[str]:
 
 
 @pytest.mark.parametrize("path", [*FILES, *SHORT])
-def test_definitions_have_their_names(path: str):
+def test_definitions_have_their_names(path):
     text, expected = (FILES | SHORT)[path]
     assert paths(read_document(text, path)) == expected.split("|")
 
@@ -448,7 +446,7 @@ def test_a_passage_with_several_definitions_names_them_all():
 
 
 @pytest.mark.parametrize("size", [150, 400])
-def test_passages_end_at_definitions(size: int):
+def test_passages_end_at_definitions(size):
     text = "".join(f"def f{n}():\n    a = {n}\n\n    return a + {n}\n\n\n" for n in range(60))
     chunks = chunk_document("d", read_document(text, "a.py"), ChunkSettings(size, 600))
     assert len(chunks) > 5

@@ -1,7 +1,5 @@
 """Readers of markup: HTML, Markdown, reStructuredText."""
 
-from __future__ import annotations
-
 import pytest
 
 from rolebundle.errors import DocumentError

@@ -1,7 +1,5 @@
 """Office documents of the usual libraries, and the limits of all formats that are archives of XML."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 from datetime import date, datetime
@@ -39,7 +37,7 @@ def saved(document: object) -> bytes:
     return file.getvalue()
 
 
-def test_a_word_document() -> None:
+def test_a_word_document():
     from docx import Document
 
     word_document = Document()
@@ -75,7 +73,7 @@ def test_a_word_document() -> None:
     assert [chunk.headings[-1] for chunk in chunks if "South" in chunk.content] == ["Berth | Fee"]
 
 
-def test_labels_of_lists_and_headings_are_those_that_word_shows() -> None:
+def test_labels_of_lists_and_headings_are_those_that_word_shows():
     levels = "".join(
         f'<w:lvl w:ilvl="{n}"><w:start w:val="1"/><w:numFmt w:val="{form}"/><w:lvlText w:val="{text}"/></w:lvl>'
         for n, (form, text) in enumerate(
@@ -101,7 +99,7 @@ def test_labels_of_lists_and_headings_are_those_that_word_shows() -> None:
     assert labels == ["1.", "1.1)", "1.2)", "-", "2.", "2.1)", "1.", "2."]
 
 
-def test_a_workbook() -> None:
+def test_a_workbook():
     import openpyxl
 
     workbook = openpyxl.Workbook()
@@ -134,7 +132,7 @@ def test_a_workbook() -> None:
     )
 
 
-def test_a_heading_of_the_reader_is_no_title() -> None:
+def test_a_heading_of_the_reader_is_no_title():
     import pptx
 
     presentation = pptx.Presentation()
@@ -149,7 +147,7 @@ def test_a_heading_of_the_reader_is_no_title() -> None:
     assert document.inferred["title"] == "Harbour plan"
 
 
-def test_a_second_table_of_a_sheet_has_its_own_header() -> None:
+def test_a_second_table_of_a_sheet_has_its_own_header():
     import openpyxl
 
     workbook = openpyxl.Workbook()
@@ -168,7 +166,7 @@ def test_a_second_table_of_a_sheet_has_its_own_header() -> None:
     assert not any("Berth" in c.content and "Ship" in c.content for c in chunks)
 
 
-def test_an_insertion_in_a_sheet_changes_few_passages() -> None:
+def test_an_insertion_in_a_sheet_changes_few_passages():
     def passages(names: list[str]) -> set[str]:
         rows = "".join(
             f'<row r="{n}">{cell(f"A{n}", name)}{cell(f"B{n}", "the same words")}</row>'
@@ -183,7 +181,7 @@ def test_an_insertion_in_a_sheet_changes_few_passages() -> None:
     assert len(before - passages([*names[:100], "another", *names[100:]])) <= 4
 
 
-def test_a_presentation() -> None:
+def test_a_presentation():
     import pptx
 
     presentation = pptx.Presentation()
@@ -209,7 +207,7 @@ def test_a_presentation() -> None:
     assert notes.headings == ("Opening hours", "Speaker notes")
 
 
-def test_an_opendocument_text() -> None:
+def test_an_opendocument_text():
     meta = (
         '<office:document-meta xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0"'
         ' xmlns:dc="http://purl.org/dc/elements/1.1/"><office:meta><dc:title>Harbour</dc:title>'
@@ -236,7 +234,7 @@ def test_an_opendocument_text() -> None:
     }
 
 
-def test_hidden_cells_are_reported() -> None:
+def test_hidden_cells_are_reported():
     rows = (
         f'<row r="1">{cell("A1", "North")}{cell("C1", "x")}{cell("D1", "12")}</row>'
         f'<row r="2" hidden="1">{cell("A2", "South")}</row>'
@@ -259,7 +257,7 @@ def test_hidden_cells_are_reported() -> None:
         assert document.notes == ("hidden cells left out: 2",)
 
 
-def test_notes_and_text_boxes_follow_their_paragraph() -> None:
+def test_notes_and_text_boxes_follow_their_paragraph():
     notes = word_part(
         "footnotes",
         "".join(f"<w:footnote w:id='{n}'>{paragraph(f'note {n}')}</w:footnote>" for n in (1, 2)),
@@ -271,7 +269,7 @@ def test_notes_and_text_boxes_follow_their_paragraph() -> None:
     assert [text for _, text in texts(document)] == ["a[1]", "[1] note 2", "box"]
 
 
-def test_rows_of_a_sheet_that_are_repeated_are_counted() -> None:
+def test_rows_of_a_sheet_that_are_repeated_are_counted():
     body = (
         '<table:table table:name="a"><table:table-row table:number-rows-repeated="1000000">'
         '<table:table-cell table:number-columns-repeated="16384"/></table:table-row>'
@@ -282,7 +280,7 @@ def test_rows_of_a_sheet_that_are_repeated_are_counted() -> None:
     assert (table.text, table.anchor, heading.text) == ("x", "sheet a, row 1000001", "a")
 
 
-def test_chapters_of_a_book_are_in_the_order_of_its_spine() -> None:
+def test_chapters_of_a_book_are_in_the_order_of_its_spine():
     container = '<container><rootfiles><rootfile full-path="b.opf"/></rootfiles></container>'
     book = (
         '<package xmlns="http://www.idpf.org/2007/opf" xmlns:dc="http://purl.org/dc/elements/1.1/">'
@@ -313,7 +311,7 @@ def test_chapters_of_a_book_are_in_the_order_of_its_spine() -> None:
     assert document.inferred["updated_at"] == "2026-03-01T00:00:00Z"
 
 
-def test_a_chapter_may_have_named_entities() -> None:
+def test_a_chapter_may_have_named_entities():
     """EPUB 2 allows those of XHTML. Their DTD is not loaded."""
     page = (
         '<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.1//EN" '
@@ -353,7 +351,7 @@ def extended(suffix: str, content: bytes, more: bytes) -> bytes:
 PLAIN = {suffix: variants["plain"] for suffix, variants in VISIBLE.items()}
 
 
-def test_a_document_with_a_password_is_skipped() -> None:
+def test_a_document_with_a_password_is_skipped():
     ole = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)
     encrypted = ole + "EncryptedPackage".encode("utf-16-le") + bytes(100)
     for suffix in ("docx", "xlsx", "pptx"):
@@ -364,7 +362,7 @@ def test_a_document_with_a_password_is_skipped() -> None:
     assert refused(data, "a.odt") == "encrypted_opendocument"
 
 
-def test_a_book_with_a_licence_is_skipped_and_one_with_encrypted_fonts_is_not() -> None:
+def test_a_book_with_a_licence_is_skipped_and_one_with_encrypted_fonts_is_not():
     encryption = (
         "<encryption><EncryptedData><CipherReference URI='{}'/></EncryptedData></encryption>"
     )
@@ -375,7 +373,7 @@ def test_a_book_with_a_licence_is_skipped_and_one_with_encrypted_fonts_is_not() 
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_a_member_that_is_encrypted_is_no_crash(suffix: str) -> None:
+def test_a_member_that_is_encrypted_is_no_crash(suffix):
     # The flag is in the directory, 8 bytes after each signature.
     data = bytearray(PLAIN[suffix])
     at = data.find(b"PK\x01\x02")
@@ -387,9 +385,7 @@ def test_a_member_that_is_encrypted_is_no_crash(suffix: str) -> None:
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_an_archive_that_expands_too_much_is_refused(
-    suffix: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_archive_that_expands_too_much_is_refused(suffix, monkeypatch):
     parts = members(PLAIN[suffix])
     bomb = extended(suffix, parts[MAIN[suffix]], b" " * 3_000_000)
     data = zipped({**parts, MAIN[suffix]: bomb})
@@ -404,12 +400,12 @@ def test_an_archive_that_expands_too_much_is_refused(
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_too_much_text_is_refused(suffix: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_much_text_is_refused(suffix, monkeypatch):
     monkeypatch.setattr("rolebundle.ingest.readers.package._MAX_CHARS", 20)
     assert refused(PLAIN[suffix], f"a.{suffix}").endswith("_too_large")
 
 
-def test_a_row_that_repeats_a_long_text_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_row_that_repeats_a_long_text_is_refused(monkeypatch):
     """A small workbook would take gigabytes of memory."""
     monkeypatch.setattr("rolebundle.ingest.readers.xlsx._MAX_STRING_CHARS", 1_000)
     text, cells = f"<si><t>{'word ' * 100}</t></si>", '<c t="s"><v>0</v></c>'
@@ -418,7 +414,7 @@ def test_a_row_that_repeats_a_long_text_is_refused(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_entities_are_not_expanded(suffix: str) -> None:
+def test_entities_are_not_expanded(suffix):
     parts = members(PLAIN[suffix])
     declared = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 12))
     doctype = f'<!DOCTYPE x [<!ENTITY e0 "spam">{declared}<!ENTITY f SYSTEM "file:///etc/passwd">]>'
@@ -435,7 +431,7 @@ def test_entities_are_not_expanded(suffix: str) -> None:
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_deep_nesting_is_refused_or_read(suffix: str) -> None:
+def test_deep_nesting_is_refused_or_read(suffix):
     parts = members(PLAIN[suffix])
     deep = b"<x>" * 5_000 + b"</x>" * 5_000
     content = extended(suffix, parts[MAIN[suffix]], deep)
@@ -446,7 +442,7 @@ def test_deep_nesting_is_refused_or_read(suffix: str) -> None:
         assert refused(data, f"a.{suffix}").startswith("unreadable_")
 
 
-def test_a_strict_document_is_read() -> None:
+def test_a_strict_document_is_read():
     strict = members(PLAIN["docx"])[MAIN["docx"]].replace(
         b"http://schemas.openxmlformats.org/wordprocessingml/2006/main",
         b"http://purl.oclc.org/ooxml/wordprocessingml/main",
@@ -458,7 +454,7 @@ def test_a_strict_document_is_read() -> None:
 # Titles and numbers
 
 
-def test_titles_of_programs_are_no_titles() -> None:
+def test_titles_of_programs_are_no_titles():
     titles = (
         "PowerPoint Presentation|Microsoft Word - plan v3 final.doc|Word Document|Untitled 1"
         "|untitled|Unbenannt|Document1|Book1|Presentation 2|Présentation PowerPoint"
@@ -490,7 +486,7 @@ NUMBERS = [
 ]
 
 
-def test_cells_are_shown_by_their_formats() -> None:
+def test_cells_are_shown_by_their_formats():
     codes = "".join(
         f'<numFmt numFmtId="{200 + n}" formatCode={quoteattr(code)}/>'
         for n, (_, code, _) in enumerate(NUMBERS)

@@ -1,7 +1,5 @@
 """Readers of records: JSON, notebooks, mail, separated and plain text."""
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 from email.message import EmailMessage
@@ -62,7 +60,7 @@ def test_a_message_without_a_subject_has_its_first_words_as_title():
 
 @pytest.mark.parametrize("encoding", ["quoted-printable", "base64", "8bit"])
 @pytest.mark.parametrize("charset", ["utf-8", "iso-8859-1"])
-def test_text_is_decoded_and_has_the_lines_of_its_message(encoding: str, charset: str):
+def test_text_is_decoded_and_has_the_lines_of_its_message(encoding, charset):
     mail = EmailMessage()
     mail["Subject"] = "first answer"
     mail.set_content(f"first\n\n{LONG}\n\nlast\n", cte=encoding, charset=charset)
@@ -87,7 +85,7 @@ def test_plain_text_is_preferred_and_attachments_are_named():
 
 
 @pytest.mark.parametrize("stub", ["", "\n \n", "Please use a mail program that shows HTML.\n"])
-def test_html_is_read_if_the_plain_text_is_a_stub(stub: str):
+def test_html_is_read_if_the_plain_text_is_a_stub(stub):
     page = "<style>.x{display:none}</style><p>The gate of the harbour is shut at dusk.</p>" * 6
     document = alternative(stub, f"{page}<p class=x>zebra47</p>")
     assert texts(document)[0] == "The gate of the harbour is shut at dusk."
@@ -170,7 +168,7 @@ def test_a_file_without_messages_is_no_mailbox():
     ],
     ids=["comments", "words", "parameters", "depth", "times"],
 )  # fmt: skip
-def test_a_hostile_message_takes_little_time(data: bytes):
+def test_a_hostile_message_takes_little_time(data):
     with suppress(DocumentError):
         read_all(data, "a.mbox" if data.startswith(b"From ") else "a.eml")
 
@@ -405,7 +403,7 @@ def test_a_passage_is_in_one_cell_and_below_the_headings_of_others():
     "metadata",
     [{"jupyter": {"source_hidden": True}}, {"tags": ["x", "hide-input"]}, {"hide_input": True}],
 )
-def test_cells_that_are_not_shown_are_labelled(metadata: dict[str, Any]):
+def test_cells_that_are_not_shown_are_labelled(metadata):
     document = read_ipynb(
         notebook([{"cell_type": "markdown", "metadata": metadata, "source": ["zebra47"]}])
     )
@@ -420,7 +418,7 @@ def test_numbers_that_are_not_json_are_accepted_in_outputs():
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"cells": ', "[" * 100_000])
-def test_what_is_no_notebook_is_refused(text: str):
+def test_what_is_no_notebook_is_refused(text):
     with pytest.raises(DocumentError, match=r"\[unreadable_notebook\]"):
         read_ipynb(text)
 
