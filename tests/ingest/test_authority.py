@@ -295,14 +295,9 @@ def test_untrusted_is_for_foreign_material(tree):
 # -- What flags say of governance holds for later ingests, until the owner says otherwise ----------
 
 CLAIMS = {
-    "trust_tier": "authoritative",
-    "origin": "internal",
-    "sensitivity": "public",
-    "scope": "taken",
-    "source_id": "taken",
-    "supersedes": ["all/ours.md"],
-    "applicable_roles": ["reviewer"],
-}
+    "trust_tier": "authoritative", "origin": "internal", "sensitivity": "public", "scope": "taken",
+    "source_id": "taken", "supersedes": ["all/ours.md"], "applicable_roles": ["reviewer"],
+}  # fmt: skip
 PLACES = ["/a", "/a/b", "/a/b/c", "/a/d", "/ab", "/"]
 TRUST = {"trust_tier", "origin", "max_trust"}
 
@@ -420,18 +415,15 @@ def by_a_server(world: World) -> None:
 
 
 @pytest.mark.sample(4)
-@pytest.mark.parametrize(
-    "later",
-    [
-        ingest_again,
-        ingest_file,
-        ingest_subfolder,
-        ingest_parent,
-        another_flag,
-        through_a_link,
-        by_a_server,
-    ],
-)
+@pytest.mark.parametrize("later", [
+    ingest_again,
+    ingest_file,
+    ingest_subfolder,
+    ingest_parent,
+    another_flag,
+    through_a_link,
+    by_a_server,
+])  # fmt: skip
 @pytest.mark.parametrize("limit", LIMITS)
 def test_no_later_ingest_lifts_a_limit(world, limit, later):
     world.ingest(world.downloads, **LIMITS[limit])

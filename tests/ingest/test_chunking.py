@@ -247,17 +247,13 @@ def ids_lost_to_edits(edit, trials, n):
 
 
 @pytest.mark.sample(2)
-@pytest.mark.parametrize(
-    "edit",
-    [
-        lambda text: text.replace(" ", " one more ", 1),
-        lambda text: text + " " + paragraph("longer", 10),
-        lambda text: paragraph("another " + text, 12),
-        lambda text: paragraph("inserted " + text, 12) + "\n\n" + text,
-        lambda text: "",
-    ],
-    ids=["word", "sentence", "rewritten", "inserted", "removed"],
-)
+@pytest.mark.parametrize("edit", [
+    lambda text: text.replace(" ", " one more ", 1),
+    lambda text: text + " " + paragraph("longer", 10),
+    lambda text: paragraph("another " + text, 12),
+    lambda text: paragraph("inserted " + text, 12) + "\n\n" + text,
+    lambda text: "",
+], ids=["word", "sentence", "rewritten", "inserted", "removed"])  # fmt: skip
 @rounds(10, 150)
 def test_an_ordinary_edit_changes_few_chunks(edit, rounds):
     """The tolerance for all others: a boundary at the edge of the middle half may move.

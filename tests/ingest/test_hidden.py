@@ -133,24 +133,21 @@ def test_long_pages_take_linear_time(path, page, piece, length):
         read_document(data, path)
 
 
-@pytest.mark.parametrize(
-    ("page", "is_removed", "is_labelled"),
-    [
-        ("<p><span class='sr-only'>Link to this heading</span></p>", False, False),
-        (
-            "<style>.sr-only{position:absolute;clip:rect(0,0,0,0);width:1px;height:1px;"
-            "overflow:hidden}</style><p><span class=sr-only>FACT</span></p>",
-            True,
-            False,
-        ),
-        ("<p hidden>Copied!</p>", True, False),
-        ("<div role=dialog hidden>FACT</div>", True, False),
-        ("<form style='display:none'>FACT</form>", True, False),
-        ("<i aria-hidden=true>expand_more</i>", True, False),
-        ("<div aria-hidden=false>FACT</div>", False, False),
-        ("<div hidden=until-found style='display:block'>FACT</div>", False, False),
-    ],
-)
+@pytest.mark.parametrize(("page", "is_removed", "is_labelled"), [
+    ("<p><span class='sr-only'>Link to this heading</span></p>", False, False),
+    (
+        "<style>.sr-only{position:absolute;clip:rect(0,0,0,0);width:1px;height:1px;"
+        "overflow:hidden}</style><p><span class=sr-only>FACT</span></p>",
+        True,
+        False,
+    ),
+    ("<p hidden>Copied!</p>", True, False),
+    ("<div role=dialog hidden>FACT</div>", True, False),
+    ("<form style='display:none'>FACT</form>", True, False),
+    ("<i aria-hidden=true>expand_more</i>", True, False),
+    ("<div aria-hidden=false>FACT</div>", False, False),
+    ("<div hidden=until-found style='display:block'>FACT</div>", False, False),
+])  # fmt: skip
 def test_usual_parts_of_pages_are_not_labelled(page, is_removed, is_labelled):
     document = read(f"<body>{page.replace('FACT', FACT)}</body>")
     assert (document.blocks == ()) is is_removed
@@ -177,24 +174,19 @@ def test_comments_for_people_are_hidden_parts(comment):
     assert not any(part.is_labelled for part in parts)
 
 
-@pytest.mark.parametrize(
-    "sheet",
-    [
-        pytest.param(".a{" + "&&&&&&&&&& x{" * 8 + "display:none" + "}" * 9, id="nested"),
-        pytest.param(".a" + ":not(" * 5_000 + ")" * 5_000 + "{display:none}", id="functions"),
-        pytest.param(".a:not(" * 90 + "x" * 50_000 + ")" * 90 + "{display:none}", id="long"),
-        pytest.param("[a=b" + " " * 50_000 + "{display:none}", id="spaces"),
-        pytest.param(".a:nth-child(" + "9" * 5_000 + "){display:none}", id="index"),
-        pytest.param("@media (min-width: 1.2.3px){.a{display:none}}", id="width"),
-        pytest.param("svg|a{display:none} [x|y]{display:none}", id="namespace"),
-        pytest.param(
-            "".join(
-                f"p{{background-color:#{n:06x}}}p{{color:#{2 * n + 1:06x}}}" for n in range(2_000)
-            ),
-            id="colors",
-        ),
-    ],
-)
+@pytest.mark.parametrize("sheet", [
+    pytest.param(".a{" + "&&&&&&&&&& x{" * 8 + "display:none" + "}" * 9, id="nested"),
+    pytest.param(".a" + ":not(" * 5_000 + ")" * 5_000 + "{display:none}", id="functions"),
+    pytest.param(".a:not(" * 90 + "x" * 50_000 + ")" * 90 + "{display:none}", id="long"),
+    pytest.param("[a=b" + " " * 50_000 + "{display:none}", id="spaces"),
+    pytest.param(".a:nth-child(" + "9" * 5_000 + "){display:none}", id="index"),
+    pytest.param("@media (min-width: 1.2.3px){.a{display:none}}", id="width"),
+    pytest.param("svg|a{display:none} [x|y]{display:none}", id="namespace"),
+    pytest.param(
+        "".join(f"p{{background-color:#{n:06x}}}p{{color:#{2 * n + 1:06x}}}" for n in range(2_000)),
+        id="colors",
+    ),
+])  # fmt: skip
 def test_a_style_sheet_made_to_take_long_costs_no_page(sheet):
     with linear_time(150_000):
         document = read(f"<style>{sheet}</style><p class=x>{FACT}</p>")
@@ -222,19 +214,10 @@ def test_a_page_with_many_siblings_is_evaluated_or_labelled(sheet, is_evaluated)
     assert any(part.is_labelled for part in document.hidden)
 
 
-@pytest.mark.parametrize(
-    ("selector", "hidden"),
-    [
-        ("div p", "2 3 5"),
-        ("div > p", "2 5"),
-        ("h2 + p", "1 3"),
-        ("h2 ~ p", "1 3 4"),
-        ("div ~ p", "4"),
-        ("h2 + div > p", ""),
-        ("h2 ~ div section p", "3"),
-        ("section ~ p", "5"),
-    ],
-)
+@pytest.mark.parametrize(("selector", "hidden"), [
+    ("div p", "2 3 5"), ("div > p", "2 5"), ("h2 + p", "1 3"), ("h2 ~ p", "1 3 4"),
+    ("div ~ p", "4"), ("h2 + div > p", ""), ("h2 ~ div section p", "3"), ("section ~ p", "5"),
+])  # fmt: skip
 def test_each_combinator_matches_what_it_matches_in_a_browser(selector, hidden):
     page = (
         "<body><h2>a</h2><p>word1</p><div><p>word2</p><section><h2>b</h2><!-- c --><p>word3</p>"
@@ -408,10 +391,9 @@ def test_hidden_facts_are_removed_and_labelled(name):
     assert [part.text for part in document.hidden] == [SECRET]
 
 
-@pytest.mark.parametrize(
-    "content",
-    ["Q Q EMC (x) Tj", "/No Do [1 2] TJ Tj", "/No gs (a) cm", "1 2 re W n 0 0 0 rg", "Do"],
-)
+@pytest.mark.parametrize("content", [
+    "Q Q EMC (x) Tj", "/No Do [1 2] TJ Tj", "/No gs (a) cm", "1 2 re W n 0 0 0 rg", "Do",
+])  # fmt: skip
 def test_broken_operators_hide_nothing(content):
     assert "zebra47" in scanned_pdf(f"{VISIBLE_PDF['plain']}\n{content}\n").text
 
@@ -448,13 +430,10 @@ DOUBTFUL: dict[str, Mapping[str, str | bytes]] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("pages", "suffix", "verdict"),
-    [
-        *((pages, suffix, "clean") for suffix, pages in SEEN.items()),
-        *((pages, suffix, "label") for suffix, pages in DOUBTFUL.items()),
-    ],
-)
+@pytest.mark.parametrize(("pages", "suffix", "verdict"), [
+    *((pages, suffix, "clean") for suffix, pages in SEEN.items()),
+    *((pages, suffix, "label") for suffix, pages in DOUBTFUL.items()),
+])  # fmt: skip
 def test_what_people_see_is_indexed(pages, suffix, verdict):
     for name, page in pages.items():
         data = page

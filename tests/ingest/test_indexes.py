@@ -301,14 +301,11 @@ class TestReach:
             "url": "http://gpu.example:8080",
         }
 
-    @pytest.mark.parametrize(
-        "hostile",
-        [
-            {"allow_host": "gpu.example"},
-            {"allow_host": "gpu.example", "key_variable": "HOME"},
-            {"allowed": ["gpu.example"], "deadline_seconds": 1e9},
-        ],
-    )
+    @pytest.mark.parametrize("hostile", [
+        {"allow_host": "gpu.example"},
+        {"allow_host": "gpu.example", "key_variable": "HOME"},
+        {"allowed": ["gpu.example"], "deadline_seconds": 1e9},
+    ])  # fmt: skip
     def test_a_file_cannot_permit_a_host(self, hostile):
         connection = json.dumps({**json.loads(spec_to_json(self.SPEC)), **hostile})
         spec = spec_from_json(connection, IDENTITY)

@@ -115,19 +115,16 @@ def test_a_document_that_is_never_valid_is_refused(tmp_path):
     assert metadata.valid_until == "2026-06-30T23:59:59Z"
 
 
-@pytest.mark.parametrize(
-    ("declared", "tags", "hints"),
-    [
-        ("keywords: sync, offline clocks; merge", ("sync", "offline clocks", "merge"), ()),
-        ("keywords: [a, 'b, c']\ntags: [z, a]", ("z", "a", "b, c"), ()),
-        ("author: Kim, A.", (), ("Kim, A.",)),
-        ("authors: Kim, A. and Lee, B.; Wu\nauthor: Kim, A.", (), ("Kim, A.", "Lee, B.", "Wu")),
-        ("authors:\n- name: Kim\n  mail: k@example.org\n- Lee", (), ("Kim", "Lee")),
-        ("author: Kim\nretrieval_hints: [who did it]", (), ("who did it", "Kim")),
-        ("authors: [1741101, Kim]", (), ("1741101", "Kim")),
-        ("keywords:\nauthors: ''\nauthor: []", (), ()),
-    ],
-)
+@pytest.mark.parametrize(("declared", "tags", "hints"), [
+    ("keywords: sync, offline clocks; merge", ("sync", "offline clocks", "merge"), ()),
+    ("keywords: [a, 'b, c']\ntags: [z, a]", ("z", "a", "b, c"), ()),
+    ("author: Kim, A.", (), ("Kim, A.",)),
+    ("authors: Kim, A. and Lee, B.; Wu\nauthor: Kim, A.", (), ("Kim, A.", "Lee, B.", "Wu")),
+    ("authors:\n- name: Kim\n  mail: k@example.org\n- Lee", (), ("Kim", "Lee")),
+    ("author: Kim\nretrieval_hints: [who did it]", (), ("who did it", "Kim")),
+    ("authors: [1741101, Kim]", (), ("1741101", "Kim")),
+    ("keywords:\nauthors: ''\nauthor: []", (), ()),
+])  # fmt: skip
 def test_keywords_are_tags_and_authors_are_hints(tmp_path, declared, tags, hints):
     [metadata] = ingested(tmp_path, {"a.md": f"---\n{declared}\n---\n\nText.\n"}).values()
     assert (metadata.tags, metadata.retrieval_hints) == (tags, hints)
@@ -316,25 +313,22 @@ def test_attributes_are_limited():
     assert {len(text) for _, texts in attributes for text in texts} == {1000}
 
 
-@pytest.mark.parametrize(
-    ("text", "utc"),
-    [
-        ("2024-5-3", "2024-05-03T00:00:00Z"),
-        ("2024/05/03 10:00", "2024-05-03T10:00:00Z"),
-        ("2024-05-03 10:00:00 +0200", "2024-05-03T08:00:00Z"),
-        ("2024-05-03T10:00:00.123456789-07:00", "2024-05-03T17:00:00Z"),
-        ("3 May 2024", "2024-05-03T00:00:00Z"),
-        ("May 3, 2024", "2024-05-03T00:00:00Z"),
-        ("Fri, 03 May 2024 10:00:00 GMT", "2024-05-03T10:00:00Z"),
-        ("1714723200", "2024-05-03T08:00:00Z"),
-        ("1714723200123", "2024-05-03T08:00:00Z"),
-        ("03/05/2024", None),
-        ("2024-13-01", None),
-        ("May 2024", None),
-        ("1.10", None),
-        ("0001-01-01T00:00:00+14:00", None),
-    ],
-)
+@pytest.mark.parametrize(("text", "utc"), [
+    ("2024-5-3", "2024-05-03T00:00:00Z"),
+    ("2024/05/03 10:00", "2024-05-03T10:00:00Z"),
+    ("2024-05-03 10:00:00 +0200", "2024-05-03T08:00:00Z"),
+    ("2024-05-03T10:00:00.123456789-07:00", "2024-05-03T17:00:00Z"),
+    ("3 May 2024", "2024-05-03T00:00:00Z"),
+    ("May 3, 2024", "2024-05-03T00:00:00Z"),
+    ("Fri, 03 May 2024 10:00:00 GMT", "2024-05-03T10:00:00Z"),
+    ("1714723200", "2024-05-03T08:00:00Z"),
+    ("1714723200123", "2024-05-03T08:00:00Z"),
+    ("03/05/2024", None),
+    ("2024-13-01", None),
+    ("May 2024", None),
+    ("1.10", None),
+    ("0001-01-01T00:00:00+14:00", None),
+])  # fmt: skip
 def test_dates_as_tools_write_them(text, utc):
     assert utc_text(text) == utc
 
@@ -401,17 +395,9 @@ def test_yaml_scalars_are_texts_as_they_were_written():
     assert (declared_at, body_index, notes) == (2, 12, ())
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "text",
-        "---\nno end\n\ntext",
-        " ---\n---",
-        "---\n- a\n- b\n---",
-        "---\n# T\n\nWords.\n---",
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "", "text", "---\nno end\n\ntext", " ---\n---", "---\n- a\n- b\n---", "---\n# T\n\nWords.\n---",
+])  # fmt: skip
 def test_text_without_fences_is_not_front_matter(text):
     assert read(text) == ({}, 1, 0, ())
 
@@ -424,45 +410,39 @@ def test_tags_build_nothing_and_aliases_are_followed():
     assert notes == ()
 
 
-@pytest.mark.parametrize(
-    ("text", "values", "note"),
-    [
-        ("---\n---", {}, ""),
-        ("---\na: 1\na: 2\n---", {"a": "2"}, ""),
-        ("---\na: {b: 1, b: 2}\n---", {"a": {"b": "2"}}, ""),
-        ("---\ntitle: A: b\nx: [1]\n---", {"title": "A: b", "x": ["1"]}, "docs/a.md:2: "),
-        ("---\nok: 1\na: [1\nb: 'x\n---", {"ok": "1", "a": "[1", "b": "x"}, "read line by line"),
-        ("---\ntags:\n\t- a\n\t- b\n---", {"tags": ["a", "b"]}, "line by line"),
-        ("---\ntitle: {{ title }}\n---", {"title": "{{ title }}"}, "line by line"),
-        ("---\na: *unknown\n---", {"a": "*unknown"}, "undefined alias"),
-        ("---\na: &x [*x]\n---", {"a": "&x [*x]"}, "too deep"),
-        ("---\na: b\n<<: {a: 1}\n---", {"a": "b <<: {a: 1}"}, "merge keys"),
-        ("---\na: " + "[" * 50 + "]" * 50 + "\n---", {"a": "[" * 50 + "]" * 50}, "levels"),
-        ("---\na: " + "x" * 70_000 + "\n---", {}, "64 KiB"),
-        ("+++\na = 1\na = 2\n+++", {}, "docs/a.md:3: front matter: not valid TOML"),
-        ("+++\na = " + "[" * 5000 + "\n+++", {}, "TOML"),
-    ],
-)
+@pytest.mark.parametrize(("text", "values", "note"), [
+    ("---\n---", {}, ""),
+    ("---\na: 1\na: 2\n---", {"a": "2"}, ""),
+    ("---\na: {b: 1, b: 2}\n---", {"a": {"b": "2"}}, ""),
+    ("---\ntitle: A: b\nx: [1]\n---", {"title": "A: b", "x": ["1"]}, "docs/a.md:2: "),
+    ("---\nok: 1\na: [1\nb: 'x\n---", {"ok": "1", "a": "[1", "b": "x"}, "read line by line"),
+    ("---\ntags:\n\t- a\n\t- b\n---", {"tags": ["a", "b"]}, "line by line"),
+    ("---\ntitle: {{ title }}\n---", {"title": "{{ title }}"}, "line by line"),
+    ("---\na: *unknown\n---", {"a": "*unknown"}, "undefined alias"),
+    ("---\na: &x [*x]\n---", {"a": "&x [*x]"}, "too deep"),
+    ("---\na: b\n<<: {a: 1}\n---", {"a": "b <<: {a: 1}"}, "merge keys"),
+    ("---\na: " + "[" * 50 + "]" * 50 + "\n---", {"a": "[" * 50 + "]" * 50}, "levels"),
+    ("---\na: " + "x" * 70_000 + "\n---", {}, "64 KiB"),
+    ("+++\na = 1\na = 2\n+++", {}, "docs/a.md:3: front matter: not valid TOML"),
+    ("+++\na = " + "[" * 5000 + "\n+++", {}, "TOML"),
+])  # fmt: skip
 def test_what_cannot_be_read_costs_only_itself(text, values, note):
     found, notes = declared(text)
     assert found == values
     assert note in "".join(notes)
 
 
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [
-        ("---\ntitle: A: b\nsensitivity: confidential\n---", 2),
-        ("---\nx: [1\nmeta: {a: b, 'Trust-Teir' : untrusted}\n---", 3),
-        ("---\nscope: a\nscope: b\n---", 3),
-        ("---\nscpoe: a\nscpoe: b\n---", 3),
-        ("---\na: [\n? scope\n: hr\n---", 5),
-        ("---\nx: &x {scope: hr}\n<<: *x\n---", 2),
-        ("---\n- scope: hr\n---", 2),
-        ("---\nscope: hr\na: " + "x" * 70_000 + "\n---", 2),
-        ("+++\ntitle = x\nvalid_until = 2026-01-01\n+++", 2),
-    ],
-)
+@pytest.mark.parametrize(("text", "line"), [
+    ("---\ntitle: A: b\nsensitivity: confidential\n---", 2),
+    ("---\nx: [1\nmeta: {a: b, 'Trust-Teir' : untrusted}\n---", 3),
+    ("---\nscope: a\nscope: b\n---", 3),
+    ("---\nscpoe: a\nscpoe: b\n---", 3),
+    ("---\na: [\n? scope\n: hr\n---", 5),
+    ("---\nx: &x {scope: hr}\n<<: *x\n---", 2),
+    ("---\n- scope: hr\n---", 2),
+    ("---\nscope: hr\na: " + "x" * 70_000 + "\n---", 2),
+    ("+++\ntitle = x\nvalid_until = 2026-01-01\n+++", 2),
+])  # fmt: skip
 def test_what_may_hide_a_governing_key_refuses_the_document(text, line):
     message = refused(text)
     assert message.startswith(f"docs/a.md:{line}: front matter: ")
@@ -516,24 +496,21 @@ def test_a_typing_error_elsewhere_never_hides_a_governing_key(key, above, below)
 # -- A manifest that is wrong: the error names the file, the section, the key and what is allowed
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("x = ", "not readable as TOML"),
-        ("rules = []", "m.toml: rules: unknown key; did you mean rule?"),
-        ("rule = [1]", "m.toml: rule 1: must be an object"),
-        ("[[rule]]\ndomain = 'x'", "m.toml: rule 1.glob: is missing"),
-        ("[[rule]]\nglob = 'a'\n[[rule]]\nglob = 'b'\nreadr = 'x'", "rule 2.readr: unknown key"),
-        ("[[rule]]\nglob = 'a'\nreader = 'x'", "m.toml rule 1: no reader is called 'x'"),
-        ("[[rule]]\nglob = 'a'\nmax_trust = 'most'", "m.toml: rule 1.max_trust: must be one of"),
-        ("max_trust = 'general '", 'did you mean general? (it is "general ")'),
-        (
-            "[chunking]\nsice = 3",
-            "m.toml: chunking.sice: must be one of 'size', 'maximum'; did you mean size?",
-        ),
-        ("[defaults]\nsensitivity = 'x'\nscope = 3", " (and 1 more mistake)"),
-    ],
-)
+@pytest.mark.parametrize(("text", "message"), [
+    ("x = ", "not readable as TOML"),
+    ("rules = []", "m.toml: rules: unknown key; did you mean rule?"),
+    ("rule = [1]", "m.toml: rule 1: must be an object"),
+    ("[[rule]]\ndomain = 'x'", "m.toml: rule 1.glob: is missing"),
+    ("[[rule]]\nglob = 'a'\n[[rule]]\nglob = 'b'\nreadr = 'x'", "rule 2.readr: unknown key"),
+    ("[[rule]]\nglob = 'a'\nreader = 'x'", "m.toml rule 1: no reader is called 'x'"),
+    ("[[rule]]\nglob = 'a'\nmax_trust = 'most'", "m.toml: rule 1.max_trust: must be one of"),
+    ("max_trust = 'general '", 'did you mean general? (it is "general ")'),
+    (
+        "[chunking]\nsice = 3",
+        "m.toml: chunking.sice: must be one of 'size', 'maximum'; did you mean size?",
+    ),
+    ("[defaults]\nsensitivity = 'x'\nscope = 3", " (and 1 more mistake)"),
+])  # fmt: skip
 def test_what_is_wrong(text, message):
     with pytest.raises(ConfigurationError) as caught:
         parse_manifest(text.encode(), Path("m.toml"))

@@ -56,20 +56,17 @@ def paths(tree: Tree) -> list[str]:
 
 
 @pytest.mark.usefixtures("stuck")
-@pytest.mark.parametrize(
-    ("words", "code", "reason"),
-    [
-        (BUSY, "too_slow", "more than 0.3 s of processor time"),
-        pytest.param(WAITING, "too_slow", "or 3.0 s in all", marks=pytest.mark.slow),
-        pytest.param(
-            GREEDY,
-            "too_much_memory",
-            "takes too much memory",
-            marks=pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits it"),
-        ),
-        (CRASHING, "reader_crashed", "ended with code -11"),
-    ],
-)
+@pytest.mark.parametrize(("words", "code", "reason"), [
+    (BUSY, "too_slow", "more than 0.3 s of processor time"),
+    pytest.param(WAITING, "too_slow", "or 3.0 s in all", marks=pytest.mark.slow),
+    pytest.param(
+        GREEDY,
+        "too_much_memory",
+        "takes too much memory",
+        marks=pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits it"),
+    ),
+    (CRASHING, "reader_crashed", "ended with code -11"),
+])  # fmt: skip
 def test_the_file_is_skipped_and_all_others_are_read(words, code, reason, tree, processes):
     for name in ("a.html", "c.html", "e.md"):
         tree.write(name, page("sound"))

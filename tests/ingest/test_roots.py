@@ -400,16 +400,13 @@ def test_reasons_are_plain_sentences(tmp_path):
         assert has_step, entry
 
 
-@pytest.mark.parametrize(
-    ("names", "failed", "code"),
-    [
-        (["cut.pdf"], ["cut.pdf"], 10),
-        (["a.png"], ["a.png"], 10),
-        (["a.md", "lines.jsonl"], ["lines.jsonl"], 10),
-        (["a.md"], [], 0),
-        (["."], [], 0),
-    ],
-)
+@pytest.mark.parametrize(("names", "failed", "code"), [
+    (["cut.pdf"], ["cut.pdf"], 10),
+    (["a.png"], ["a.png"], 10),
+    (["a.md", "lines.jsonl"], ["lines.jsonl"], 10),
+    (["a.md"], [], 0),
+    (["."], [], 0),
+])  # fmt: skip
 def test_a_named_file_that_is_not_ingested_is_a_failure(names, failed, code, tmp_path):
     """A folder with skipped files is none, and neither is an update of such a file."""
     tree = tmp_path / "tree"

@@ -313,18 +313,15 @@ def test_the_time_of_a_file(seconds, date):
     assert inferred_at(entry(seconds)) == date
 
 
-@pytest.mark.parametrize(
-    ("name", "date"),
-    [
-        ("2026-03-01.md", "2026-03-01"),
-        ("minutes/2026_03_01 planning.md", "2026-03-01"),
-        ("20260301-planning.md", "2026-03-01"),
-        ("2026-02-30.md", "2024-05-03"),
-        ("2026-03-01 to 2026-03-05.md", "2024-05-03"),
-        ("2026-03-01/planning.md", "2024-05-03"),
-        ("v120260301.md", "2024-05-03"),
-    ],
-)
+@pytest.mark.parametrize(("name", "date"), [
+    ("2026-03-01.md", "2026-03-01"),
+    ("minutes/2026_03_01 planning.md", "2026-03-01"),
+    ("20260301-planning.md", "2026-03-01"),
+    ("2026-02-30.md", "2024-05-03"),
+    ("2026-03-01 to 2026-03-05.md", "2024-05-03"),
+    ("2026-03-01/planning.md", "2024-05-03"),
+    ("v120260301.md", "2024-05-03"),
+])  # fmt: skip
 def test_a_date_in_the_name_counts_more_than_the_time(name, date):
     found = inferred_at(entry(MAY)._replace(path=name))
     assert found is not None and found[:10] == date

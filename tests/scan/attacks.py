@@ -22,18 +22,9 @@ BASES = {
     "emoji": "Shipped \U0001f680\ufe0f today \U0001f468\u200d\U0001f469\u200d\U0001f467!\nThanks \U0001f44d\U0001f3fd",
 }
 WORDS = [
-    "password",
-    "account",
-    "paypal",
-    "system",
-    "ignore",
-    "token",
-    "access",
-    "apple",
-    "secret",
-    "PASSWORD",
-    "Admin",
-]
+    "password", "account", "paypal", "system", "ignore", "token", "access", "apple", "secret",
+    "PASSWORD", "Admin",
+]  # fmt: skip
 
 
 class Attack(NamedTuple):

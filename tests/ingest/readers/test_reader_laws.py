@@ -256,18 +256,15 @@ def test_an_unknown_suffix_has_no_reader(path):
 MESSAGE = b"Subject: x\nFrom: a@b.c\nMessage-ID: <1@b>\n\ntext\n"
 
 
-@pytest.mark.parametrize(
-    ("path", "data", "name"),
-    [
-        ("Mail/Inbox", b"From - Mon Jan 01 09:30:00 2024\r\n" + MESSAGE, "mbox"),
-        ("cur/1700000000.M1P2.host:2,S", MESSAGE, "eml"),
-        ("Mail/Inbox", MESSAGE, "eml"),
-        ("fix.patch", b"From 0123 Mon Sep 17 00:00:00 2001\n" + MESSAGE, None),
-        ("README", b"From: here to there\n\nMessage-ID: x\n", None),
-        ("README", b"Name: x\nFrom: y\n\ntext", None),
-        ("notes", b"From noon at 09:30 we wait.\n", None),
-    ],
-)
+@pytest.mark.parametrize(("path", "data", "name"), [
+    ("Mail/Inbox", b"From - Mon Jan 01 09:30:00 2024\r\n" + MESSAGE, "mbox"),
+    ("cur/1700000000.M1P2.host:2,S", MESSAGE, "eml"),
+    ("Mail/Inbox", MESSAGE, "eml"),
+    ("fix.patch", b"From 0123 Mon Sep 17 00:00:00 2001\n" + MESSAGE, None),
+    ("README", b"From: here to there\n\nMessage-ID: x\n", None),
+    ("README", b"Name: x\nFrom: y\n\ntext", None),
+    ("notes", b"From noon at 09:30 we wait.\n", None),
+])  # fmt: skip
 def test_mail_without_a_suffix_is_recognized(path, data, name):
     assert (mail_reader_name(path, data) or None) == name
 

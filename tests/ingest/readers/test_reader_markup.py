@@ -50,28 +50,19 @@ def test_invisible_elements_are_skipped_and_counted():
     assert document.notes == ("3 hidden elements left out",)
 
 
-@pytest.mark.parametrize(
-    "main",
-    [
-        "<main>{}</main>",
-        "<div role=main>{}</div>",
-        "<article>{}</article>",
-        "<div id=content>{}</div>",
-        "<div class='x body'>{}</div>",
-    ],
-)
+@pytest.mark.parametrize("main", [
+    "<main>{}</main>", "<div role=main>{}</div>", "<article>{}</article>",
+    "<div id=content>{}</div>", "<div class='x body'>{}</div>",
+])  # fmt: skip
 def test_the_main_part_is_used_if_there_is_one(main):
     page = "<body><div>around</div>" + main.format("<header>H</header><p>text</p>") + "</body>"
     assert [b.text for b in read(page).blocks] == ["H", "text"]
 
 
-@pytest.mark.parametrize(
-    ("page", "texts"),
-    [
-        ("<body><article>one</article><article>two</article></body>", ["one", "two"]),
-        ("<body><div role=main>around</div><main><p>text</p></main></body>", ["text"]),
-    ],
-)
+@pytest.mark.parametrize(("page", "texts"), [
+    ("<body><article>one</article><article>two</article></body>", ["one", "two"]),
+    ("<body><div role=main>around</div><main><p>text</p></main></body>", ["text"]),
+])  # fmt: skip
 def test_a_marker_of_several_elements_is_no_main_part(page, texts):
     assert [b.text for b in read(page).blocks] == texts
 
@@ -240,17 +231,14 @@ def test_a_thematic_break_at_the_top_is_not_front_matter():
     assert document.blocks[0].start_line == 3
 
 
-@pytest.mark.parametrize(
-    ("markup", "words"),
-    [
-        ("plain", "plain"),
-        ("`code` and **bold**", "code and bold"),
-        ("[a link](https://example.org) ![alt](x.png)", "a link alt"),
-        ("Install {#install}", "Install"),
-        ("a &amp; b", "a & b"),
-        ("*" * 600, "*" * 600),
-    ],
-)
+@pytest.mark.parametrize(("markup", "words"), [
+    ("plain", "plain"),
+    ("`code` and **bold**", "code and bold"),
+    ("[a link](https://example.org) ![alt](x.png)", "a link alt"),
+    ("Install {#install}", "Install"),
+    ("a &amp; b", "a & b"),
+    ("*" * 600, "*" * 600),
+])  # fmt: skip
 def test_headings_are_plain_words(markup, words):
     assert plain_words(markup) == words
 
@@ -361,30 +349,23 @@ def test_a_title_among_header_fields_goes_before_the_first_heading():
     assert properties(read_rst("See\nTitle: x\n\n" + text)) == {"title": "Abstract"}
 
 
-@pytest.mark.parametrize(
-    ("title", "words"),
-    [
-        ("A :func:`name` call", "A name call"),
-        ("``literal`` *stress*", "literal stress"),
-        ("`text <https://example.org>`_", "text"),
-        ("2 * 3 * 4", "2 * 3 * 4"),
-    ],
-)
+@pytest.mark.parametrize(("title", "words"), [
+    ("A :func:`name` call", "A name call"),
+    ("``literal`` *stress*", "literal stress"),
+    ("`text <https://example.org>`_", "text"),
+    ("2 * 3 * 4", "2 * 3 * 4"),
+])  # fmt: skip
 def test_titles_are_plain_words(title, words):
     assert plain_words_rst(title) == words
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        ".. _" + "`a` " * 2000,
-        "== ==\nx\n" * 3000,
-        ".. _" + "\\" * 5000,
-        ":a" * 5000 + "\n====",
-        "".join(f".. _target{number}:\n" for number in range(20_000)),
-    ],
-    ids=["quotes", "tables", "escapes", "fields", "targets"],
-)
+@pytest.mark.parametrize("text", [
+    ".. _" + "`a` " * 2000,
+    "== ==\nx\n" * 3000,
+    ".. _" + "\\" * 5000,
+    ":a" * 5000 + "\n====",
+    "".join(f".. _target{number}:\n" for number in range(20_000)),
+], ids=["quotes", "tables", "escapes", "fields", "targets"])  # fmt: skip
 def test_hostile_lines_take_linear_time(text):
     with linear_time(max(len(text), 50_000)):
         read_rst(text + "\n")

@@ -334,12 +334,9 @@ def members(data: bytes) -> dict[str, bytes]:
 
 
 MAIN = {
-    "docx": "word/document.xml",
-    "pptx": "ppt/slides/slide1.xml",
-    "xlsx": "xl/worksheets/sheet1.xml",
-    "odt": "content.xml",
-    "epub": "o/b.opf",
-}
+    "docx": "word/document.xml", "pptx": "ppt/slides/slide1.xml",
+    "xlsx": "xl/worksheets/sheet1.xml", "odt": "content.xml", "epub": "o/b.opf",
+}  # fmt: skip
 
 
 def extended(suffix: str, content: bytes, more: bytes) -> bytes:

@@ -256,16 +256,13 @@ def test_other_json_is_text():
     assert (block.kind, block.start_line, block.end_line) == ("code", 2, 5)
 
 
-@pytest.mark.parametrize(
-    ("text", "line", "reason"),
-    [
-        ("", 1, "Expecting value"),
-        ('{\n "a": 1,\n "a": 2\n}', 3, "occurs twice"),
-        ("[\n" + "9" * 5000 + "]", 2, "digits"),
-        ("[" * 100_000, 1, "levels"),
-        ('{"a": 1}\n{"a": 2}', 2, "more text"),
-    ],
-)
+@pytest.mark.parametrize(("text", "line", "reason"), [
+    ("", 1, "Expecting value"),
+    ('{\n "a": 1,\n "a": 2\n}', 3, "occurs twice"),
+    ("[\n" + "9" * 5000 + "]", 2, "digits"),
+    ("[" * 100_000, 1, "levels"),
+    ('{"a": 1}\n{"a": 2}', 2, "more text"),
+])  # fmt: skip
 def test_json_that_is_not_strict_is_an_error_with_its_line(text, line, reason):
     with pytest.raises(DocumentError) as caught:
         read_json(text)
@@ -274,16 +271,13 @@ def test_json_that_is_not_strict_is_an_error_with_its_line(text, line, reason):
     assert reason in caught.value.hint
 
 
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        ({"chunk_id": None}, "chunk_id"),
-        ({"content": " "}, "content"),
-        ({"content_type": "poem"}, "excerpt"),
-        ({"tags": "t"}, "tags"),
-        ({"excluded_roles": [1]}, "excluded_roles"),
-    ],
-)
+@pytest.mark.parametrize(("change", "reason"), [
+    ({"chunk_id": None}, "chunk_id"),
+    ({"content": " "}, "content"),
+    ({"content_type": "poem"}, "excerpt"),
+    ({"tags": "t"}, "tags"),
+    ({"excluded_roles": [1]}, "excluded_roles"),
+])  # fmt: skip
 def test_a_malformed_chunk_is_an_error_with_its_line(change, reason):
     chunk = {"chunk_id": "c", "content": "x", **change}
     corpus = {"documents": [{"document_id": "d", "chunks": [chunk]}]}
