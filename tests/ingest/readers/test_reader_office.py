@@ -1,7 +1,6 @@
 """Office documents of the usual libraries, and the limits of all formats that are archives of XML."""
 
 import io
-import zipfile
 from datetime import date, datetime
 from xml.sax.saxutils import quoteattr
 
@@ -13,7 +12,7 @@ from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import is_own_title, package, reader_name_for
 from support.office.ebooks import epub
 from support.office.opendocuments import opendocument
-from support.office.parts import zipped
+from support.office.parts import members, zipped
 from support.office.samples import HIDDEN, VISIBLE
 from support.office.word import docx, paragraph, run, text_box, word_part
 from support.office.workbooks import cell, xlsx
@@ -326,11 +325,6 @@ def test_a_chapter_may_have_named_entities():
 # Limits
 
 SUFFIXES = sorted(HIDDEN)
-
-
-def members(data: bytes) -> dict[str, bytes]:
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
 
 
 MAIN = {
