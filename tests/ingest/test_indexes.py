@@ -287,12 +287,7 @@ def test_the_url_option_overrides_the_stored_address(db):
 
 
 class TestReach:
-    SPEC = ProviderSpec(
-        "openai",
-        "some-model",
-        "http://gpu.example:8080",
-        allow_host="gpu.example",
-    )
+    SPEC = ProviderSpec("openai", "some-model", "http://gpu.example:8080", allow_host="gpu.example")
 
     def test_what_is_stored(self):
         assert json.loads(spec_to_json(self.SPEC)) == {
