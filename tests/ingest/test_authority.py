@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any, get_args
@@ -36,24 +37,24 @@ from support.source_tree import BODY, OWNER, Tree, codes, front
 # -- The order of authority: flags > the owner's manifest > the document ---------------------------
 
 SENSITIVITIES = get_args(Sensitivity)
+ROLES = [["r"], ["s"], ["r", "s"], ["s", "r"], []]
 
 
-# -- the rule ------------------------------------------------------------------------------------
+def any_of(**values: Any) -> st.SearchStrategy[dict[str, Any]]:
+    """Some of these keys, each with one of its values."""
+    return st.fixed_dictionaries({}, optional={k: st.sampled_from(v) for k, v in values.items()})
 
 
-values_of = st.fixed_dictionaries(
-    {},
-    optional={
-        "trust_tier": st.sampled_from(TRUST_TIERS),
-        "origin": st.sampled_from(ORIGINS),
-        "sensitivity": st.sampled_from(SENSITIVITIES),
-        "scope": st.sampled_from(["shared", "team"]),
-        "source_id": st.sampled_from(["a", "b"]),
-        "document_id": st.sampled_from(["x", "y"]),
-        "supersedes": st.lists(st.sampled_from(["p", "q"]), unique=True),
-        "applicable_roles": st.lists(st.sampled_from(["r", "s"]), unique=True),
-        "excluded_roles": st.lists(st.sampled_from(["r", "s"]), unique=True),
-    },
+values_of = any_of(
+    trust_tier=TRUST_TIERS,
+    origin=ORIGINS,
+    sensitivity=SENSITIVITIES,
+    scope=["shared", "team"],
+    source_id=["a", "b"],
+    document_id=["x", "y"],
+    supersedes=[["p"], ["q"], ["p", "q"], ["q", "p"], []],
+    applicable_roles=ROLES,
+    excluded_roles=ROLES,
 )
 tiers_or_none = st.sampled_from([None, *TRUST_TIERS])
 
@@ -143,10 +144,9 @@ def test_legitimate_declarations_take_effect(tree, level, rounds):
     documents = tree.documents()
     assert len(documents) == rounds
     for number, claims in enumerate(declared):
-        if level in ("front matter", "jsonl"):
-            assert_holds(documents[f"id-{number}"], claims)
-        else:
-            assert_holds(tree.at(f"{number}/a.md"), claims)
+        assert_holds(
+            tree.at(f"{number}/a.md") if level == "manifest" else documents[f"id-{number}"], claims
+        )
 
 
 # -- the levels, one by one ----------------------------------------------------------------------
@@ -221,10 +221,8 @@ def test_status_lists_documents_with_authority_of_their_own(tree):
         ("w/a.md", ["trust_tier"]),
         ("w/b.md", ["supersedes"]),
     ]
-    assert (
-        "documents with authority by their own declaration: 2"
-        in invoke("status", "--db", tree.db).out
-    )
+    status = invoke("status", "--db", tree.db).out
+    assert "documents with authority by their own declaration: 2" in status
 
 
 # -- which manifest counts -----------------------------------------------------------------------
@@ -301,14 +299,11 @@ CLAIMS = {
 PLACES = ["/a", "/a/b", "/a/b/c", "/a/d", "/ab", "/"]
 TRUST = {"trust_tier", "origin", "max_trust"}
 
-command_flags = st.fixed_dictionaries(
-    {},
-    optional={
-        "trust_tier": st.sampled_from(["preferred", "untrusted", None]),
-        "origin": st.sampled_from(["external", "untrusted"]),
-        "max_trust": st.sampled_from(["general", "authoritative"]),
-        "scope": st.sampled_from(["hr", None]),
-    },
+command_flags = any_of(
+    trust_tier=["preferred", "untrusted", None],
+    origin=["external", "untrusted"],
+    max_trust=["general", "authoritative"],
+    scope=["hr", None],
 )
 
 
@@ -366,36 +361,16 @@ LIMITS: dict[str, dict[str, Any]] = {
     "untrusted": {"flags": UNTRUSTED},
     "max_trust": {"max_trust": "general"},
     "tier and scope": {"flags": {"trust_tier": "general", "scope": "hr"}},
-    "the rest": {
-        "flags": {
-            "origin": "external",
-            "sensitivity": "confidential",
-            "source_id": "downloads",
-            "applicable_roles": ["auditor"],
-        }
-    },
-}
-
-
-def ingest_again(world: World) -> None:
-    world.ingest(world.downloads)
-
-
-def ingest_file(world: World) -> None:
-    world.ingest(world.downloads / "a.md", reread=True)
-
-
-def ingest_subfolder(world: World) -> None:
-    world.ingest(world.downloads / "deep", reread=True)
+    "the rest": {"flags": {
+        "origin": "external", "sensitivity": "confidential", "source_id": "downloads",
+        "applicable_roles": ["auditor"],
+    }},
+}  # fmt: skip
 
 
 def ingest_parent(world: World) -> None:
     world.ingest()
     assert world.documents()["ours.md"].trust_tier == "preferred"
-
-
-def another_flag(world: World) -> None:
-    world.ingest(flags={"excluded_roles": ["guest"]})
 
 
 def through_a_link(world: World) -> None:
@@ -414,21 +389,24 @@ def by_a_server(world: World) -> None:
         operations.call("ingest", {"paths": paths, "lexical_only": True})
 
 
+LATER: dict[str, Callable[[World], Any]] = {
+    "again": lambda world: world.ingest(world.downloads),
+    "a file": lambda world: world.ingest(world.downloads / "a.md", reread=True),
+    "a subfolder": lambda world: world.ingest(world.downloads / "deep", reread=True),
+    "the folder above": ingest_parent,
+    "another flag": lambda world: world.ingest(flags={"excluded_roles": ["guest"]}),
+    "through a link": through_a_link,
+    "by a server": by_a_server,
+}
+
+
 @pytest.mark.sample(4)
-@pytest.mark.parametrize("later", [
-    ingest_again,
-    ingest_file,
-    ingest_subfolder,
-    ingest_parent,
-    another_flag,
-    through_a_link,
-    by_a_server,
-])  # fmt: skip
+@pytest.mark.parametrize("later", LATER)
 @pytest.mark.parametrize("limit", LIMITS)
 def test_no_later_ingest_lifts_a_limit(world, limit, later):
     world.ingest(world.downloads, **LIMITS[limit])
     before = world.governed()
-    later(world)
+    LATER[later](world)
     after = world.governed()
     assert after.keys() <= before.keys()
     assert {name: before[name] for name in after} == after
@@ -449,10 +427,8 @@ def test_the_owner_lifts_limits(world):
     assert (found.trust_tier, found.origin, found.scope) == ("preferred", "internal", "hr")
     # Of a folder above, and of one key.
     world.ingest(max_trust="authoritative", flags={"scope": None})
-    assert (world.documents()["a.md"].trust_tier, world.documents()["a.md"].scope) == (
-        "authoritative",
-        "taken",
-    )
+    found = world.documents()["a.md"]
+    assert (found.trust_tier, found.scope) == ("authoritative", "taken")
     with open_reader(world.db) as corpus:
         assert records.load_path_flags(corpus) == {}
 
@@ -471,12 +447,8 @@ def test_limits_are_listed(world):
     arguments = ("ingest", world.downloads, "--lexical-only", "--db", world.db)
     invoke(*arguments, "--untrusted", "--meta", "scope=hr")
     status = invoke("status", "--db", world.db, "--json").json()
-    assert status["path_flags"] == [
-        {
-            "location": str(world.downloads),
-            "flags": ["origin=untrusted", "scope=hr", "trust_tier=untrusted"],
-        }
-    ]
+    flags = ["origin=untrusted", "scope=hr", "trust_tier=untrusted"]
+    assert status["path_flags"] == [{"location": str(world.downloads), "flags": flags}]
     line = f"{world.downloads}, flags origin=untrusted scope=hr trust_tier=untrusted"
     assert line in invoke("status", "--db", world.db).out
 
