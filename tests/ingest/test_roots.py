@@ -1,13 +1,12 @@
 """Roots, and files that are not read."""
 
-import io
 import os
 import re
 import shutil
-import zipfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
@@ -20,14 +19,14 @@ from rolebundle.ingest import sync
 from rolebundle.ingest.readers import FORMATS, KINDS, reader_name_for
 from rolebundle.ingest.roots import Plan, holder_of
 from rolebundle.storage import roots
-from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
 from support.commands import invoke
 from support.corpora import scratch_folder
 from support.fake_embedder import CountingProvider
+from support.office.parts import zipped
 from support.sound import assert_sound, contents
-from support.source_tree import Tree
+from support.source_tree import Tree, write_files
 
 # -- Roots: what was ingested and how is remembered, and no name, move or order changes an id ------
 
@@ -46,11 +45,8 @@ class World(Tree):
         return self.ingest(*(self.root / name for name in names), **options)
 
     def update(self) -> IngestReport:
-        return self.change(lambda corpus: sync.update(corpus, self.provider))
-
-    def change(self, step: Callable[[Corpus], Any]) -> Any:
         with open_writer(self.db) as corpus:
-            return step(corpus)
+            return sync.update(corpus, self.provider)
 
     def roots(self) -> dict[str, Root]:
         with open_reader(self.db) as corpus:
@@ -178,7 +174,8 @@ def test_a_root_that_became_a_link_keeps_its_documents(world):
     assert updated.code == 2
     assert "is a symbolic link now, which is not followed" in updated.err
     assert world.ids() == ["notes/a.md"]
-    world.change(lambda corpus: ingested_roots.move_root(corpus, notes, synced))
+    with open_writer(world.db) as corpus:
+        ingested_roots.move_root(corpus, notes, synced)
     assert counted(world.update()) == (0, 0, 1, 0)
     assert (world.ids(), list(world.roots())) == (["notes/a.md"], ["synced"])
 
@@ -212,15 +209,12 @@ def test_every_option_of_a_root_is_remembered(world):
         "--chunk-size", "500", "--max-size", "9000",
         "--secrets", "off", "--meta", "tags=a,b", "--lexical-only",
     )  # fmt: skip
-    first = invoke("ingest", world.root / "n", *arguments, "--db", world.db)
-    assert first.code == 0, first.err
+    assert invoke("ingest", world.root / "n", *arguments, "--db", world.db).code == 0
     listed = invoke("corpus", "roots", "list", "--json", "--db", world.db).json()["roots"]
-    options = {
-        "meta": {"tags": ["a", "b"]},
-        "chunking": {"size": 500, "maximum": 750}, "max_size": 9000, "ignore": True, "lexical_only": True,
-        "scan": {"secrets": "off"},
-    }  # fmt: skip
-    assert [root["options"] for root in listed] == [options]
+    assert [root["options"] for root in listed] == [{
+        "meta": {"tags": ["a", "b"]}, "chunking": {"size": 500, "maximum": 750}, "max_size": 9000,
+        "ignore": True, "lexical_only": True, "scan": {"secrets": "off"},
+    }]  # fmt: skip
     updated = invoke("ingest", "--json", "--db", world.db).json()
     assert (updated["unchanged"], updated["embedded"]) == (1, 0)
     world.run("n", flags={"tags": None})
@@ -266,7 +260,7 @@ def test_a_missing_root_is_explained(world):
     world.run("a")
     shutil.rmtree(world.root / "a")
     with pytest.raises(
-        UsageError, match="this root is missing; the corpus keeps its 1 document"
+        UsageError, match="this root is missing; the corpus keeps its 1 doc"
     ) as caught:
         world.run("a")
     assert "rolebundle corpus roots move" in caught.value.hint
@@ -301,12 +295,8 @@ def test_a_new_path_is_never_taken_for_a_missing_root(world):
     (world.root / "old").rename(world.root / "new")
     assert world.run("new").refused() == []
     assert sorted(world.roots()) == ["new", "old"]
-    with open_reader(world.db) as corpus:
-        tiers = corpus.rows(
-            "SELECT DISTINCT d.trust_tier FROM document d JOIN source s ON s.id = d.source "
-            "WHERE s.source_id = 'new'"
-        )
-    assert tiers == [("general",)]
+    sql = "SELECT DISTINCT trust_tier FROM document JOIN source ON source.id = source WHERE source_id = 'new'"
+    assert world.rows(sql) == [("general",)]
 
 
 def test_a_move_is_refused(world):
@@ -319,12 +309,8 @@ def test_a_move_is_refused(world):
         ("a/x.md", "b", "is a part of the root"),
         ("c", "b", "is no root"),
     ):
-        with pytest.raises(UsageError, match=message):
-            world.change(
-                lambda corpus, old=old, new=new: ingested_roots.move_root(
-                    corpus, world.root / old, world.root / new
-                )
-            )
+        with pytest.raises(UsageError, match=message), open_writer(world.db) as corpus:
+            ingested_roots.move_root(corpus, world.root / old, world.root / new)
     assert sorted(world.roots()) == ["a", "b"]
 
 
@@ -334,16 +320,14 @@ def test_removing_a_root(world):
     world.write("a/.hidden/z.md")
     world.run("a/b")
     world.run("a", "a/.hidden")
-    outcome = invoke("corpus", "roots", "remove", world.root / "a", "--json", "--db", world.db)
+    remove = ("corpus", "roots", "remove", world.root / "a", "--json", "--db", world.db)
+    outcome = invoke(*remove)
     assert (outcome.code, outcome.json()["documents"]) == (2, 1)
     assert len(world.ids()) == 3
     shutil.rmtree(world.root / "a")
-    outcome = invoke(
-        "corpus", "roots", "remove", world.root / "a", "--yes", "--json", "--db", world.db
-    )
-    assert (outcome.code, outcome.json()["documents"]) == (0, 2), (
-        "with the part that shares its source"
-    )
+    outcome = invoke(*remove, "--yes")
+    # With the part that shares its source.
+    assert (outcome.code, outcome.json()["documents"]) == (0, 2)
     assert world.ids() == ["b/y.md"]
 
 
@@ -364,11 +348,7 @@ def test_a_purged_file_is_no_root(world):
 def archive(content: str) -> bytes:
     """An archive whose members have the names of those of documents, without a document."""
     names = "word/document.xml", "xl/workbook.xml", "ppt/presentation.xml", "content.xml"
-    data = io.BytesIO()
-    with zipfile.ZipFile(data, "w") as file:
-        for name in names if content else ["a.txt"]:
-            file.writestr(name, content)
-    return data.getvalue()
+    return zipped(dict.fromkeys(names if content else ["a.txt"], content))
 
 
 BROKEN = {
@@ -409,15 +389,13 @@ def test_reasons_are_plain_sentences(tmp_path):
 ])  # fmt: skip
 def test_a_named_file_that_is_not_ingested_is_a_failure(names, failed, code, tmp_path):
     """A folder with skipped files is none, and neither is an update of such a file."""
-    tree = tmp_path / "tree"
-    tree.mkdir()
-    for name, data in {
+    files = {
         "a.md": b"# A\n\nText.\n",
         "a.png": b"\x89PNG\r\n\x1a\n" + bytes(99),
         "cut.pdf": b"%PDF-1.4\n",
         "lines.jsonl": b"{\nno line of it\n",
-    }.items():
-        (tree / name).write_bytes(data)
+    }
+    tree = write_files(tmp_path / "tree", files)
     db = tmp_path / "c.db"
     out = invoke("ingest", *(tree / name for name in names), "--lexical-only", "--db", db, "--json")
     assert out.code == code, out.err
@@ -428,10 +406,8 @@ def test_a_named_file_that_is_not_ingested_is_a_failure(names, failed, code, tmp
 
 
 def test_a_named_folder_that_cannot_be_listed_is_a_failure(tmp_path, monkeypatch):
-    def refused(_path: object) -> object:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr("rolebundle.ingest.walk.os.scandir", refused)
+    error = PermissionError(13, "Permission denied")
+    monkeypatch.setattr("rolebundle.ingest.walk.os.scandir", Mock(side_effect=error))
     out = invoke("ingest", tmp_path, "--lexical-only", "--db", tmp_path.with_suffix(".db"))
     assert out.code == 10
     assert "cannot be listed; check its permissions (Permission denied)" in out.err
@@ -450,10 +426,7 @@ FILES = {
     "song.mp3": (b"ID3\xff\xfb" * 99, "mp3: audio"),
     "all.tar.gz": (b"\x1f\x8b\x08\x00\x00", "gz: archive; unpack it"),
     "a.rtf": (b"{\\rtf1\\ansi Hello}", "rtf: Rich Text; save it as docx"),
-    "flat.fodt": (
-        b"<?xml version='1.0'?>\n<office:document/>",
-        "fodt: flat OpenDocument; save it as",
-    ),
+    "flat.fodt": (b"<?xml version='1.0'?>\n<office:document/>", "fodt: flat OpenDocument; save it"),
     "a.svg": (b"<?xml version='1.0'?>\n<svg><path d='M0 0'/></svg>", "svg: image"),
     "mail.pst": (b"!BDN" + bytes(99), "pst: Outlook mailbox; export it as mbox"),
     "program": (b"\x7fELF" + bytes(99), "program"),
@@ -463,24 +436,12 @@ FILES = {
 
 
 def test_what_is_not_read_is_named():
+    files = {name: data for name, (data, _) in FILES.items()}
+    more = {"all.zip": zipped({"a.txt": "text"}), "notes.doc": "A letter that is plain text.\n"}
     with scratch_folder() as folder:
-        tree = folder / "tree"
-        tree.mkdir()
-        for name, (data, _) in FILES.items():
-            (tree / name).write_bytes(data)
-        with zipfile.ZipFile(tree / "all.zip", "w") as archive:
-            archive.writestr("a.txt", "text")
-        (tree / "notes.doc").write_text("A letter that is plain text.\n")
-        report = invoke(
-            "ingest",
-            tree,
-            "--lexical-only",
-            "--max-size",
-            "4000",
-            "--db",
-            folder / "c.db",
-            "--json",
-        ).json()
+        tree = write_files(folder / "tree", files | more)
+        options = ("--lexical-only", "--max-size", "4000", "--db", folder / "c.db", "--json")
+        report = invoke("ingest", tree, *options).json()
     messages = {skip["path"]: skip["message"] for skip in report["skipped"]}
     assert report["added"] == 1
     for name, (_, message) in FILES.items():
@@ -492,10 +453,6 @@ def test_what_is_not_read_is_named():
 
 
 def test_no_suffix_of_a_document_is_called_unsupported():
-    read = {
-        suffix
-        for suffixes in KINDS.values()
-        for suffix in suffixes.split()
-        if reader_name_for(f"a.{suffix}")
-    }
+    suffixes = " ".join(KINDS.values()).split()
+    read = {suffix for suffix in suffixes if reader_name_for(f"a.{suffix}")}
     assert read == {"dot"}  # text is Graphviz, and Word's old templates are not text

@@ -1,8 +1,8 @@
 """Synchronization: unchanged files and chunks are neither written nor embedded again."""
 
 import os
+import shutil
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +12,12 @@ from rolebundle.contracts.ingest import IngestReport
 from rolebundle.errors import ConfigurationError, UsageError
 from rolebundle.ingest import prepare, sync, workers
 from rolebundle.ingest.readers.markdown import READERS
-from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
 from support.compartments import search_everywhere
 from support.fake_embedder import CountingProvider
-from support.sound import assert_sound, contents, paths_in
-from support.source_tree import Tree
+from support.sound import assert_sound, contents
+from support.source_tree import Tree, write_files
 
 
 class World(Tree):
@@ -35,9 +34,12 @@ class World(Tree):
         assert_sound(self.db)
         return report
 
-    def look(self, question: Callable[[Corpus], Any]) -> Any:
+    def hits(self, query: str) -> int:
         with open_reader(self.db) as corpus:
-            return question(corpus)
+            return len(search_everywhere(corpus, query))
+
+    def paths(self) -> set[str]:
+        return {path for (path,) in self.rows("SELECT path FROM file")}
 
 
 @pytest.fixture
@@ -70,8 +72,7 @@ def test_segments_of_many_commits_are_merged(world, monkeypatch):
     world.ingest()
     ((segments,),) = world.rows("SELECT count(DISTINCT segid) FROM lexical_1_idx")
     assert segments == 1
-    hits = world.look(lambda corpus: search_everywhere(corpus, '"text"'))
-    assert len(hits) == 40
+    assert world.hits('"text"') == 40
 
 
 # -- unchanged, changed, deleted, moved ---------------------------------------------------------
@@ -126,7 +127,7 @@ def test_new_metadata_alone_needs_no_embedding(world):
     ]
     assert world.rows(CHUNKS) == chunks
     assert world.provider.embedded == embedded
-    assert len(world.look(lambda corpus: search_everywhere(corpus, "hints:kim"))) == len(chunks)
+    assert world.hits("hints:kim") == len(chunks)
 
 
 def test_new_tags_are_embedded(world):
@@ -137,32 +138,27 @@ def test_new_tags_are_embedded(world):
     assert counted(world.ingest()) == (0, 6, 0, 0)
     assert world.rows(CHUNKS) == chunks
     assert world.provider.embedded == embedded + len(chunks)
-    assert len(world.look(lambda corpus: search_everywhere(corpus, "tags:x"))) == len(chunks)
+    assert world.hits("tags:x") == len(chunks)
 
 
 def test_a_deleted_folder_is_removed(world):
     for name in ("deep/a.md", "deep/er/b.md", "deep-not/c.md"):
         world.write(name, "A note.\n")
     world.ingest()
-    for name in ("deep/er/b.md", "deep/a.md"):
-        (world.root / name).unlink()
-    (world.root / "deep" / "er").rmdir()
-    (world.root / "deep").rmdir()
+    shutil.rmtree(world.root / "deep")
     assert counted(world.ingest()) == (0, 0, 7, 2)
-    assert "deep-not/c.md" in world.look(paths_in)
+    assert "deep-not/c.md" in world.paths()
 
 
 def test_documents_from_elsewhere_stay(world, tmp_path):
     """A run knows of its own paths only; a name that only begins alike is another folder."""
     world.ingest()
-    other_folder = tmp_path / "notes-2"
-    other_folder.mkdir()
-    (other_folder / "x.md").write_text("Other.\n", encoding="utf-8")
+    other_folder = write_files(tmp_path / "notes-2", {"x.md": "Other.\n"})
     assert counted(world.ingest(other_folder)) == (1, 0, 0, 0)
     (world.root / "n0.md").unlink()
     assert counted(world.ingest(other_folder)) == (0, 0, 1, 0)
     assert counted(world.ingest(world.root / "n1.md")) == (0, 0, 1, 0)
-    assert len(world.look(paths_in)) == 7
+    assert len(world.paths()) == 7
     assert counted(world.ingest(world.root, other_folder)) == (0, 0, 6, 1)
 
 
@@ -189,9 +185,8 @@ def test_the_former_version_of_a_rejected_file_is_removed(world):
     report = world.ingest()
     assert counted(report) == (0, 0, 6, 1)
     assert [skip.code for skip in report.refused()] == ["bad_metadata"]
-    assert "must be one of 'authoritative', 'preferred', 'general', 'untrusted'" in (
-        report.refused()[0].message
-    )
+    tiers = "'authoritative', 'preferred', 'general', 'untrusted'"
+    assert f"must be one of {tiers}" in report.refused()[0].message
     assert world.rows("SELECT 1 FROM chunk WHERE content LIKE '%Trusted%'") == []
     world.write("t.md", "---\ntrust_tier: untrusted\n---\n\nTrusted.\n")
     assert counted(world.ingest()) == (1, 0, 6, 0)
@@ -202,7 +197,7 @@ def test_a_file_that_can_no_longer_be_read_as_text_is_removed(world, code):
     world.ingest()
     (world.root / "n1.md").write_bytes(bytes(range(256)) * 12)
     report = world.ingest(size_cap=2500 if code == "too_large" else 10**6)
-    assert "n1.md" not in world.look(paths_in)
+    assert "n1.md" not in world.paths()
     assert [skip.code for skip in report.skipped if skip.path == "n1.md"] == [code]
 
 
@@ -222,7 +217,7 @@ def test_an_unreadable_file_stays(world, monkeypatch):
 
     real = os.open
 
-    def refusing(path: Any, *arguments: Any, **more: Any) -> int:
+    def refusing(path, *arguments, **more):
         if str(path).endswith("n1.md"):
             raise PermissionError(13, "Permission denied")
         return real(path, *arguments, **more)
@@ -237,8 +232,8 @@ def test_an_unreadable_file_stays(world, monkeypatch):
 
 @pytest.mark.parametrize("step", ["read", "chunk"])
 def test_a_defect_that_one_file_meets_skips_that_file_only(world, monkeypatch, step):
-    def failing(real: Any, is_bad: Any) -> Any:
-        def call(*arguments: Any) -> Any:
+    def failing(real, is_bad):
+        def call(*arguments):
             if is_bad(*arguments):
                 raise ValueError("All strings must be\nXML compatible")
             return real(*arguments)
@@ -291,15 +286,10 @@ def test_errors_stop_the_run_before_the_first_write(world, tmp_path):
     with open_writer(world.db) as corpus:
         assert corpus.value("SELECT count(*) FROM embedding_index") == 0
     before = world.db.read_bytes()
-    bad = tmp_path / "bad"
-    bad.mkdir()
-    (bad / "rolebundle.toml").write_text("[defualts]\n", encoding="utf-8")
-    for paths, error in (
-        ([world.root, tmp_path / "none"], UsageError),
-        ([world.root, bad], ConfigurationError),
-    ):
+    bad = write_files(tmp_path / "bad", {"rolebundle.toml": "[defualts]\n"})
+    for path, error in ((tmp_path / "none", UsageError), (bad, ConfigurationError)):
         with pytest.raises(error):
-            world.ingest(*paths)
+            world.ingest(world.root, path)
         assert world.db.read_bytes() == before, "not even the first path was stored"
     with pytest.raises(ConfigurationError, match="command line: unknown key 'titel'"):
         world.ingest(flags={"titel": "x"})
