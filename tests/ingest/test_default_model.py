@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic, sleep
-from unittest.mock import PropertyMock, patch
+from unittest.mock import Mock, PropertyMock, patch
 
 import numpy as np
 import pytest
@@ -102,10 +102,8 @@ def active(db: Path) -> str:
 
 def stored(db: Path) -> dict[str, int]:
     with open_reader(db) as corpus:
-        return {
-            index.identity.model.provider: index.vectors
-            for index in vector_index.all_indexes(corpus)
-        }
+        found = vector_index.all_indexes(corpus)
+        return {index.identity.model.provider: index.vectors for index in found}
 
 
 def chosen(db: Path) -> tuple[ProviderSpec | None, str]:
@@ -197,10 +195,8 @@ class TestIngest:
         assert active(db) == MINILM.name
 
     def test_a_model_that_fails_is_a_warning(self, db, models):
-        def fail() -> None:
-            raise EmbedderError("model_hash", "it is another file", "install it again")
-
-        models[MINILM.name].before = fail
+        error = EmbedderError("model_hash", "it is another file", "install it again")
+        models[MINILM.name].before = Mock(side_effect=error)
         outcome = invoke("ingest", "--db", db)
         assert outcome.code == 0 and "warning: the contextual index is not complete" in outcome.err
 

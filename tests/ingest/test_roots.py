@@ -1,8 +1,9 @@
-"""Roots, and files that are not read."""
+"""Roots, files that are not read, and synchronization."""
 
 import os
 import re
 import shutil
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,15 +14,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.contracts.ingest import IngestReport, Root
-from rolebundle.errors import UsageError
+from rolebundle.errors import ConfigurationError, UsageError
+from rolebundle.ingest import prepare, sync, workers
 from rolebundle.ingest import roots as ingested_roots
-from rolebundle.ingest import sync
 from rolebundle.ingest.readers import FORMATS, KINDS, reader_name_for
+from rolebundle.ingest.readers.markdown import READERS
 from rolebundle.ingest.roots import Plan, holder_of
 from rolebundle.storage import roots
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
 from support.commands import invoke
+from support.compartments import search_everywhere
 from support.corpora import scratch_folder
 from support.fake_embedder import CountingProvider
 from support.office.parts import zipped
@@ -38,8 +41,8 @@ class World(Tree):
         super().__init__(folder)
         self.provider: CountingProvider = CountingProvider()
 
-    def write(self, name: str, text: str = "") -> Path:
-        return super().write(name, text or f"# {name}\n\nA note on {name}.\n")
+    def write(self, name: str, text: str | None = None) -> Path:
+        return super().write(name, f"# {name}\n\nA note on {name}.\n" if text is None else text)
 
     def run(self, *names: str, **options: Any) -> IngestReport:
         return self.ingest(*(self.root / name for name in names), **options)
@@ -52,6 +55,13 @@ class World(Tree):
         with open_reader(self.db) as corpus:
             known = roots.load(corpus)
         return {os.path.relpath(root.location, self.root): root for root in known}
+
+    def hits(self, query: str) -> int:
+        with open_reader(self.db) as corpus:
+            return len(search_everywhere(corpus, query))
+
+    def paths(self) -> set[str]:
+        return {path for (path,) in self.rows("SELECT path FROM file")}
 
     def ids(self) -> list[str]:
         return [name for (name,) in self.rows("SELECT document_id FROM document ORDER BY 1")]
@@ -456,3 +466,292 @@ def test_no_suffix_of_a_document_is_called_unsupported():
     suffixes = " ".join(KINDS.values()).split()
     read = {suffix for suffix in suffixes if reader_name_for(f"a.{suffix}")}
     assert read == {"dot"}  # text is Graphviz, and Word's old templates are not text
+
+
+# -- Synchronization: unchanged files and chunks are neither written nor embedded again -------------
+
+
+class Notes(World):
+    """Six notes, and a corpus beside them that is sound after each run."""
+
+    name = "notes"
+
+    def ingest(self, *paths: Path, **options: Any) -> IngestReport:
+        report = super().ingest(*paths, **options)
+        assert_sound(self.db)
+        return report
+
+
+@pytest.fixture
+def notes(tmp_path):
+    notes = Notes(tmp_path)
+    for number in range(6):
+        notes.write(f"n{number}.md", sections(number))
+    return notes
+
+
+def sections(number: int, second: str = "") -> str:
+    parts = [f"## Part {n}\n\n{f'Note {number} part {n}. ' * 50}" for n in range(3)]
+    if second:
+        parts[1] = f"## Part 1\n\n{second * 50}"
+    return f"# Note {number}\n\n" + "\n\n".join(parts) + "\n"
+
+
+CHUNKS = "SELECT chunk_id, id, content FROM chunk ORDER BY chunk_id"
+VECTORS = "SELECT chunk, input_hash, vector_hash FROM embedded ORDER BY chunk"
+
+
+def test_segments_of_many_commits_are_merged(notes, monkeypatch):
+    monkeypatch.setattr(sync, "_FILES_PER_BATCH", 1)
+    for number in range(40):
+        notes.write(f"many/{number}.md", f"# {number}\n\nText {number}.\n")
+    notes.ingest()
+    ((segments,),) = notes.rows("SELECT count(DISTINCT segid) FROM lexical_1_idx")
+    assert segments == 1
+    assert notes.hits('"text"') == 40
+
+
+# -- unchanged, changed, deleted, moved ---------------------------------------------------------
+
+
+def test_a_second_run_writes_nothing(notes):
+    assert counted(notes.ingest()) == (6, 0, 0, 0)
+    embedded = notes.provider.embedded
+    before = notes.db.read_bytes()
+    for _ in range(2):
+        report = notes.ingest()
+        assert counted(report) == (0, 0, 6, 0)
+        assert report.embedded == 0
+    assert notes.db.read_bytes() == before
+    assert notes.provider.embedded == embedded
+
+
+def test_one_paragraph_changes_one_chunk(notes):
+    notes.ingest()
+    chunks, vectors = dict_of(notes.rows(CHUNKS)), notes.rows(VECTORS)
+    generation = notes.rows("SELECT generation FROM corpus_state")
+    embedded = notes.provider.embedded
+    notes.write("n3.md", sections(3, second="An edited text. "))
+    report = notes.ingest()
+    assert counted(report) == (0, 1, 5, 0)
+    after = dict_of(notes.rows(CHUNKS))
+    removed, added = chunks.keys() - after.keys(), after.keys() - chunks.keys()
+    assert len(removed) == len(added) == 1
+    assert all("An edited text." in after[name][1] for name in added)
+    for name in chunks.keys() & after.keys():
+        assert after[name] == chunks[name], "its row stays"
+    changed = {chunks[name][0] for name in removed} | {after[name][0] for name in added}
+    assert [row for row in vectors if row[0] not in changed] == [
+        row for row in notes.rows(VECTORS) if row[0] not in changed
+    ]
+    assert notes.provider.embedded == embedded + 1 == embedded + report.embedded
+    assert notes.rows("SELECT generation FROM corpus_state") > generation
+
+
+def dict_of(rows: Any) -> dict[str, tuple[int, str]]:
+    return {name: (rowid, content) for name, rowid, content in rows}
+
+
+def test_new_metadata_alone_needs_no_embedding(notes):
+    notes.ingest()
+    chunks, embedded = notes.rows(CHUNKS), notes.provider.embedded
+    declared = "[defaults]\ntrust_tier = 'authoritative'\nauthors = 'Lee; Kim'\n"
+    notes.write("rolebundle.toml", declared)
+    assert counted(notes.ingest()) == (0, 6, 0, 0)
+    assert notes.rows("SELECT DISTINCT trust_tier, retrieval_hints FROM document") == [
+        ("authoritative", '["Lee", "Kim"]')
+    ]
+    assert notes.rows(CHUNKS) == chunks
+    assert notes.provider.embedded == embedded
+    assert notes.hits("hints:kim") == len(chunks)
+
+
+def test_new_tags_are_embedded(notes):
+    """They stand in the text that a vector is of."""
+    notes.ingest()
+    chunks, embedded = notes.rows(CHUNKS), notes.provider.embedded
+    notes.write("rolebundle.toml", "[defaults]\ntags = ['x']\n")
+    assert counted(notes.ingest()) == (0, 6, 0, 0)
+    assert notes.rows(CHUNKS) == chunks
+    assert notes.provider.embedded == embedded + len(chunks)
+    assert notes.hits("tags:x") == len(chunks)
+
+
+def test_a_deleted_folder_is_removed(notes):
+    for name in ("deep/a.md", "deep/er/b.md", "deep-not/c.md"):
+        notes.write(name, "A note.\n")
+    notes.ingest()
+    shutil.rmtree(notes.root / "deep")
+    assert counted(notes.ingest()) == (0, 0, 7, 2)
+    assert "deep-not/c.md" in notes.paths()
+
+
+def test_documents_from_elsewhere_stay(notes, tmp_path):
+    """A run knows of its own paths only; a name that only begins alike is another folder."""
+    notes.ingest()
+    other_folder = write_files(tmp_path / "notes-2", {"x.md": "Other.\n"})
+    assert counted(notes.ingest(other_folder)) == (1, 0, 0, 0)
+    (notes.root / "n0.md").unlink()
+    assert counted(notes.ingest(other_folder)) == (0, 0, 1, 0)
+    assert counted(notes.ingest(notes.root / "n1.md")) == (0, 0, 1, 0)
+    assert len(notes.paths()) == 7
+    assert counted(notes.ingest(notes.root, other_folder)) == (0, 0, 6, 1)
+
+
+@pytest.mark.parametrize("to", ["a.md", "z.md"])
+def test_a_moved_file_with_a_declared_id(notes, to):
+    path = notes.write("m.md", "---\ndocument_id: mine\n---\n\nText.\n")
+    notes.ingest()
+    path.rename(notes.root / to)
+    report = notes.ingest()
+    assert counted(report) == (1, 0, 6, 1)
+    assert report.skipped == []
+    sql = "SELECT f.path FROM document d JOIN file f ON f.id = d.file WHERE document_id = 'mine'"
+    assert notes.rows(sql) == [(to,)]
+
+
+# -- refused and unreadable -----------------------------------------------------------------------
+
+
+def test_the_former_version_of_a_rejected_file_is_removed(notes):
+    """A typing error in `trust_tier` must not leave yesterday's higher trust in force."""
+    notes.write("t.md", "---\ntrust_tier: authoritative\n---\n\nTrusted.\n")
+    notes.ingest()
+    notes.write("t.md", "---\ntrust_tier: untrsted\n---\n\nTrusted.\n")
+    report = notes.ingest()
+    assert counted(report) == (0, 0, 6, 1)
+    assert [skip.code for skip in report.refused()] == ["bad_metadata"]
+    tiers = "'authoritative', 'preferred', 'general', 'untrusted'"
+    assert f"must be one of {tiers}" in report.refused()[0].message
+    assert notes.rows("SELECT 1 FROM chunk WHERE content LIKE '%Trusted%'") == []
+    notes.write("t.md", "---\ntrust_tier: untrusted\n---\n\nTrusted.\n")
+    assert counted(notes.ingest()) == (1, 0, 6, 0)
+
+
+@pytest.mark.parametrize("code", ["binary", "too_large"])
+def test_a_file_that_can_no_longer_be_read_as_text_is_removed(notes, code):
+    notes.ingest()
+    (notes.root / "n1.md").write_bytes(bytes(range(256)) * 12)
+    report = notes.ingest(size_cap=2500 if code == "too_large" else 10**6)
+    assert "n1.md" not in notes.paths()
+    assert [skip.code for skip in report.skipped if skip.path == "n1.md"] == [code]
+
+
+def test_a_page_in_its_own_encoding_is_not_binary(notes):
+    words = "同期の競合を解決する手順" * 20
+    page = f'<html><head><meta charset="shift_jis"></head><body><p>{words}</p></body></html>'
+    (notes.root / "sync.html").write_bytes(page.encode("shift_jis"))
+    (notes.root / "old.txt").write_bytes(words.encode("shift_jis"))
+    report = notes.ingest()
+    assert notes.rows("SELECT content FROM chunk WHERE title = 'sync'") == [(words,)]
+    assert [(skip.path, skip.code) for skip in report.skipped] == [("old.txt", "undecodable")]
+
+
+def test_an_unreadable_file_stays(notes, monkeypatch):
+    notes.ingest()
+    before = notes.db.read_bytes()
+
+    real = os.open
+
+    def refusing(path, *arguments, **more):
+        if str(path).endswith("n1.md"):
+            raise PermissionError(13, "Permission denied")
+        return real(path, *arguments, **more)
+
+    monkeypatch.setattr(os, "open", refusing)
+    report = notes.ingest()
+    assert counted(report) == (0, 0, 5, 0)
+    assert [(skip.path, skip.code) for skip in report.skipped] == [("n1.md", "unreadable")]
+    monkeypatch.undo()
+    assert notes.db.read_bytes() == before
+
+
+@pytest.mark.parametrize("step", ["read", "chunk"])
+def test_a_defect_that_one_file_meets_skips_that_file_only(notes, monkeypatch, step):
+    def failing(real, is_bad):
+        def call(*arguments):
+            if is_bad(*arguments):
+                raise ValueError("All strings must be\nXML compatible")
+            return real(*arguments)
+
+        return call
+
+    if step == "read":
+        version, read = READERS["markdown"]
+        bad = failing(read, lambda _data, path, _separator: path == "n1.md")
+        monkeypatch.setattr(prepare, "reader_named", lambda *_: (version, bad))
+    else:
+        bad = failing(prepare.chunk_document, lambda document_id, *_: "n1" in document_id)
+        monkeypatch.setattr(prepare, "chunk_document", bad)
+    report = notes.ingest()
+    assert counted(report) == (5, 0, 0, 0)
+    [skip] = report.skipped
+    assert (skip.path, skip.code) == ("n1.md", "reader_failed")
+    assert skip.message.endswith("(ValueError: All strings must be XML compatible)")
+
+
+# -- ids ------------------------------------------------------------------------------------------
+
+
+def test_two_documents_with_the_same_id(notes):
+    notes.write("a.md", "---\ndocument_id: same\n---\n\nThe first.\n")
+    notes.write("b.md", "---\ndocument_id: same\n---\n\nThe second.\n")
+    report = notes.ingest()
+    assert counted(report) == (7, 0, 0, 0)
+    [refused] = report.refused()
+    assert (refused.path, refused.code) == ("b.md", "duplicate_document_id")
+    assert f"taken by {notes.root / 'a.md'};" in refused.message
+    assert notes.rows("SELECT 1 FROM chunk WHERE content LIKE '%second%'") == []
+    (notes.root / "a.md").unlink()
+    assert counted(notes.ingest()) == (1, 0, 6, 1)
+
+
+def test_a_file_without_text_is_noted_unless_it_is_empty(notes):
+    notes.write("app.html", "<html><body><script>draw()</script></body></html>")
+    notes.write("empty.md", "")
+    notes.write("text.md", "Some text.\n")
+    report = notes.ingest()
+    assert [(note.path, note.message) for note in report.notes] == [("app.html", "it has no text")]
+    assert report.skipped == []
+
+
+# -- settings and errors ---------------------------------------------------------------------------
+
+
+def test_errors_stop_the_run_before_the_first_write(notes, tmp_path):
+    with open_writer(notes.db) as corpus:
+        assert corpus.value("SELECT count(*) FROM embedding_index") == 0
+    before = notes.db.read_bytes()
+    bad = write_files(tmp_path / "bad", {"rolebundle.toml": "[defualts]\n"})
+    for path, error in ((tmp_path / "none", UsageError), (bad, ConfigurationError)):
+        with pytest.raises(error):
+            notes.ingest(notes.root, path)
+        assert notes.db.read_bytes() == before, "not even the first path was stored"
+    with pytest.raises(ConfigurationError, match="command line: unknown key 'titel'"):
+        notes.ingest(flags={"titel": "x"})
+    assert notes.db.read_bytes() == before
+
+
+def test_workers_create_the_same_corpus(notes, tmp_path, monkeypatch):
+    for number in range(80):
+        notes.write(f"many/{number}.md", f"# {number}\n\nText {number}.\n")
+    notes.write("many/bad.md", "---\ntrust_teir: x\n---\n")
+    notes.write("rolebundle.toml", "[[rule]]\nglob = 'many/**'\ntags = ['many']\n")
+    alone = notes.ingest()
+    expected = contents(notes.db)
+    notes.db = tmp_path / "2.db"
+    # Real processes: those of other tests are forked from one that has imported everything.
+    monkeypatch.setattr(workers, "_python", lambda: (sys.executable, "-c"))
+    together = notes.ingest(workers=2)
+    assert counted(together) == counted(alone)
+    assert [skip.code for skip in together.skipped] == ["bad_metadata"]
+    assert contents(notes.db) == expected
+
+
+def test_sources_without_documents_are_removed(notes):
+    path = notes.write("s.md", "---\nsource_id: brief\n---\n\nText.\n")
+    notes.ingest()
+    assert ("brief",) in notes.rows("SELECT source_id FROM source")
+    path.unlink()
+    notes.ingest()
+    assert notes.rows("SELECT source_id FROM source") == [("notes",)]

@@ -24,6 +24,7 @@ from rolebundle.storage.file import heartbeat_path
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
 from support.commands import invoke
+from support.source_tree import write_files
 
 PATIENCE = 30.0
 
@@ -36,9 +37,7 @@ def _short_ticks(monkeypatch):
 
 def make(folder: Path) -> None:
     docs = folder / "docs"
-    docs.mkdir()
-    for number in range(10):
-        (docs / f"d{number}.md").write_text(f"# D{number}\n\nText {number}.\n", encoding="utf-8")
+    write_files(docs, {f"d{number}.md": f"# D{number}\n\nText {number}.\n" for number in range(10)})
     with Admin(folder / "c.db") as admin:
         admin.ingest([docs], IngestOptions(lexical_only=True))
 
@@ -116,12 +115,12 @@ def test_each_kind_of_change_is_followed(db, folder, poll):
     with Engine(db) as engine, watching(db, poll=poll) as running:
         before = engine.retrieve(RetrievalRequest(task="zebra", lexical_only=True))
         (folder / "sub").mkdir()
-        (folder / "sub" / "new.md").write_text("# New\n\nA zebra.\n", encoding="utf-8")
+        (folder / "sub" / "new.md").write_text("# New\n\nA zebra.\n")
         (folder / "d1.md").rename(folder / "sub" / "moved.md")
         (folder / "d2.md").unlink()
         until(lambda: {"sub/new.md", "sub/moved.md"} <= names(db))
         until(lambda: not {"d1.md", "d2.md"} & names(db))
-        (folder / "sub" / "new.md").write_text("# New\n\nAn okapi.\n", encoding="utf-8")
+        (folder / "sub" / "new.md").write_text("# New\n\nAn okapi.\n")
         request = RetrievalRequest(task="okapi", lexical_only=True)
         # An engine that is open all the time sees it.
         until(lambda: bool(engine.retrieve(request).selected))
@@ -140,7 +139,7 @@ def test_a_root_that_vanishes_keeps_its_documents_until_it_is_back(db, folder):
         assert len(names(db)) == 10
         # It comes back piece by piece, with something else in it.
         folder.mkdir()
-        (folder / "later.md").write_text("# Later\n", encoding="utf-8")
+        (folder / "later.md").write_text("# Later\n")
         sleep(0.1)
         for file in sorted(away.iterdir()):
             shutil.copy(file, folder)
@@ -169,10 +168,10 @@ class TestTooMuchDisappears:
             texts = {file: file.read_text("utf-8") for file in folder.iterdir()}
             for file in texts:
                 file.unlink()
-            (folder / "other.md").write_text("# Other\n", encoding="utf-8")
+            (folder / "other.md").write_text("# Other\n")
             until(lambda: running.problem == "too_many_removed")
             for file, text in texts.items():
-                file.write_text(text, encoding="utf-8")
+                file.write_text(text)
             until(lambda: "other.md" in names(db))
             running.until_idle()
             assert len(names(db)) == 11
@@ -189,18 +188,18 @@ def test_it_waits_for_another_writer(db, folder, monkeypatch):
     with watching(db) as running:
         monkeypatch.setenv("ROLEBUNDLE_BUSY_TIMEOUT_MS", "50")
         with open_writer(db) as writer, writer.writing():
-            (folder / "new.md").write_text("# New\n", encoding="utf-8")
+            (folder / "new.md").write_text("# New\n")
             until(lambda: running.problem == "corpus_busy")
         until(lambda: "new.md" in names(db) and running.problem == "")
 
 
 def test_a_manifest_with_a_mistake_is_reported_and_can_be_corrected(db, folder):
     with watching(db) as running:
-        (folder / "rolebundle.toml").write_text("trust = [", encoding="utf-8")
+        (folder / "rolebundle.toml").write_text("trust = [")
         until(lambda: running.problem == "bad_manifest")
         assert any("bad_manifest" in line for line in running.said)
         (folder / "rolebundle.toml").unlink()
-        (folder / "new.md").write_text("# New\n", encoding="utf-8")
+        (folder / "new.md").write_text("# New\n")
         until(lambda: "new.md" in names(db))
 
 
@@ -218,9 +217,9 @@ def test_a_root_of_another_ingest_is_watched_too(db, tmp_path):
     with watching(db), Admin(db) as admin:
         more = tmp_path / "more"
         more.mkdir()
-        (more / "a.md").write_text("# A\n", encoding="utf-8")
+        (more / "a.md").write_text("# A\n")
         admin.ingest([more], IngestOptions(lexical_only=True))
-        (more / "b.md").write_text("# B\n", encoding="utf-8")
+        (more / "b.md").write_text("# B\n")
         until(lambda: "b.md" in names(db))
 
 
@@ -228,7 +227,7 @@ def test_a_corpus_within_its_root_is_left_alone(folder):
     db = folder / "c.db"
     Admin(db).ingest([folder], IngestOptions(lexical_only=True))
     with watching(db) as running:
-        (folder / "new.md").write_text("# New\n", encoding="utf-8")
+        (folder / "new.md").write_text("# New\n")
         until(lambda: "new.md" in names(db))
         running.until_idle()
         said_before = len(running.said)
@@ -259,19 +258,16 @@ def test_files_that_were_not_touched_are_not_read_again(db, folder, monkeypatch)
     (folder / "picture.md").write_bytes(b"\x00\x01" * 9)
     os.utime(folder / "picture.md", (1, 1))
     read: list[str] = []
-
     plain = prepare.read_bytes
-    monkeypatch.setattr(
-        prepare,
-        "read_bytes",
-        lambda location, *arguments: (
-            read.append(Path(location).name),
-            plain(location, *arguments),
-        )[1],
-    )
+
+    def recorded(location, *arguments):
+        read.append(Path(location).name)
+        return plain(location, *arguments)
+
+    monkeypatch.setattr(prepare, "read_bytes", recorded)
     with watching(db) as running:
         read.clear()
-        (folder / "new.md").write_text("# New\n", encoding="utf-8")
+        (folder / "new.md").write_text("# New\n")
         until(lambda: "new.md" in names(db))
         running.until_idle()
     assert set(read) == {"new.md"}
@@ -296,13 +292,12 @@ class TestStatus:
 
 
 def content(db: Path) -> set[tuple[object, ...]]:
+    sql = (
+        "SELECT d.document_id, d.title, f.path, c.chunk_id, c.content, c.start_line "
+        "FROM chunk c JOIN document d ON d.id = c.document JOIN file f ON f.id = d.file"
+    )
     with open_reader(db) as corpus:
-        return set(
-            corpus.rows(
-                "SELECT d.document_id, d.title, f.path, c.chunk_id, c.content, c.start_line "
-                "FROM chunk c JOIN document d ON d.id = c.document JOIN file f ON f.id = d.file"
-            )
-        )
+        return set(corpus.rows(sql))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
@@ -314,7 +309,7 @@ def test_after_a_kill_the_corpus_becomes_what_a_fresh_ingest_gives(db, folder):
         until(heartbeat_path(db).exists)
         for number in range(3):
             (folder / f"d{number}.md").rename(folder / f"renamed-{number}.md")
-            (folder / f"d{number + 4}.md").write_text(f"# {number}\n\nEdited.\n", encoding="utf-8")
+            (folder / f"d{number + 4}.md").write_text(f"# {number}\n\nEdited.\n")
         killed.kill()
         killed.wait(PATIENCE)
         (folder / "d7.md").unlink()
