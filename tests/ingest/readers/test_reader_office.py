@@ -2,6 +2,7 @@
 
 import io
 from datetime import date, datetime
+from typing import Any
 from xml.sax.saxutils import quoteattr
 
 import pytest
@@ -30,19 +31,28 @@ def texts(document: ParsedDocument) -> list[tuple[str, str]]:
     return [(block.kind, block.text) for block in document.blocks]
 
 
-def saved(document: object) -> bytes:
+def saved(document: Any) -> bytes:
     file = io.BytesIO()
-    document.save(file)  # type: ignore[attr-defined]
+    document.save(file)
     return file.getvalue()
+
+
+def sheet_called(title: str) -> tuple[Any, Any]:
+    """A workbook with a sheet of this name, and the sheet."""
+    import openpyxl
+
+    workbook = openpyxl.Workbook()
+    workbook.active.title = title
+    return workbook, workbook.active
 
 
 def test_a_word_document():
     from docx import Document
 
     word_document = Document()
-    word_document.core_properties.title = "Word Document"
-    word_document.core_properties.author = "Ann Smith"
-    word_document.core_properties.modified = datetime(2026, 3, 1, 12)
+    properties_of_word = word_document.core_properties
+    properties_of_word.title, properties_of_word.author = "Word Document", "Ann Smith"
+    properties_of_word.modified = datetime(2026, 3, 1, 12)
     word_document.add_heading("Harbour plan", 0)
     word_document.add_heading("Fees", 1)
     word_document.add_paragraph("All fees are in euros.")
@@ -64,20 +74,17 @@ def test_a_word_document():
         ("paragraph", "Port Authority"),
     ]
     assert properties(document) == {
-        "title": "Harbour plan",
-        "authors": ["Ann Smith"],
-        "updated_at": "2026-03-01T12:00:00Z",
-    }
+        "title": "Harbour plan", "authors": ["Ann Smith"], "updated_at": "2026-03-01T12:00:00Z",
+    }  # fmt: skip
     chunks = chunk_document("d", document, ChunkSettings(20, 20))
     assert [chunk.headings[-1] for chunk in chunks if "South" in chunk.content] == ["Berth | Fee"]
 
 
 def test_labels_of_lists_and_headings_are_those_that_word_shows():
+    forms = [("decimal", "%1."), ("decimal", "%1.%2)"), ("upperRoman", "%3")]
     levels = "".join(
         f'<w:lvl w:ilvl="{n}"><w:start w:val="1"/><w:numFmt w:val="{form}"/><w:lvlText w:val="{text}"/></w:lvl>'
-        for n, (form, text) in enumerate(
-            [("decimal", "%1."), ("decimal", "%1.%2)"), ("upperRoman", "%3")]
-        )
+        for n, (form, text) in enumerate(forms)
     )
     numbering = word_part(
         "numbering",
@@ -86,12 +93,9 @@ def test_labels_of_lists_and_headings_are_those_that_word_shows():
         '<w:num w:numId="8"><w:abstractNumId w:val="0"/></w:num>',
     )
     items = [(7, 0), (7, 1), (7, 1), (7, 2), (7, 0), (7, 1), (8, 0), (8, 0)]
+    numbered = '<w:numPr><w:ilvl w:val="{}"/><w:numId w:val="{}"/></w:numPr>'
     body = "".join(
-        paragraph(
-            "x",
-            in_paragraph=f'<w:numPr><w:ilvl w:val="{level}"/><w:numId w:val="{number}"/></w:numPr>',
-        )
-        for number, level in items
+        paragraph("x", in_paragraph=numbered.format(level, number)) for number, level in items
     )
     [(_, text)] = texts(read_document(docx(body, {"numbering": numbering}), "a.docx"))
     labels = [line.split()[0] for line in text.split("\n")]
@@ -99,12 +103,7 @@ def test_labels_of_lists_and_headings_are_those_that_word_shows():
 
 
 def test_a_workbook():
-    import openpyxl
-
-    workbook = openpyxl.Workbook()
-    sheet = workbook.active
-    assert sheet is not None
-    sheet.title = "Budget"
+    workbook, sheet = sheet_called("Budget")
     sheet.append(["Item", "Price", "Due", "Share"])
     for i in range(120):
         sheet.append([f"item {i}", 1234.5 * i, date(2026, 1, 1 + i % 28), i / 200])
@@ -125,10 +124,8 @@ def test_a_workbook():
         start, end = map(int, chunk.anchor.removeprefix("sheet Budget, rows ").split("-"))
         assert chunk.content.startswith(f"item {start - 2} |")
         assert f"\nitem {end - 2} |" in chunk.content
-    assert (chunks[-1].anchor, chunks[-1].content) == (
-        "sheet Notes, row 2",
-        "Notes\n\n | only this",
-    )
+    assert chunks[-1].anchor == "sheet Notes, row 2"
+    assert chunks[-1].content == "Notes\n\n | only this"
 
 
 def test_a_heading_of_the_reader_is_no_title():
@@ -147,12 +144,7 @@ def test_a_heading_of_the_reader_is_no_title():
 
 
 def test_a_second_table_of_a_sheet_has_its_own_header():
-    import openpyxl
-
-    workbook = openpyxl.Workbook()
-    sheet = workbook.active
-    assert sheet is not None
-    sheet.title = "S"
+    workbook, sheet = sheet_called("S")
     for header in (["Berth", "Fee"], ["Ship", "Tons"]):
         sheet.append(header)
         for i in range(60):
@@ -227,10 +219,8 @@ def test_an_opendocument_text():
         ("table", "k | k"),
     ]
     assert properties(document) == {
-        "title": "Harbour",
-        "authors": ["Ann"],
-        "updated_at": "2026-03-01T10:00:00.12",
-    }
+        "title": "Harbour", "authors": ["Ann"], "updated_at": "2026-03-01T10:00:00.12",
+    }  # fmt: skip
 
 
 def test_hidden_cells_are_reported():
@@ -281,25 +271,23 @@ def test_rows_of_a_sheet_that_are_repeated_are_counted():
 
 def test_chapters_of_a_book_are_in_the_order_of_its_spine():
     container = '<container><rootfiles><rootfile full-path="b.opf"/></rootfiles></container>'
+    kind = 'media-type="application/xhtml+xml"'
     book = (
         '<package xmlns="http://www.idpf.org/2007/opf" xmlns:dc="http://purl.org/dc/elements/1.1/">'
         "<metadata><dc:title>Harbours</dc:title><dc:creator>Ann</dc:creator>"
         '<meta property="dcterms:modified">2026-03-01T00:00:00Z</meta></metadata><manifest>'
-        '<item id="n" href="n.xhtml" properties="nav" media-type="application/xhtml+xml"/>'
-        '<item id="a" href="a.xhtml" media-type="application/xhtml+xml"/>'
-        '<item id="b" href="b.xhtml" media-type="application/xhtml+xml"/>'
+        f'<item id="n" href="n.xhtml" properties="nav" {kind}/><item id="a" href="a.xhtml" {kind}/>'
+        f'<item id="b" href="b.xhtml" {kind}/>'
         '</manifest><spine><itemref idref="n"/><itemref idref="b"/><itemref idref="a"/></spine></package>'
     )
     page = '<html xmlns="http://www.w3.org/1999/xhtml"><head><title/></head><body>{}</body></html>'
-    data = zipped(
-        {
-            "META-INF/container.xml": container,
-            "b.opf": book.replace("<dc:creator", "<dc:creator opf:role='aut'"),
-            "n.xhtml": page.format("<nav>contents</nav>"),
-            "a.xhtml": page.format("<h1>First</h1><p>a&#160;<a id='x'/>text</p>"),
-            "b.xhtml": page.format("<p>no heading</p>"),
-        }
-    )
+    data = zipped({
+        "META-INF/container.xml": container,
+        "b.opf": book.replace("<dc:creator", "<dc:creator opf:role='aut'"),
+        "n.xhtml": page.format("<nav>contents</nav>"),
+        "a.xhtml": page.format("<h1>First</h1><p>a&#160;<a id='x'/>text</p>"),
+        "b.xhtml": page.format("<p>no heading</p>"),
+    })  # fmt: skip
     document = read_document(data, "a.epub")
     assert texts(document) == [
         ("paragraph", "no heading"),
@@ -333,13 +321,22 @@ MAIN = {
 }  # fmt: skip
 
 
-def extended(suffix: str, content: bytes, more: bytes) -> bytes:
-    """A member with ``more`` before the end of its content."""
-    end = content.rindex(b"</sheetData" if suffix == "xlsx" else b"</")
-    return content[:end] + more + content[end:]
-
-
 PLAIN = {suffix: variants["plain"] for suffix, variants in VISIBLE.items()}
+
+
+def main_of(suffix: str) -> bytes:
+    return members(PLAIN[suffix])[MAIN[suffix]]
+
+
+def with_main(suffix: str, content: bytes) -> bytes:
+    """The plain document with this main member."""
+    return zipped({**members(PLAIN[suffix]), MAIN[suffix]: content})
+
+
+def extended(suffix: str, more: bytes) -> bytes:
+    """The plain document with ``more`` before the end of its main member."""
+    end = b"</sheetData" if suffix == "xlsx" else b"</"
+    return with_main(suffix, (more + end).join(main_of(suffix).rsplit(end, 1)))
 
 
 def test_a_document_with_a_password_is_skipped():
@@ -377,9 +374,7 @@ def test_a_member_that_is_encrypted_is_no_crash(suffix):
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_an_archive_that_expands_too_much_is_refused(suffix, monkeypatch):
-    parts = members(PLAIN[suffix])
-    bomb = extended(suffix, parts[MAIN[suffix]], b" " * 3_000_000)
-    data = zipped({**parts, MAIN[suffix]: bomb})
+    data = extended(suffix, b" " * 3_000_000)
     assert read_document(data, f"a.{suffix}").blocks
     code = f"{reader_name_for(f'a.{suffix}')}_too_large"
     for limit, value in (("_MAX_EXPANDED", 2_000_000), ("_MAX_TREE", 1_000_000)):
@@ -406,12 +401,11 @@ def test_a_row_that_repeats_a_long_text_is_refused(monkeypatch):
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_entities_are_not_expanded(suffix):
-    parts = members(PLAIN[suffix])
     declared = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 12))
     doctype = f'<!DOCTYPE x [<!ENTITY e0 "spam">{declared}<!ENTITY f SYSTEM "file:///etc/passwd">]>'
     for entity in (b"&e11;", b"&f;"):
-        content = parts[MAIN[suffix]].replace(b"opens at dawn", b"opens at dawn" + entity)
-        data = zipped({**parts, MAIN[suffix]: doctype.encode() + content})
+        content = main_of(suffix).replace(b"opens at dawn", b"opens at dawn" + entity)
+        data = with_main(suffix, doctype.encode() + content)
         try:
             document = read_document(data, f"a.{suffix}")
         except DocumentError as error:
@@ -423,10 +417,7 @@ def test_entities_are_not_expanded(suffix):
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_deep_nesting_is_refused_or_read(suffix):
-    parts = members(PLAIN[suffix])
-    deep = b"<x>" * 5_000 + b"</x>" * 5_000
-    content = extended(suffix, parts[MAIN[suffix]], deep)
-    data = zipped({**parts, MAIN[suffix]: content})
+    data = extended(suffix, b"<x>" * 5_000 + b"</x>" * 5_000)
     if suffix == "epub":  # Its package document may have mistakes.
         assert read_document(data, "a.epub").blocks
     else:
@@ -434,11 +425,9 @@ def test_deep_nesting_is_refused_or_read(suffix):
 
 
 def test_a_strict_document_is_read():
-    strict = members(PLAIN["docx"])[MAIN["docx"]].replace(
-        b"http://schemas.openxmlformats.org/wordprocessingml/2006/main",
-        b"http://purl.oclc.org/ooxml/wordprocessingml/main",
-    )
-    data = zipped({**members(PLAIN["docx"]), MAIN["docx"]: strict})
+    usual = b"http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+    strict = b"http://purl.oclc.org/ooxml/wordprocessingml/main"
+    data = with_main("docx", main_of("docx").replace(usual, strict))
     assert texts(read_document(data, "a.docx")) == texts(read_document(PLAIN["docx"], "a.docx"))
 
 

@@ -19,8 +19,7 @@ from support.reading import properties, read_all, read_document
 # -- Mail: the text that people read ----------------------------------------------------------------
 
 LONG = (
-    "Die Öffnung des Hafens beginnt um fünf Uhr früh, und niemand weiß, wann sie endet; " * 2
-    + "so ist es."
+    "Die Öffnung des Hafens beginnt um fünf Uhr früh, und niemand weiß, wann sie endet; " * 2 + "."
 )
 
 
@@ -35,7 +34,7 @@ def texts(document: ParsedDocument) -> list[str]:
 def message(text: str = "Hello.\n", **headers: str) -> EmailMessage:
     mail = EmailMessage()
     for name, value in headers.items():
-        mail[name.replace("_", "-")] = value
+        mail[name] = value
     mail.set_content(text)
     return mail
 
@@ -47,11 +46,12 @@ def test_headers_are_decoded_to_title_date_and_people():
         From='"Müller, Jörg" <j@example.org>',
         To="a@b.org, Bé <c@d.org>",
     )
-    inferred = read(bytes(mail)).inferred
-    assert inferred["title"] == "Grüße – Öffnungszeiten"
-    assert inferred["updated_at"] == "2026-02-03T10:11:12+01:00"
-    assert inferred["from"] == ["Müller, Jörg <j@example.org>"]
-    assert inferred["to"] == ["a@b.org", "Bé <c@d.org>"]
+    assert {
+        "title": "Grüße – Öffnungszeiten",
+        "updated_at": "2026-02-03T10:11:12+01:00",
+        "from": ["Müller, Jörg <j@example.org>"],
+        "to": ["a@b.org", "Bé <c@d.org>"],
+    }.items() <= read(bytes(mail)).inferred.items()
 
 
 def test_a_message_without_a_subject_has_its_first_words_as_title():
@@ -61,8 +61,7 @@ def test_a_message_without_a_subject_has_its_first_words_as_title():
 @pytest.mark.parametrize("encoding", ["quoted-printable", "base64", "8bit"])
 @pytest.mark.parametrize("charset", ["utf-8", "iso-8859-1"])
 def test_text_is_decoded_and_has_the_lines_of_its_message(encoding, charset):
-    mail = EmailMessage()
-    mail["Subject"] = "first answer"
+    mail = message(Subject="first answer")
     mail.set_content(f"first\n\n{LONG}\n\nlast\n", cte=encoding, charset=charset)
     document = read(bytes(mail))
     assert texts(document) == ["first", LONG, "last"]
@@ -126,20 +125,13 @@ MAILBOX = (
 
 def test_each_message_of_a_mailbox_is_a_document():
     first, second = read_all(MAILBOX, "a.mbox")
-    assert isinstance(first, ParsedDocument)
-    assert isinstance(second, ParsedDocument)
     assert (first.key, second.key) == ("x-1@b.c", "x-1@b.c-2")
-    assert [(b.text, b.start_line, b.end_line, b.anchor) for b in first.blocks] == [
+    found = [(b.text, b.start_line, b.end_line, b.anchor) for b in (*first.blocks, *second.blocks)]
+    assert found == [
         ("First text.", 2, 7, "message 1"),
         ("From here at 10:30", 2, 7, "message 1"),
+        ("From noon till 10:30\nwe wait.", 16, 20, "message 3"),
     ]
-    (block,) = second.blocks
-    assert (block.text, block.start_line, block.end_line, block.anchor) == (
-        "From noon till 10:30\nwe wait.",
-        16,
-        20,
-        "message 3",
-    )
 
 
 def test_a_bad_message_does_not_affect_the_others():
@@ -148,7 +140,7 @@ def test_a_bad_message_does_not_affect_the_others():
     bad, good = read_all(line + encrypted + line + b"Subject: x\n\ny\n", "a.mbox")
     assert isinstance(bad, DocumentError)
     assert (bad.code, "message 1" in bad.message) == ("encrypted_mail", True)
-    assert isinstance(good, ParsedDocument)
+    assert texts(good) == ["y"]
 
 
 def test_a_file_without_messages_is_no_mailbox():
@@ -190,33 +182,23 @@ def test_html_that_cannot_be_read_does_not_matter_beside_plain_text():
 
 
 def test_a_message_without_text_has_its_subject():
-    document = read(
-        b"From: a@b.c\nSubject: The gate =?utf-8?q?=C3=B6ffnet?=\n at five\nTo: x\n\n\n"
-    )
+    subject = b"Subject: The gate =?utf-8?q?=C3=B6ffnet?=\n at five\n"
+    document = read(b"From: a@b.c\n" + subject + b"To: x\n\n\n")
     (block,) = document.blocks
     assert (block.text, block.start_line, block.end_line) == ("The gate öffnet at five", 1, 4)
 
 
 # -- json ------------------------------------------------------------------------------------------
 
+CHUNK = {
+    "chunk_id": "c1", "content": 'first \u2014 "quoted"\nline', "content_type": "code",
+    "tags": ["t"], "applicable_roles": ["r"],
+}  # fmt: skip
+CHUNKS = [CHUNK, {"chunk_id": "c2", "content": "first", "excluded_roles": ["x"]}]
 CORPUS = {
     "version": "1.0",
     "documents": [
-        {
-            "document_id": "d1",
-            "source_id": "s",
-            "title": "T",
-            "chunks": [
-                {
-                    "chunk_id": "c1",
-                    "content": 'first \u2014 "quoted"\nline',
-                    "content_type": "code",
-                    "tags": ["t"],
-                    "applicable_roles": ["r"],
-                },
-                {"chunk_id": "c2", "content": "first", "excluded_roles": ["x"]},
-            ],
-        },
+        {"document_id": "d1", "source_id": "s", "title": "T", "chunks": CHUNKS},
         {"document_id": "d2", "source_id": "s", "title": "U", "chunks": []},
     ],
 }
@@ -295,20 +277,14 @@ def read_jsonl(text):
 
 
 def test_a_line_is_a_document():
-    record = {
-        "_id": 7,
-        "title": "T",
-        "text": "one\nline\n\n \ntwo",
-        "metadata": {"domain": "x", "volume": "A"},
-    }
+    metadata = {"domain": "x", "volume": "A"}
+    record = {"_id": 7, "title": "T", "text": "one\nline\n\n \ntwo", "metadata": metadata}
     (document,) = read_jsonl("\n" + json.dumps(record) + "\n")
     assert document.key == "7"
     assert document.declared == {"document_id": "7", "title": "T", "domain": "x"}
     assert document.declared_at == 2
-    assert [(b.text, b.start_line, b.end_line) for b in document.blocks] == [
-        ("one\nline", 2, 2),
-        ("two", 2, 2),
-    ]
+    blocks = [(block.text, block.start_line, block.end_line) for block in document.blocks]
+    assert blocks == [("one\nline", 2, 2), ("two", 2, 2)]
     assert not document.line_exact
 
 
@@ -345,18 +321,16 @@ def test_the_number_of_an_export_is_no_document_id():
 
 # -- Notebooks: cells with their lines, no outputs -------------------------------------------------
 
+OUTPUT = {"output_type": "stream", "text": ["import os\n", "zebra47"]}
 CELLS: list[dict[str, Any]] = [
     {"cell_type": "markdown", "metadata": {}, "source": ["# Harbour *study*\n", "\n", "Tides."]},
     {
-        "cell_type": "code",
-        "execution_count": 1,
-        "metadata": {},
-        "outputs": [{"output_type": "stream", "text": ["import os\n", "zebra47"]}],
+        "cell_type": "code", "execution_count": 1, "metadata": {}, "outputs": [OUTPUT],
         "source": ["import os\n", "\n", "os.getcwd()"],
     },
     {"cell_type": "code", "metadata": {}, "outputs": [], "source": []},
     {"cell_type": "raw", "metadata": {}, "source": "raw text"},
-]
+]  # fmt: skip
 
 
 def notebook(cells: list[dict[str, Any]], **more: Any) -> str:
@@ -386,11 +360,8 @@ def test_cells_are_blocks_with_their_lines_and_number():
 
 def test_a_passage_is_in_one_cell_and_below_the_headings_of_others():
     chunks = chunk_document("d", read_ipynb(notebook(CELLS)), ChunkSettings())
-    assert [(c.anchor, c.headings) for c in chunks] == [
-        ("cell 1", ("Harbour study",)),
-        ("cell 2", ("Harbour study",)),
-        ("cell 4", ("Harbour study",)),
-    ]
+    assert [chunk.anchor for chunk in chunks] == ["cell 1", "cell 2", "cell 4"]
+    assert {chunk.headings for chunk in chunks} == {("Harbour study",)}
 
 
 @pytest.mark.parametrize(
@@ -398,12 +369,9 @@ def test_a_passage_is_in_one_cell_and_below_the_headings_of_others():
     [{"jupyter": {"source_hidden": True}}, {"tags": ["x", "hide-input"]}, {"hide_input": True}],
 )
 def test_cells_that_are_not_shown_are_labelled(metadata):
-    document = read_ipynb(
-        notebook([{"cell_type": "markdown", "metadata": metadata, "source": ["zebra47"]}])
-    )
-    assert [(part.text, part.is_kept, part.is_labelled) for part in document.hidden] == [
-        ("zebra47", True, True)
-    ]
+    cell = {"cell_type": "markdown", "metadata": metadata, "source": ["zebra47"]}
+    [part] = read_ipynb(notebook([cell])).hidden
+    assert (part.text, part.is_kept, part.is_labelled) == ("zebra47", True, True)
 
 
 def test_numbers_that_are_not_json_are_accepted_in_outputs():
@@ -449,10 +417,8 @@ def test_each_part_is_a_document_with_the_lines_of_the_whole_file():
     ]
     assert documents[1].declared == {"tags": ["a"]}
     assert documents[1].declared_at == 5
-    assert [(b.kind, b.start_line, b.end_line) for b in documents[1].blocks] == [
-        ("heading", 7, 7),
-        ("paragraph", 9, 9),
-    ]
+    blocks = [(block.kind, block.start_line, block.end_line) for block in documents[1].blocks]
+    assert blocks == [("heading", 7, 7), ("paragraph", 9, 9)]
     assert [(b.text, b.start_line) for b in documents[2].blocks] == [("more", 11)]
 
 
@@ -508,7 +474,5 @@ def test_asciidoc_and_org_have_headings(path, mark):
 def test_other_formats_of_lines_are_plain_text(suffix):
     text = "1\n00:00:01,000 --> 00:00:04,000\n= Hello =\n\n* one\n"
     document = read_document(text, f"a.{suffix}")
-    assert [(b.kind, b.text) for b in document.blocks] == [
-        ("paragraph", text[: text.index("\n\n")]),
-        ("paragraph", "* one"),
-    ]
+    assert {block.kind for block in document.blocks} == {"paragraph"}
+    assert texts(document) == text.strip().split("\n\n")
