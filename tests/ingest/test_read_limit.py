@@ -55,16 +55,14 @@ def paths(tree: Tree) -> list[str]:
     return [document.uri for document in tree.documents().values()]
 
 
+ONLY_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits it")
+
+
 @pytest.mark.usefixtures("stuck")
 @pytest.mark.parametrize(("words", "code", "reason"), [
     (BUSY, "too_slow", "more than 0.3 s of processor time"),
     pytest.param(WAITING, "too_slow", "or 3.0 s in all", marks=pytest.mark.slow),
-    pytest.param(
-        GREEDY,
-        "too_much_memory",
-        "takes too much memory",
-        marks=pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits it"),
-    ),
+    pytest.param(GREEDY, "too_much_memory", "takes too much memory", marks=ONLY_LINUX),
     (CRASHING, "reader_crashed", "ended with code -11"),
 ])  # fmt: skip
 def test_the_file_is_skipped_and_all_others_are_read(words, code, reason, tree, processes):
