@@ -164,10 +164,8 @@ def test_a_flag_binds_the_manifest_and_the_document(tree):
 
 
 def test_max_trust_bounds_what_nobody_has_set(tree):
-    tree.write(
-        "rolebundle.toml",
-        "max_trust = 'preferred'\n[[rule]]\nglob = 'o/*'\ntrust_tier = 'authoritative'\n",
-    )
+    rule = "[[rule]]\nglob = 'o/*'\ntrust_tier = 'authoritative'\n"
+    tree.write("rolebundle.toml", f"max_trust = 'preferred'\n{rule}")
     tree.write("o/a.md", "Text.\n")
     tree.write("b.md", front(trust_tier="authoritative") + "Text.\n")
     tree.ingest()
@@ -197,10 +195,8 @@ def test_trust_documents_makes_settings_defaults(tree):
 
 
 def test_refused_claims_are_reported(tree):
-    tree.write(
-        "rolebundle.toml",
-        "[defaults]\ntrust_tier = 'general'\n[[rule]]\nglob='o*'\ntrust_tier='preferred'",
-    )
+    rule = "[[rule]]\nglob='o*'\ntrust_tier='preferred'"
+    tree.write("rolebundle.toml", f"[defaults]\ntrust_tier = 'general'\n{rule}")
     tree.write("a.md", front(trust_tier="authoritative") + "A token.\n")
     tree.write("o.md", "Other text.\n")
     outcome = invoke("ingest", tree.root, "--lexical-only", "--db", tree.db)
@@ -307,9 +303,10 @@ command_flags = any_of(
 )
 
 
-@given(
-    st.lists(st.tuples(st.lists(st.sampled_from(PLACES), min_size=1), command_flags), max_size=6)
-)
+places = st.lists(st.sampled_from(PLACES), min_size=1)
+
+
+@given(st.lists(st.tuples(places, command_flags), max_size=6))
 def test_the_last_word_on_a_path_or_above_it_holds(ingests):
     remembered: FlagsByPath = {}
     for paths, new_flags in ingests:
@@ -342,11 +339,9 @@ class World(Tree):
 
     def governed(self) -> dict[str, list[Any]]:
         """What the documents of the download have of what they claim."""
+        keys = [key for key in CLAIMS if key != "source_id"]
         return {
-            name: [
-                *(getattr(metadata, key) for key in CLAIMS if key != "source_id"),
-                metadata.source_id == "taken",
-            ]
+            name: [metadata.source_id == "taken", *(getattr(metadata, key) for key in keys)]
             for name, metadata in self.documents().items()
             if name != "ours.md"
         }

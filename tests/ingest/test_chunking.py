@@ -132,10 +132,10 @@ def test_a_long_paragraph_of_white_space_is_no_chunk(blank):
     assert [chunk.content for chunk in chunks_of(f"a\n\n{white}\n\nb")] == ["a", "b"]
 
 
-@given(
-    st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["", "cell 1"]), st.integers(0, 2))),
-    st.booleans(),
-)
+PLACES = st.tuples(st.integers(0, 2), st.sampled_from(["", "cell 1"]), st.integers(0, 2))
+
+
+@given(st.lists(PLACES), st.booleans())
 def test_a_chunk_never_mixes_pages_or_anchors(where, line_exact):
     parts = [
         Block("heading" if level else "paragraph", f"w{n} " * 8, n, n, level, "", page, anchor)

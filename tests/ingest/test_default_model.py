@@ -33,9 +33,7 @@ from support.sound import assert_sound
 from support.vectors import TextByText
 
 ENGLISH = "This is the note of the team about {}, and it says what to do when the token is old.\n"
-GERMAN = (
-    "Das ist die Notiz über {}, und sie sagt, was zu tun ist, wenn das Token nicht mehr gilt.\n"
-)
+GERMAN = "Das ist die Notiz über {}, und sie sagt, was zu tun ist, wenn das Token zu alt ist.\n"
 FILES = 12
 
 
@@ -55,10 +53,8 @@ class Contextual(TextByText):
 def models(monkeypatch):
     """Both models, installed, and a default."""
     monkeypatch.delenv("ROLEBUNDLE_MODEL")
-    made = {
-        name: Contextual(ModelIdentity("onnx", name, name[:4], 12))
-        for name in (MINILM.name, E5.name)
-    }
+    names = (MINILM.name, E5.name)
+    made = {name: Contextual(ModelIdentity("onnx", name, name[:4], 12)) for name in names}
     for model in made.values():
         noise_of(model)
     with (
@@ -226,9 +222,8 @@ def until(holds: Callable[[], bool]) -> None:
 def test_an_index_that_was_complete_when_the_process_was_killed_is_activated(db):
     complete(db)
     with open_writer(db) as corpus, corpus.writing():
-        [static] = [
-            i for i in vector_index.all_indexes(corpus) if i.identity.model.provider == "static"
-        ]
+        found = vector_index.all_indexes(corpus)
+        static = {index.identity.model.provider: index for index in found}["static"]
         vector_index.activate_index(corpus, static)
     complete(db)
     assert active(db) == MINILM.name

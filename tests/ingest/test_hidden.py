@@ -106,11 +106,12 @@ LONG = {
 }  # fmt: skip
 
 
+LONG_CASES = [(*key, piece) for key, pieces in LONG.items() for piece in pieces]
+
+
 @pytest.mark.sample(4)
 @lengths
-@pytest.mark.parametrize(
-    ("path", "page", "piece"), [(*key, piece) for key, pieces in LONG.items() for piece in pieces]
-)
+@pytest.mark.parametrize(("path", "page", "piece"), LONG_CASES)
 def test_long_pages_take_linear_time(path, page, piece, length):
     data = page.format(piece * (length // len(piece)))
     with linear_time(length):
@@ -224,9 +225,8 @@ def notebook(kind: str, source: str, **more: Any) -> bytes:
 def parts(*texts: str, before: str = "", after: str = "") -> bytes:
     """A message with a part that people see, and these parts."""
     joined = "".join(f"--b\n{text}\n" for text in (f"\n{DAWN}", *texts))
-    return (
-        f"Content-Type: multipart/mixed; boundary=b\n\n{before}\n{joined}--b--\n{after}\n".encode()
-    )
+    head = "Content-Type: multipart/mixed; boundary=b"
+    return f"{head}\n\n{before}\n{joined}--b--\n{after}\n".encode()
 
 
 OUTPUT = {"output_type": "stream", "name": "stdout", "text": [FACT]}
@@ -294,10 +294,8 @@ def with_order(suffix: str) -> bytes:
     """An office document with an instruction where people do not see it."""
     name = {"docx": "comment", "pptx": "hidden-slide", "xlsx": "hidden-sheet"}.get(suffix)
     data = HIDDEN_OFFICE[suffix][name or next(iter(HIDDEN_OFFICE[suffix]))]
-    order = ORDER.encode()
-    return zipped(
-        {name: part.replace(FACT.encode(), order) for name, part in members(data).items()}
-    )
+    fact, order = FACT.encode(), ORDER.encode()
+    return zipped({entry: part.replace(fact, order) for entry, part in members(data).items()})
 
 
 def test_a_few_hidden_words_are_removed_without_a_label():
@@ -368,9 +366,7 @@ def test_broken_operators_hide_nothing(content):
 
 @pytest.mark.parametrize("is_covered", [False, True])
 @pytest.mark.parametrize("is_drawn_first", [False, True])
-def test_what_is_not_compared_with_all_shapes_of_a_page_stays_and_is_labelled(
-    is_covered, is_drawn_first, monkeypatch
-):
+def test_what_is_not_compared_with_all_shapes_stays(is_covered, is_drawn_first, monkeypatch):
     """A page of many texts and many shapes would take quadratic time."""
     monkeypatch.setattr(pdf_reader, "_MAX_COMPARISONS", 1_000)
     shapes = "0.5 g " + "400 1 5 5 re f " * 400
@@ -405,11 +401,8 @@ def test_what_people_see_is_indexed(pages, suffix, verdict):
         assert ("zebra47" in found.text, found.verdict) == (True, verdict), name
 
 
-ORDERS_HTML = (
-    *("class", "sheet-white", "comment", "target", "accordion"),
-    *("opacity:0", "display&#58;&#x6e;one"),
-)
-ORDERS_MARKDOWN = ("slashes", "link-title", "style-sheet", "attribute", "inline-comment")
+ORDERS_HTML = "class sheet-white comment target accordion opacity:0 display&#58;&#x6e;one".split()
+ORDERS_MARKDOWN = "slashes link-title style-sheet attribute inline-comment".split()
 ORDERS = {
     "html": [(HTML | DOUBTFUL_HTML)[name] for name in ORDERS_HTML],
     "md": [MARKDOWN[name] for name in ORDERS_MARKDOWN],

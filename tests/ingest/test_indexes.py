@@ -80,9 +80,8 @@ def codes(bundle: Any) -> set[str]:
 
 
 def embed_with(server: EmbeddingServer, db: Path, kind: str = "ollama") -> None:
-    outcome = invoke(
-        "corpus", "embed", "--model", f"{kind}:{MODEL}", "--db", db, embed_url=server.url
-    )
+    arguments = ("corpus", "embed", "--model", f"{kind}:{MODEL}", "--db", db)
+    outcome = invoke(*arguments, embed_url=server.url)
     assert outcome.code == 0, outcome.err
 
 

@@ -1,7 +1,7 @@
 """Metadata: front matter, manifests, attributes, and what counts before what."""
 
-from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -25,9 +25,7 @@ from support.source_tree import write_files
 # -- Precedence of metadata: front matter, manifest, flags, inferred values ------------------------
 
 
-def resolve(
-    path: str, declared: Mapping[str, object], inferred: Mapping[str, object]
-) -> DocumentMetadata:
+def resolve(path: str, declared: dict[str, Any], inferred: dict[str, Any]) -> DocumentMetadata:
     defaults = FileDefaults(Authority(default_source="s"))
     parsed = ParsedDocument(declared=declared, inferred=inferred, declared_at=2)
     return resolving.resolve(path, defaults, parsed)
@@ -79,10 +77,8 @@ def test_every_key_can_be_declared_everywhere(tmp_path):
         for key in VALUES:
             metadata = documents[named.get(key, f"notes/{key}.md")]
             assert getattr(metadata, key) == STORED[key], (key, place)
-    flags = [
-        f"{key}={','.join(value) if isinstance(value, list) else value}"
-        for key, value in VALUES.items()
-    ]
+    joined = {k: ",".join(v) if isinstance(v, list) else v for k, v in VALUES.items()}
+    flags = [f"{key}={value}" for key, value in joined.items()]
     [metadata] = ingested(tmp_path / "flags", {"a.md": "Text.\n"}, *flags).values()
     assert {key: getattr(metadata, key) for key in VALUES} == STORED
 
@@ -367,9 +363,8 @@ def test_text_without_fences_is_not_front_matter(text):
 
 
 def test_tags_build_nothing_and_aliases_are_followed():
-    values, notes = declared(
-        "---\na: !!python/object/apply:os.system [x]\nb: !t v\nc: &x [1]\nd: *x\n---\n"
-    )
+    text = "a: !!python/object/apply:os.system [x]\nb: !t v\nc: &x [1]\nd: *x"
+    values, notes = declared(f"---\n{text}\n---\n")
     assert values == {"a": ["x"], "b": "v", "c": ["1"], "d": ["1"]}
     assert notes == ()
 
@@ -440,10 +435,10 @@ def test_any_text_is_read_or_raises(text, fence):
     assert all(isinstance(key, str) for key in front[0])
 
 
-@given(
-    st.sampled_from(["scope", "trust_teir", "Sensitivity", "valid-until"]),
-    *[st.text(alphabet=SIGNS, max_size=40)] * 2,
-)
+GOVERNING = ["scope", "trust_teir", "Sensitivity", "valid-until"]
+
+
+@given(st.sampled_from(GOVERNING), *[st.text(alphabet=SIGNS, max_size=40)] * 2)
 def test_a_typing_error_elsewhere_never_hides_a_governing_key(key, above, below):
     """Law: a governing key at the beginning of a line is read, or the document is refused."""
     text = f"---\n{above}\n{key}: x\n{below}\n---\n"
@@ -469,10 +464,7 @@ def test_a_typing_error_elsewhere_never_hides_a_governing_key(key, above, below)
     ("[[rule]]\nglob = 'a'\nreader = 'x'", "m.toml rule 1: no reader is called 'x'"),
     ("[[rule]]\nglob = 'a'\nmax_trust = 'most'", "m.toml: rule 1.max_trust: must be one of"),
     ("max_trust = 'general '", 'did you mean general? (it is "general ")'),
-    (
-        "[chunking]\nsice = 3",
-        "m.toml: chunking.sice: must be one of 'size', 'maximum'; did you mean size?",
-    ),
+    ("[chunking]\nsice = 3", "chunking.sice: must be one of 'size', 'maximum'; did you mean size?"),
     ("[defaults]\nsensitivity = 'x'\nscope = 3", " (and 1 more mistake)"),
 ])  # fmt: skip
 def test_what_is_wrong(text, message):

@@ -269,9 +269,8 @@ def test_a_missing_root_is_explained(world):
     world.write("a/x.md")
     world.run("a")
     shutil.rmtree(world.root / "a")
-    with pytest.raises(
-        UsageError, match="this root is missing; the corpus keeps its 1 doc"
-    ) as caught:
+    missing = "this root is missing; the corpus keeps its 1 document"
+    with pytest.raises(UsageError, match=missing) as caught:
         world.run("a")
     assert "rolebundle corpus roots move" in caught.value.hint
     with pytest.raises(UsageError, match="no such file"):
@@ -541,9 +540,10 @@ def test_one_paragraph_changes_one_chunk(notes):
     for name in chunks.keys() & after.keys():
         assert after[name] == chunks[name], "its row stays"
     changed = {chunks[name][0] for name in removed} | {after[name][0] for name in added}
-    assert [row for row in vectors if row[0] not in changed] == [
-        row for row in notes.rows(VECTORS) if row[0] not in changed
-    ]
+    before, now = (
+        {r for r in rows if r[0] not in changed} for rows in (vectors, notes.rows(VECTORS))
+    )
+    assert before == now
     assert notes.provider.embedded == embedded + 1 == embedded + report.embedded
     assert notes.rows("SELECT generation FROM corpus_state") > generation
 
@@ -558,9 +558,8 @@ def test_new_metadata_alone_needs_no_embedding(notes):
     declared = "[defaults]\ntrust_tier = 'authoritative'\nauthors = 'Lee; Kim'\n"
     notes.write("rolebundle.toml", declared)
     assert counted(notes.ingest()) == (0, 6, 0, 0)
-    assert notes.rows("SELECT DISTINCT trust_tier, retrieval_hints FROM document") == [
-        ("authoritative", '["Lee", "Kim"]')
-    ]
+    rows = notes.rows("SELECT DISTINCT trust_tier, retrieval_hints FROM document")
+    assert rows == [("authoritative", '["Lee", "Kim"]')]
     assert notes.rows(CHUNKS) == chunks
     assert notes.provider.embedded == embedded
     assert notes.hits("hints:kim") == len(chunks)

@@ -49,9 +49,8 @@ def test_hidden_and_generated(tmp_path):
     )  # fmt: skip
     paths, skipped = walked(tmp_path)
     assert paths == ["a.md"]
-    assert skipped == dict.fromkeys(
-        (".env", ".git/", "node_modules/", "__pycache__/", "deep/.hidden.md"), "ignored"
-    )
+    names = (".env", ".git/", "node_modules/", "__pycache__/", "deep/.hidden.md")
+    assert skipped == dict.fromkeys(names, "ignored")
 
 
 # -- reading ------------------------------------------------------------------------------------
@@ -221,10 +220,8 @@ def test_folders_that_belong_to_a_corpus(tmp_path):
 
 
 def test_documents_in_a_folder_called_build(tmp_path):
-    write(
-        tmp_path, "docs/build/install.md", "docs/target/audience.md", "docs/dist/notes.md",
-        "docs/index.md",
-    )  # fmt: skip
+    folders = ("docs/build", "docs/target", "docs/dist", "docs")
+    write(tmp_path, *(f"{folder}/a.md" for folder in folders))
     paths, reasons = walked_ignored(tmp_path)
     assert reasons == {}
     assert len(paths) == 4

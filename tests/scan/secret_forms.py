@@ -44,6 +44,10 @@ def _pem(chance: random.Random, name: str, lines: int = 12, header: str = "") ->
     return f"{dashes}BEGIN {kind}{dashes}\n{header}{body}\n{dashes}END {kind}{dashes}"
 
 
+def _encryption(chance: random.Random) -> str:
+    return f"Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,{some(chance, UPPER, 32)}\n\n"
+
+
 def _form(template: str, *parts: str | tuple[str, int] | Callable[[random.Random], str]) -> Form:
     """A form of a secret of these parts: texts, numbers of characters, and what makes a text."""
 
@@ -149,14 +153,7 @@ SECRET_FORMS: dict[str, Form] = {
     "notion": _form("n: $", "nt", "n_", (string.digits, 11), (ALNUM, 35)),
     # Keys
     "rsa_key": _form("$", lambda c: _pem(c, "RSA ")),
-    "encrypted_rsa_key": _form(
-        "$",
-        lambda c: _pem(
-            c,
-            "RSA ",
-            header=f"Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,{some(c, UPPER, 32)}\n\n",
-        ),
-    ),
+    "encrypted_rsa_key": _form("$", lambda c: _pem(c, "RSA ", header=_encryption(c))),
     "openssh_key": _form("$", lambda c: _pem(c, "OPENSSH ")),
     "pgp_key": _form("$", lambda c: _pem(c, "PGP ", header="Version: GnuPG v2\n\n")),
     "json_key": _form(
@@ -166,13 +163,9 @@ SECRET_FORMS: dict[str, Form] = {
     "age_key": _token("AGE-SECRET" + "-KEY-1", "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L", 58),
     "json_web_token": _form(
         "jwt: $",
-        lambda c: (
-            _base64('{"alg":"HS256"}').rstrip("=")
-            + "."
-            + _base64(f'{{"sub":"{some(c, HEX, 12)}"}}').rstrip("=")
-            + "."
-            + some(c, URL_SAFE, 43)
-        ),
+        _base64('{"alg":"HS256"}').rstrip("="),
+        lambda c: "." + _base64(f'{{"sub":"{some(c, HEX, 12)}"}}').rstrip("=") + ".",
+        (URL_SAFE, 43),
     ),
     # A name or a place calls them secrets.
     "env_password": _form("DB_PASSWORD=$", password),
@@ -203,9 +196,8 @@ def _harmless(chance: random.Random) -> dict[str, str]:
     """Lines with identifiers, hashes, images, examples and placeholders; no secrets."""
     word = chance.choice("config settings self options app request vault env".split())
     name = chance.choice(["DB_PASSWORD", "API_KEY", "AUTH_TOKEN", "CLIENT_SECRET", "SECRET_KEY"])
-    blank = chance.choice(
-        "changeme change-me CHANGE_ME xxxxxxxxxxxxxxxx ******** TODO none".split()
-    )
+    blanks = "changeme change-me CHANGE_ME xxxxxxxxxxxxxxxx ******** TODO none"
+    blank = chance.choice(blanks.split())
     number = chance.randint(1, 999)
     identifier = _uuid(chance)
     digest = sha256(chance.randbytes(8))

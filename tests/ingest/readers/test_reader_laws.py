@@ -138,10 +138,10 @@ def test_no_line_of_any_markdown_is_lost(text, chosen):
         assert_all_lines_held(lines, chunks, THEMATIC_BREAK.match)
 
 
-@given(
-    st.lists(st.text(min_size=1).filter(str.strip), min_size=1, max_size=6),
-    st.sampled_from([None, 2]),
-)
+TEXTS = st.lists(st.text(min_size=1).filter(str.strip), min_size=1, max_size=6)
+
+
+@given(TEXTS, st.sampled_from([None, 2]))
 def test_the_lines_of_a_ready_chunk_contain_its_text(contents, indent):
     chunks = [{"chunk_id": f"c{i}", "content": content} for i, content in enumerate(contents)]
     text = json.dumps({"documents": [{"document_id": "d", "chunks": chunks}]}, indent=indent)
@@ -399,9 +399,7 @@ def test_a_definition_in_c_has_its_type_labels_and_directives():
 
 
 def test_comments_and_strings_of_several_lines_define_nothing():
-    text = (
-        'x = """\ndef a():\n    pass\n"""\n\ny = 1  # """\ndef b():\n    """\nc\n    """\n    z\n'
-    )
+    text = 'x = """\ndef a():\n    pass\n"""\n\ny = 1  # """\ndef b():\n    """\nc\n    """\n z\n'
     found = blocks(read_document(text, "a.py"))
     assert found == [(0, "", 1, 4), (0, "", 6, 6), (1, "def b", 7, 11)]
 

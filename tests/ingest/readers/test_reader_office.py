@@ -93,10 +93,8 @@ def test_labels_of_lists_and_headings_are_those_that_word_shows():
         '<w:num w:numId="8"><w:abstractNumId w:val="0"/></w:num>',
     )
     items = [(7, 0), (7, 1), (7, 1), (7, 2), (7, 0), (7, 1), (8, 0), (8, 0)]
-    numbered = '<w:numPr><w:ilvl w:val="{}"/><w:numId w:val="{}"/></w:numPr>'
-    body = "".join(
-        paragraph("x", in_paragraph=numbered.format(level, number)) for number, level in items
-    )
+    look = '<w:numPr><w:ilvl w:val="{1}"/><w:numId w:val="{0}"/></w:numPr>'
+    body = "".join(paragraph("x", in_paragraph=look.format(*item)) for item in items)
     [(_, text)] = texts(read_document(docx(body, {"numbering": numbering}), "a.docx"))
     labels = [line.split()[0] for line in text.split("\n")]
     assert labels == ["1.", "1.1)", "1.2)", "-", "2.", "2.1)", "1.", "2."]
@@ -112,9 +110,8 @@ def test_a_workbook():
     workbook.create_sheet("Notes")["B2"] = "only this"
     document = read_document(saved(workbook), "a.xlsx")
     first, *remaining = [block for block in document.blocks if block.kind == "table"]
-    assert first.text.startswith(
-        "Item | Price | Due | Share\nitem 0 | 0.00 EUR | 2026-01-01 | 0.0%\n"
-    )
+    header, row = "Item | Price | Due | Share", "item 0 | 0.00 EUR | 2026-01-01 | 0.0%"
+    assert first.text.startswith(f"{header}\n{row}\n")
     assert "item 3 | 3,703.50 EUR | 2026-01-04 | 1.5%" in first.text
     assert "title" not in properties(document)
     chunks = chunk_document("d", document, ChunkSettings())
@@ -247,10 +244,8 @@ def test_hidden_cells_are_reported():
 
 
 def test_notes_and_text_boxes_follow_their_paragraph():
-    notes = word_part(
-        "footnotes",
-        "".join(f"<w:footnote w:id='{n}'>{paragraph(f'note {n}')}</w:footnote>" for n in (1, 2)),
-    )
+    note = "<w:footnote w:id='{}'>{}</w:footnote>"
+    notes = word_part("footnotes", "".join(note.format(n, paragraph(f"note {n}")) for n in (1, 2)))
     reference = "<w:r><w:footnoteReference w:id='{}'/></w:r>"
     deleted = f"<w:del>{reference.format(1)}</w:del>"
     body = f"<w:p>{run('a')}{deleted}{reference.format(2)}</w:p>{text_box(paragraph('box'))}"
@@ -289,11 +284,8 @@ def test_chapters_of_a_book_are_in_the_order_of_its_spine():
         "b.xhtml": page.format("<p>no heading</p>"),
     })  # fmt: skip
     document = read_document(data, "a.epub")
-    assert texts(document) == [
-        ("paragraph", "no heading"),
-        ("heading", "First"),
-        ("paragraph", "a text"),
-    ]
+    expected = [("paragraph", "no heading"), ("heading", "First"), ("paragraph", "a text")]
+    assert texts(document) == expected
     assert document.inferred["title"] == "Harbours"
     assert document.inferred["updated_at"] == "2026-03-01T00:00:00Z"
 
