@@ -46,16 +46,10 @@ def any_of(**values: Any) -> st.SearchStrategy[dict[str, Any]]:
 
 
 values_of = any_of(
-    trust_tier=TRUST_TIERS,
-    origin=ORIGINS,
-    sensitivity=SENSITIVITIES,
-    scope=["shared", "team"],
-    source_id=["a", "b"],
-    document_id=["x", "y"],
+    trust_tier=TRUST_TIERS, origin=ORIGINS, sensitivity=SENSITIVITIES, scope=["shared", "team"],
+    source_id=["a", "b"], document_id=["x", "y"], applicable_roles=ROLES, excluded_roles=ROLES,
     supersedes=[["p"], ["q"], ["p", "q"], ["q", "p"], []],
-    applicable_roles=ROLES,
-    excluded_roles=ROLES,
-)
+)  # fmt: skip
 tiers_or_none = st.sampled_from([None, *TRUST_TIERS])
 
 
@@ -94,20 +88,12 @@ def assert_lower(above: Authority, values: Any) -> None:
 
 
 LEGITIMATE: dict[str, list[Any]] = {
-    "trust_tier": list(TRUST_TIERS),
-    "origin": list(ORIGINS),
-    "sensitivity": list(SENSITIVITIES),
-    "scope": ["team", "hr"],
-    "source_id": ["wiki", "notes"],
-    "supersedes": [["old"], ["old", "older.md"]],
-    "contradicts": [["other"]],
-    "applicable_roles": [["a"], ["a", "b"]],
-    "excluded_roles": [["c"]],
-    "domain": ["security"],
-    "document_type": ["threat-model"],
-    "updated_at": ["2026-01-02T00:00:00Z"],
-    "tags": [["x", "y"]],
-}
+    "trust_tier": list(TRUST_TIERS), "origin": list(ORIGINS), "sensitivity": list(SENSITIVITIES),
+    "scope": ["team", "hr"], "source_id": ["wiki", "notes"],
+    "supersedes": [["old"], ["old", "older.md"]], "contradicts": [["other"]],
+    "applicable_roles": [["a"], ["a", "b"]], "excluded_roles": [["c"]], "domain": ["security"],
+    "document_type": ["threat-model"], "updated_at": ["2026-01-02T00:00:00Z"], "tags": [["x", "y"]],
+}  # fmt: skip
 
 
 def legitimate(random: Random) -> dict[str, Any]:
@@ -296,13 +282,9 @@ PLACES = ["/a", "/a/b", "/a/b/c", "/a/d", "/ab", "/"]
 TRUST = {"trust_tier", "origin", "max_trust"}
 
 command_flags = any_of(
-    trust_tier=["preferred", "untrusted", None],
-    origin=["external", "untrusted"],
-    max_trust=["general", "authoritative"],
-    scope=["hr", None],
-)
-
-
+    trust_tier=["preferred", "untrusted", None], origin=["external", "untrusted"],
+    max_trust=["general", "authoritative"], scope=["hr", None],
+)  # fmt: skip
 places = st.lists(st.sampled_from(PLACES), min_size=1)
 
 

@@ -256,18 +256,14 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 SEPARATED = "[[rule]]\nglob = '**/*.sep'\nreader = 'separated'\nseparator = '=== '\n"
 HOSTILE: dict[str, list[Any]] = {
-    "trust_tier": ["authoritative", "preferred"],
-    "origin": ["internal"],
-    "sensitivity": ["public", "group"],
-    "scope": ["security-team", "hr"],
+    "trust_tier": ["authoritative", "preferred"], "origin": ["internal"],
+    "sensitivity": ["public", "group"], "scope": ["security-team", "hr"],
     "source_id": ["security-review", "Security-Review", "security-notes"],
     "document_id": [REAL, "security-review/security", "threat-model"],
     "supersedes": [[REAL], ["security/threat-model.md"], [REAL, "security/threat-model.md"]],
-    "contradicts": [[REAL]],
-    "applicable_roles": [["mossline-security-reviewer"]],
-    "domain": ["security"],
-    "document_type": ["threat-model"],
-}
+    "contradicts": [[REAL]], "applicable_roles": [["mossline-security-reviewer"]],
+    "domain": ["security"], "document_type": ["threat-model"],
+}  # fmt: skip
 
 
 def planted_tree(tree: Tree, limit: str, seed: int, count: int, *, with_claims: bool) -> None:

@@ -43,10 +43,8 @@ def test_every_file_in_order(tmp_path):
 
 
 def test_hidden_and_generated(tmp_path):
-    write(
-        tmp_path, ".env", ".git/config", "node_modules/x/y.js", "__pycache__/a.pyc", "a.md",
-        "deep/.hidden.md",
-    )  # fmt: skip
+    write(tmp_path, ".env", ".git/config", "node_modules/x/y.js", "__pycache__/a.pyc", "a.md")
+    write(tmp_path, "deep/.hidden.md")
     paths, skipped = walked(tmp_path)
     assert paths == ["a.md"]
     names = (".env", ".git/", "node_modules/", "__pycache__/", "deep/.hidden.md")
@@ -115,32 +113,25 @@ def walked_ignored(
 
 def test_what_a_checkout_takes_over(tmp_path):
     """Not the `.gitignore` of the checkout around it; but its own exclude file."""
-    write(
-        tmp_path, "a.log", "lib/a.log", "lib/b.tmp", "lib/c.bak", "lib/d.md",
-        **{
-            ".gitignore": "*.log\n", ".ignore": "*.bak\n",
-            "lib/.git/info/exclude": "*.tmp\n", "lib/.git/HEAD": "",
-        },
-    )  # fmt: skip
+    ignoring = {".gitignore": "*.log\n", ".ignore": "*.bak\n", "lib/.git/info/exclude": "*.tmp\n"}
+    names = ("a.log", "lib/a.log", "lib/b.tmp", "lib/c.bak", "lib/d.md", "lib/.git/HEAD")
+    write(tmp_path, *names, **ignoring)
     assert walked_ignored(tmp_path)[0] == ["lib/a.log", "lib/d.md"]
 
 
 def test_a_part_of_a_checkout(tmp_path):
     """The files above it count, unless they leave out what was named."""
-    write(
-        tmp_path, "docs/a.md", "docs/a.log", "made/a.md", "made/a.log",
-        **{".gitignore": "*.log\nmade/\n", ".git/HEAD": ""},
-    )  # fmt: skip
+    contents = {".gitignore": "*.log\nmade/\n", ".git/HEAD": ""}
+    write(tmp_path, "docs/a.md", "docs/a.log", "made/a.md", "made/a.log", **contents)
     docs, generated = tmp_path / "docs", tmp_path / "made"
     assert walked_ignored(docs)[0] == ["a.md"]
     assert walked_ignored(generated)[0] == ["a.log", "a.md"]
     assert walked_ignored(tmp_path, docs / "a.log")[0] == ["docs/a.log"]
 
 
-@pytest.mark.parametrize(
-    "content",
-    ["\x00\x01", "[", "!", "/", "*a" * 9000, "a\\", "(" * 2000, "{a,b}*\n" * 2_000, "\ufeff*.log"],
-)
+@pytest.mark.parametrize("content", [
+    "\x00\x01", "[", "!", "/", "*a" * 9000, "a\\", "(" * 2000, "{a,b}*\n" * 2_000, "\ufeff*.log",
+])  # fmt: skip
 def test_malformed_ignore_files(tmp_path, content):
     write(tmp_path, "a.md", "b.log", **{".gitignore": content})
     assert "a.md" in walked_ignored(tmp_path)[0]

@@ -399,7 +399,9 @@ def test_a_definition_in_c_has_its_type_labels_and_directives():
 
 
 def test_comments_and_strings_of_several_lines_define_nothing():
-    text = 'x = """\ndef a():\n    pass\n"""\n\ny = 1  # """\ndef b():\n    """\nc\n    """\n z\n'
+    text = (
+        'x = """\ndef a():\n    pass\n"""\n\ny = 1  # """\ndef b():\n    """\nc\n    """\n    z\n'
+    )
     found = blocks(read_document(text, "a.py"))
     assert found == [(0, "", 1, 4), (0, "", 6, 6), (1, "def b", 7, 11)]
 
