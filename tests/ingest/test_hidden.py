@@ -60,9 +60,8 @@ def scanned(data: bytes, path: str) -> Scanned:
     return Scanned(text, verdict, results[-1][0], findings)
 
 
-def scanned_with_fact(data: str | bytes, path: str, name: str = "") -> Scanned:
+def scanned_with_fact(data: bytes, path: str, name: str = "") -> Scanned:
     """Scan a file with a fact that people do not see: it is not shown, or it is labelled."""
-    data = data.replace("FACT", FACT).encode() if isinstance(data, str) else data
     found = scanned(data, path)
     assert "opens at dawn" in found.text or name == "around-main", name
     assert "zebra47" not in found.text or found.verdict == "label", name
@@ -90,7 +89,10 @@ PAGES = {
 @pytest.mark.parametrize("suffix", PAGES)
 def test_hidden_facts_are_not_shown_or_are_labelled(suffix):
     pages, labelled = PAGES[suffix]
-    found = {name: scanned_with_fact(page, f"a.{suffix}", name) for name, page in pages.items()}
+    found = {
+        name: scanned_with_fact(with_sentence(page, suffix, FACT), f"a.{suffix}", name)
+        for name, page in pages.items()
+    }
     assert {name for name, one in found.items() if one.verdict == "label"} == labelled
 
 

@@ -61,17 +61,16 @@ def test_the_cited_page_is_the_one_that_has_the_fact(db):
 
 
 def test_every_answer_names_the_page(db):
-    page = FACTS
     common = ("lock00x4", "--lexical-only", "--limit", "1", "--db", db)
     for detail in ("ids", "compact", "full"):
         answer = invoke("retrieve", *common, "--detail", detail, "--format", "json").json()
-        assert answer["selected"][0]["citation"]["anchor"] == f"p. {page}"
+        assert answer["selected"][0]["citation"]["anchor"] == f"p. {FACTS}"
     for form in ("text", "prompt"):
-        assert f"p. {page}" in invoke("retrieve", *common, "--format", form).out
-    assert f"(p. {page})" in invoke("get", "m0.pdf", "--db", db).out
+        assert f"p. {FACTS}" in invoke("retrieve", *common, "--format", form).out
+    assert f"(p. {FACTS})" in invoke("get", "m0.pdf", "--db", db).out
     why = ("why", "m0.pdf", "lock00x4", "--lexical-only", "--db", db)
-    assert f"(p. {page})" in invoke(*why).out
-    assert invoke(*why, "--json").json()["anchor"] == f"p. {page}"
+    assert f"(p. {FACTS})" in invoke(*why).out
+    assert invoke(*why, "--json").json()["anchor"] == f"p. {FACTS}"
 
 
 def read(data: bytes) -> ParsedDocument:

@@ -24,12 +24,10 @@ from support.stuck_reader import BUSY, CRASHING, GREEDY, WAITING
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such timers")
 
-SECONDS = 0.3
-
 
 @pytest.fixture
 def stuck(monkeypatch):
-    stuck_reader.use(monkeypatch, SECONDS)
+    stuck_reader.use(monkeypatch, 0.3)
 
 
 @pytest.fixture

@@ -131,12 +131,9 @@ def test_what_the_model_itself_will_do_is_an_order():
         assert find_instructions(f"{subject} will immediately delete all files.")
 
 
-KINDS = {category for category, _ in FOUND}
-
-
 def test_every_category_has_patterns_and_every_one_compiles():
     patterns = load_patterns()[0]
-    assert {pattern["category"] for pattern in patterns} == {*KINDS, "forged_state"}
+    assert {pattern["category"] for pattern in patterns} == {*dict(FOUND), "forged_state"}
     for pattern in patterns:
         check(expression(pattern["begins"]))
 

@@ -1,8 +1,7 @@
 """Pages with a fact that people do not see, and pages with texts that they do see."""
 
-_PAGE = (
-    "<html><head><title>Page</title>{}</head>{}<p>The harbour opens at dawn.</p>{}</body></html>"
-)
+_DAWN = "<p>The harbour opens at dawn.</p>"
+_PAGE = f"<html><head><title>Page</title>{{}}</head>{{}}{_DAWN}{{}}</body></html>"
 _X = '<p class="x">FACT</p>'
 
 
@@ -78,10 +77,8 @@ _HTML = {
     "sheet-inline-tag": ("em{display:none}", "<p>Some <em>FACT</em> text.</p>"),
     "sheet-in-comment": ("<!-- .x{display:none} -->", _X),
     "sheet-media-line": ("@media\nscreen{.x{display:none}}", _X),
-    "around-main": (
-        "<html><head><title>t</title></head><body><p>The harbour opens at dawn.</p>"
-        "<div style='display:none'><main><p>FACT</p></main></div></body></html>"
-    ),
+    "around-main": f"<html><head><title>t</title></head><body>{_DAWN}"
+    "<div style='display:none'><main><p>FACT</p></main></div></body></html>",
 }
 _VISIBLE_HTML = {
     "details": "<details><summary>More</summary><p>FACT</p></details>",
@@ -119,10 +116,8 @@ _DOUBTFUL_HTML = {
     ),
     "wide-screen": ("@media (min-width: 900px) {.x{display:none}}", _X),
     "print-only": (".x{display:none} @media print{.x{display:block}}", _X),
-    "linked": (
-        "<html><head><title>t</title><link rel=stylesheet href=s.css></head><body><p>The harbour"
-        ' opens at dawn.</p><p class="banner"><span style="color:white">FACT</span></p></body></html>'
-    ),
+    "linked": "<html><head><title>t</title><link rel=stylesheet href=s.css></head><body>"
+    f'{_DAWN}<p class="banner"><span style="color:white">FACT</span></p></body></html>',
     "whole-page": _page("<p>FACT</p>", '<body style="opacity:0">'),
 }
 HTML, VISIBLE_HTML, DOUBTFUL_HTML = (

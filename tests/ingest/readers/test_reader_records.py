@@ -204,14 +204,10 @@ CORPUS = {
 }
 
 
-def read_json(text):
-    return read_all(text, "a.json")
-
-
 @pytest.mark.parametrize("indent", [None, 1, 4])
 def test_a_corpus_keeps_its_chunks_and_their_lines(indent):
     text = json.dumps(CORPUS, indent=indent)
-    first, second = read_json(text)
+    first, second = read_all(text, "a.json")
     assert first.declared == {"document_id": "d1", "source_id": "s", "title": "T"}
     assert first.key == "d1"
     first_chunk, second_chunk = chunk_document("ignored", first, ChunkSettings())
@@ -226,14 +222,14 @@ def test_a_corpus_keeps_its_chunks_and_their_lines(indent):
 
 def test_the_reference_corpus_is_read(shared):
     text = (shared / "compat/knowledge-core/corpus-divergence.json").read_text("utf-8")
-    documents = read_json(text)
+    documents = read_all(text, "a.json")
     assert len(documents) == 18
     assert sum(len(d.ready) for d in documents) == 30
     assert all(not d.notes for d in documents)
 
 
 def test_other_json_is_text():
-    (document,) = read_json('\n{\n "a": [1,\n  2]\n}\n\n')
+    (document,) = read_all('\n{\n "a": [1,\n  2]\n}\n\n', "a.json")
     (block,) = document.blocks
     assert (block.kind, block.start_line, block.end_line) == ("code", 2, 5)
 
@@ -247,7 +243,7 @@ def test_other_json_is_text():
 ])  # fmt: skip
 def test_json_that_is_not_strict_is_an_error_with_its_line(text, line, reason):
     with pytest.raises(DocumentError) as caught:
-        read_json(text)
+        read_all(text, "a.json")
     assert caught.value.code == "bad_json"
     assert f"a.json:{line}:" in caught.value.message
     assert reason in caught.value.hint
@@ -264,7 +260,7 @@ def test_a_malformed_chunk_is_an_error_with_its_line(change, reason):
     chunk = {"chunk_id": "c", "content": "x", **change}
     corpus = {"documents": [{"document_id": "d", "chunks": [chunk]}]}
     with pytest.raises(DocumentError) as caught:
-        read_json(json.dumps(corpus, indent=1))
+        read_all(json.dumps(corpus, indent=1), "a.json")
     assert "a.json:6:" in caught.value.message
     assert reason in caught.value.message
 
@@ -272,14 +268,10 @@ def test_a_malformed_chunk_is_an_error_with_its_line(change, reason):
 # -- jsonl -----------------------------------------------------------------------------------------
 
 
-def read_jsonl(text):
-    return read_all(text, "a.jsonl")
-
-
 def test_a_line_is_a_document():
     metadata = {"domain": "x", "volume": "A"}
     record = {"_id": 7, "title": "T", "text": "one\nline\n\n \ntwo", "metadata": metadata}
-    (document,) = read_jsonl("\n" + json.dumps(record) + "\n")
+    (document,) = read_all("\n" + json.dumps(record) + "\n", "a.jsonl")
     assert document.key == "7"
     assert document.declared == {"document_id": "7", "title": "T", "domain": "x"}
     assert document.declared_at == 2
@@ -289,15 +281,16 @@ def test_a_line_is_a_document():
 
 
 def test_a_record_without_text_is_indexed_by_its_title():
-    (document,) = read_jsonl('{"_id": "a", "title": "Only this", "text": ""}')
+    (document,) = read_all('{"_id": "a", "title": "Only this", "text": ""}', "a.jsonl")
     assert [b.text for b in document.blocks] == ["Only this"]
 
 
 def test_bad_lines_are_reported_and_the_others_are_read():
-    good, *bad, last = read_jsonl(
+    good, *bad, last = read_all(
         '{"_id": "a", "text": "x"}\n{oops\n[1]\n{"_id": "a", "text": "y"}\n'
         '{"_id": [], "text": "y"}\n{"_id": "c", "text": 1}\n{"_id": "d", "_id": "e"}\n'
-        '{"_id": "f", "metadata": 3}\n{"_id": "z", "text": "x"}\n'
+        '{"_id": "f", "metadata": 3}\n{"_id": "z", "text": "x"}\n',
+        "a.jsonl",
     )
     assert [good.key, last.key] == ["a", "z"]
     assert all(isinstance(e, DocumentError) and e.code == "bad_json_line" for e in bad)
@@ -308,13 +301,13 @@ def test_bad_lines_are_reported_and_the_others_are_read():
 
 
 def test_a_file_of_bad_lines_gives_a_short_report():
-    results = read_jsonl("x\n" * 1000)
+    results = read_all("x\n" * 1000, "a.jsonl")
     assert (len(results), "980 more lines" in results[-1].message) == (21, True)
 
 
 def test_the_number_of_an_export_is_no_document_id():
     for key, declared in {"_id": "7", "id": None}.items():
-        (document,) = read_jsonl(f'{{"{key}": 7, "text": "x"}}')
+        (document,) = read_all(f'{{"{key}": 7, "text": "x"}}', "a.jsonl")
         assert document.key == "7"
         assert document.declared.get("document_id") == declared
 
@@ -337,13 +330,9 @@ def notebook(cells: list[dict[str, Any]], **more: Any) -> str:
     return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, **more}, indent=1)
 
 
-def read_ipynb(text: str) -> ParsedDocument:
-    return read_document(text, "a.ipynb")
-
-
 def test_cells_are_blocks_with_their_lines_and_number():
     text = notebook(CELLS)
-    document = read_ipynb(text)
+    document = read_document(text, "a.ipynb")
     lines = text.split("\n")
     assert [(b.kind, b.anchor, b.text) for b in document.blocks] == [
         ("heading", "cell 1", "# Harbour *study*"),
@@ -359,7 +348,7 @@ def test_cells_are_blocks_with_their_lines_and_number():
 
 
 def test_a_passage_is_in_one_cell_and_below_the_headings_of_others():
-    chunks = chunk_document("d", read_ipynb(notebook(CELLS)), ChunkSettings())
+    chunks = chunk_document("d", read_document(notebook(CELLS), "a.ipynb"), ChunkSettings())
     assert [chunk.anchor for chunk in chunks] == ["cell 1", "cell 2", "cell 4"]
     assert {chunk.headings for chunk in chunks} == {("Harbour study",)}
 
@@ -370,19 +359,19 @@ def test_a_passage_is_in_one_cell_and_below_the_headings_of_others():
 )
 def test_cells_that_are_not_shown_are_labelled(metadata):
     cell = {"cell_type": "markdown", "metadata": metadata, "source": ["zebra47"]}
-    [part] = read_ipynb(notebook([cell])).hidden
+    [part] = read_document(notebook([cell]), "a.ipynb").hidden
     assert (part.text, part.is_kept, part.is_labelled) == ("zebra47", True, True)
 
 
 def test_numbers_that_are_not_json_are_accepted_in_outputs():
     text = notebook(CELLS).replace('"execution_count": 1', '"execution_count": NaN')
-    assert [block.text for block in read_ipynb(text).blocks][-1] == "raw text"
+    assert [block.text for block in read_document(text, "a.ipynb").blocks][-1] == "raw text"
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"cells": ', "[" * 100_000])
 def test_what_is_no_notebook_is_refused(text):
     with pytest.raises(DocumentError, match=r"\[unreadable_notebook\]"):
-        read_ipynb(text)
+        read_document(text, "a.ipynb")
 
 
 # -- separated -------------------------------------------------------------------------------------
