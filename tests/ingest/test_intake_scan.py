@@ -139,12 +139,8 @@ def test_records_of_a_file_are_scanned_separately(world):
         release_document(engine.workspace, "bad")
     # Only the hidden text was removed from each paragraph.
     passages = world.passages("bad")
-    assert " ".join(passage.content for passage in passages).split() == [
-        "the",
-        "token",
-        "and",
-        "more",
-    ]
+    words = " ".join(passage.content for passage in passages).split()
+    assert words == ["the", "token", "and", "more"]
     assert {passage.locator for passage in passages} == {"all.jsonl:2-2"}
 
 
@@ -212,6 +208,7 @@ def test_names_and_tags_are_scanned(world):
 def test_a_secret_in_a_tag_or_attribute_is_masked_and_an_empty_one_removed():
     key = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
     metadata = METADATA._replace(
+        title="Plan",
         tags=(f"key {key}", ZERO, "plain"),
         attributes=(("a", (f"x {key}", ZERO, "plain")), ("db_password", ("9!kL-mm2-Qq81z",))),
     )

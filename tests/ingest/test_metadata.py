@@ -458,7 +458,7 @@ def test_a_typing_error_elsewhere_never_hides_a_governing_key(key, above, below)
     ("[[rule]]\nglob = 'a'\nreader = 'x'", "m.toml rule 1: no reader is called 'x'"),
     ("[[rule]]\nglob = 'a'\nmax_trust = 'most'", "m.toml: rule 1.max_trust: must be one of"),
     ("max_trust = 'general '", 'did you mean general? (it is "general ")'),
-    ("[chunking]\nsice = 3", "chunking.sice: must be one of 'size', 'maximum'; did you mean size?"),
+    ("[chunking]\nsice = 3", "m.toml: chunking.sice: must be one of 'size', 'maximum'; did you mean size?"),
     ("[defaults]\nsensitivity = 'x'\nscope = 3", " (and 1 more mistake)"),
 ])  # fmt: skip
 def test_what_is_wrong(text, message):

@@ -266,7 +266,7 @@ MAY, JUNE = 1_714_723_200, 1_717_401_600
 """2024-05-03 08:00 and 2024-06-03 08:00 in UTC."""
 
 
-def write_dates(path: Path, text: str = "# A\n\nText.\n", at: int = 0) -> None:
+def write_dates(path: Path, text: str = "# A\n\nText.\n", *, at: int) -> None:
     write_files(path.parent, {path.name: text})
     os.utime(path, (at, at))
 
