@@ -1,11 +1,9 @@
 """Who may govern a document: flags, the owner's manifest, the document."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any, get_args
@@ -21,7 +19,6 @@ from rolebundle.ingest import sync
 from rolebundle.ingest.authority import (
     UNTRUSTED,
     Authority,
-    Flags,
     FlagsByPath,
     flags_after,
     flags_at,
@@ -40,32 +37,24 @@ from support.source_tree import BODY, OWNER, Tree, codes, front
 # -- The order of authority: flags > the owner's manifest > the document ---------------------------
 
 SENSITIVITIES = get_args(Sensitivity)
+ROLES = [["r"], ["s"], ["r", "s"], ["s", "r"], []]
 
 
-# -- the rule ------------------------------------------------------------------------------------
+def any_of(**values: Any) -> st.SearchStrategy[dict[str, Any]]:
+    """Some of these keys, each with one of its values."""
+    return st.fixed_dictionaries({}, optional={k: st.sampled_from(v) for k, v in values.items()})
 
 
-values_of = st.fixed_dictionaries(
-    {},
-    optional={
-        "trust_tier": st.sampled_from(TRUST_TIERS),
-        "origin": st.sampled_from(ORIGINS),
-        "sensitivity": st.sampled_from(SENSITIVITIES),
-        "scope": st.sampled_from(["shared", "team"]),
-        "source_id": st.sampled_from(["a", "b"]),
-        "document_id": st.sampled_from(["x", "y"]),
-        "supersedes": st.lists(st.sampled_from(["p", "q"]), unique=True),
-        "applicable_roles": st.lists(st.sampled_from(["r", "s"]), unique=True),
-        "excluded_roles": st.lists(st.sampled_from(["r", "s"]), unique=True),
-    },
-)
+values_of = any_of(
+    trust_tier=TRUST_TIERS, origin=ORIGINS, sensitivity=SENSITIVITIES, scope=["shared", "team"],
+    source_id=["a", "b"], document_id=["x", "y"], applicable_roles=ROLES, excluded_roles=ROLES,
+    supersedes=[["p"], ["q"], ["p", "q"], ["q", "p"], []],
+)  # fmt: skip
 tiers_or_none = st.sampled_from([None, *TRUST_TIERS])
 
 
 @given(levels=st.lists(st.tuples(values_of, tiers_or_none), min_size=1, max_size=2), own=values_of)
-def test_no_level_raises_what_a_level_above_has_set(
-    levels: list[tuple[dict[str, Any], Any]], own: dict[str, Any]
-) -> None:
+def test_no_level_raises_what_a_level_above_has_set(levels, own):
     authority = Authority(default_source="w")
     for claims, max_trust in levels:
         above = authority
@@ -99,20 +88,12 @@ def assert_lower(above: Authority, values: Any) -> None:
 
 
 LEGITIMATE: dict[str, list[Any]] = {
-    "trust_tier": list(TRUST_TIERS),
-    "origin": list(ORIGINS),
-    "sensitivity": list(SENSITIVITIES),
-    "scope": ["team", "hr"],
-    "source_id": ["wiki", "notes"],
-    "supersedes": [["old"], ["old", "older.md"]],
-    "contradicts": [["other"]],
-    "applicable_roles": [["a"], ["a", "b"]],
-    "excluded_roles": [["c"]],
-    "domain": ["security"],
-    "document_type": ["threat-model"],
-    "updated_at": ["2026-01-02T00:00:00Z"],
-    "tags": [["x", "y"]],
-}
+    "trust_tier": list(TRUST_TIERS), "origin": list(ORIGINS), "sensitivity": list(SENSITIVITIES),
+    "scope": ["team", "hr"], "source_id": ["wiki", "notes"],
+    "supersedes": [["old"], ["old", "older.md"]], "contradicts": [["other"]],
+    "applicable_roles": [["a"], ["a", "b"]], "excluded_roles": [["c"]], "domain": ["security"],
+    "document_type": ["threat-model"], "updated_at": ["2026-01-02T00:00:00Z"], "tags": [["x", "y"]],
+}  # fmt: skip
 
 
 def legitimate(random: Random) -> dict[str, Any]:
@@ -130,7 +111,7 @@ def assert_holds(metadata: DocumentMetadata, claims: dict[str, Any]) -> None:
 @pytest.mark.sample(2)
 @rounds(2, 50)
 @pytest.mark.parametrize("level", ["manifest", "front matter", "jsonl"])
-def test_legitimate_declarations_take_effect(tree: Tree, level: str, rounds: int) -> None:
+def test_legitimate_declarations_take_effect(tree, level, rounds):
     random = Random(level)
     declared = [legitimate(random) for _ in range(rounds)]
     for number, claims in enumerate(declared):
@@ -149,16 +130,15 @@ def test_legitimate_declarations_take_effect(tree: Tree, level: str, rounds: int
     documents = tree.documents()
     assert len(documents) == rounds
     for number, claims in enumerate(declared):
-        if level in ("front matter", "jsonl"):
-            assert_holds(documents[f"id-{number}"], claims)
-        else:
-            assert_holds(tree.at(f"{number}/a.md"), claims)
+        assert_holds(
+            tree.at(f"{number}/a.md") if level == "manifest" else documents[f"id-{number}"], claims
+        )
 
 
 # -- the levels, one by one ----------------------------------------------------------------------
 
 
-def test_a_flag_binds_the_manifest_and_the_document(tree: Tree) -> None:
+def test_a_flag_binds_the_manifest_and_the_document(tree):
     tree.write("rolebundle.toml", "[defaults]\ntrust_tier = 'authoritative'\nscope = 'other'\n")
     tree.write("a.md", front(trust_tier="preferred") + "Text.\n")
     report = tree.ingest(flags={"trust_tier": "general", "scope": "team"})
@@ -169,11 +149,9 @@ def test_a_flag_binds_the_manifest_and_the_document(tree: Tree) -> None:
     assert (tree.at("a.md").trust_tier, lower.updated) == ("untrusted", 1)
 
 
-def test_max_trust_bounds_what_nobody_has_set(tree: Tree) -> None:
-    tree.write(
-        "rolebundle.toml",
-        "max_trust = 'preferred'\n[[rule]]\nglob = 'o/*'\ntrust_tier = 'authoritative'\n",
-    )
+def test_max_trust_bounds_what_nobody_has_set(tree):
+    rule = "[[rule]]\nglob = 'o/*'\ntrust_tier = 'authoritative'\n"
+    tree.write("rolebundle.toml", f"max_trust = 'preferred'\n{rule}")
     tree.write("o/a.md", "Text.\n")
     tree.write("b.md", front(trust_tier="authoritative") + "Text.\n")
     tree.ingest()
@@ -183,7 +161,7 @@ def test_max_trust_bounds_what_nobody_has_set(tree: Tree) -> None:
     assert {tree.at(uri).trust_tier for uri in tiers} == {"untrusted"}
 
 
-def test_trust_documents_makes_settings_defaults(tree: Tree) -> None:
+def test_trust_documents_makes_settings_defaults(tree):
     """But not for what the owner calls external or untrusted."""
     tree.write(
         "rolebundle.toml",
@@ -202,11 +180,9 @@ def test_trust_documents_makes_settings_defaults(tree: Tree) -> None:
 # -- what is said --------------------------------------------------------------------------------
 
 
-def test_refused_claims_are_reported(tree: Tree) -> None:
-    tree.write(
-        "rolebundle.toml",
-        "[defaults]\ntrust_tier = 'general'\n[[rule]]\nglob='o*'\ntrust_tier='preferred'",
-    )
+def test_refused_claims_are_reported(tree):
+    rule = "[[rule]]\nglob='o*'\ntrust_tier='preferred'"
+    tree.write("rolebundle.toml", f"[defaults]\ntrust_tier = 'general'\n{rule}")
     tree.write("a.md", front(trust_tier="authoritative") + "A token.\n")
     tree.write("o.md", "Other text.\n")
     outcome = invoke("ingest", tree.root, "--lexical-only", "--db", tree.db)
@@ -217,7 +193,7 @@ def test_refused_claims_are_reported(tree: Tree) -> None:
     assert answer["refused_claims"] == ["trust_tier: authoritative"]
 
 
-def test_status_lists_documents_with_authority_of_their_own(tree: Tree) -> None:
+def test_status_lists_documents_with_authority_of_their_own(tree):
     tree.write("a.md", front(trust_tier="preferred", title="A") + "Text.\n")
     tree.write("b.md", front(supersedes=["w/c.md"]) + "Text.\n")
     tree.write("c.md", front(trust_tier="untrusted", source_id="x") + "Text.\n")
@@ -227,10 +203,8 @@ def test_status_lists_documents_with_authority_of_their_own(tree: Tree) -> None:
         ("w/a.md", ["trust_tier"]),
         ("w/b.md", ["supersedes"]),
     ]
-    assert (
-        "documents with authority by their own declaration: 2"
-        in invoke("status", "--db", tree.db).out
-    )
+    status = invoke("status", "--db", tree.db).out
+    assert "documents with authority by their own declaration: 2" in status
 
 
 # -- which manifest counts -----------------------------------------------------------------------
@@ -239,7 +213,7 @@ def test_status_lists_documents_with_authority_of_their_own(tree: Tree) -> None:
 GRANT = "[defaults]\ntrust_tier = 'authoritative'\n"
 
 
-def test_only_the_manifest_of_an_ingested_folder_counts(tree: Tree) -> None:
+def test_only_the_manifest_of_an_ingested_folder_counts(tree):
     tree.write("n/rolebundle.toml", GRANT)
     tree.write("n/a.md", "Text.\n")
     tree.write("n/deep/rolebundle.toml", "no TOML")
@@ -259,7 +233,7 @@ def test_only_the_manifest_of_an_ingested_folder_counts(tree: Tree) -> None:
     assert tree.at("a.md").trust_tier == "preferred"
 
 
-def test_a_part_of_a_root_has_the_manifest_of_the_root(tree: Tree) -> None:
+def test_a_part_of_a_root_has_the_manifest_of_the_root(tree):
     tree.write("rolebundle.toml", "[defaults]\nscope = 'hr'\n")
     for name in (".n", "m"):
         tree.write(f"{name}/rolebundle.toml", "[defaults]\nscope = 'all'\n")
@@ -270,7 +244,7 @@ def test_a_part_of_a_root_has_the_manifest_of_the_root(tree: Tree) -> None:
     assert {document.scope for document in tree.documents().values()} == {"hr"}
 
 
-def test_a_link_is_no_manifest(tree: Tree) -> None:
+def test_a_link_is_no_manifest(tree):
     tree.write("elsewhere", GRANT)
     tree.write("a.md", "Text.\n")
     (tree.root / "rolebundle.toml").symlink_to("elsewhere")
@@ -278,7 +252,7 @@ def test_a_link_is_no_manifest(tree: Tree) -> None:
     assert tree.at("a.md").trust_tier == "general"
 
 
-def test_a_manifest_of_another_user_does_not_count(tree: Tree) -> None:
+def test_a_manifest_of_another_user_does_not_count(tree):
     if not hasattr(os, "geteuid") or os.geteuid() != 0:
         pytest.skip("only the root user can give files to other users")
     os.chown(tree.write("rolebundle.toml", GRANT), 12345, 12345)
@@ -288,7 +262,7 @@ def test_a_manifest_of_another_user_does_not_count(tree: Tree) -> None:
     assert "another user (uid 12345)" in report.notes[0].message
 
 
-def test_untrusted_is_for_foreign_material(tree: Tree) -> None:
+def test_untrusted_is_for_foreign_material(tree):
     """Its manifest may have come with it, so it is not read."""
     tree.write("rolebundle.toml", "no TOML")
     tree.write("a.md", front(trust_tier="authoritative", origin="internal") + "Text.\n")
@@ -301,34 +275,21 @@ def test_untrusted_is_for_foreign_material(tree: Tree) -> None:
 # -- What flags say of governance holds for later ingests, until the owner says otherwise ----------
 
 CLAIMS = {
-    "trust_tier": "authoritative",
-    "origin": "internal",
-    "sensitivity": "public",
-    "scope": "taken",
-    "source_id": "taken",
-    "supersedes": ["all/ours.md"],
-    "applicable_roles": ["reviewer"],
-}
+    "trust_tier": "authoritative", "origin": "internal", "sensitivity": "public", "scope": "taken",
+    "source_id": "taken", "supersedes": ["all/ours.md"], "applicable_roles": ["reviewer"],
+}  # fmt: skip
 PLACES = ["/a", "/a/b", "/a/b/c", "/a/d", "/ab", "/"]
 TRUST = {"trust_tier", "origin", "max_trust"}
 
-command_flags = st.fixed_dictionaries(
-    {},
-    optional={
-        "trust_tier": st.sampled_from(["preferred", "untrusted", None]),
-        "origin": st.sampled_from(["external", "untrusted"]),
-        "max_trust": st.sampled_from(["general", "authoritative"]),
-        "scope": st.sampled_from(["hr", None]),
-    },
-)
+command_flags = any_of(
+    trust_tier=["preferred", "untrusted", None], origin=["external", "untrusted"],
+    max_trust=["general", "authoritative"], scope=["hr", None],
+)  # fmt: skip
+places = st.lists(st.sampled_from(PLACES), min_size=1)
 
 
-@given(
-    st.lists(st.tuples(st.lists(st.sampled_from(PLACES), min_size=1), command_flags), max_size=6)
-)
-def test_the_last_word_on_a_path_or_above_it_holds(
-    ingests: Sequence[tuple[list[str], Flags]],
-) -> None:
+@given(st.lists(st.tuples(places, command_flags), max_size=6))
+def test_the_last_word_on_a_path_or_above_it_holds(ingests):
     remembered: FlagsByPath = {}
     for paths, new_flags in ingests:
         remembered = flags_after(remembered, paths, new_flags)
@@ -360,18 +321,16 @@ class World(Tree):
 
     def governed(self) -> dict[str, list[Any]]:
         """What the documents of the download have of what they claim."""
+        keys = [key for key in CLAIMS if key != "source_id"]
         return {
-            name: [
-                *(getattr(metadata, key) for key in CLAIMS if key != "source_id"),
-                metadata.source_id == "taken",
-            ]
+            name: [metadata.source_id == "taken", *(getattr(metadata, key) for key in keys)]
             for name, metadata in self.documents().items()
             if name != "ours.md"
         }
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
+def world(tmp_path):
     return World(tmp_path)
 
 
@@ -379,36 +338,16 @@ LIMITS: dict[str, dict[str, Any]] = {
     "untrusted": {"flags": UNTRUSTED},
     "max_trust": {"max_trust": "general"},
     "tier and scope": {"flags": {"trust_tier": "general", "scope": "hr"}},
-    "the rest": {
-        "flags": {
-            "origin": "external",
-            "sensitivity": "confidential",
-            "source_id": "downloads",
-            "applicable_roles": ["auditor"],
-        }
-    },
-}
-
-
-def ingest_again(world: World) -> None:
-    world.ingest(world.downloads)
-
-
-def ingest_file(world: World) -> None:
-    world.ingest(world.downloads / "a.md", reread=True)
-
-
-def ingest_subfolder(world: World) -> None:
-    world.ingest(world.downloads / "deep", reread=True)
+    "the rest": {"flags": {
+        "origin": "external", "sensitivity": "confidential", "source_id": "downloads",
+        "applicable_roles": ["auditor"],
+    }},
+}  # fmt: skip
 
 
 def ingest_parent(world: World) -> None:
     world.ingest()
     assert world.documents()["ours.md"].trust_tier == "preferred"
-
-
-def another_flag(world: World) -> None:
-    world.ingest(flags={"excluded_roles": ["guest"]})
 
 
 def through_a_link(world: World) -> None:
@@ -427,55 +366,51 @@ def by_a_server(world: World) -> None:
         operations.call("ingest", {"paths": paths, "lexical_only": True})
 
 
+LATER: dict[str, Callable[[World], Any]] = {
+    "again": lambda world: world.ingest(world.downloads),
+    "a file": lambda world: world.ingest(world.downloads / "a.md", reread=True),
+    "a subfolder": lambda world: world.ingest(world.downloads / "deep", reread=True),
+    "the folder above": ingest_parent,
+    "another flag": lambda world: world.ingest(flags={"excluded_roles": ["guest"]}),
+    "through a link": through_a_link,
+    "by a server": by_a_server,
+}
+
+
 @pytest.mark.sample(4)
-@pytest.mark.parametrize(
-    "later",
-    [
-        ingest_again,
-        ingest_file,
-        ingest_subfolder,
-        ingest_parent,
-        another_flag,
-        through_a_link,
-        by_a_server,
-    ],
-)
+@pytest.mark.parametrize("later", LATER)
 @pytest.mark.parametrize("limit", LIMITS)
-def test_no_later_ingest_lifts_a_limit(
-    world: World, limit: str, later: Callable[[World], None]
-) -> None:
+def test_no_later_ingest_lifts_a_limit(world, limit, later):
     world.ingest(world.downloads, **LIMITS[limit])
     before = world.governed()
-    later(world)
+    LATER[later](world)
     after = world.governed()
     assert after.keys() <= before.keys()
     assert {name: before[name] for name in after} == after
     assert_sound(world.db)
 
 
-def test_a_limit_of_one_file_holds_when_its_folder_is_read(world: World) -> None:
+def test_a_limit_of_one_file_holds_when_its_folder_is_read(world):
     world.ingest(world.downloads / "a.md", flags=UNTRUSTED)
     world.ingest()
     tiers = {name: metadata.trust_tier for name, metadata in world.documents().items()}
     assert tiers == {"a.md": "untrusted", "b.md": "authoritative", "ours.md": "preferred"}
 
 
-def test_the_owner_lifts_limits(world: World) -> None:
+def test_the_owner_lifts_limits(world):
     world.ingest(world.downloads, flags={**UNTRUSTED, "scope": "hr"})
     world.ingest(world.downloads, max_trust="preferred")
     found = world.documents()["a.md"]
     assert (found.trust_tier, found.origin, found.scope) == ("preferred", "internal", "hr")
     # Of a folder above, and of one key.
     world.ingest(max_trust="authoritative", flags={"scope": None})
-    assert (world.documents()["a.md"].trust_tier, world.documents()["a.md"].scope) == (
-        "authoritative",
-        "taken",
-    )
+    found = world.documents()["a.md"]
+    assert (found.trust_tier, found.scope) == ("authoritative", "taken")
     with open_reader(world.db) as corpus:
         assert records.load_path_flags(corpus) == {}
 
 
-def test_a_limit_is_remembered_before_the_first_document(world: World) -> None:
+def test_a_limit_is_remembered_before_the_first_document(world):
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
 
@@ -485,21 +420,17 @@ def test_a_limit_is_remembered_before_the_first_document(world: World) -> None:
     assert {document.trust_tier for document in world.documents().values()} == {"untrusted"}
 
 
-def test_limits_are_listed(world: World) -> None:
+def test_limits_are_listed(world):
     arguments = ("ingest", world.downloads, "--lexical-only", "--db", world.db)
     invoke(*arguments, "--untrusted", "--meta", "scope=hr")
     status = invoke("status", "--db", world.db, "--json").json()
-    assert status["path_flags"] == [
-        {
-            "location": str(world.downloads),
-            "flags": ["origin=untrusted", "scope=hr", "trust_tier=untrusted"],
-        }
-    ]
+    flags = ["origin=untrusted", "scope=hr", "trust_tier=untrusted"]
+    assert status["path_flags"] == [{"location": str(world.downloads), "flags": flags}]
     line = f"{world.downloads}, flags origin=untrusted scope=hr trust_tier=untrusted"
     assert line in invoke("status", "--db", world.db).out
 
 
-def test_a_backup_keeps_limits(world: World, tmp_path: Path) -> None:
+def test_a_backup_keeps_limits(world, tmp_path):
     backup = tmp_path / "kept.backup"
     world.ingest(world.downloads, flags=UNTRUSTED)
     assert invoke("corpus", "backup", backup, "--db", world.db).code == 0
@@ -512,7 +443,7 @@ def test_a_backup_keeps_limits(world: World, tmp_path: Path) -> None:
 # -- No document takes the id or the source of another, whichever is read first --------------------
 
 
-def test_a_document_does_not_take_the_source_of_others(tree: Tree) -> None:
+def test_a_document_does_not_take_the_source_of_others(tree):
     tree.write("rolebundle.toml", OWNER)
     tree.write("security/threat-model.md", "Text.\n")
     tree.write("a.md", front(source_id="SECURITY-review") + "Text.\n")
@@ -524,9 +455,7 @@ def test_a_document_does_not_take_the_source_of_others(tree: Tree) -> None:
 
 @pytest.mark.parametrize("order", [("ours", "theirs"), ("theirs", "ours")])
 @pytest.mark.parametrize("claimed", ["document", "source", "chunk"])
-def test_an_id_by_right_is_kept_whatever_the_order(
-    tree: Tree, order: tuple[str, ...], claimed: str
-) -> None:
+def test_an_id_by_right_is_kept_whatever_the_order(tree, order, claimed):
     """What declares it for itself is refused, until it declares another one."""
     real = tree.write("ours/a.md", f"{BODY}\n")
     if claimed == "chunk":
@@ -558,7 +487,7 @@ def test_an_id_by_right_is_kept_whatever_the_order(
     assert tree.ingest(claim).refused() == []
 
 
-def test_of_two_files_in_one_run_the_one_with_the_right_is_kept(tree: Tree) -> None:
+def test_of_two_files_in_one_run_the_one_with_the_right_is_kept(tree):
     """The document `a.md` of the source `w/n` would have the id of `n/a.md` of the source `w`."""
     tree.write("a.md", front(source_id="w/n") + "Taken.\n")
     tree.write("n/a.md", "Text.\n")
@@ -568,7 +497,7 @@ def test_of_two_files_in_one_run_the_one_with_the_right_is_kept(tree: Tree) -> N
 
 
 @pytest.mark.parametrize("is_foreign_first", [False, True])
-def test_folders_of_one_name_have_ids_of_their_own(tree: Tree, is_foreign_first: bool) -> None:
+def test_folders_of_one_name_have_ids_of_their_own(tree, is_foreign_first):
     ours = tree.write("ours/docs/a.md", "Text.\n").parent
     theirs = tree.write("theirs/docs/a.md", "Other text.\n").parent
     untrusted = {"trust_tier": "untrusted", "origin": "untrusted"}

@@ -47,23 +47,16 @@ def test_a_small_document_is_one_chunk_with_its_gaps():
 
 def test_the_strongest_headings_are_cut_first_and_stay_with_their_text():
     text = "# T\n\nintro words\n\n## A\n\n### A1\n\n" + "a " * 30 + "\n\n## B\n\n" + "b " * 20
-    assert [(c.headings, c.start_line, c.end_line) for c in chunks_of(text)] == [
-        (("T",), 1, 3),
-        (("T", "A"), 5, 9),
-        (("T", "B"), 11, 13),
-    ]
+    found = [(chunk.headings, chunk.start_line, chunk.end_line) for chunk in chunks_of(text)]
+    assert found == [(("T",), 1, 3), (("T", "A"), 5, 9), (("T", "B"), 11, 13)]
 
 
-def test_content_type_is_the_only_kind_or_excerpt():
-    def kind(text):
-        return chunks_of(text)[0].content_type
-
-    assert kind("# H\n\ntext") == "paragraph"
-    assert kind("- a\n- b") == "list"
-    assert kind("|a|\n|-|\n|b|") == "table"
-    assert kind("# H\n\n```\nx\n```") == "code"
-    assert kind("text\n\n- a") == "excerpt"
-    assert kind("# only a heading") == "paragraph"
+@pytest.mark.parametrize(("text", "kind"), [
+    ("# H\n\ntext", "paragraph"), ("- a\n- b", "list"), ("|a|\n|-|\n|b|", "table"),
+    ("# H\n\n```\nx\n```", "code"), ("text\n\n- a", "excerpt"), ("# only a heading", "paragraph"),
+])  # fmt: skip
+def test_content_type_is_the_only_kind_or_excerpt(text, kind):
+    assert chunks_of(text)[0].content_type == kind
 
 
 def test_a_last_heading_is_attached_to_the_text_above():
@@ -98,9 +91,8 @@ def test_a_section_up_to_the_maximum_is_one_chunk_and_several_up_to_the_size():
 
 def test_a_line_over_the_maximum_is_cut_at_sentences_then_words_then_anywhere():
     sentences = " ".join(f"This is sentence number {i}." for i in range(12))
-    assert all(
-        c.content.startswith("This") and c.content.endswith(".") for c in chunks_of(sentences)
-    )
+    for chunk in chunks_of(sentences):
+        assert chunk.content.startswith("This") and chunk.content.endswith(".")
     words = " ".join(["word"] * 100)
     assert all(set(c.content.split()) == {"word"} for c in chunks_of(words))
     assert "".join(c.content for c in chunks_of("x" * 1000)) == "x" * 1000
@@ -119,14 +111,12 @@ def test_the_same_text_twice_has_two_ids():
 
 
 def test_ready_chunks_are_not_changed():
-    ready = ready_chunk(
-        "own-id", "x" * 5000, 3, 4,
-        content_type="code", tags=("t",), applicable_roles=("r",), excluded_roles=("e",),
-    )  # fmt: skip
+    more = {"tags": ("t",), "applicable_roles": ("r",), "excluded_roles": ("e",)}
+    ready = ready_chunk("own-id", "x" * 5000, 3, 4, content_type="code", **more)
     empty = ready_chunk("empty", " \n", 5, 5)
     (chunk,) = chunk_document("doc", ParsedDocument(ready=(empty, ready)), SMALL)
     assert (chunk.chunk_id, chunk.content) == ("own-id", ready.content)
-    assert (chunk.tags, chunk.applicable_roles, chunk.excluded_roles) == (("t",), ("r",), ("e",))
+    assert {name: getattr(chunk, name) for name in more} == more
 
 
 def test_blank_text_is_no_chunk():
@@ -142,18 +132,17 @@ def test_a_long_paragraph_of_white_space_is_no_chunk(blank):
     assert [chunk.content for chunk in chunks_of(f"a\n\n{white}\n\nb")] == ["a", "b"]
 
 
-@given(
-    st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["", "cell 1"]), st.integers(0, 2))),
-    st.booleans(),
-)
+PLACES = st.tuples(st.integers(0, 2), st.sampled_from(["", "cell 1"]), st.integers(0, 2))
+
+
+@given(st.lists(PLACES), st.booleans())
 def test_a_chunk_never_mixes_pages_or_anchors(where, line_exact):
     parts = [
         Block("heading" if level else "paragraph", f"w{n} " * 8, n, n, level, "", page, anchor)
         for n, (page, anchor, level) in enumerate(where, 1)
     ]
-    parsed = ParsedDocument(
-        blocks=tuple(parts), lines=[block.text for block in parts], line_exact=line_exact
-    )
+    lines = [block.text for block in parts]
+    parsed = ParsedDocument(blocks=tuple(parts), lines=lines, line_exact=line_exact)
     own = {f"w{block.start_line}": block for block in parts}
     chunks = chunk_document("doc", parsed, ChunkSettings(size=200, maximum=300))
     for chunk in chunks:
@@ -163,32 +152,26 @@ def test_a_chunk_never_mixes_pages_or_anchors(where, line_exact):
     assert {word for chunk in chunks for word in chunk.content.split()} == set(own)
 
 
-BLOCKS = st.lists(
-    st.one_of(
-        st.builds(
-            lambda level, words: ("heading", words, level),
-            st.integers(1, 6),
-            st.text(alphabet="ab ", min_size=1, max_size=20).filter(str.strip),
-        ),
-        st.builds(
-            lambda kind, text: (kind, text, 0),
-            st.sampled_from(["paragraph", "list", "table", "code"]),
-            st.text(alphabet="ab. \n", min_size=1, max_size=300).filter(str.strip),
-        ),
-    ),
-    max_size=25,
+HEADINGS = st.tuples(
+    st.just("heading"),
+    st.text(alphabet="ab ", min_size=1, max_size=20).filter(str.strip),
+    st.integers(1, 6),
 )
+OTHERS = st.tuples(
+    st.sampled_from(["paragraph", "list", "table", "code"]),
+    st.text(alphabet="ab. \n", min_size=1, max_size=300).filter(str.strip),
+    st.just(0),
+)
+BLOCKS = st.lists(HEADINGS | OTHERS, max_size=25)
 
 
 def built(parts, line_exact):
     blocks, lines, line = [], [], 1
     for kind, text, level in parts:
-        visible_text = text.strip("\n")
-        end = line + visible_text.count("\n")
-        blocks.append(
-            Block(kind, visible_text, line, end, level, visible_text.strip() if level else "")
-        )
-        lines += [*visible_text.split("\n"), ""]
+        shown = text.strip("\n")
+        end = line + shown.count("\n")
+        blocks.append(Block(kind, shown, line, end, level, shown.strip() if level else ""))
+        lines += [*shown.split("\n"), ""]
         line = end + 2
     return ParsedDocument(blocks=tuple(blocks), lines=lines, line_exact=line_exact)
 
@@ -247,17 +230,13 @@ def ids_lost_to_edits(edit, trials, n):
 
 
 @pytest.mark.sample(2)
-@pytest.mark.parametrize(
-    "edit",
-    [
-        lambda text: text.replace(" ", " one more ", 1),
-        lambda text: text + " " + paragraph("longer", 10),
-        lambda text: paragraph("another " + text, 12),
-        lambda text: paragraph("inserted " + text, 12) + "\n\n" + text,
-        lambda text: "",
-    ],
-    ids=["word", "sentence", "rewritten", "inserted", "removed"],
-)
+@pytest.mark.parametrize("edit", [
+    lambda text: text.replace(" ", " one more ", 1),
+    lambda text: text + " " + paragraph("longer", 10),
+    lambda text: paragraph("another " + text, 12),
+    lambda text: paragraph("inserted " + text, 12) + "\n\n" + text,
+    lambda text: "",
+], ids=["word", "sentence", "rewritten", "inserted", "removed"])  # fmt: skip
 @rounds(10, 150)
 def test_an_ordinary_edit_changes_few_chunks(edit, rounds):
     """The tolerance for all others: a boundary at the edge of the middle half may move.

@@ -1,13 +1,11 @@
 """The contextual model that a corpus has by default, where it is installed."""
 
-from __future__ import annotations
-
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic, sleep
-from unittest.mock import PropertyMock, patch
+from unittest.mock import Mock, PropertyMock, patch
 
 import numpy as np
 import pytest
@@ -35,9 +33,7 @@ from support.sound import assert_sound
 from support.vectors import TextByText
 
 ENGLISH = "This is the note of the team about {}, and it says what to do when the token is old.\n"
-GERMAN = (
-    "Das ist die Notiz über {}, und sie sagt, was zu tun ist, wenn das Token nicht mehr gilt.\n"
-)
+GERMAN = "Das ist die Notiz über {}, und sie sagt, was zu tun ist, wenn das Token zu alt ist.\n"
 FILES = 12
 
 
@@ -54,13 +50,11 @@ class Contextual(TextByText):
 
 
 @pytest.fixture(autouse=True)
-def models(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Contextual]]:
+def models(monkeypatch):
     """Both models, installed, and a default."""
     monkeypatch.delenv("ROLEBUNDLE_MODEL")
-    made = {
-        name: Contextual(ModelIdentity("onnx", name, name[:4], 12))
-        for name in (MINILM.name, E5.name)
-    }
+    names = (MINILM.name, E5.name)
+    made = {name: Contextual(ModelIdentity("onnx", name, name[:4], 12)) for name in names}
     for model in made.values():
         noise_of(model)
     with (
@@ -71,12 +65,12 @@ def models(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Contextual]]:
 
 
 @pytest.fixture
-def notes(tmp_path: Path) -> Path:
+def notes(tmp_path):
     return write(tmp_path / "notes", ENGLISH)
 
 
 @pytest.fixture
-def db(tmp_path: Path, notes: Path) -> Path:
+def db(tmp_path, notes):
     """A corpus whose contextual index was not begun."""
     path = tmp_path / "team.db"
     ingest_without_waiting(notes, path)
@@ -104,10 +98,8 @@ def active(db: Path) -> str:
 
 def stored(db: Path) -> dict[str, int]:
     with open_reader(db) as corpus:
-        return {
-            index.identity.model.provider: index.vectors
-            for index in vector_index.all_indexes(corpus)
-        }
+        found = vector_index.all_indexes(corpus)
+        return {index.identity.model.provider: index.vectors for index in found}
 
 
 def chosen(db: Path) -> tuple[ProviderSpec | None, str]:
@@ -121,19 +113,19 @@ def complete(db: Path) -> None:
 
 
 class TestChoice:
-    def test_english_texts_get_the_english_model(self, db: Path) -> None:
+    def test_english_texts_get_the_english_model(self, db):
         spec, reason = chosen(db)
         assert spec == ProviderSpec("onnx", MINILM.name)
         assert reason == "100% of the text is English"
 
-    def test_other_texts_get_the_multilingual_model(self, db: Path, notes: Path) -> None:
+    def test_other_texts_get_the_multilingual_model(self, db, notes):
         write(notes, GERMAN, first=FILES, count=2)
         ingest_without_waiting(notes, db)
         spec, reason = chosen(db)
         assert spec == ProviderSpec("onnx", E5.name)
         assert "8" in reason
 
-    def test_without_an_extra_the_static_model_stays_and_status_says_why(self, db: Path) -> None:
+    def test_without_an_extra_the_static_model_stays_and_status_says_why(self, db):
         with patch.object(PackagedModel, "is_installed", PropertyMock(return_value=False)):
             outcome = invoke("ingest", "--db", db)
             assert (outcome.code, outcome.err) == (0, ""), outcome.err
@@ -141,28 +133,26 @@ class TestChoice:
             status = invoke("status", "--db", db).out
         assert f"{MINILM.name} is not installed: " in status and "pip install '.[onnx]'" in status
 
-    def test_the_variable_keeps_the_static_model(
-        self, db: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_the_variable_keeps_the_static_model(self, db, monkeypatch):
         monkeypatch.setenv("ROLEBUNDLE_MODEL", "static")
         assert invoke("ingest", "--db", db).err == ""
         assert chosen(db) == (None, "ROLEBUNDLE_MODEL=static")
 
-    def test_the_owners_choice_stays(self, db: Path) -> None:
+    def test_the_owners_choice_stays(self, db):
         complete(db)
         assert invoke("corpus", "embed", "--model", "static", "--db", db).code == 0
         assert invoke("ingest", "--db", db).err == ""
         assert chosen(db) == (None, "its owner chose it")
         assert active(db) == "l2_supercat"
 
-    def test_a_corpus_without_vectors_gets_no_model(self, tmp_path: Path, notes: Path) -> None:
+    def test_a_corpus_without_vectors_gets_no_model(self, tmp_path, notes):
         path = tmp_path / "words.db"
         assert invoke("ingest", notes, "--lexical-only", "--db", path).err == ""
         assert chosen(path)[0] is None and stored(path) == {}
 
 
 class TestIngest:
-    def test_it_reports_and_then_builds_the_index(self, tmp_path: Path, notes: Path) -> None:
+    def test_it_reports_and_then_builds_the_index(self, tmp_path, notes):
         path = tmp_path / "new.db"
         outcome = invoke("ingest", notes, "--db", path)
         assert outcome.code == 0
@@ -172,13 +162,13 @@ class TestIngest:
         assert (active(path), stored(path)) == (MINILM.name, {"static": FILES, "onnx": FILES})
         assert "100% of the text is English" in invoke("status", "--db", path).out
 
-    def test_a_later_one_completes_the_index_before_it_reports(self, db: Path, notes: Path) -> None:
+    def test_a_later_one_completes_the_index_before_it_reports(self, db, notes):
         complete(db)
         write(notes, ENGLISH, first=FILES, count=3)
         outcome = invoke("ingest", notes, "--db", db)
         assert "3 embedded now, 0 waiting" in outcome.out and outcome.err == ""
 
-    def test_a_watch_leaves_it_for_later(self, db: Path, notes: Path) -> None:
+    def test_a_watch_leaves_it_for_later(self, db, notes):
         complete(db)
         write(notes, ENGLISH, first=FILES, count=3)
         ingest_without_waiting(notes, db)
@@ -188,9 +178,7 @@ class TestIngest:
         assert invoke("corpus", "embed", "--db", db).code == 0
         assert stored(db)["onnx"] == FILES + 3
 
-    def test_what_takes_too_long_is_left(
-        self, db: Path, monkeypatch: pytest.MonkeyPatch, models: dict[str, Contextual]
-    ) -> None:
+    def test_what_takes_too_long_is_left(self, db, monkeypatch, models):
         monkeypatch.setattr(indexes, "PATIENCE_SECONDS", 0.0)
         models[MINILM.name].before = lambda: sleep(0.01)
         outcome = invoke("ingest", "--db", db)
@@ -202,16 +190,14 @@ class TestIngest:
         assert invoke("corpus", "embed", "--db", db).code == 0
         assert active(db) == MINILM.name
 
-    def test_a_model_that_fails_is_a_warning(self, db: Path, models: dict[str, Contextual]) -> None:
-        def fail() -> None:
-            raise EmbedderError("model_hash", "it is another file", "install it again")
-
-        models[MINILM.name].before = fail
+    def test_a_model_that_fails_is_a_warning(self, db, models):
+        error = EmbedderError("model_hash", "it is another file", "install it again")
+        models[MINILM.name].before = Mock(side_effect=error)
         outcome = invoke("ingest", "--db", db)
         assert outcome.code == 0 and "warning: the contextual index is not complete" in outcome.err
 
 
-def test_a_server_goes_on_in_the_background(db: Path, notes: Path) -> None:
+def test_a_server_goes_on_in_the_background(db, notes):
     problems: list[str] = []
     indexing = Indexing(db, problems.append)
     indexing.start()
@@ -233,21 +219,18 @@ def until(holds: Callable[[], bool]) -> None:
         sleep(0.02)
 
 
-def test_an_index_that_was_complete_when_the_process_was_killed_is_activated(db: Path) -> None:
+def test_an_index_that_was_complete_when_the_process_was_killed_is_activated(db):
     complete(db)
     with open_writer(db) as corpus, corpus.writing():
-        [static] = [
-            i for i in vector_index.all_indexes(corpus) if i.identity.model.provider == "static"
-        ]
+        found = vector_index.all_indexes(corpus)
+        static = {index.identity.model.provider: index for index in found}["static"]
         vector_index.activate_index(corpus, static)
     complete(db)
     assert active(db) == MINILM.name
 
 
 @pytest.mark.parametrize("corpora", [2, pytest.param(25, marks=pytest.mark.slow)])
-def test_a_killed_build_loses_nothing_and_mixes_nothing(
-    corpora: int, db: Path, tmp_path: Path, models: dict[str, Contextual]
-) -> None:
+def test_a_killed_build_loses_nothing_and_mixes_nothing(corpora, db, tmp_path, models):
     models[MINILM.name].before = lambda: sleep(0.02)
     for number in range(corpora):
         path = Path(shutil.copy(db, tmp_path / f"{number}.db"))

@@ -1,61 +1,134 @@
 """Embedding indexes: built, reached again, and of servers."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
 from rolebundle.admin.indexes import drop_index
+from rolebundle.contracts.documents import ModelIdentity
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.embedding.noise import noise_of
 from rolebundle.embedding.provider import PROBE_TEXT
 from rolebundle.embedding.registry import ProviderSpec, provider_for, spec_from_json, spec_to_json
 from rolebundle.engine import Engine
 from rolebundle.errors import EmbedderError, UsageError
-from rolebundle.ingest import sync
-from rolebundle.ingest.indexes import INPUT_VERSION, EmbeddingReport
+from rolebundle.ingest import indexes, sync
+from rolebundle.ingest.indexes import INPUT_VERSION, EmbeddingReport, build_index
 from rolebundle.storage import vector_index
+from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.opening import open_reader
+from rolebundle.storage.vector_index import EmbeddingIndex
 from rolebundle.storage.writing import open_writer
 from rolebundle.workspace import Workspace
 from support.commands import invoke
 from support.corpora import ask
 from support.embedding_server import MODEL, ROUTES, EmbeddingServer, Handler, embedding_server
 from support.fake_embedder import IDENTITY, HashingProvider
-from support.index_builds import (
-    BATCH,
-    FILES,
-    NEW,
-    Watched,
-    active,
-    active_in,
-    build,
-    codes,
-    embed_with,
-    write,
-)
-from support.vectors import assert_never_mixed
+from support.templates import Template
+from support.vectors import TextByText, assert_never_mixed
+
+NEW = ModelIdentity("fake", "newer", "2222", 12)
+FILES = 20
+BATCH = 4
+
+
+@dataclass
+class Watched(TextByText):
+    """Tells how many texts it embedded, and calls back before each batch."""
+
+    before: Callable[[int], None] = lambda _call: None
+    batches: list[int] = field(default_factory=list)
+
+    def embed_passages(self, texts: Sequence[str]) -> np.ndarray:
+        self.before(len(self.batches))
+        self.batches.append(len(texts))
+        return super().embed_passages(texts)
+
+
+def write(folder: Path, name: str) -> None:
+    """Write a note about its name."""
+    (folder / f"{name}.md").write_text(f"# {name}\n\nAbout {name} tokens.\n", encoding="utf-8")
+
+
+def build(db: Path, provider: HashingProvider) -> EmbeddingReport:
+    """Build an index of this model, and activate it if it is complete."""
+    # Measured before, so that a watched model is only asked for the chunks.
+    noise_of(HashingProvider(provider.identity))
+    with open_writer(db) as corpus:
+        return build_index(corpus, provider, lambda *_: None)
+
+
+def active_in(corpus: Corpus) -> EmbeddingIndex:
+    index = vector_index.active_index(corpus)
+    assert index is not None
+    return index
+
+
+def active(db: Path) -> EmbeddingIndex:
+    with open_reader(db) as corpus:
+        return active_in(corpus)
+
+
+def codes(bundle: Any) -> set[str]:
+    """The codes of the warnings."""
+    return {warning.code for warning in bundle.warnings}
+
+
+def embed_with(server: EmbeddingServer, db: Path, kind: str = "ollama") -> None:
+    arguments = ("corpus", "embed", "--model", f"{kind}:{MODEL}", "--db", db)
+    outcome = invoke(*arguments, embed_url=server.url)
+    assert outcome.code == 0, outcome.err
+
+
+def make(folder: Path) -> None:
+    """Twenty notes, and a corpus of twenty chunks that all have a vector of the old model."""
+    (folder / "notes").mkdir()
+    for number in range(FILES):
+        write(folder / "notes", f"n{number}")
+    with open_writer(folder / "c.db") as corpus:
+        assert sync.ingest(corpus, [folder / "notes"], HashingProvider()).waiting == 0
+
+
+@pytest.fixture
+def notes(template: Template, monkeypatch):
+    """Indexes of these notes are built in batches of four."""
+    monkeypatch.setattr(indexes, "BATCH", BATCH)
+    return template.put_back() / "notes"
+
+
+@pytest.fixture
+def db(notes):
+    return notes.with_name("c.db")
+
+
+DEGRADED = "SEMANTIC_LANE_DEGRADED"
+
+
+def degraded(bundle: Any) -> list[Any]:
+    """Its warnings that the semantic lane did not answer."""
+    return [warning for warning in bundle.warnings if warning.code == DEGRADED]
+
 
 # -- The life of an embedding index: building, filling, activating and dropping it -----------------
 
 # -- building beside, changing over --------------------------------------------------------------
 
 
-def test_the_old_index_stays_active_until_the_new_one_is_complete(db: Path) -> None:
+def test_the_old_index_stays_active_until_the_new_one_is_complete(db):
     seen = []
 
     def look(_call: int) -> None:
         with open_reader(db) as corpus:
-            index = vector_index.active_index(corpus)
-            assert index is not None
+            model = active_in(corpus).identity.model
             bundle = ask(corpus, None, HashingProvider(), task="n3 tokens")
             assert bundle.selected
             assert all(passage.scores.semantic > 0 for passage in bundle.selected)
-            seen.append((index.identity.model, codes(bundle) & {"SEMANTIC_LANE_DEGRADED"}))
+            seen.append((model, codes(bundle) & {DEGRADED}))
 
     report = build(db, Watched(NEW, before=look))
     assert seen == [(IDENTITY, set())] * (FILES // BATCH)
@@ -63,15 +136,14 @@ def test_the_old_index_stays_active_until_the_new_one_is_complete(db: Path) -> N
     assert active(db).identity.model == NEW
     assert assert_never_mixed(db) == {"hashed-words": FILES, "newer": FILES}
     with open_reader(db) as corpus:
-        assert "SEMANTIC_LANE_DEGRADED" not in codes(
-            ask(corpus, None, HashingProvider(NEW), task="n3")
-        )
+        new = ask(corpus, None, HashingProvider(NEW), task="n3")
         old = ask(corpus, None, HashingProvider(), task="n3")
-    [warning] = [warning for warning in old.warnings if warning.code == "SEMANTIC_LANE_DEGRADED"]
+    assert DEGRADED not in codes(new)
+    [warning] = degraded(old)
     assert "newer" in warning.message
 
 
-def test_the_noise_of_the_model_is_stored_once_something_is_embedded(db: Path, notes: Path) -> None:
+def test_the_noise_of_the_model_is_stored_once_something_is_embedded(db, notes):
     assert active(db).noise == noise_of(HashingProvider())
     with open_writer(db) as corpus, corpus.writing():
         corpus.run("UPDATE embedding_index SET noise_floor = NULL, related_cosine = NULL")
@@ -88,9 +160,7 @@ def test_the_noise_of_the_model_is_stored_once_something_is_embedded(db: Path, n
 
 
 @pytest.mark.parametrize("moment", [0, FILES // BATCH - 1])
-def test_documents_ingested_during_the_build_are_embedded_before_activation(
-    db: Path, notes: Path, moment: int
-) -> None:
+def test_documents_ingested_during_the_build_are_embedded_before_activation(db, notes, moment):
     def ingest(call: int) -> None:
         if call == moment:
             write(notes, "meanwhile")
@@ -104,7 +174,7 @@ def test_documents_ingested_during_the_build_are_embedded_before_activation(
     assert assert_never_mixed(db) == {"hashed-words": FILES, "newer": FILES}
 
 
-def test_a_failing_text_is_reported_and_the_others_are_embedded(db: Path) -> None:
+def test_a_failing_text_is_reported_and_the_others_are_embedded(db):
     class Choosy(Watched):
         def embed_passages(self, texts: Sequence[str]) -> np.ndarray:
             if any("n7 " in text for text in texts):
@@ -120,7 +190,7 @@ def test_a_failing_text_is_reported_and_the_others_are_embedded(db: Path) -> Non
 # -- drop, plan -----------------------------------------------------------------------------
 
 
-def test_an_ambiguous_name(db: Path) -> None:
+def test_an_ambiguous_name(db):
     build(db, Watched(NEW._replace(digest="3333")))
     build(db, Watched(NEW))
     with pytest.raises(UsageError, match=r"\[ambiguous_index\]"):
@@ -135,15 +205,15 @@ def test_an_ambiguous_name(db: Path) -> None:
 # -- another model, and outdated vectors ---------------------------------------------------------
 
 
-def test_outdated_vectors_of_an_older_index_are_replaced(notes: Path, db: Path) -> None:
+def test_outdated_vectors_of_an_older_index_are_replaced(notes, db):
     """Its vectors lack the tags: those chunks are embedded again, and no other."""
     for name in ("n1", "n2"):
         path = notes / f"{name}.md"
         path.write_text(f"---\ntags: [zebra]\n---\n{path.read_text('utf-8')}", encoding="utf-8")
     with open_writer(db) as corpus:
         sync.ingest(corpus, [notes], HashingProvider())
-        index = vector_index.active_index(corpus)
-        assert index is not None and index.identity.chunker == INPUT_VERSION
+        index = active_in(corpus)
+        assert index.identity.chunker == INPUT_VERSION
         tagged = [row for (row,) in corpus.rows("SELECT id FROM chunk WHERE tags <> '[]'")]
         assert len(tagged) == 2
         with corpus.writing():
@@ -155,8 +225,7 @@ def test_outdated_vectors_of_an_older_index_are_replaced(notes: Path, db: Path) 
         assert (report.embedded, report.waiting) == (1, 0)
         after = dict(corpus.rows("SELECT chunk, input_hash FROM embedded"))
         assert {row for row in after if after[row] != before[row]} == {tagged[0]}
-        renewed = vector_index.active_index(corpus)
-        assert renewed is not None and renewed.identity.chunker == INPUT_VERSION
+        assert active_in(corpus).identity.chunker == INPUT_VERSION
     assert build(db, HashingProvider()) == EmbeddingReport(0, 0)
 
 
@@ -165,7 +234,7 @@ def test_outdated_vectors_of_an_older_index_are_replaced(notes: Path, db: Path) 
 # -- a server that is down, dies or changes -------------------------------------------------------
 
 
-def test_the_server_down_during_ingest(db: Path, notes: Path) -> None:
+def test_the_server_down_during_ingest(db, notes):
     with embedding_server() as server:
         embed_with(server, db)
         port = server.port
@@ -181,15 +250,19 @@ def test_the_server_down_during_ingest(db: Path, notes: Path) -> None:
     assert "rolebundle corpus embed" in outcome.err
     found = invoke("retrieve", "later tokens", "--format", "json", "--db", db)
     assert found.code == 0
-    [warning] = [w for w in found.json()["warnings"] if w["code"] == "SEMANTIC_LANE_DEGRADED"]
+    [warning] = [one for one in found.json()["warnings"] if one["code"] == DEGRADED]
     assert "cannot be reached" in warning["message"]
     with embedding_server(port) as server:
         outcome = invoke("corpus", "embed", "--db", db)
         assert (outcome.code, outcome.out) == (0, "2 chunks embedded, 0 waiting\n")
-        texts = [text for body in server.bodies_for("/api/embed") for text in body["input"]]
+        texts = texts_sent(server)
         assert len(texts) == 2
         assert all(text.startswith("search_document: ") for text in texts)
     assert assert_never_mixed(db) == {"hashed-words": FILES - 1, f"{MODEL}:latest": FILES + 1}
+
+
+def texts_sent(server: EmbeddingServer, path: str = "/api/embed") -> list[str]:
+    return [text for body in server.bodies_for(path) for text in body["input"]]
 
 
 def dies_after(server: EmbeddingServer, good: int, fault: Callable[[Handler], None]) -> None:
@@ -214,9 +287,7 @@ def dies_after(server: EmbeddingServer, good: int, fault: Callable[[Handler], No
     ],
     ids=["dead", "failing"],
 )
-def test_a_server_that_dies_in_mid_embedding(
-    db: Path, server: EmbeddingServer, fault: Callable[[Handler], None], most: int
-) -> None:
+def test_a_server_that_dies_in_mid_embedding(db, server, fault, most):
     """What was embedded is kept, and a server that fails on everything is not asked for ever."""
     dies_after(server, 2, fault)
     arguments = ("corpus", "embed", "--model", f"ollama:{MODEL}", "--db", db)
@@ -228,15 +299,13 @@ def test_a_server_that_dies_in_mid_embedding(
     server.faults.clear()
     server.seen.clear()
     embed_with(server, db)
-    texts = [text for body in server.bodies_for("/api/embed") for text in body["input"]]
+    texts = texts_sent(server)
     assert len(texts) == FILES - 2 * BATCH
     assert active(db).identity.model.model == f"{MODEL}:latest"
     assert assert_never_mixed(db)[f"{MODEL}:latest"] == FILES
 
 
-def test_chunks_over_the_context_wait_until_they_are_smaller(
-    db: Path, notes: Path, server: EmbeddingServer
-) -> None:
+def test_chunks_over_the_context_wait_until_they_are_smaller(db, notes, server):
     """The next step that the message names is possible, and the old index stays active until then."""
     (notes / "long.md").write_text("# Long\n\n" + "A paragraph of words. " * 75, encoding="utf-8")
     ingest = ("ingest", notes, "--lexical-only", "--workers", "1", "--db", db)
@@ -264,22 +333,20 @@ def test_chunks_over_the_context_wait_until_they_are_smaller(
 
 
 @pytest.mark.parametrize(("kind", "path"), [("ollama", "/api/embed"), ("openai", "/v1/embeddings")])
-def test_queries_use_the_model_of_the_index(
-    db: Path, server: EmbeddingServer, kind: str, path: str
-) -> None:
+def test_queries_use_the_model_of_the_index(db, server, kind, path):
     embed_with(server, db, kind)
     server.seen.clear()
     with Engine(db) as engine:
         bundle = engine.retrieve(RetrievalRequest(task="n3 tokens"))
-    assert "SEMANTIC_LANE_DEGRADED" not in codes(bundle)
+    assert DEGRADED not in codes(bundle)
     assert bundle.corpus.index is not None
     assert bundle.corpus.index.provider == kind
-    texts = [text for body in server.bodies_for(path) for text in body["input"]]
+    texts = texts_sent(server, path)
     assert "search_query: n3 tokens" in texts
     assert not any(text.startswith("search_document: ") for text in texts)
 
 
-def test_the_new_address_of_a_server_is_stored(db: Path) -> None:
+def test_the_new_address_of_a_server_is_stored(db):
     with embedding_server() as first:
         embed_with(first, db)
     with embedding_server() as second:
@@ -287,55 +354,42 @@ def test_the_new_address_of_a_server_is_stored(db: Path) -> None:
         assert active(db).connection == spec_to_json(ProviderSpec("ollama", MODEL, second.url))
 
 
-def test_the_url_option_overrides_the_stored_address(db: Path) -> None:
+def test_the_url_option_overrides_the_stored_address(db):
     with embedding_server() as first:
         embed_with(first, db)
     with embedding_server() as second, Engine(Workspace(db, embed_url=second.url)) as engine:
-        assert "SEMANTIC_LANE_DEGRADED" not in codes(engine.retrieve(RetrievalRequest(task="n3")))
+        assert DEGRADED not in codes(engine.retrieve(RetrievalRequest(task="n3")))
 
 
 # -- How to reach the model of an index again: what is stored, and what a file cannot permit -------
 
 
 class TestReach:
-    SPEC = ProviderSpec(
-        "openai",
-        "some-model",
-        "http://gpu.example:8080",
-        allow_host="gpu.example",
-    )
+    SPEC = ProviderSpec("openai", "m", "http://gpu.example:8080", allow_host="gpu.example")
+    STORED: ClassVar = {"provider": "openai", "model": "m", "url": "http://gpu.example:8080"}
 
-    def test_what_is_stored(self) -> None:
-        assert json.loads(spec_to_json(self.SPEC)) == {
-            "provider": "openai",
-            "model": "some-model",
-            "url": "http://gpu.example:8080",
-        }
+    def test_what_is_stored(self):
+        assert json.loads(spec_to_json(self.SPEC)) == self.STORED
 
-    @pytest.mark.parametrize(
-        "hostile",
-        [
-            {"allow_host": "gpu.example"},
-            {"allow_host": "gpu.example", "key_variable": "HOME"},
-            {"allowed": ["gpu.example"], "deadline_seconds": 1e9},
-        ],
-    )
-    def test_a_file_cannot_permit_a_host(self, hostile: dict[str, object]) -> None:
-        connection = json.dumps({**json.loads(spec_to_json(self.SPEC)), **hostile})
-        spec = spec_from_json(connection, IDENTITY)
+    @pytest.mark.parametrize("hostile", [
+        {"allow_host": "gpu.example"},
+        {"allow_host": "gpu.example", "key_variable": "HOME"},
+        {"allowed": ["gpu.example"], "deadline_seconds": 1e9},
+    ])  # fmt: skip
+    def test_a_file_cannot_permit_a_host(self, hostile):
+        spec = spec_from_json(json.dumps(self.STORED | hostile), IDENTITY)
         assert spec.allow_host == ""
         with pytest.raises(EmbedderError, match=r"\[host_not_local\]"):
             provider_for(spec)
 
 
-def test_a_foreign_host_in_the_file_is_not_contacted(db: Path) -> None:
+def test_a_foreign_host_in_the_file_is_not_contacted(db):
     with open_writer(db) as corpus, corpus.writing():
-        connection = json.dumps(
-            {"provider": "ollama", "model": MODEL, "url": "http://192.0.2.1", "allow_host": "*"}
-        )
-        vector_index.set_connection(corpus, active_in(corpus), connection)
+        url = "http://192.0.2.1"
+        stored = {"provider": "ollama", "model": MODEL, "url": url, "allow_host": "*"}
+        vector_index.set_connection(corpus, active_in(corpus), json.dumps(stored))
     with Engine(db) as engine:
         bundle = engine.retrieve(RetrievalRequest(task="n3 tokens"))
-    [warning] = [warning for warning in bundle.warnings if warning.code == "SEMANTIC_LANE_DEGRADED"]
+    [warning] = degraded(bundle)
     assert "192.0.2.1 is not on this machine" in warning.message
     assert bundle.selected

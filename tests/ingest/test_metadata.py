@@ -1,9 +1,7 @@
 """Metadata: front matter, manifests, attributes, and what counts before what."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -27,9 +25,7 @@ from support.source_tree import write_files
 # -- Precedence of metadata: front matter, manifest, flags, inferred values ------------------------
 
 
-def resolve(
-    path: str, declared: Mapping[str, object], inferred: Mapping[str, object]
-) -> DocumentMetadata:
+def resolve(path: str, declared: dict[str, Any], inferred: dict[str, Any]) -> DocumentMetadata:
     defaults = FileDefaults(Authority(default_source="s"))
     parsed = ParsedDocument(declared=declared, inferred=inferred, declared_at=2)
     return resolving.resolve(path, defaults, parsed)
@@ -44,6 +40,14 @@ VALUES = {
     "tags": ["a"], "applicable_roles": ["r"], "excluded_roles": ["x"], "retrieval_hints": ["h h"],
     "supersedes": ["old"], "contradicts": ["other"],
 }  # fmt: skip
+STORED = {
+    key: tuple(value) if isinstance(value, list) else value for key, value in VALUES.items()
+} | {
+    # A date is its first second, and as the end of a time its last.
+    "updated_at": "2026-01-02T00:00:00Z",
+    "valid_from": "2026-01-02T11:00:00Z",
+    "valid_until": "2026-12-31T23:59:59Z",
+}
 # Keys that other tools use, and the keys under which their values are stored.
 OTHER_KEYS = {"keywords": "tags", "authors": "retrieval_hints", "author": "retrieval_hints"}
 
@@ -57,55 +61,29 @@ def ingested(folder: Path, files: dict[str, str], *flags: str) -> dict[str, Docu
         return {metadata.document_id: metadata for _, metadata in all_documents(corpus)}
 
 
-def test_every_key_can_be_declared_everywhere(tmp_path: Path) -> None:
+def test_every_key_can_be_declared_everywhere(tmp_path):
     """One file per key, then all keys at once as flags."""
     assert {*VALUES, *OTHER_KEYS} == set(METADATA_KEYS)
     declared = {key: repr(value).replace("'", '"') for key, value in VALUES.items()}
+    rules = "".join(f"[[rule]]\nglob = '{k}.md'\n{k} = {text}\n" for k, text in declared.items())
     places = {
-        "yaml": {
-            f"{key}.md": f"---\n{key}: {text}\n---\n\nText.\n" for key, text in declared.items()
-        },
-        "toml": {
-            f"{key}.md": f"+++\n{key} = {text}\n+++\n\nText.\n" for key, text in declared.items()
-        },
-        "manifest": {
-            "rolebundle.toml": "".join(
-                f"[[rule]]\nglob = '{key}.md'\n{key} = {text}\n" for key, text in declared.items()
-            ),
-            **{f"{key}.md": "Text.\n" for key in declared},
-        },
+        "yaml": {f"{k}.md": f"---\n{k}: {text}\n---\n\nText.\n" for k, text in declared.items()},
+        "toml": {f"{k}.md": f"+++\n{k} = {text}\n+++\n\nText.\n" for k, text in declared.items()},
+        "manifest": {"rolebundle.toml": rules, **{f"{key}.md": "Text.\n" for key in declared}},
     }
     for place, files in places.items():
-        (tmp_path / place).mkdir()
         documents = ingested(tmp_path / place, files)
         named = {"document_id": "d", "source_id": "s/source_id.md"}
         for key in VALUES:
             metadata = documents[named.get(key, f"notes/{key}.md")]
-            assert getattr(metadata, key) == stored_of(key), (key, place)
-    flags = [
-        f"{key}={','.join(value) if isinstance(value, list) else value}"
-        for key, value in VALUES.items()
-    ]
-    (tmp_path / "flags").mkdir()
+            assert getattr(metadata, key) == STORED[key], (key, place)
+    joined = {k: ",".join(v) if isinstance(v, list) else v for k, v in VALUES.items()}
+    flags = [f"{key}={value}" for key, value in joined.items()]
     [metadata] = ingested(tmp_path / "flags", {"a.md": "Text.\n"}, *flags).values()
-    for key in VALUES:
-        assert getattr(metadata, key) == stored_of(key), key
+    assert {key: getattr(metadata, key) for key in VALUES} == STORED
 
 
-def stored_of(key: str) -> object:
-    # A date is its first second, and as the end of a time its last.
-    moments = {
-        "updated_at": "2026-01-02T00:00:00Z",
-        "valid_from": "2026-01-02T11:00:00Z",
-        "valid_until": "2026-12-31T23:59:59Z",
-    }
-    if key in moments:
-        return moments[key]
-    value = VALUES[key]
-    return tuple(value) if isinstance(value, list) else value
-
-
-def test_a_document_that_is_never_valid_is_refused(tmp_path: Path) -> None:
+def test_a_document_that_is_never_valid_is_refused(tmp_path):
     (tmp_path / "rolebundle.toml").write_text("[defaults]\nvalid_until = 2026-06-30\n")
     (tmp_path / "a.md").write_text("---\nvalid_from: 2026-07-01\n---\n\nText.\n")
     (tmp_path / "b.md").write_text("---\nvalid_from: 2026-06-30\n---\n\nText.\n")
@@ -117,27 +95,22 @@ def test_a_document_that_is_never_valid_is_refused(tmp_path: Path) -> None:
     assert metadata.valid_until == "2026-06-30T23:59:59Z"
 
 
-@pytest.mark.parametrize(
-    ("declared", "tags", "hints"),
-    [
-        ("keywords: sync, offline clocks; merge", ("sync", "offline clocks", "merge"), ()),
-        ("keywords: [a, 'b, c']\ntags: [z, a]", ("z", "a", "b, c"), ()),
-        ("author: Kim, A.", (), ("Kim, A.",)),
-        ("authors: Kim, A. and Lee, B.; Wu\nauthor: Kim, A.", (), ("Kim, A.", "Lee, B.", "Wu")),
-        ("authors:\n- name: Kim\n  mail: k@example.org\n- Lee", (), ("Kim", "Lee")),
-        ("author: Kim\nretrieval_hints: [who did it]", (), ("who did it", "Kim")),
-        ("authors: [1741101, Kim]", (), ("1741101", "Kim")),
-        ("keywords:\nauthors: ''\nauthor: []", (), ()),
-    ],
-)
-def test_keywords_are_tags_and_authors_are_hints(
-    tmp_path: Path, declared: str, tags: tuple[str, ...], hints: tuple[str, ...]
-) -> None:
+@pytest.mark.parametrize(("declared", "tags", "hints"), [
+    ("keywords: sync, offline clocks; merge", ("sync", "offline clocks", "merge"), ()),
+    ("keywords: [a, 'b, c']\ntags: [z, a]", ("z", "a", "b, c"), ()),
+    ("author: Kim, A.", (), ("Kim, A.",)),
+    ("authors: Kim, A. and Lee, B.; Wu\nauthor: Kim, A.", (), ("Kim, A.", "Lee, B.", "Wu")),
+    ("authors:\n- name: Kim\n  mail: k@example.org\n- Lee", (), ("Kim", "Lee")),
+    ("author: Kim\nretrieval_hints: [who did it]", (), ("who did it", "Kim")),
+    ("authors: [1741101, Kim]", (), ("1741101", "Kim")),
+    ("keywords:\nauthors: ''\nauthor: []", (), ()),
+])  # fmt: skip
+def test_keywords_are_tags_and_authors_are_hints(tmp_path, declared, tags, hints):
     [metadata] = ingested(tmp_path, {"a.md": f"---\n{declared}\n---\n\nText.\n"}).values()
     assert (metadata.tags, metadata.retrieval_hints) == (tags, hints)
 
 
-def test_very_many_authors_and_very_long_keywords_are_cut(tmp_path: Path) -> None:
+def test_very_many_authors_and_very_long_keywords_are_cut(tmp_path):
     crowd = "; ".join(f"Author {number}" for number in range(1000))
     words = [f"word-{number}" for number in range(500)]
     front = f"---\nauthors: {crowd}\nkeywords: {' '.join(words)}\n---\n\nText.\n"
@@ -146,7 +119,7 @@ def test_very_many_authors_and_very_long_keywords_are_cut(tmp_path: Path) -> Non
     assert " ".join(metadata.tags).split() == words
 
 
-def test_a_rejected_record_does_not_affect_the_others(tmp_path: Path) -> None:
+def test_a_rejected_record_does_not_affect_the_others(tmp_path):
     """One line of many: its file is taken, and the run still ends as a mistake does."""
     lines = ('{"_id": "a", "text": "x", "metadata": {"updated_at": 5.5}}',
              '{"_id": "b", "text": "y", "metadata": {"trust_tier": "divine"}}',
@@ -162,19 +135,16 @@ def test_a_rejected_record_does_not_affect_the_others(tmp_path: Path) -> None:
         assert [metadata.document_id for _, metadata in all_documents(corpus)] == ["c"]
 
 
-def test_defaults(tmp_path: Path) -> None:
+def test_defaults(tmp_path):
     [metadata] = ingested(tmp_path, {"deep/a_plain-note.md": "Text.\n"}).values()
     assert (metadata.document_id, metadata.source_id) == ("notes/deep/a_plain-note.md", "notes")
     assert (metadata.title, metadata.uri) == ("a plain note", "deep/a_plain-note.md")
-    assert (metadata.trust_tier, metadata.sensitivity, metadata.origin) == (
-        "general",
-        "internal",
-        "internal",
-    )
+    governing = (metadata.trust_tier, metadata.sensitivity, metadata.origin)
+    assert governing == ("general", "internal", "internal")
     assert (metadata.scope, metadata.updated_at, metadata.tags) == ("shared", None, ())
 
 
-def test_precedence(tmp_path: Path) -> None:
+def test_precedence(tmp_path):
     """For each key alone: what a document leaves open, the manifest says, and so on."""
     files = {
         "rolebundle.toml": "[defaults]\ntitle = 'top'\ndomain = 'top'\nsource_kind = 'top'\n"
@@ -186,20 +156,18 @@ def test_precedence(tmp_path: Path) -> None:
     }
     flags = ("title=flag", "language=flag", "domain=flag")
     documents = ingested(tmp_path, files, *flags)
-    own, inner, top = (
-        documents[f"notes/{name}"] for name in ("deep/er/a.md", "deep/er/b.md", "c.md")
-    )
-    assert (own.title, own.domain, own.source_kind, own.language) == (
-        "own",
-        "later-rule",
-        "top",
-        "flag",
-    )
-    assert (inner.title, inner.domain, inner.source_kind) == ("top", "later-rule", "top")
-    assert (top.title, top.domain, top.source_kind, top.language) == ("top", "top", "top", "flag")
+    names = ("deep/er/a.md", "deep/er/b.md", "c.md")
+    assert [
+        (found.title, found.domain, found.source_kind, found.language)
+        for found in (documents[f"notes/{name}"] for name in names)
+    ] == [
+        ("own", "later-rule", "top", "flag"),
+        ("top", "later-rule", "top", "flag"),
+        ("top", "top", "top", "flag"),
+    ]
 
 
-def test_inferred_metadata_has_the_lowest_precedence(tmp_path: Path) -> None:
+def test_inferred_metadata_has_the_lowest_precedence(tmp_path):
     page = "<html lang='de'><head><title>Of the page</title></head><body><p>Text.</p></body></html>"
     [metadata] = ingested(tmp_path, {"a.html": page}).values()
     assert (metadata.title, metadata.language) == ("Of the page", "de")
@@ -207,10 +175,9 @@ def test_inferred_metadata_has_the_lowest_precedence(tmp_path: Path) -> None:
     assert (metadata.title, metadata.language) == ("flag", "fr")
 
 
-def test_invalid_inferred_values_are_ignored() -> None:
-    metadata = resolve(
-        "a.md", {}, {"title": "", "trust_tier": "divine", "nonsense": 1, "language": "de"},
-    )  # fmt: skip
+def test_invalid_inferred_values_are_ignored():
+    inferred = {"title": "", "trust_tier": "divine", "nonsense": 1, "language": "de"}
+    metadata = resolve("a.md", {}, inferred)
     assert (metadata.title, metadata.trust_tier, metadata.language) == ("a", "general", "de")
 
 
@@ -228,7 +195,7 @@ def test_invalid_inferred_values_are_ignored() -> None:
         ("documentid", "document_id"), ("contradict", "contradicts"),
     ],
 )  # fmt: skip
-def test_a_misspelled_governance_key_refuses_the_document(key: str, meant: str) -> None:
+def test_a_misspelled_governance_key_refuses_the_document(key, meant):
     with pytest.raises(DocumentError, match=rf"unknown key '{key}'; did you mean {meant}\?"):
         resolve("a.md", {key: "x"}, {})
 
@@ -238,11 +205,11 @@ def test_a_misspelled_governance_key_refuses_the_document(key: str, meant: str) 
     "score slope superseded superseded_by contracts documents documented source sources resource_id"
     " original tier trust trust_level sensitive roles role valid doc_id status layout name".split(),
 )
-def test_other_words_are_attributes(key: str) -> None:
+def test_other_words_are_attributes(key):
     assert resolve("a.md", {key: "x"}, {}).attributes == ((key, ("x",)),)
 
 
-def test_all_mistakes_are_in_one_message() -> None:
+def test_all_mistakes_are_in_one_message():
     declared = {
         "trust_teir": "x", "sensitivity": "secret", "applicable_roles": ["No Role"],
         "valid_from": "2026-02-01", "valid_until": "2026-01-01", "title": {"en": "t"}, "layout": "p",
@@ -273,7 +240,7 @@ TOOLS = {
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_front_matter_of_other_tools(tmp_path: Path, tool: str) -> None:
+def test_front_matter_of_other_tools(tmp_path, tool):
     """Each has the tags a and b and a date on 2024-05-03; its other keys become attributes."""
     [metadata] = ingested(tmp_path, {"a.md": f"{TOOLS[tool]}\nText.\n"}).values()
     assert metadata.tags == ("a", "b")
@@ -286,7 +253,7 @@ def test_front_matter_of_other_tools(tmp_path: Path, tool: str) -> None:
     assert dict(metadata.attributes)[expected[0]] == (expected[1],)
 
 
-def test_the_nearest_date_counts_and_what_is_none_is_an_attribute() -> None:
+def test_the_nearest_date_counts_and_what_is_none_is_an_attribute():
     declared = {"date": "2024-01-01", "lastmod": "someday", "updated": "2024-02-01"}
     metadata = resolve("a.md", declared, {"updated_at": "2020-01-01"})
     assert metadata.updated_at == "2024-02-01T00:00:00Z"
@@ -295,7 +262,7 @@ def test_the_nearest_date_counts_and_what_is_none_is_an_attribute() -> None:
     assert metadata.updated_at == "2025-01-01T00:00:00Z"
 
 
-def test_single_values_are_lists_of_one() -> None:
+def test_single_values_are_lists_of_one():
     lists = {"tags": "x", "supersedes": "x", "contradicts": "x", "retrieval_hints": "x, y"}
     metadata = resolve("a.md", {**lists, "applicable_roles": "r, s"}, {})
     assert (metadata.tags, metadata.supersedes, metadata.contradicts) == (("x",),) * 3
@@ -304,47 +271,38 @@ def test_single_values_are_lists_of_one() -> None:
 
 
 @pytest.mark.parametrize("value", ["", {"en": "t"}, ["a", "b"], "x" * 1001])
-def test_a_title_of_another_form_is_no_mistake(value: object) -> None:
+def test_a_title_of_another_form_is_no_mistake(value):
     assert resolve("a_b.md", {"title": value}, {}).title == "a b"
 
 
-def test_properties_of_a_format_are_attributes() -> None:
+def test_properties_of_a_format_are_attributes():
     metadata = resolve("a.eml", {"status": "x"}, {"title": "t", "from": ["k", "l"]})
     assert metadata.attributes == (("from", ("k", "l")), ("status", ("x",)))
 
 
-def test_attributes_are_limited() -> None:
+def test_attributes_are_limited():
     declared = {f"key{number:03}": "x" * 5000 for number in range(500)}
     attributes = resolve("a.md", declared, {}).attributes
     assert len(attributes) == 100
     assert {len(text) for _, texts in attributes for text in texts} == {1000}
 
 
-@pytest.mark.parametrize(
-    ("text", "utc"),
-    [
-        ("2024-5-3", "2024-05-03T00:00:00Z"),
-        ("2024/05/03 10:00", "2024-05-03T10:00:00Z"),
-        ("2024-05-03 10:00:00 +0200", "2024-05-03T08:00:00Z"),
-        ("2024-05-03T10:00:00.123456789-07:00", "2024-05-03T17:00:00Z"),
-        ("3 May 2024", "2024-05-03T00:00:00Z"),
-        ("May 3, 2024", "2024-05-03T00:00:00Z"),
-        ("Fri, 03 May 2024 10:00:00 GMT", "2024-05-03T10:00:00Z"),
-        ("1714723200", "2024-05-03T08:00:00Z"),
-        ("1714723200123", "2024-05-03T08:00:00Z"),
-        ("03/05/2024", None),
-        ("2024-13-01", None),
-        ("May 2024", None),
-        ("1.10", None),
-        ("0001-01-01T00:00:00+14:00", None),
-    ],
-)
-def test_dates_as_tools_write_them(text: str, utc: str | None) -> None:
+@pytest.mark.parametrize(("text", "utc"), [
+    ("2024-5-3", "2024-05-03T00:00:00Z"), ("2024/05/03 10:00", "2024-05-03T10:00:00Z"),
+    ("2024-05-03 10:00:00 +0200", "2024-05-03T08:00:00Z"),
+    ("2024-05-03T10:00:00.123456789-07:00", "2024-05-03T17:00:00Z"),
+    ("3 May 2024", "2024-05-03T00:00:00Z"), ("May 3, 2024", "2024-05-03T00:00:00Z"),
+    ("Fri, 03 May 2024 10:00:00 GMT", "2024-05-03T10:00:00Z"),
+    ("1714723200", "2024-05-03T08:00:00Z"), ("1714723200123", "2024-05-03T08:00:00Z"),
+    ("03/05/2024", None), ("2024-13-01", None), ("May 2024", None), ("1.10", None),
+    ("0001-01-01T00:00:00+14:00", None),
+])  # fmt: skip
+def test_dates_as_tools_write_them(text, utc):
     assert utc_text(text) == utc
 
 
 @given(st.text(alphabet="0123456789-/:.TZ+ ,MayFri()GMTapm", max_size=40) | st.text(max_size=120))
-def test_any_text_is_a_date_or_none(text: str) -> None:
+def test_any_text_is_a_date_or_none(text):
     found = utc_text(text)
     assert found is None or utc_text(found) == found
 
@@ -352,7 +310,7 @@ def test_any_text_is_a_date_or_none(text: str) -> None:
 # -- bad values ----------------------------------------------------------------------------------
 
 
-def test_ignored_keys(tmp_path: Path) -> None:
+def test_ignored_keys(tmp_path):
     files = {
         "rolebundle.toml": "ignore_keys = ['draft', 'weight']",
         "deep/a.md": "---\ndraft: true\nweight: 3\ntitle: own\n---\n\nText.\n",
@@ -373,13 +331,6 @@ def read(text):
     return front_matter(text.split("\n"), "docs/a.md")
 
 
-def refused(text):
-    with pytest.raises(DocumentError) as caught:
-        read(text)
-    assert caught.value.code == "bad_front_matter"
-    return caught.value.message
-
-
 def declared(text):
     values, _, _, notes = read(text)
     return values, notes
@@ -391,86 +342,65 @@ def test_yaml_scalars_are_texts_as_they_were_written():
         "version: 1.10\nid: 007\ndraft: true\nnone: ~\nempty:\nquoted: 'null'\n---\nbody"
     )
     assert values == {
-        "title": "A plain title",
-        "tags": ["a", "on", "no"],
-        "date": "2026-03-01 10:00",
-        "language": "no",
-        "version": "1.10",
-        "id": "007",
-        "draft": "true",
-        "none": None,
-        "empty": None,
-        "quoted": "null",
-    }
+        "title": "A plain title", "tags": ["a", "on", "no"], "date": "2026-03-01 10:00",
+        "language": "no", "version": "1.10", "id": "007", "draft": "true", "none": None,
+        "empty": None, "quoted": "null",
+    }  # fmt: skip
     assert (declared_at, body_index, notes) == (2, 12, ())
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "text",
-        "---\nno end\n\ntext",
-        " ---\n---",
-        "---\n- a\n- b\n---",
-        "---\n# T\n\nWords.\n---",
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "", "text", "---\nno end\n\ntext", " ---\n---", "---\n- a\n- b\n---", "---\n# T\n\nWords.\n---",
+])  # fmt: skip
 def test_text_without_fences_is_not_front_matter(text):
     assert read(text) == ({}, 1, 0, ())
 
 
 def test_tags_build_nothing_and_aliases_are_followed():
-    values, notes = declared(
-        "---\na: !!python/object/apply:os.system [x]\nb: !t v\nc: &x [1]\nd: *x\n---\n"
-    )
+    text = "a: !!python/object/apply:os.system [x]\nb: !t v\nc: &x [1]\nd: *x"
+    values, notes = declared(f"---\n{text}\n---\n")
     assert values == {"a": ["x"], "b": "v", "c": ["1"], "d": ["1"]}
     assert notes == ()
 
 
-@pytest.mark.parametrize(
-    ("text", "values", "note"),
-    [
-        ("---\n---", {}, ""),
-        ("---\na: 1\na: 2\n---", {"a": "2"}, ""),
-        ("---\na: {b: 1, b: 2}\n---", {"a": {"b": "2"}}, ""),
-        ("---\ntitle: A: b\nx: [1]\n---", {"title": "A: b", "x": ["1"]}, "docs/a.md:2: "),
-        ("---\nok: 1\na: [1\nb: 'x\n---", {"ok": "1", "a": "[1", "b": "x"}, "read line by line"),
-        ("---\ntags:\n\t- a\n\t- b\n---", {"tags": ["a", "b"]}, "line by line"),
-        ("---\ntitle: {{ title }}\n---", {"title": "{{ title }}"}, "line by line"),
-        ("---\na: *unknown\n---", {"a": "*unknown"}, "undefined alias"),
-        ("---\na: &x [*x]\n---", {"a": "&x [*x]"}, "too deep"),
-        ("---\na: b\n<<: {a: 1}\n---", {"a": "b <<: {a: 1}"}, "merge keys"),
-        ("---\na: " + "[" * 50 + "]" * 50 + "\n---", {"a": "[" * 50 + "]" * 50}, "levels"),
-        ("---\na: " + "x" * 70_000 + "\n---", {}, "64 KiB"),
-        ("+++\na = 1\na = 2\n+++", {}, "docs/a.md:3: front matter: not valid TOML"),
-        ("+++\na = " + "[" * 5000 + "\n+++", {}, "TOML"),
-    ],
-)
+@pytest.mark.parametrize(("text", "values", "note"), [
+    ("---\n---", {}, ""),
+    ("---\na: 1\na: 2\n---", {"a": "2"}, ""),
+    ("---\na: {b: 1, b: 2}\n---", {"a": {"b": "2"}}, ""),
+    ("---\ntitle: A: b\nx: [1]\n---", {"title": "A: b", "x": ["1"]}, "docs/a.md:2: "),
+    ("---\nok: 1\na: [1\nb: 'x\n---", {"ok": "1", "a": "[1", "b": "x"}, "read line by line"),
+    ("---\ntags:\n\t- a\n\t- b\n---", {"tags": ["a", "b"]}, "line by line"),
+    ("---\ntitle: {{ title }}\n---", {"title": "{{ title }}"}, "line by line"),
+    ("---\na: *unknown\n---", {"a": "*unknown"}, "undefined alias"),
+    ("---\na: &x [*x]\n---", {"a": "&x [*x]"}, "too deep"),
+    ("---\na: b\n<<: {a: 1}\n---", {"a": "b <<: {a: 1}"}, "merge keys"),
+    ("---\na: " + "[" * 50 + "]" * 50 + "\n---", {"a": "[" * 50 + "]" * 50}, "levels"),
+    ("---\na: " + "x" * 70_000 + "\n---", {}, "64 KiB"),
+    ("+++\na = 1\na = 2\n+++", {}, "docs/a.md:3: front matter: not valid TOML"),
+    ("+++\na = " + "[" * 5000 + "\n+++", {}, "TOML"),
+])  # fmt: skip
 def test_what_cannot_be_read_costs_only_itself(text, values, note):
     found, notes = declared(text)
     assert found == values
     assert note in "".join(notes)
 
 
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [
-        ("---\ntitle: A: b\nsensitivity: confidential\n---", 2),
-        ("---\nx: [1\nmeta: {a: b, 'Trust-Teir' : untrusted}\n---", 3),
-        ("---\nscope: a\nscope: b\n---", 3),
-        ("---\nscpoe: a\nscpoe: b\n---", 3),
-        ("---\na: [\n? scope\n: hr\n---", 5),
-        ("---\nx: &x {scope: hr}\n<<: *x\n---", 2),
-        ("---\n- scope: hr\n---", 2),
-        ("---\nscope: hr\na: " + "x" * 70_000 + "\n---", 2),
-        ("+++\ntitle = x\nvalid_until = 2026-01-01\n+++", 2),
-    ],
-)
+@pytest.mark.parametrize(("text", "line"), [
+    ("---\ntitle: A: b\nsensitivity: confidential\n---", 2),
+    ("---\nx: [1\nmeta: {a: b, 'Trust-Teir' : untrusted}\n---", 3),
+    ("---\nscope: a\nscope: b\n---", 3),
+    ("---\nscpoe: a\nscpoe: b\n---", 3),
+    ("---\na: [\n? scope\n: hr\n---", 5),
+    ("---\nx: &x {scope: hr}\n<<: *x\n---", 2),
+    ("---\n- scope: hr\n---", 2),
+    ("---\nscope: hr\na: " + "x" * 70_000 + "\n---", 2),
+    ("+++\ntitle = x\nvalid_until = 2026-01-01\n+++", 2),
+])  # fmt: skip
 def test_what_may_hide_a_governing_key_refuses_the_document(text, line):
-    message = refused(text)
-    assert message.startswith(f"docs/a.md:{line}: front matter: ")
-    assert any(part in message for part in ("may declare", "duplicate key"))
+    with pytest.raises(DocumentError, match=r"may declare|duplicate key") as caught:
+        read(text)
+    assert caught.value.code == "bad_front_matter"
+    assert caught.value.message.startswith(f"docs/a.md:{line}: front matter: ")
 
 
 def test_an_alias_bomb_does_not_expand():
@@ -486,10 +416,10 @@ def test_unreadable_front_matter_takes_linear_time():
             read(f"---\nx: [\n{text}\n---\n")
 
 
-@given(
-    st.text() | st.text(alphabet="ab:-[]{}&*!|>?'\"#%@,\n 0123456789.<~\\x"),
-    st.sampled_from(["---", "+++"]),
-)
+SIGNS = "ab:-[]{}&*!|>?'\"#%@,\n 01.<~"
+
+
+@given(st.text() | st.text(alphabet=SIGNS + "23456789\\x"), st.sampled_from(["---", "+++"]))
 def test_any_text_is_read_or_raises(text, fence):
     try:
         front = read(f"{fence}\n{text}\n{fence}\nbody")
@@ -499,11 +429,10 @@ def test_any_text_is_read_or_raises(text, fence):
     assert all(isinstance(key, str) for key in front[0])
 
 
-@given(
-    st.sampled_from(["scope", "trust_teir", "Sensitivity", "valid-until"]),
-    st.text(alphabet="ab:-[]{}&*!|>?'\"#%@,\n 01.<~", max_size=40),
-    st.text(alphabet="ab:-[]{}&*!|>?'\"#%@,\n 01.<~", max_size=40),
-)
+GOVERNING = ["scope", "trust_teir", "Sensitivity", "valid-until"]
+
+
+@given(st.sampled_from(GOVERNING), *[st.text(alphabet=SIGNS, max_size=40)] * 2)
 def test_a_typing_error_elsewhere_never_hides_a_governing_key(key, above, below):
     """Law: a governing key at the beginning of a line is read, or the document is refused."""
     text = f"---\n{above}\n{key}: x\n{below}\n---\n"
@@ -520,25 +449,19 @@ def test_a_typing_error_elsewhere_never_hides_a_governing_key(key, above, below)
 # -- A manifest that is wrong: the error names the file, the section, the key and what is allowed
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("x = ", "not readable as TOML"),
-        ("rules = []", "m.toml: rules: unknown key; did you mean rule?"),
-        ("rule = [1]", "m.toml: rule 1: must be an object"),
-        ("[[rule]]\ndomain = 'x'", "m.toml: rule 1.glob: is missing"),
-        ("[[rule]]\nglob = 'a'\n[[rule]]\nglob = 'b'\nreadr = 'x'", "rule 2.readr: unknown key"),
-        ("[[rule]]\nglob = 'a'\nreader = 'x'", "m.toml rule 1: no reader is called 'x'"),
-        ("[[rule]]\nglob = 'a'\nmax_trust = 'most'", "m.toml: rule 1.max_trust: must be one of"),
-        ("max_trust = 'general '", 'did you mean general? (it is "general ")'),
-        (
-            "[chunking]\nsice = 3",
-            "m.toml: chunking.sice: must be one of 'size', 'maximum'; did you mean size?",
-        ),
-        ("[defaults]\nsensitivity = 'x'\nscope = 3", " (and 1 more mistake)"),
-    ],
-)
-def test_what_is_wrong(text: str, message: str) -> None:
+@pytest.mark.parametrize(("text", "message"), [
+    ("x = ", "not readable as TOML"),
+    ("rules = []", "m.toml: rules: unknown key; did you mean rule?"),
+    ("rule = [1]", "m.toml: rule 1: must be an object"),
+    ("[[rule]]\ndomain = 'x'", "m.toml: rule 1.glob: is missing"),
+    ("[[rule]]\nglob = 'a'\n[[rule]]\nglob = 'b'\nreadr = 'x'", "rule 2.readr: unknown key"),
+    ("[[rule]]\nglob = 'a'\nreader = 'x'", "m.toml rule 1: no reader is called 'x'"),
+    ("[[rule]]\nglob = 'a'\nmax_trust = 'most'", "m.toml: rule 1.max_trust: must be one of"),
+    ("max_trust = 'general '", 'did you mean general? (it is "general ")'),
+    ("[chunking]\nsice = 3", "m.toml: chunking.sice: must be one of 'size', 'maximum'; did you mean size?"),
+    ("[defaults]\nsensitivity = 'x'\nscope = 3", " (and 1 more mistake)"),
+])  # fmt: skip
+def test_what_is_wrong(text, message):
     with pytest.raises(ConfigurationError) as caught:
         parse_manifest(text.encode(), Path("m.toml"))
     assert message in caught.value.message
@@ -555,17 +478,15 @@ _values = st.recursive(
 
 
 @given(st.dictionaries(st.text(max_size=4), _values, max_size=5))
-def test_any_values_become_lines_of_text(values: dict[str, object]) -> None:
+def test_any_values_become_lines_of_text(values):
     attributes = flattened(values)
     assert list(attributes) == sorted(attributes)
     for key, texts in attributes:
-        assert key
-        assert ":" not in key
-        assert texts
+        assert key and ":" not in key and texts
         assert all(text and text == " ".join(text.split()) for text in texts)
 
 
-def test_they_are_found_by_their_words_in_the_first_passage(tmp_path: Path) -> None:
+def test_they_are_found_by_their_words_in_the_first_passage(tmp_path):
     front = "---\nproject: Zephyr\nmetadata: {owner: Ana Kim}\nsecret_level: 7\n---\n\n"
     parts = "\n".join(f"## Part {n}\n\n{'Words of a part. ' * 60}\n" for n in range(3))
     (tmp_path / "a.md").write_text(f"{front}# A\n\n{parts}", encoding="utf-8")

@@ -1,11 +1,7 @@
 """Every answer about a PDF names the page. The PDFs are made by ReportLab."""
 
-from __future__ import annotations
-
 import io
-from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pypdf
@@ -28,6 +24,7 @@ FACTS = 5
 """In each PDF, one on each page."""
 
 
+@cache
 def pdf_of(number: int) -> bytes:
     """Minutes with one fact on each page."""
     out = io.BytesIO()
@@ -43,81 +40,72 @@ def pdf_of(number: int) -> bytes:
     return out.getvalue()
 
 
-@cache
-def minutes() -> bytes:
-    """One of the documents."""
-    return pdf_of(1)
-
-
-def test_the_cited_page_is_the_one_that_has_the_fact() -> None:
-    with scratch_folder() as folder:
-        db = folder / "c.db"
-        for number in range(2):
-            (folder / f"m{number:02}.pdf").write_bytes(pdf_of(number))
-        assert invoke("ingest", folder, "--lexical-only", "--db", db).code == 0
-        for number in range(2):
-            for part in range(FACTS):
-                name = f"lock{number:02}x{part}"
-                request = (f"opening code of {name}", "--lexical-only", "--limit", "1", "--db", db)
-                answer = invoke("retrieve", *request, "--format", "json").json()["selected"][0]
-                assert name in answer["content"]
-                assert answer["citation"]["anchor"] == f"p. {part + 1}"
-
-
 @pytest.fixture(scope="module")
-def corpus() -> Iterator[Path]:
-    """A corpus of one PDF."""
+def db():
+    """A corpus of two PDFs."""
     with scratch_folder() as folder:
-        (folder / "m.pdf").write_bytes(pdf_of(0))
-        invoke("ingest", folder / "m.pdf", "--lexical-only", "--db", folder / "c.db")
+        for number in range(2):
+            (folder / f"m{number}.pdf").write_bytes(pdf_of(number))
+        assert invoke("ingest", folder, "--lexical-only", "--db", folder / "c.db").code == 0
         yield folder / "c.db"
 
 
-def test_every_answer_names_the_page(corpus: Path) -> None:
-    db, page = corpus, FACTS
+def test_the_cited_page_is_the_one_that_has_the_fact(db):
+    for number in range(2):
+        for part in range(FACTS):
+            name = f"lock{number:02}x{part}"
+            request = (f"opening code of {name}", "--lexical-only", "--limit", "1", "--db", db)
+            answer = invoke("retrieve", *request, "--format", "json").json()["selected"][0]
+            assert name in answer["content"]
+            assert answer["citation"]["anchor"] == f"p. {part + 1}"
+
+
+def test_every_answer_names_the_page(db):
     common = ("lock00x4", "--lexical-only", "--limit", "1", "--db", db)
     for detail in ("ids", "compact", "full"):
         answer = invoke("retrieve", *common, "--detail", detail, "--format", "json").json()
-        assert answer["selected"][0]["citation"]["anchor"] == f"p. {page}"
+        assert answer["selected"][0]["citation"]["anchor"] == f"p. {FACTS}"
     for form in ("text", "prompt"):
-        assert f"p. {page}" in invoke("retrieve", *common, "--format", form).out
-    assert f"(p. {page})" in invoke("get", "m.pdf", "--db", db).out
-    why = ("why", "m.pdf", "lock00x4", "--lexical-only", "--db", db)
-    assert f"(p. {page})" in invoke(*why).out
-    assert invoke(*why, "--json").json()["anchor"] == f"p. {page}"
+        assert f"p. {FACTS}" in invoke("retrieve", *common, "--format", form).out
+    assert f"(p. {FACTS})" in invoke("get", "m0.pdf", "--db", db).out
+    why = ("why", "m0.pdf", "lock00x4", "--lexical-only", "--db", db)
+    assert f"(p. {FACTS})" in invoke(*why).out
+    assert invoke(*why, "--json").json()["anchor"] == f"p. {FACTS}"
 
 
 def read(data: bytes) -> ParsedDocument:
     return read_document(data, "a.pdf")
 
 
-def changed(data: bytes, **information: str) -> bytes:
-    """The PDF with other metadata."""
-    writer = pypdf.PdfWriter(clone_from=io.BytesIO(data))
-    writer.add_metadata({f"/{key}": value for key, value in information.items()})
+def written(writer: pypdf.PdfWriter) -> bytes:
     out = io.BytesIO()
     writer.write(out)
     return out.getvalue()
 
 
-def test_a_block_is_on_one_page_and_its_lines_are_those_of_the_document() -> None:
-    document = read(minutes())
+def changed(data: bytes, **information: str) -> bytes:
+    """The PDF with other metadata."""
+    writer = pypdf.PdfWriter(clone_from=io.BytesIO(data))
+    writer.add_metadata({f"/{key}": value for key, value in information.items()})
+    return written(writer)
+
+
+def test_a_block_is_on_one_page_and_its_lines_are_those_of_the_document():
+    document = read(pdf_of(1))
     pages = [block.page for block in document.blocks]
     assert pages == sorted(pages) and len(set(pages)) > 1
     for block in document.blocks:
         assert block.text == "\n".join(document.lines[block.start_line - 1 : block.end_line])
 
 
-def test_unreadable_pdfs_have_their_codes() -> None:
+def test_unreadable_pdfs_have_their_codes():
     blank = io.BytesIO()
     SimpleDocTemplate(blank, invariant=1).build([Spacer(1, 9)])
-    writer = pypdf.PdfWriter(clone_from=io.BytesIO(minutes()))
+    writer = pypdf.PdfWriter(clone_from=io.BytesIO(pdf_of(1)))
     writer.encrypt("secret", algorithm="AES-256")
-    protected = io.BytesIO()
-    writer.write(protected)
     for data, code in (
         (blank.getvalue(), "no_text_layer"),
-        (protected.getvalue(), "encrypted_pdf"),
+        (written(writer), "encrypted_pdf"),
         (b"%PDF-1.4 nothing", "unreadable_pdf"),
         (b"", "unreadable_pdf"),
     ):
@@ -125,13 +113,13 @@ def test_unreadable_pdfs_have_their_codes() -> None:
             read(data)
 
 
-def test_the_title_is_that_of_the_metadata_unless_a_program_wrote_it() -> None:
+def test_the_title_is_that_of_the_metadata_unless_a_program_wrote_it():
     for declared, title in (("Our minutes", "Our minutes"), ("Document1", None)):
-        assert properties(read(changed(minutes(), Title=declared))).get("title") == title
+        assert properties(read(changed(pdf_of(1), Title=declared))).get("title") == title
 
 
-def test_the_date_is_that_of_the_last_change() -> None:
-    data = minutes()
+def test_the_date_is_that_of_the_last_change():
+    data = pdf_of(1)
     dates = {"CreationDate": "D:20250102030405+01'00'", "ModDate": "D:20260203040506Z"}
     assert read(changed(data, **dates)).inferred["updated_at"] == "2026-02-03T04:05:06+00:00"
     dates["ModDate"] = "next week"

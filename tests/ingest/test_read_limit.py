@@ -1,7 +1,5 @@
 """A file whose reading does not end, or ends the process that reads it, is skipped."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -26,16 +24,14 @@ from support.stuck_reader import BUSY, CRASHING, GREEDY, WAITING
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such timers")
 
-SECONDS = 0.3
+
+@pytest.fixture
+def stuck(monkeypatch):
+    stuck_reader.use(monkeypatch, 0.3)
 
 
 @pytest.fixture
-def stuck(monkeypatch: pytest.MonkeyPatch) -> None:
-    stuck_reader.use(monkeypatch, SECONDS)
-
-
-@pytest.fixture
-def processes(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
+def processes(monkeypatch):
     """The processes that this test starts."""
     started = []
     forked_python()  # The server that it starts the first time is none of them.
@@ -57,24 +53,17 @@ def paths(tree: Tree) -> list[str]:
     return [document.uri for document in tree.documents().values()]
 
 
+ONLY_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits it")
+
+
 @pytest.mark.usefixtures("stuck")
-@pytest.mark.parametrize(
-    ("words", "code", "reason"),
-    [
-        (BUSY, "too_slow", "more than 0.3 s of processor time"),
-        pytest.param(WAITING, "too_slow", "or 3.0 s in all", marks=pytest.mark.slow),
-        pytest.param(
-            GREEDY,
-            "too_much_memory",
-            "takes too much memory",
-            marks=pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits it"),
-        ),
-        (CRASHING, "reader_crashed", "ended with code -11"),
-    ],
-)
-def test_the_file_is_skipped_and_all_others_are_read(
-    words: str, code: str, reason: str, tree: Tree, processes: list[subprocess.Popen[bytes]]
-) -> None:
+@pytest.mark.parametrize(("words", "code", "reason"), [
+    (BUSY, "too_slow", "more than 0.3 s of processor time"),
+    pytest.param(WAITING, "too_slow", "or 3.0 s in all", marks=pytest.mark.slow),
+    pytest.param(GREEDY, "too_much_memory", "takes too much memory", marks=ONLY_LINUX),
+    (CRASHING, "reader_crashed", "ended with code -11"),
+])  # fmt: skip
+def test_the_file_is_skipped_and_all_others_are_read(words, code, reason, tree, processes):
     for name in ("a.html", "c.html", "e.md"):
         tree.write(name, page("sound"))
     tree.write("b.html", page(words))
@@ -88,9 +77,7 @@ def test_the_file_is_skipped_and_all_others_are_read(
 
 
 @pytest.mark.usefixtures("stuck")
-def test_the_former_version_stays_and_a_watch_tries_only_once(
-    tree: Tree, processes: list[subprocess.Popen[bytes]]
-) -> None:
+def test_the_former_version_stays_and_a_watch_tries_only_once(tree, processes):
     verified: Verified = {}
     path = tree.write("a.html", page("sound"))
     tree.ingest(verified=verified)
@@ -108,7 +95,7 @@ def test_the_former_version_stays_and_a_watch_tries_only_once(
 
 
 @pytest.mark.parametrize("value", ["-1", "1.5", "a minute", "٣", "10000000"])
-def test_a_limit_that_is_no_number(value: str, tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_limit_that_is_no_number(value, tree, monkeypatch):
     monkeypatch.setenv("ROLEBUNDLE_READ_SECONDS", value)
     tree.write("a.md", "Text.")
     with pytest.raises(ConfigurationError, match=r"\[bad_read_seconds\]"):
@@ -116,14 +103,14 @@ def test_a_limit_that_is_no_number(value: str, tree: Tree, monkeypatch: pytest.M
     assert tree.documents() == {}
 
 
-def test_no_limit(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_limit(tree, monkeypatch):
     monkeypatch.setenv("ROLEBUNDLE_READ_SECONDS", "0")
     monkeypatch.setattr(workers.subprocess, "Popen", None)
     tree.write("a.html", page("sound"))
     assert tree.ingest().added == 1
 
 
-def test_a_process_that_cannot_start(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_cannot_start(tree, monkeypatch):
     tree.write("a.html", page("sound"))
     for program in ("raise SystemExit", "import no_such_module"):
         monkeypatch.setattr(workers, "_PROGRAM", program)
@@ -132,9 +119,7 @@ def test_a_process_that_cannot_start(tree: Tree, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.usefixtures("stuck")
-def test_the_processes_end_with_the_iterator(
-    tree: Tree, processes: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_processes_end_with_the_iterator(tree, processes, monkeypatch):
     """As after Ctrl-C, while one of them reads a file that takes long."""
     stuck_reader.use(monkeypatch, 0)
     monkeypatch.setattr(workers, "_FILES_PER_GROUP", 1)

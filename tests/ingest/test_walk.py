@@ -1,13 +1,9 @@
 """Which files are read, and their dates."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
@@ -21,7 +17,6 @@ from rolebundle.ingest.walk import FileEntry, read_bytes, walk
 from rolebundle.storage.opening import open_reader
 from support.commands import invoke
 from support.corpora import all_documents
-from support.sound import paths_in
 from support.source_tree import Tree, write_files
 
 # -- Listing files: order, hidden and generated folders, manifests; reading a file safely ----------
@@ -40,29 +35,26 @@ def walked(root: Path, start: Path | None = None) -> tuple[list[str], dict[str, 
     return paths, {entry.path: entry.code for entry in entries if isinstance(entry, Skipped)}
 
 
-def test_every_file_in_order(tmp_path: Path) -> None:
+def test_every_file_in_order(tmp_path):
     write(tmp_path, "b.md", "a/z.md", "a/b/c.md", "a.md", "B.md")
     paths, skipped = walked(tmp_path)
     assert paths == ["B.md", "a/b/c.md", "a/z.md", "a.md", "b.md"]
     assert skipped == {}
 
 
-def test_hidden_and_generated(tmp_path: Path) -> None:
-    write(
-        tmp_path, ".env", ".git/config", "node_modules/x/y.js", "__pycache__/a.pyc", "a.md",
-        "deep/.hidden.md",
-    )  # fmt: skip
+def test_hidden_and_generated(tmp_path):
+    write(tmp_path, ".env", ".git/config", "node_modules/x/y.js", "__pycache__/a.pyc", "a.md")
+    write(tmp_path, "deep/.hidden.md")
     paths, skipped = walked(tmp_path)
     assert paths == ["a.md"]
-    assert skipped == dict.fromkeys(
-        (".env", ".git/", "node_modules/", "__pycache__/", "deep/.hidden.md"), "ignored"
-    )
+    names = (".env", ".git/", "node_modules/", "__pycache__/", "deep/.hidden.md")
+    assert skipped == dict.fromkeys(names, "ignored")
 
 
 # -- reading ------------------------------------------------------------------------------------
 
 
-def test_read_bytes_raises(tmp_path: Path) -> None:
+def test_read_bytes_raises(tmp_path):
     write(tmp_path, "a.md")
     (tmp_path / "link.md").symlink_to("a.md")
     os.mkfifo(tmp_path / "pipe")
@@ -80,7 +72,7 @@ def test_read_bytes_raises(tmp_path: Path) -> None:
         assert caught.value.hint
 
 
-def test_a_glob_without_a_file_is_named(tmp_path: Path) -> None:
+def test_a_glob_without_a_file_is_named(tmp_path):
     write(tmp_path, "a.md", "secret/c.md")
     text = "ignore = ['secret']\n[[rule]]\nglob = '/secret/**'\nscope = 'hr'\n"
     (tmp_path / "rolebundle.toml").write_text(text, "utf-8")
@@ -90,7 +82,7 @@ def test_a_glob_without_a_file_is_named(tmp_path: Path) -> None:
         assert note.message.startswith(f"rolebundle.toml: {glob!r} matches no file; ")
 
 
-def test_a_glob_with_a_file_is_not_named(tmp_path: Path) -> None:
+def test_a_glob_with_a_file_is_not_named(tmp_path):
     """Not even if the walk sees only a part of the manifest's files."""
     write(tmp_path, "a/b.md", "c/d.md", "c/e/f.md")
     text = "ignore = ['c/d.md']\n[[rule]]\nglob = 'a/*'\n[[rule]]\nglob = 'c/**'\n"
@@ -119,63 +111,50 @@ def walked_ignored(
 # -- ignore files ----------------------------------------------------------------------------------
 
 
-def test_what_a_checkout_takes_over(tmp_path: Path) -> None:
+def test_what_a_checkout_takes_over(tmp_path):
     """Not the `.gitignore` of the checkout around it; but its own exclude file."""
-    write(
-        tmp_path, "a.log", "lib/a.log", "lib/b.tmp", "lib/c.bak", "lib/d.md",
-        **{
-            ".gitignore": "*.log\n", ".ignore": "*.bak\n",
-            "lib/.git/info/exclude": "*.tmp\n", "lib/.git/HEAD": "",
-        },
-    )  # fmt: skip
+    ignoring = {".gitignore": "*.log\n", ".ignore": "*.bak\n", "lib/.git/info/exclude": "*.tmp\n"}
+    names = ("a.log", "lib/a.log", "lib/b.tmp", "lib/c.bak", "lib/d.md", "lib/.git/HEAD")
+    write(tmp_path, *names, **ignoring)
     assert walked_ignored(tmp_path)[0] == ["lib/a.log", "lib/d.md"]
 
 
-def test_a_part_of_a_checkout(tmp_path: Path) -> None:
+def test_a_part_of_a_checkout(tmp_path):
     """The files above it count, unless they leave out what was named."""
-    write(
-        tmp_path, "docs/a.md", "docs/a.log", "made/a.md", "made/a.log",
-        **{".gitignore": "*.log\nmade/\n", ".git/HEAD": ""},
-    )  # fmt: skip
+    contents = {".gitignore": "*.log\nmade/\n", ".git/HEAD": ""}
+    write(tmp_path, "docs/a.md", "docs/a.log", "made/a.md", "made/a.log", **contents)
     docs, generated = tmp_path / "docs", tmp_path / "made"
     assert walked_ignored(docs)[0] == ["a.md"]
     assert walked_ignored(generated)[0] == ["a.log", "a.md"]
     assert walked_ignored(tmp_path, docs / "a.log")[0] == ["docs/a.log"]
 
 
-@pytest.mark.parametrize(
-    "content",
-    ["\x00\x01", "[", "!", "/", "*a" * 9000, "a\\", "(" * 2000, "{a,b}*\n" * 2_000, "\ufeff*.log"],
-)
-def test_malformed_ignore_files(tmp_path: Path, content: str) -> None:
+@pytest.mark.parametrize("content", [
+    "\x00\x01", "[", "!", "/", "*a" * 9000, "a\\", "(" * 2000, "{a,b}*\n" * 2_000, "\ufeff*.log",
+])  # fmt: skip
+def test_malformed_ignore_files(tmp_path, content):
     write(tmp_path, "a.md", "b.log", **{".gitignore": content})
     assert "a.md" in walked_ignored(tmp_path)[0]
 
 
 NAMES = ("a", "b", "a.md", "b.txt", "x")
+PARTS = st.sampled_from([*NAMES, "*", "*.md", "?", "**", "[ab]", "a*"])
 PATTERNS = st.builds(
     lambda bang, head, names, tail: bang + head + "/".join(names) + tail,
     st.sampled_from(["", "", "!"]),
     st.sampled_from(["", "/", "**/"]),
-    st.lists(
-        st.sampled_from([*NAMES, "*", "*.md", "?", "**", "[ab]", "a*"]), min_size=1, max_size=3
-    ),
+    st.lists(PARTS, min_size=1, max_size=3),
     st.sampled_from(["", "", "/", "/**", " "]),
 )
-TREE = [f"{a}/{b}/{c}" for a in ("a", "b") for b in ("a", "b", "x") for c in ("a.md", "b.txt")] + [
-    "a.md",
-    "b.txt",
-    "a/a.md",
-    "x",
-]
+TREE = [f"{a}/{b}/{c}" for a in ("a", "b") for b in ("a", "b", "x") for c in ("a.md", "b.txt")]
 
 
 @pytest.fixture(scope="module")
-def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def checkout(tmp_path_factory):
     if shutil.which("git") is None:
         pytest.skip("needs git")
     root = tmp_path_factory.mktemp("checkout")
-    write(root, *TREE)
+    write(root, *TREE, "a.md", "b.txt", "a/a.md", "x")
     subprocess.run(["git", "init", "-q"], cwd=root, check=True)
     return root
 
@@ -183,7 +162,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @settings(max_examples=20)
 @given(st.lists(PATTERNS, max_size=4), st.lists(PATTERNS, max_size=2))
 @example(["[ab].md"], ["[!a].txt"])
-def test_the_same_files_as_git(checkout: Path, outer: Sequence[str], inner: Sequence[str]) -> None:
+def test_the_same_files_as_git(checkout, outer, inner):
     (checkout / ".gitignore").write_text("\n".join(outer) + "\n", encoding="utf-8")
     (checkout / "a" / ".gitignore").write_text("\n".join(inner) + "\n", encoding="utf-8")
     listed = subprocess.run(
@@ -198,7 +177,7 @@ def test_the_same_files_as_git(checkout: Path, outer: Sequence[str], inner: Sequ
 # -- what tools have generated ---------------------------------------------------------------------
 
 
-def test_generated_folders_and_lock_files(tmp_path: Path) -> None:
+def test_generated_folders_and_lock_files(tmp_path):
     write(
         tmp_path, "app/package.json", "app/node_modules/x/README.md", "app/dist/a.js",
         "app/build/a.js", "app/package-lock.json", "app/README.md", "rs/Cargo.toml",
@@ -222,7 +201,7 @@ def test_generated_folders_and_lock_files(tmp_path: Path) -> None:
     assert walked_ignored(tmp_path / "py" / "env")[0] == ["lib/a.py", "pyvenv.cfg"], "it was named"
 
 
-def test_folders_that_belong_to_a_corpus(tmp_path: Path) -> None:
+def test_folders_that_belong_to_a_corpus(tmp_path):
     for name in ("overlays", "published"):
         write(tmp_path, f"team.db.{name}/ab/manifest.json", f"other.{name}/a.md")
     write(tmp_path, "team.db")
@@ -231,11 +210,9 @@ def test_folders_that_belong_to_a_corpus(tmp_path: Path) -> None:
     assert reasons == {"team.db.overlays/": "overlays", "team.db.published/": "published replicas"}
 
 
-def test_documents_in_a_folder_called_build(tmp_path: Path) -> None:
-    write(
-        tmp_path, "docs/build/install.md", "docs/target/audience.md", "docs/dist/notes.md",
-        "docs/index.md",
-    )  # fmt: skip
+def test_documents_in_a_folder_called_build(tmp_path):
+    folders = ("docs/build", "docs/target", "docs/dist", "docs")
+    write(tmp_path, *(f"{folder}/a.md" for folder in folders))
     paths, reasons = walked_ignored(tmp_path)
     assert reasons == {}
     assert len(paths) == 4
@@ -245,17 +222,16 @@ def test_documents_in_a_folder_called_build(tmp_path: Path) -> None:
 
 
 def paths_of(tree: Tree) -> set[str]:
-    with open_reader(tree.db) as corpus:
-        return paths_in(corpus)
+    return {path for (path,) in tree.rows("SELECT path FROM file")}
 
 
 @pytest.fixture
-def world(tree: Tree) -> Tree:
+def world(tree):
     write(tree.root, "a.md", "notes/b.md", "notes/c.md", "dist/d.md")
     return tree
 
 
-def test_new_rules_take_documents_out(world: Tree) -> None:
+def test_new_rules_take_documents_out(world):
     world.ingest()
     write(world.root, **{".gitignore": "notes/\n", "package.json": "{}"})
     report = world.ingest()
@@ -266,14 +242,14 @@ def test_new_rules_take_documents_out(world: Tree) -> None:
     assert world.ingest().added == 2
 
 
-def test_no_ignore_is_remembered(world: Tree) -> None:
+def test_no_ignore_is_remembered(world):
     write(world.root, **{".gitignore": "*\n"})
     world.ingest(ignore=False)
     assert world.ingest().unchanged == 4
     assert world.ingest(ignore=True).removed == 4
 
 
-def test_what_was_named_stays(world: Tree) -> None:
+def test_what_was_named_stays(world):
     """A later ingest of the folder above must not take it out again."""
     write(world.root, **{".gitignore": "notes/\n", "package.json": "{}"})
     world.ingest()
@@ -290,11 +266,9 @@ MAY, JUNE = 1_714_723_200, 1_717_401_600
 """2024-05-03 08:00 and 2024-06-03 08:00 in UTC."""
 
 
-def write_dates(path: Path, text: str = "# A\n\nText.\n", at: int = 0) -> str:
+def write_dates(path: Path, text: str = "# A\n\nText.\n", *, at: int) -> None:
     write_files(path.parent, {path.name: text})
-    if at:
-        os.utime(path, (at, at))
-    return str(path)
+    os.utime(path, (at, at))
 
 
 def entry(seconds: float) -> FileEntry:
@@ -312,53 +286,44 @@ def entry(seconds: float) -> FileEntry:
         (1e13, None),
     ],
 )
-def test_the_time_of_a_file(seconds: float, date: str | None) -> None:
+def test_the_time_of_a_file(seconds, date):
     assert inferred_at(entry(seconds)) == date
 
 
-@pytest.mark.parametrize(
-    ("name", "date"),
-    [
-        ("2026-03-01.md", "2026-03-01"),
-        ("minutes/2026_03_01 planning.md", "2026-03-01"),
-        ("20260301-planning.md", "2026-03-01"),
-        ("2026-02-30.md", "2024-05-03"),
-        ("2026-03-01 to 2026-03-05.md", "2024-05-03"),
-        ("2026-03-01/planning.md", "2024-05-03"),
-        ("v120260301.md", "2024-05-03"),
-    ],
-)
-def test_a_date_in_the_name_counts_more_than_the_time(name: str, date: str) -> None:
+@pytest.mark.parametrize(("name", "date"), [
+    ("2026-03-01.md", "2026-03-01"),
+    ("minutes/2026_03_01 planning.md", "2026-03-01"),
+    ("20260301-planning.md", "2026-03-01"),
+    ("2026-02-30.md", "2024-05-03"),
+    ("2026-03-01 to 2026-03-05.md", "2024-05-03"),
+    ("2026-03-01/planning.md", "2024-05-03"),
+    ("v120260301.md", "2024-05-03"),
+])  # fmt: skip
+def test_a_date_in_the_name_counts_more_than_the_time(name, date):
     found = inferred_at(entry(MAY)._replace(path=name))
     assert found is not None and found[:10] == date
 
 
 class TestIngest:
-    def dates(self, tmp_path: Path, **found: Any) -> dict[str, tuple[str | None, str | None]]:
-        run = invoke("ingest", tmp_path / "n", "--lexical-only", "--json", "--db", tmp_path / "c")
+    def dates(self, tmp_path):
+        run = invoke("ingest", tmp_path / "n", "--lexical-only", "--db", tmp_path / "c")
         assert run.code == 0, run
-        found |= run.json()
         with open_reader(tmp_path / "c") as corpus:
-            return {
-                metadata.document_id: (metadata.updated_at, metadata.inferred_at)
-                for _, metadata in all_documents(corpus)
-            }
+            documents = [metadata for _, metadata in all_documents(corpus)]
+        return {found.document_id: (found.updated_at, found.inferred_at) for found in documents}
 
-    def test_only_documents_without_a_date_get_one(self, tmp_path: Path) -> None:
+    def test_only_documents_without_a_date_get_one(self, tmp_path):
         write_dates(tmp_path / "n/a.md", at=MAY)
         write_dates(tmp_path / "n/b.md", "---\ndate: 2020-01-01\n---\n# B\n\nText.\n", at=MAY)
-        write_dates(
-            tmp_path / "n/c.html",
-            "<meta name='last-modified' content='2021-01-01'><p>Some text.</p>",
-            at=MAY,
-        )
+        page = "<meta name='last-modified' content='2021-01-01'><p>Some text.</p>"
+        write_dates(tmp_path / "n/c.html", page, at=MAY)
         assert self.dates(tmp_path) == {
             "n/a.md": (None, "2024-05-03T08:00:00Z"),
             "n/b.md": ("2020-01-01T00:00:00Z", None),
             "n/c.html": ("2021-01-01T00:00:00Z", None),
         }
 
-    def test_a_touched_file_keeps_its_date(self, tmp_path: Path) -> None:
+    def test_a_touched_file_keeps_its_date(self, tmp_path):
         """The date is that of the text, as the corpus first saw it."""
         write_dates(tmp_path / "n/a.md", at=MAY)
         before = self.dates(tmp_path)

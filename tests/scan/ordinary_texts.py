@@ -4,8 +4,6 @@ Each language has sentences that use what a scan might take for hidden text: joi
 formulas, Latin names. A document is a heading and some sentences in an order of its own.
 """
 
-from __future__ import annotations
-
 import random
 
 FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467\u200d\U0001f466"

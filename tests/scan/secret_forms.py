@@ -4,8 +4,6 @@ No file of this project contains a secret: every value is made when a test runs,
 are split so that scanners of repositories do not report this file.
 """
 
-from __future__ import annotations
-
 import random
 import string
 import uuid
@@ -46,16 +44,31 @@ def _pem(chance: random.Random, name: str, lines: int = 12, header: str = "") ->
     return f"{dashes}BEGIN {kind}{dashes}\n{header}{body}\n{dashes}END {kind}{dashes}"
 
 
-def _form(template: str, make: Callable[[random.Random], str]) -> Form:
+def _encryption(chance: random.Random) -> str:
+    return f"Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,{some(chance, UPPER, 32)}\n\n"
+
+
+def _form(template: str, *parts: str | tuple[str, int] | Callable[[random.Random], str]) -> Form:
+    """A form of a secret of these parts: texts, numbers of characters, and what makes a text."""
+
     def form(chance: random.Random) -> tuple[str, str]:
-        secret = make(chance)
+        secret = ""
+        for part in parts:
+            if isinstance(part, tuple):
+                secret += some(chance, *part)
+            else:
+                secret += part if isinstance(part, str) else part(chance)
         return template.replace("$", secret), secret
 
     return form
 
 
 def _token(prefix: str, alphabet: str, length: int, template: str = "$") -> Form:
-    return _form(template, lambda chance: prefix + some(chance, alphabet, length))
+    return _form(template, prefix, (alphabet, length))
+
+
+def _uuid(chance: random.Random) -> str:
+    return str(uuid.UUID(int=chance.getrandbits(128), version=4))
 
 
 SECRET_FORMS: dict[str, Form] = {
@@ -66,43 +79,38 @@ SECRET_FORMS: dict[str, Form] = {
     "aws_session_token": _token("IQoJ", BASE64, 300, "export AWS_SESSION_TOKEN=$"),
     "azure_account_key": _form(
         "DefaultEndpointsProtocol=https;AccountName=a;AccountKey=$;EndpointSuffix=core.windows.net",
-        lambda c: some(c, BASE64, 86) + "==",
+        (BASE64, 86),
+        "==",
     ),
     "azure_shared_access_key": _form(
         "Endpoint=sb://a.servicebus.windows.net/;SharedAccessKeyName=Root;SharedAccessKey=$",
-        lambda c: some(c, BASE64, 43) + "=",
+        (BASE64, 43),
+        "=",
     ),
     "azure_sas": _form(
         "https://a.blob.core.windows.net/c/f?sv=2022-11-02&sr=b&se=2031-01-01&sp=r&sig=$",
-        lambda c: some(c, ALNUM, 40) + "%2B" + some(c, ALNUM, 2) + "%3D",
+        (ALNUM, 40),
+        "%2B",
+        (ALNUM, 2),
+        "%3D",
     ),
-    "azure_client_secret": _form(
-        "client: $", lambda c: some(c, ALNUM, 3) + "8Q~" + some(c, ALNUM, 34)
-    ),
+    "azure_client_secret": _form("client: $", (ALNUM, 3), "8Q~", (ALNUM, 34)),
     "google_api_key": _token("AI" + "za", URL_SAFE, 35, 'key: "$"'),
     "google_oauth_secret": _token("GOC" + "SPX-", URL_SAFE, 28),
     "google_oauth_token": _token("ya" + "29.", URL_SAFE, 80),
-    "firebase_server_key": _form(
-        "FCM: $", lambda c: "AAAA" + some(c, URL_SAFE, 7) + ":" + some(c, URL_SAFE, 140)
-    ),
-    "heroku_api_key": _form(
-        "HEROKU_API_KEY=$", lambda c: str(uuid.UUID(int=c.getrandbits(128), version=4))
-    ),
+    "firebase_server_key": _form("FCM: $", "AAAA", (URL_SAFE, 7), ":", (URL_SAFE, 140)),
+    "heroku_api_key": _form("HEROKU_API_KEY=$", _uuid),
     "heroku_token": _token("HRKU" + "-AA", URL_SAFE, 58),
     "digitalocean_token": _token("dop" + "_v1_", HEX, 64),
     "cloudflare_token": _token("", URL_SAFE, 40, "CLOUDFLARE_API_TOKEN: '$'"),
     # Code and packages
     "github_classic": _token("gh" + "p_", ALNUM, 36, "git clone https://$@github.com/a/b"),
     "github_fine_grained": _form(
-        "GITHUB_TOKEN=$",
-        lambda c: "github" + "_pat_" + some(c, ALNUM, 22) + "_" + some(c, ALNUM, 59),
+        "GITHUB_TOKEN=$", "github", "_pat_", (ALNUM, 22), "_", (ALNUM, 59)
     ),
     "gitlab": _token("gl" + "pat-", URL_SAFE, 20, "PRIVATE-TOKEN: $"),
     "npm": _token("np" + "m_", ALNUM, 36),
-    "npmrc": _form(
-        "//registry.npmjs.org/:_authToken=$",
-        lambda c: str(uuid.UUID(int=c.getrandbits(128), version=4)),
-    ),
+    "npmrc": _form("//registry.npmjs.org/:_authToken=$", _uuid),
     "pypi": _token("py" + "pi-AgEIcHlwaS5vcmc", URL_SAFE, 90, "password = $"),
     "docker_token": _token("dckr" + "_pat_", URL_SAFE, 27),
     "docker_login": _form(
@@ -111,34 +119,27 @@ SECRET_FORMS: dict[str, Form] = {
     "atlassian": _token("AT" + "ATT3xFfGF0", URL_SAFE, 170),
     # Infrastructure
     "vault": _token("hv" + "s.", ALNUM, 24, "VAULT: $"),
-    "terraform": _form('token = "aB3dE5gH7jK9mN.atlasv1.$"', lambda c: some(c, ALNUM, 64)),
+    "terraform": _form('token = "aB3dE5gH7jK9mN.atlasv1.$"', (ALNUM, 64)),
     "databricks": _token("da" + "pi", HEX, 32),
     "doppler": _token("dp" + ".pt.", ALNUM, 43),
     "kubeconfig_key": _form("    client-key-data: $", lambda c: _base64(_pem(c, "RSA "))),
     "kubernetes_secret": _form("data:\n  password: $", lambda c: _base64(password(c, 18))),
     "datadog": _token("", HEX, 32, "DD_API_KEY=$"),
     "newrelic": _token("NR" + "AK-", UPPER, 27),
-    "sentry_dsn": _form("dsn: https://$@o4505.ingest.sentry.io/450512", lambda c: some(c, HEX, 32)),
+    "sentry_dsn": _form("dsn: https://$@o4505.ingest.sentry.io/450512", (HEX, 32)),
     "sentry_token": _token("sn" + "tryu_", HEX, 64),
     # Messages
-    "slack_bot": _form(
-        "SLACK: $", lambda c: "xo" + "xb-" + some(c, string.digits, 12) + "-" + some(c, ALNUM, 24)
-    ),
+    "slack_bot": _form("SLACK: $", "xo", "xb-", (string.digits, 12), "-", (ALNUM, 24)),
     "slack_webhook": _form(
-        "https://hooks.slack.com/services/$",
-        lambda c: "T" + some(c, UPPER, 8) + "/B" + some(c, UPPER, 8) + "/" + some(c, ALNUM, 24),
+        "https://hooks.slack.com/services/$", "T", (UPPER, 8), "/B", (UPPER, 8), "/", (ALNUM, 24)
     ),
-    "discord_bot": _form(
-        "bot: $",
-        lambda c: "M" + some(c, ALNUM, 23) + "." + some(c, ALNUM, 6) + "." + some(c, ALNUM, 38),
-    ),
+    "discord_bot": _form("bot: $", "M", (ALNUM, 23), ".", (ALNUM, 6), ".", (ALNUM, 38)),
     "telegram_bot": _form(
-        "https://api.telegram.org/bot$/getMe",
-        lambda c: some(c, "123456789", 10) + ":AA" + some(c, URL_SAFE, 33),
+        "https://api.telegram.org/bot$/getMe", ("123456789", 10), ":AA", (URL_SAFE, 33)
     ),
     "twilio_key": _token("SK", HEX, 32),
     "twilio_token": _token("", HEX, 32, "TWILIO_AUTH_TOKEN=$"),
-    "sendgrid": _form("k: $", lambda c: "S" + "G." + some(c, ALNUM, 22) + "." + some(c, ALNUM, 43)),
+    "sendgrid": _form("k: $", "S", "G.", (ALNUM, 22), ".", (ALNUM, 43)),
     "mailgun": _token("ke" + "y-", HEX, 32),
     # Payment and shops
     "stripe": _token("sk" + "_live_", ALNUM, 24),
@@ -149,19 +150,10 @@ SECRET_FORMS: dict[str, Form] = {
     "anthropic": _token("sk" + "-ant-api03-", URL_SAFE, 95),
     "huggingface": _token("h" + "f_", string.ascii_letters, 34),
     "linear": _token("lin" + "_api_", ALNUM, 40),
-    "notion": _form(
-        "n: $", lambda c: "nt" + "n_" + some(c, string.digits, 11) + some(c, ALNUM, 35)
-    ),
+    "notion": _form("n: $", "nt", "n_", (string.digits, 11), (ALNUM, 35)),
     # Keys
     "rsa_key": _form("$", lambda c: _pem(c, "RSA ")),
-    "encrypted_rsa_key": _form(
-        "$",
-        lambda c: _pem(
-            c,
-            "RSA ",
-            header=f"Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,{some(c, UPPER, 32)}\n\n",
-        ),
-    ),
+    "encrypted_rsa_key": _form("$", lambda c: _pem(c, "RSA ", header=_encryption(c))),
     "openssh_key": _form("$", lambda c: _pem(c, "OPENSSH ")),
     "pgp_key": _form("$", lambda c: _pem(c, "PGP ", header="Version: GnuPG v2\n\n")),
     "json_key": _form(
@@ -171,40 +163,32 @@ SECRET_FORMS: dict[str, Form] = {
     "age_key": _token("AGE-SECRET" + "-KEY-1", "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L", 58),
     "json_web_token": _form(
         "jwt: $",
-        lambda c: (
-            _base64('{"alg":"HS256"}').rstrip("=")
-            + "."
-            + _base64(f'{{"sub":"{some(c, HEX, 12)}"}}').rstrip("=")
-            + "."
-            + some(c, URL_SAFE, 43)
-        ),
+        _base64('{"alg":"HS256"}').rstrip("="),
+        lambda c: "." + _base64(f'{{"sub":"{some(c, HEX, 12)}"}}').rstrip("=") + ".",
+        (URL_SAFE, 43),
     ),
     # A name or a place calls them secrets.
     "env_password": _form("DB_PASSWORD=$", password),
     "yaml_password": _form("database:\n  user: app\n  password: $\n", password),
     "json_password": _form('{"user": "app", "password": "$"}', password),
-    "properties_password": _form("spring.datasource.password=$", lambda c: some(c, ALNUM, 14)),
-    "sql_server": _form(
-        "Server=db;User Id=app;Password=$;Encrypt=True", lambda c: some(c, ALNUM, 16)
-    ),
-    "xml_password": _form("<server><password>$</password></server>", lambda c: some(c, ALNUM, 14)),
+    "properties_password": _form("spring.datasource.password=$", (ALNUM, 14)),
+    "sql_server": _form("Server=db;User Id=app;Password=$;Encrypt=True", (ALNUM, 16)),
+    "xml_password": _form("<server><password>$</password></server>", (ALNUM, 14)),
     "php_constant": _form("define('DB_PASSWORD', '$');", password),
     "python_api_key": _token("", ALNUM, 32, 'api_key = "$"'),
     "client_secret": _token("", URL_SAFE, 40, "client_secret: $"),
-    "django_secret": _form(
-        "SECRET_KEY = '$'", lambda c: "k" + some(c, ALNUM + "!@#%^&*(-_=+)", 49)
-    ),
+    "django_secret": _form("SECRET_KEY = '$'", "k", (ALNUM + "!@#%^&*(-_=+)", 49)),
     "bearer_header": _token("", URL_SAFE, 40, "Authorization: Bearer $"),
     "bearer_curl": _token("", HEX, 40, 'curl -H "Authorization: Bearer $" https://x.y'),
     "basic_header": _form("Authorization: Basic $", lambda c: _base64("app:" + password(c))),
     "api_key_header": _token("", ALNUM, 32, "X-Api-Key: $"),
-    "curl_user": _form("curl -u admin:$ https://x.y/z", lambda c: some(c, ALNUM, 16)),
-    "password_option": _form("login --password $ --user app", lambda c: some(c, ALNUM, 16)),
-    "postgres_url": _form("postgres://app:$@db.internal:5432/app", lambda c: some(c, ALNUM, 18)),
-    "https_url": _form("https://me:$@git.internal/a.git", lambda c: some(c, ALNUM, 18)),
-    "redis_url": _form("REDIS_URL=redis://:$@cache:6379/0", lambda c: some(c, ALNUM, 20)),
-    "netrc": _form("machine api.internal login me password $", lambda c: some(c, ALNUM, 16)),
-    "pgpass": _form("db.internal:5432:app:owner:$", lambda c: some(c, ALNUM, 16)),
+    "curl_user": _form("curl -u admin:$ https://x.y/z", (ALNUM, 16)),
+    "password_option": _form("login --password $ --user app", (ALNUM, 16)),
+    "postgres_url": _form("postgres://app:$@db.internal:5432/app", (ALNUM, 18)),
+    "https_url": _form("https://me:$@git.internal/a.git", (ALNUM, 18)),
+    "redis_url": _form("REDIS_URL=redis://:$@cache:6379/0", (ALNUM, 20)),
+    "netrc": _form("machine api.internal login me password $", (ALNUM, 16)),
+    "pgpass": _form("db.internal:5432:app:owner:$", (ALNUM, 16)),
 }
 
 
@@ -212,11 +196,10 @@ def _harmless(chance: random.Random) -> dict[str, str]:
     """Lines with identifiers, hashes, images, examples and placeholders; no secrets."""
     word = chance.choice("config settings self options app request vault env".split())
     name = chance.choice(["DB_PASSWORD", "API_KEY", "AUTH_TOKEN", "CLIENT_SECRET", "SECRET_KEY"])
-    blank = chance.choice(
-        "changeme change-me CHANGE_ME xxxxxxxxxxxxxxxx ******** TODO none".split()
-    )
+    blanks = "changeme change-me CHANGE_ME xxxxxxxxxxxxxxxx ******** TODO none"
+    blank = chance.choice(blanks.split())
     number = chance.randint(1, 999)
-    identifier = str(uuid.UUID(int=chance.getrandbits(128), version=4))
+    identifier = _uuid(chance)
     digest = sha256(chance.randbytes(8))
     image = b64encode(chance.randbytes(chance.randint(90, 900))).decode()
     return {

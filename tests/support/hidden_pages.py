@@ -1,172 +1,129 @@
 """Pages with a fact that people do not see, and pages with texts that they do see."""
 
-FACT = "The vault of the north wing opens with the word {}."
-
-_BODY = (
-    "<html><head><title>Page</title></head><body><p>The harbour opens at dawn.</p>{}</body></html>"
-)
-_STYLED = (
-    "<html><head><title>Page</title><style>{}</style></head><body>"
-    "<p>The harbour opens at dawn.</p>{}</body></html>"
-)
+_DAWN = "<p>The harbour opens at dawn.</p>"
+_PAGE = f"<html><head><title>Page</title>{{}}</head>{{}}{_DAWN}{{}}</body></html>"
+_X = '<p class="x">FACT</p>'
 
 
-def _inline(style: str, tag: str = "div") -> str:
-    return _BODY.format(f'<{tag} style="{style}">FACT</{tag}>')
+def _page(what: str | tuple[str, str], body: str = "<body>") -> str:
+    """A page with this markup, or with a style sheet and markup; a whole page is as it is."""
+    if isinstance(what, tuple):
+        return _PAGE.format(f"<style>{what[0]}</style>", body, what[1])
+    return what if what.startswith("<html>") else _PAGE.format("", body, what)
 
 
-def _sheet(css: str, markup: str = '<p class="x">FACT</p>') -> str:
-    return _STYLED.format(css, markup)
-
-
-HTML = {
+_HIDING_STYLES = [
+    "display:none", "DISPLAY : NONE !IMPORTANT; display: block", "visibility:collapse",
+    "opacity:0", "opacity: 1%", "filter: opacity(0%)", "font-size:1px", "font-size: 0.1pt",
+    "font: 0/0 serif", "color:#fff", "color:hsl(0, 0%, 100%)",
+    "color:#123456;background:rgb(18, 52, 86)", "color:rgba(0,0,0,0)", "color: transparent",
+    "color: #12345600", "position:absolute;left:-9999px", "position: fixed; top: -999em",
+    "text-indent:-9999px", "margin: 0 0 0 -5000px", "position:absolute;clip:rect(0 0 0 0)",
+    "clip-path: inset(50%)", "clip-path: circle(0)", "height:0;overflow:hidden",
+    "position:absolute;width:1px;height:1px;overflow:hidden", "max-height:0px; overflow: hidden",
+    "transform: scale(0)", "transform:translateX(-200vw)", "mso-hide: all",
+    "display&#58;&#x6e;one", "d\\69splay:n\\6f ne", "display:/**/none/* */",
+    "--x:none;display:var(--x)", "color: Canvas",
+]  # fmt: skip
+_HIDING_SPANS = ["visibility: hidden", "opacity:.02", "font-size:0", "color: #FDFDFD"]
+_HTML = {
     # Attributes and elements
-    "hidden": _BODY.format("<div hidden>FACT</div>"),
-    "hidden-value": _BODY.format("<p HIDDEN='x'>FACT</p>"),
-    "aria-hidden": _BODY.format('<div aria-hidden="true">FACT</div>'),
-    "template": _BODY.format("<template><p>FACT</p></template>"),
-    "noscript": _BODY.format("<noscript><p>FACT</p></noscript>"),
-    "comment": _BODY.format("<!-- FACT -->"),
-    "input": _BODY.format('<input type="hidden" value="FACT">'),
-    "title-attribute": _BODY.format('<a href="#" title="FACT">link</a>'),
-    "data-attribute": _BODY.format('<p data-note="FACT">text</p>'),
-    "svg": _BODY.format("<svg><title>FACT</title><desc>FACT</desc><metadata>FACT</metadata></svg>"),
-    "annotation": _BODY.format(
-        "<math><semantics><mi>x</mi><annotation encoding='text/plain'>FACT</annotation></semantics></math>"
-    ),
-    "dialog": _BODY.format("<dialog><p>FACT</p></dialog>"),
-    "datalist": _BODY.format("<datalist id=d><option>FACT</option></datalist>"),
-    "popover": _BODY.format("<div popover>FACT</div>"),
-    "font": _BODY.format('<font color="#FFFFFF">FACT</font>'),
-    "bgcolor": _BODY.format(
-        '<table bgcolor="navy"><tr><td><font color="#000080">FACT</font></table>'
-    ),
-    "body-color": _BODY.replace("<body>", '<body bgcolor="black" text="white">').format(
-        '<p style="color:#000">FACT</p>'
-    ),
-    # Inline styles
-    "display": _inline("display:none"),
-    "display-important": _inline("DISPLAY : NONE !IMPORTANT; display: block"),
-    "visibility": _inline("visibility: hidden", "span"),
-    "collapse": _inline("visibility:collapse"),
-    "opacity": _inline("opacity:0"),
-    "opacity-small": _inline("opacity:.02", "span"),
-    "opacity-percent": _inline("opacity: 1%"),
-    "filter": _inline("filter: opacity(0%)"),
-    "font-size-0": _inline("font-size:0", "span"),
-    "font-size-1": _inline("font-size:1px"),
-    "font-size-pt": _inline("font-size: 0.1pt"),
-    "font-shorthand": _inline("font: 0/0 serif"),
-    "white": _inline("color:#fff"),
-    "near-white": _inline("color: #FDFDFD", "span"),
-    "white-hsl": _inline("color:hsl(0, 0%, 100%)"),
-    "same-color": _inline("color:#123456;background:rgb(18, 52, 86)"),
-    "rgba": _inline("color:rgba(0,0,0,0)"),
-    "transparent": _inline("color: transparent"),
-    "hex-alpha": _inline("color: #12345600"),
-    "left": _inline("position:absolute;left:-9999px"),
-    "top-em": _inline("position: fixed; top: -999em"),
-    "text-indent": _inline("text-indent:-9999px"),
-    "margin": _inline("margin: 0 0 0 -5000px"),
-    "clip": _inline("position:absolute;clip:rect(0 0 0 0)"),
-    "clip-path": _inline("clip-path: inset(50%)"),
-    "clip-circle": _inline("clip-path: circle(0)"),
-    "overflow": _inline("height:0;overflow:hidden"),
-    "pixel": _inline("position:absolute;width:1px;height:1px;overflow:hidden"),
-    "max-height": _inline("max-height:0px; overflow: hidden"),
-    "scale": _inline("transform: scale(0)"),
-    "translate": _inline("transform:translateX(-200vw)"),
-    "mso-hide": _inline("mso-hide: all"),
-    "entities": _inline("display&#58;&#x6e;one"),
-    "escapes": _inline("d\\69splay:n\\6f ne"),
-    "css-comments": _inline("display:/**/none/* */"),
-    "inherited-background": _BODY.format(
-        '<div style="background:#222"><p><span style="color:#232323">FACT</span></p></div>'
-    ),
+    "hidden": "<div hidden>FACT</div>",
+    "hidden-value": "<p HIDDEN='x'>FACT</p>",
+    "aria-hidden": '<div aria-hidden="true">FACT</div>',
+    "template": "<template><p>FACT</p></template>",
+    "noscript": "<noscript><p>FACT</p></noscript>",
+    "comment": "<!-- FACT -->",
+    "input": '<input type="hidden" value="FACT">',
+    "title-attribute": '<a href="#" title="FACT">link</a>',
+    "data-attribute": '<p data-note="FACT">text</p>',
+    "svg": "<svg><title>FACT</title><desc>FACT</desc><metadata>FACT</metadata></svg>",
+    "annotation": "<math><semantics><mi>x</mi><annotation encoding='text/plain'>FACT</annotation></semantics></math>",
+    "dialog": "<dialog><p>FACT</p></dialog>",
+    "datalist": "<datalist id=d><option>FACT</option></datalist>",
+    "popover": "<div popover>FACT</div>",
+    "font": '<font color="#FFFFFF">FACT</font>',
+    "bgcolor": '<table bgcolor="navy"><tr><td><font color="#000080">FACT</font></table>',
+    "inherited-background": '<div style="background:#222"><p><span style="color:#232323">FACT</span></p></div>',
+    "sheet-in-body": "<style>b{display:none}</style><p>a <b>FACT</b></p>",
+    "hidden-among-others": "<div hidden a b data-1='x'>FACT</div>",
+    "body-color": _page('<p style="color:#000">FACT</p>', '<body bgcolor="black" text="white">'),
+    **{style: f'<div style="{style}">FACT</div>' for style in _HIDING_STYLES},
+    **{style: f'<span style="{style}">FACT</span>' for style in _HIDING_SPANS},
     # Style sheets of the page
-    "class": _sheet(".x { display: none }"),
-    "id": _sheet("#y{visibility:hidden}", "<p id=y>FACT</p>"),
-    "tag": _sheet("q { opacity: 0 }", "<q>FACT</q>"),
-    "combinators": _sheet(
+    "class": (".x { display: none }", _X),
+    "id": ("#y{visibility:hidden}", "<p id=y>FACT</p>"),
+    "tag": ("q { opacity: 0 }", "<q>FACT</q>"),
+    "combinators": (
         "div > p.x + em[data-k='v'] {font-size:0}",
         "<div><p class='x'>t</p><em data-k=v>FACT</em></div>",
     ),
-    "sheet-white": _sheet(".x{color:white}"),
-    "sheet-background": _sheet("body{background:#111} .x{color:#111}"),
-    "sheet-off-screen": _sheet(".x{position:absolute;left:-10000px}"),
-    "sheet-clip": _sheet(
-        ".x{position:absolute;overflow:hidden;clip:rect(1px,1px,1px,1px);width:1px;height:1px}"
+    "sheet-white": (".x{color:white}", _X),
+    "sheet-background": ("body{background:#111} .x{color:#111}", _X),
+    "sheet-off-screen": (".x{position:absolute;left:-10000px}", _X),
+    "sheet-clip": (
+        ".x{position:absolute;overflow:hidden;clip:rect(1px,1px,1px,1px);width:1px;height:1px}",
+        _X,
     ),
-    "sheet-escape": _sheet(".\\78 { dis\\70lay: none }"),
-    "sheet-comment": _sheet(".x/**/{/*}*/display/**/:none}"),
-    "sheet-media": _sheet("@media screen and (min-width: 1px) {.x{display:none}}"),
-    "sheet-supports": _sheet("@supports (display: grid) { .x { display: none } }"),
-    "sheet-nested": _sheet(
-        ".o { & .x { display: none } }", "<div class=o><p class=x>FACT</p></div>"
-    ),
-    "sheet-important": _sheet(".x{display:none!important} p.x{display:block}"),
-    "sheet-nth": _sheet("p:nth-child(2){display:none}", "<p>FACT</p>"),
-    "sheet-not": _sheet("p:not(.shown):not(:first-child){display:none}", "<p>FACT</p>"),
-    "sheet-has": _sheet("div:has(p){display:none}", "<div><p>FACT</p></div>"),
-    "sheet-inline-tag": _sheet("em{display:none}", "<p>Some <em>FACT</em> text.</p>"),
-    "sheet-in-body": _BODY.format("<style>b{display:none}</style><p>a <b>FACT</b></p>"),
-    "hidden-among-others": _BODY.format("<div hidden a b data-1='x'>FACT</div>"),
-    "sheet-in-comment": _sheet("<!-- .x{display:none} -->"),
-    "sheet-media-line": _sheet("@media\nscreen{.x{display:none}}"),
-    "variable": _inline("--x:none;display:var(--x)"),
-    "system-color": _inline("color: Canvas"),
-    "around-main": (
-        "<html><head><title>t</title></head><body><p>The harbour opens at dawn.</p>"
-        "<div style='display:none'><main><p>FACT</p></main></div></body></html>"
-    ),
+    "sheet-escape": (".\\78 { dis\\70lay: none }", _X),
+    "sheet-comment": (".x/**/{/*}*/display/**/:none}", _X),
+    "sheet-media": ("@media screen and (min-width: 1px) {.x{display:none}}", _X),
+    "sheet-supports": ("@supports (display: grid) { .x { display: none } }", _X),
+    "sheet-nested": (".o { & .x { display: none } }", "<div class=o><p class=x>FACT</p></div>"),
+    "sheet-important": (".x{display:none!important} p.x{display:block}", _X),
+    "sheet-nth": ("p:nth-child(2){display:none}", "<p>FACT</p>"),
+    "sheet-not": ("p:not(.shown):not(:first-child){display:none}", "<p>FACT</p>"),
+    "sheet-has": ("div:has(p){display:none}", "<div><p>FACT</p></div>"),
+    "sheet-inline-tag": ("em{display:none}", "<p>Some <em>FACT</em> text.</p>"),
+    "sheet-in-comment": ("<!-- .x{display:none} -->", _X),
+    "sheet-media-line": ("@media\nscreen{.x{display:none}}", _X),
+    "around-main": f"<html><head><title>t</title></head><body>{_DAWN}"
+    "<div style='display:none'><main><p>FACT</p></main></div></body></html>",
 }
-
-VISIBLE_HTML = {
-    "details": _BODY.format("<details><summary>More</summary><p>FACT</p></details>"),
-    "white-on-dark": _BODY.format('<p style="color:white;background:#333">FACT</p>'),
-    "dark-page": _STYLED.format("body{background:#111;color:#eee}", "<p>FACT</p>"),
-    "print": _sheet("@media print { .x { display: none } }"),
-    "print-sheet": _BODY.format("<style media=print>p{display:none}</style><p>FACT</p>"),
-    "phone": _sheet("@media (max-width: 600px) { .x { display: none } }"),
-    "almost-opaque": _inline("opacity:.8"),
-    "readable-size": _inline("font-size: 12px"),
-    "shown-inside": _BODY.format(
-        '<div style="font-size:0"><span style="font-size:14px"></span></div><p>FACT</p>'
-    ),
-    "overridden": _sheet(".x{display:none} p.x{display:block}"),
-    "inline-override": _sheet(".x{display:none}", '<p class="x" style="display:block">FACT</p>'),
-    "pseudo-element": _sheet(".x::before{display:none} .x:hover{opacity:.9}"),
-    "keyframes": _sheet("@keyframes in { from { opacity: 0; visibility: hidden } } .x{color:#000}"),
-    "selector-of-others": _sheet(".y{display:none} .x .y{opacity:0}"),
-    "gradient-text": _inline("color:transparent;background:linear-gradient(red,blue)"),
-    "text-shaped-background": _inline("color:transparent;background:red;background-clip:text"),
-    "proportions": _BODY.format(
-        '<div style="height:0;overflow:hidden;padding-bottom:56%">FACT</div>'
-    ),
+_VISIBLE_HTML = {
+    "details": "<details><summary>More</summary><p>FACT</p></details>",
+    "white-on-dark": '<p style="color:white;background:#333">FACT</p>',
+    "print-sheet": "<style media=print>p{display:none}</style><p>FACT</p>",
+    "almost-opaque": '<div style="opacity:.8">FACT</div>',
+    "readable-size": '<div style="font-size: 12px">FACT</div>',
+    "shown-inside": '<div style="font-size:0"><span style="font-size:14px"></span></div><p>FACT</p>',
+    "gradient-text": '<div style="color:transparent;background:linear-gradient(red,blue)">FACT</div>',
+    "text-shaped": '<div style="color:transparent;background:red;background-clip:text">FACT</div>',
+    "proportions": '<div style="height:0;overflow:hidden;padding-bottom:56%">FACT</div>',
+    "dark-page": ("body{background:#111;color:#eee}", "<p>FACT</p>"),
+    "print": ("@media print { .x { display: none } }", _X),
+    "phone": ("@media (max-width: 600px) { .x { display: none } }", _X),
+    "overridden": (".x{display:none} p.x{display:block}", _X),
+    "inline-override": (".x{display:none}", '<p class="x" style="display:block">FACT</p>'),
+    "pseudo-element": (".x::before{display:none} .x:hover{opacity:.9}", _X),
+    "keyframes": ("@keyframes in { from { opacity: 0; visibility: hidden } } .x{color:#000}", _X),
+    "selector-of-others": (".y{display:none} .x .y{opacity:0}", _X),
 }
-
 # A click or another device shows them, so they stay; whether people see them at first is not sure.
-DOUBTFUL_HTML = {
-    "tab": _BODY.format('<div role="tabpanel" hidden>FACT</div>'),
-    "tab-class": _BODY.format('<div class="tab-pane" style="display:none">FACT</div>'),
-    "accordion": _BODY.format('<div class="accordion-body" style="display:none">FACT</div>'),
-    "controlled": _BODY.format('<div aria-controls="c">Show</div><div id="c" hidden>FACT</div>'),
-    "hover": _sheet(
-        ".x{display:none} .o:hover .x{display:block}", "<div class=o><p class=x>FACT</p></div>"
+_DOUBTFUL_HTML = {
+    "tab": '<div role="tabpanel" hidden>FACT</div>',
+    "tab-class": '<div class="tab-pane" style="display:none">FACT</div>',
+    "accordion": '<div class="accordion-body" style="display:none">FACT</div>',
+    "controlled": '<div aria-controls="c">Show</div><div id="c" hidden>FACT</div>',
+    "hover": (
+        ".x{display:none} .o:hover .x{display:block}",
+        "<div class=o><p class=x>FACT</p></div>",
     ),
-    "target": _sheet(".x:not(:target){display:none}"),
-    "checkbox": _sheet(
+    "target": (".x:not(:target){display:none}", _X),
+    "checkbox": (
         ".x{max-height:0;overflow:hidden} input:checked ~ .x{max-height:none}",
         "<div><input type=checkbox><p class=x>FACT</p></div>",
     ),
-    "wide-screen": _sheet("@media (min-width: 900px) {.x{display:none}}"),
-    "print-only": _sheet(".x{display:none} @media print{.x{display:block}}"),
-    "linked": (
-        "<html><head><title>t</title><link rel=stylesheet href=s.css></head><body><p>The harbour"
-        ' opens at dawn.</p><p class="banner"><span style="color:white">FACT</span></p></body></html>'
-    ),
-    "whole-page": _BODY.replace("<body>", '<body style="opacity:0">').format("<p>FACT</p>"),
+    "wide-screen": ("@media (min-width: 900px) {.x{display:none}}", _X),
+    "print-only": (".x{display:none} @media print{.x{display:block}}", _X),
+    "linked": "<html><head><title>t</title><link rel=stylesheet href=s.css></head><body>"
+    f'{_DAWN}<p class="banner"><span style="color:white">FACT</span></p></body></html>',
+    "whole-page": _page("<p>FACT</p>", '<body style="opacity:0">'),
 }
+HTML, VISIBLE_HTML, DOUBTFUL_HTML = (
+    {name: _page(what) for name, what in pages.items()}
+    for pages in (_HTML, _VISIBLE_HTML, _DOUBTFUL_HTML)
+)
 
 _TEXT = "# Page\n\nThe harbour opens at dawn.\n\n"
 

@@ -1,7 +1,5 @@
 """What holds for every reader, which reader a file has, and the definitions of source files."""
 
-from __future__ import annotations
-
 import json
 import re
 
@@ -30,6 +28,7 @@ LINE = (
     .filter(lambda line: not line.startswith(".."))
 )
 PARAGRAPH = st.lists(LINE, min_size=1, max_size=5).map("\n".join)
+SEVERAL = st.lists(LINE, min_size=1, max_size=6)
 SETTINGS = st.builds(
     lambda size, extra: ChunkSettings(size, size + extra), st.integers(20, 200), st.integers(0, 200)
 )
@@ -38,7 +37,7 @@ MARKDOWN = st.one_of(
     PARAGRAPH,
     st.builds("{} {}".format, st.sampled_from(["#", "##", "###"]), LINE),
     st.builds("{}\n----".format, LINE),
-    st.lists(LINE, min_size=1, max_size=6).map(lambda ls: "\n".join(f"- {x}" for x in ls)),
+    SEVERAL.map(lambda ls: "\n".join(f"- {x}" for x in ls)),
     st.lists(LINE, min_size=1, max_size=9).map(lambda ls: "```\n" + "\n\n".join(ls) + "\n```"),
     st.lists(LINE, max_size=5).map(lambda ls: "|a|b|\n|-|-|\n" + "".join(f"|{x}|y|\n" for x in ls)),
     LINE.map("[{}]: https://example.org".format),
@@ -50,19 +49,15 @@ RST = st.one_of(
     PARAGRAPH,
     st.builds(lambda t, c: f"{t}\n{c * max(4, len(t))}", LINE, st.sampled_from("=-~^")),
     st.builds(lambda t: f"{'=' * 60}\n{t}\n{'=' * 60}", LINE),
-    st.lists(LINE, min_size=1, max_size=6).map(lambda ls: "\n".join(f"* {x}" for x in ls)),
-    st.lists(LINE, min_size=1, max_size=6).map(
-        lambda ls: "x::\n\n" + "\n\n".join("  " + x for x in ls)
-    ),
+    SEVERAL.map(lambda ls: "\n".join(f"* {x}" for x in ls)),
+    SEVERAL.map(lambda ls: "x::\n\n" + "\n\n".join("  " + x for x in ls)),
     LINE.map(".. code-block:: c\n\n   {}".format),
     LINE.map(".. note::\n\n   {}".format),
     LINE.map("==== ====\n{}\n==== ====".format),
 )
 SOURCE = st.one_of(
     PARAGRAPH,
-    st.lists(LINE, min_size=1, max_size=6).map(
-        lambda ls: "def f():\n" + "\n\n".join("    " + x for x in ls)
-    ),
+    SEVERAL.map(lambda ls: "def f():\n" + "\n\n".join("    " + x for x in ls)),
     LINE.map("{{\n  {}\n\n}}".format),
     LINE.map("# note\n@d(\n  1\n)\nclass C:\n  def f():\n\n    {}\nx".format),
 )
@@ -117,17 +112,13 @@ def test_no_line_with_text_is_lost(name, data):
     (document,) = documents_of(name, content, path)
     chunks = chunk_document("d", document, data.draw(SETTINGS))
     lines = document.lines if document.hidden else split_lines(decode(content)[0])
-    assert_all_lines_held(lines, document, chunks)
+    assert_all_lines_held(lines, chunks)
 
 
-def assert_all_lines_held(lines, document, chunks, may_miss=lambda line: False):
+def assert_all_lines_held(lines, chunks, may_miss=lambda line: False):
     held = {n for c in chunks for n in range(c.start_line, c.end_line + 1)}
-    missing = [
-        line
-        for number, line in enumerate(lines, 1)
-        if line.strip() and number not in held and not may_miss(line)
-    ]
-    assert missing == []
+    missing = [line for number, line in enumerate(lines, 1) if line.strip() and number not in held]
+    assert [line for line in missing if not may_miss(line)] == []
 
 
 THEMATIC_BREAK = re.compile(r"\s*[->*\d.)\s]*([-*_])(\s*\1){2,}\s*$")
@@ -144,13 +135,13 @@ def test_no_line_of_any_markdown_is_lost(text, chosen):
     body = lines[0].rstrip() not in {"---", "+++"} if lines else True
     chunks = chunk_document("d", document, chosen)
     if body:
-        assert_all_lines_held(lines, document, chunks, THEMATIC_BREAK.match)
+        assert_all_lines_held(lines, chunks, THEMATIC_BREAK.match)
 
 
-@given(
-    st.lists(st.text(min_size=1).filter(str.strip), min_size=1, max_size=6),
-    st.sampled_from([None, 2]),
-)
+TEXTS = st.lists(st.text(min_size=1).filter(str.strip), min_size=1, max_size=6)
+
+
+@given(TEXTS, st.sampled_from([None, 2]))
 def test_the_lines_of_a_ready_chunk_contain_its_text(contents, indent):
     chunks = [{"chunk_id": f"c{i}", "content": content} for i, content in enumerate(contents)]
     text = json.dumps({"documents": [{"document_id": "d", "chunks": chunks}]}, indent=indent)
@@ -158,11 +149,8 @@ def test_the_lines_of_a_ready_chunk_contain_its_text(contents, indent):
     lines = split_lines(text)
     for chunk in chunk_document("d", document, ChunkSettings()):
         cited = "\n".join(lines[chunk.start_line - 1 : chunk.end_line])
-        decoded = [
-            clean(json.loads(f'"{found}"'))[0]
-            for found in re.findall(r'"((?:[^"\\]|\\.)*)"', cited)
-        ]
-        assert chunk.content in decoded
+        texts = re.findall(r'"(?:[^"\\]|\\.)*"', cited)
+        assert chunk.content in [clean(json.loads(text))[0] for text in texts]
 
 
 @pytest.mark.parametrize("suffix", OFFICE)
@@ -208,21 +196,18 @@ def damaged(draw: st.DrawFn, name: str) -> bytes:
 @pytest.mark.parametrize("name", NAMES)
 @given(data=st.data())
 def test_any_bytes_give_documents_or_a_coded_error(name, data):
-    content = data.draw(
-        st.one_of(st.binary(), st.text().map(lambda t: t.encode("utf-8", "replace")), damaged(name))
-    )
+    text = st.text().map(lambda text: text.encode("utf-8", "replace"))
+    content = data.draw(st.binary() | text | damaged(name))
     try:
         documents = read_all(content, "x", name, SEPARATOR)
     except DocumentError:
         return
-    for document in documents:
-        if isinstance(document, ParsedDocument):
-            for chunk in chunk_document("d", document, ChunkSettings(20, 30)):
-                assert chunk.content.strip()
-                assert "\x00" not in chunk.content
-                chunk.content.encode("utf-8")
-                "".join(chunk.headings).encode("utf-8")
-                assert 1 <= chunk.start_line <= chunk.end_line
+    parsed = [one for one in documents if isinstance(one, ParsedDocument)]
+    for chunk in [c for one in parsed for c in chunk_document("d", one, ChunkSettings(20, 30))]:
+        assert chunk.content.strip()
+        assert "\x00" not in chunk.content
+        "".join((chunk.content, *chunk.headings)).encode("utf-8")
+        assert 1 <= chunk.start_line <= chunk.end_line
 
 
 # -- registry --------------------------------------------------------------------------------------
@@ -258,18 +243,15 @@ def test_an_unknown_suffix_has_no_reader(path):
 MESSAGE = b"Subject: x\nFrom: a@b.c\nMessage-ID: <1@b>\n\ntext\n"
 
 
-@pytest.mark.parametrize(
-    ("path", "data", "name"),
-    [
-        ("Mail/Inbox", b"From - Mon Jan 01 09:30:00 2024\r\n" + MESSAGE, "mbox"),
-        ("cur/1700000000.M1P2.host:2,S", MESSAGE, "eml"),
-        ("Mail/Inbox", MESSAGE, "eml"),
-        ("fix.patch", b"From 0123 Mon Sep 17 00:00:00 2001\n" + MESSAGE, None),
-        ("README", b"From: here to there\n\nMessage-ID: x\n", None),
-        ("README", b"Name: x\nFrom: y\n\ntext", None),
-        ("notes", b"From noon at 09:30 we wait.\n", None),
-    ],
-)
+@pytest.mark.parametrize(("path", "data", "name"), [
+    ("Mail/Inbox", b"From - Mon Jan 01 09:30:00 2024\r\n" + MESSAGE, "mbox"),
+    ("cur/1700000000.M1P2.host:2,S", MESSAGE, "eml"),
+    ("Mail/Inbox", MESSAGE, "eml"),
+    ("fix.patch", b"From 0123 Mon Sep 17 00:00:00 2001\n" + MESSAGE, None),
+    ("README", b"From: here to there\n\nMessage-ID: x\n", None),
+    ("README", b"Name: x\nFrom: y\n\ntext", None),
+    ("notes", b"From noon at 09:30 we wait.\n", None),
+])  # fmt: skip
 def test_mail_without_a_suffix_is_recognized(path, data, name):
     assert (mail_reader_name(path, data) or None) == name
 
@@ -396,7 +378,7 @@ def paths(document: ParsedDocument) -> list[str]:
 
 
 @pytest.mark.parametrize("path", [*FILES, *SHORT])
-def test_definitions_have_their_names(path: str):
+def test_definitions_have_their_names(path):
     text, expected = (FILES | SHORT)[path]
     assert paths(read_document(text, path)) == expected.split("|")
 
@@ -407,14 +389,9 @@ def blocks(document: ParsedDocument) -> list[tuple[int, str, int, int]]:
 
 def test_a_definition_has_its_comments_and_decorators_and_ends_with_its_body():
     assert blocks(read_document(FILES["a.py"][0], "a.py")) == [
-        (1, "class A", 1, 4),
-        (2, "def f", 6, 9),
-        (3, "def inner", 10, 11),
-        (3, "", 13, 13),
-        (2, "", 15, 15),
-        (1, "def g", 17, 19),
-        (1, "", 20, 21),
-    ]
+        (1, "class A", 1, 4), (2, "def f", 6, 9), (3, "def inner", 10, 11), (3, "", 13, 13),
+        (2, "", 15, 15), (1, "def g", 17, 19), (1, "", 20, 21),
+    ]  # fmt: skip
 
 
 def test_a_definition_in_c_has_its_type_labels_and_directives():
@@ -425,11 +402,8 @@ def test_comments_and_strings_of_several_lines_define_nothing():
     text = (
         'x = """\ndef a():\n    pass\n"""\n\ny = 1  # """\ndef b():\n    """\nc\n    """\n    z\n'
     )
-    assert blocks(read_document(text, "a.py")) == [
-        (0, "", 1, 4),
-        (0, "", 6, 6),
-        (1, "def b", 7, 11),
-    ]
+    found = blocks(read_document(text, "a.py"))
+    assert found == [(0, "", 1, 4), (0, "", 6, 6), (1, "def b", 7, 11)]
 
 
 def test_a_file_that_does_not_parse_has_an_outline():
@@ -448,7 +422,7 @@ def test_a_passage_with_several_definitions_names_them_all():
 
 
 @pytest.mark.parametrize("size", [150, 400])
-def test_passages_end_at_definitions(size: int):
+def test_passages_end_at_definitions(size):
     text = "".join(f"def f{n}():\n    a = {n}\n\n    return a + {n}\n\n\n" for n in range(60))
     chunks = chunk_document("d", read_document(text, "a.py"), ChunkSettings(size, 600))
     assert len(chunks) > 5

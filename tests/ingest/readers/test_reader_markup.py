@@ -1,7 +1,5 @@
 """Readers of markup: HTML, Markdown, reStructuredText."""
 
-from __future__ import annotations
-
 import pytest
 
 from rolebundle.errors import DocumentError
@@ -52,30 +50,20 @@ def test_invisible_elements_are_skipped_and_counted():
     assert document.notes == ("3 hidden elements left out",)
 
 
-@pytest.mark.parametrize(
-    "main",
-    [
-        "<main>{}</main>",
-        "<div role=main>{}</div>",
-        "<article>{}</article>",
-        "<div id=content>{}</div>",
-        "<div class='x body'>{}</div>",
-    ],
-)
+@pytest.mark.parametrize("main", [
+    "<main>{}</main>", "<div role=main>{}</div>", "<article>{}</article>",
+    "<div id=content>{}</div>", "<div class='x body'>{}</div>",
+])  # fmt: skip
 def test_the_main_part_is_used_if_there_is_one(main):
     page = "<body><div>around</div>" + main.format("<header>H</header><p>text</p>") + "</body>"
     assert [b.text for b in read(page).blocks] == ["H", "text"]
 
 
-@pytest.mark.parametrize(
-    ("page", "texts"),
-    [
-        ("<body><article>one</article><article>two</article></body>", ["one", "two"]),
-        ("<body><div role=main>around</div><main><p>text</p></main></body>", ["text"]),
-    ],
-)
-def test_a_marker_of_several_elements_is_no_main_part(page, texts):
-    assert [b.text for b in read(page).blocks] == texts
+def test_a_marker_of_several_elements_is_no_main_part():
+    page = "<body><article>one</article><article>two</article></body>"
+    assert [b.text for b in read(page).blocks] == ["one", "two"]
+    page = "<body><div role=main>around</div><main><p>text</p></main></body>"
+    assert [b.text for b in read(page).blocks] == ["text"]
 
 
 def test_title_language_and_date_come_from_the_head():
@@ -85,10 +73,8 @@ def test_title_language_and_date_come_from_the_head():
         "<meta name=last-modified content='last Tuesday'></head><body>x</body></html>"
     )
     assert properties(read(page)) == {
-        "title": "The title",
-        "language": "de",
-        "updated_at": "2026-03-01T10:00:00Z",
-    }
+        "title": "The title", "language": "de", "updated_at": "2026-03-01T10:00:00Z",
+    }  # fmt: skip
     assert properties(read("<h1>Only a heading</h1>")) == {"title": "Only a heading"}
 
 
@@ -206,53 +192,38 @@ html
 """
 
 
-def read_markdown(text, path="a.md"):
-    return read_document(text, path)
-
-
 def test_blocks_are_the_source_lines_of_each_structure():
-    document = read_markdown(TEXT)
+    document = read_document(TEXT, "a.md")
     assert [(b.kind, b.level, b.start_line, b.end_line) for b in document.blocks] == [
-        ("heading", 1, 4, 4),
-        ("paragraph", 0, 6, 7),
-        ("paragraph", 0, 9, 9),
-        ("heading", 1, 11, 12),
-        ("list", 0, 14, 17),
-        ("list", 0, 19, 20),
-        ("table", 0, 22, 24),
-        ("code", 0, 26, 30),
-        ("code", 0, 32, 32),
-        ("paragraph", 0, 34, 34),
-        ("paragraph", 0, 38, 40),
-    ]
+        ("heading", 1, 4, 4), ("paragraph", 0, 6, 7), ("paragraph", 0, 9, 9),
+        ("heading", 1, 11, 12), ("list", 0, 14, 17), ("list", 0, 19, 20), ("table", 0, 22, 24),
+        ("code", 0, 26, 30), ("code", 0, 32, 32), ("paragraph", 0, 34, 34), ("paragraph", 0, 38, 40),
+    ]  # fmt: skip
     for block in document.blocks:
         assert block.text == "\n".join(document.lines[block.start_line - 1 : block.end_line])
 
 
 def test_front_matter_is_declared_and_the_first_heading_inferred():
-    document = read_markdown(TEXT)
+    document = read_document(TEXT, "a.md")
     assert document.declared == {"title": "Declared"}
     assert document.declared_at == 2
     assert properties(document) == {"title": "The first heading"}
 
 
 def test_a_thematic_break_at_the_top_is_not_front_matter():
-    document = read_markdown("---\n\n# A\n\ntext\n")
+    document = read_document("---\n\n# A\n\ntext\n", "a.md")
     assert document.declared == {}
     assert document.blocks[0].start_line == 3
 
 
-@pytest.mark.parametrize(
-    ("markup", "words"),
-    [
-        ("plain", "plain"),
-        ("`code` and **bold**", "code and bold"),
-        ("[a link](https://example.org) ![alt](x.png)", "a link alt"),
-        ("Install {#install}", "Install"),
-        ("a &amp; b", "a & b"),
-        ("*" * 600, "*" * 600),
-    ],
-)
+@pytest.mark.parametrize(("markup", "words"), [
+    ("plain", "plain"),
+    ("`code` and **bold**", "code and bold"),
+    ("[a link](https://example.org) ![alt](x.png)", "a link alt"),
+    ("Install {#install}", "Install"),
+    ("a &amp; b", "a & b"),
+    ("*" * 600, "*" * 600),
+])  # fmt: skip
 def test_headings_are_plain_words(markup, words):
     assert plain_words(markup) == words
 
@@ -325,31 +296,17 @@ text right below
 """
 
 
-def read_rst(text):
-    return read_document(text, "a.rst")
-
-
 def test_blocks_are_the_source_lines_of_each_structure_rst():
-    document = read_rst(TEXT_RST)
+    document = read_document(TEXT_RST, "a.rst")
     assert [(b.kind, b.level, b.heading or b.text.split("\n")[0]) for b in document.blocks] == [
-        ("heading", 1, "Title"),
-        ("paragraph", 0, ":Author: Someone"),
-        ("heading", 2, "Section"),
-        ("paragraph", 0, "A paragraph that ends like this::"),
-        ("code", 0, "  literal block"),
-        ("list", 0, "* one"),
-        ("list", 0, "#. first"),
-        ("code", 0, ".. code-block:: python"),
-        ("paragraph", 0, ".. note:: Take care"),
-        ("paragraph", 0, "   of this as well."),
-        ("table", 0, "+---+---+"),
-        ("table", 0, "=== ==="),
-        ("heading", 3, "Sub part"),
-        ("code", 0, ">>> 1 + 1"),
-        ("paragraph", 0, ".. _site: https://example.org"),
-        ("heading", 2, "Other"),
-        ("paragraph", 0, "text right below"),
-    ]
+        ("heading", 1, "Title"), ("paragraph", 0, ":Author: Someone"), ("heading", 2, "Section"),
+        ("paragraph", 0, "A paragraph that ends like this::"), ("code", 0, "  literal block"),
+        ("list", 0, "* one"), ("list", 0, "#. first"), ("code", 0, ".. code-block:: python"),
+        ("paragraph", 0, ".. note:: Take care"), ("paragraph", 0, "   of this as well."),
+        ("table", 0, "+---+---+"), ("table", 0, "=== ==="), ("heading", 3, "Sub part"),
+        ("code", 0, ">>> 1 + 1"), ("paragraph", 0, ".. _site: https://example.org"),
+        ("heading", 2, "Other"), ("paragraph", 0, "text right below"),
+    ]  # fmt: skip
     assert properties(document) == {"title": "Title"}
     for block in document.blocks:
         assert block.text == "\n".join(document.lines[block.start_line - 1 : block.end_line])
@@ -359,40 +316,35 @@ def test_a_title_among_header_fields_goes_before_the_first_heading():
     text = (
         "PEP: 1\nTitle: Purpose of ``PEPs``\nAuthor: A,\n        B\n\nAbstract\n========\n\nText.\n"
     )
-    assert properties(read_rst(text)) == {"title": "Purpose of PEPs"}
-    assert properties(read_rst("See\nTitle: x\n\n" + text)) == {"title": "Abstract"}
+    assert properties(read_document(text, "a.rst")) == {"title": "Purpose of PEPs"}
+    assert properties(read_document("See\nTitle: x\n\n" + text, "a.rst")) == {"title": "Abstract"}
 
 
-@pytest.mark.parametrize(
-    ("title", "words"),
-    [
-        ("A :func:`name` call", "A name call"),
-        ("``literal`` *stress*", "literal stress"),
-        ("`text <https://example.org>`_", "text"),
-        ("2 * 3 * 4", "2 * 3 * 4"),
-    ],
-)
+@pytest.mark.parametrize(("title", "words"), [
+    ("A :func:`name` call", "A name call"),
+    ("``literal`` *stress*", "literal stress"),
+    ("`text <https://example.org>`_", "text"),
+    ("2 * 3 * 4", "2 * 3 * 4"),
+])  # fmt: skip
 def test_titles_are_plain_words(title, words):
     assert plain_words_rst(title) == words
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        ".. _" + "`a` " * 2000,
-        "== ==\nx\n" * 3000,
-        ".. _" + "\\" * 5000,
-        ":a" * 5000 + "\n====",
-        "".join(f".. _target{number}:\n" for number in range(20_000)),
-    ],
-    ids=["quotes", "tables", "escapes", "fields", "targets"],
-)
+@pytest.mark.parametrize("text", [
+    ".. _" + "`a` " * 2000,
+    "== ==\nx\n" * 3000,
+    ".. _" + "\\" * 5000,
+    ":a" * 5000 + "\n====",
+    "".join(f".. _target{number}:\n" for number in range(20_000)),
+], ids=["quotes", "tables", "escapes", "fields", "targets"])  # fmt: skip
 def test_hostile_lines_take_linear_time(text):
     with linear_time(max(len(text), 50_000)):
-        read_rst(text + "\n")
+        read_document(text + "\n", "a.rst")
 
 
 def test_a_footnote_whose_text_begins_on_the_next_line_is_no_comment():
     lines = ["Notes", "=====", "", ".. [#one]", "    The text of the footnote.", "", "    More."]
-    kinds = [(block.kind, block.start_line) for block in read_rst("\n".join(lines)).blocks]
+    kinds = [
+        (block.kind, block.start_line) for block in read_document("\n".join(lines), "a.rst").blocks
+    ]
     assert kinds == [("heading", 1), ("paragraph", 4), ("paragraph", 7)]

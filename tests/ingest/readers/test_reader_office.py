@@ -1,10 +1,8 @@
 """Office documents of the usual libraries, and the limits of all formats that are archives of XML."""
 
-from __future__ import annotations
-
 import io
-import zipfile
 from datetime import date, datetime
+from typing import Any
 from xml.sax.saxutils import quoteattr
 
 import pytest
@@ -15,7 +13,7 @@ from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import is_own_title, package, reader_name_for
 from support.office.ebooks import epub
 from support.office.opendocuments import opendocument
-from support.office.parts import zipped
+from support.office.parts import members, zipped
 from support.office.samples import HIDDEN, VISIBLE
 from support.office.word import docx, paragraph, run, text_box, word_part
 from support.office.workbooks import cell, xlsx
@@ -33,19 +31,28 @@ def texts(document: ParsedDocument) -> list[tuple[str, str]]:
     return [(block.kind, block.text) for block in document.blocks]
 
 
-def saved(document: object) -> bytes:
+def saved(document: Any) -> bytes:
     file = io.BytesIO()
-    document.save(file)  # type: ignore[attr-defined]
+    document.save(file)
     return file.getvalue()
 
 
-def test_a_word_document() -> None:
+def sheet_called(title: str) -> tuple[Any, Any]:
+    """A workbook with a sheet of this name, and the sheet."""
+    import openpyxl
+
+    workbook = openpyxl.Workbook()
+    workbook.active.title = title
+    return workbook, workbook.active
+
+
+def test_a_word_document():
     from docx import Document
 
     word_document = Document()
-    word_document.core_properties.title = "Word Document"
-    word_document.core_properties.author = "Ann Smith"
-    word_document.core_properties.modified = datetime(2026, 3, 1, 12)
+    properties_of_word = word_document.core_properties
+    properties_of_word.title, properties_of_word.author = "Word Document", "Ann Smith"
+    properties_of_word.modified = datetime(2026, 3, 1, 12)
     word_document.add_heading("Harbour plan", 0)
     word_document.add_heading("Fees", 1)
     word_document.add_paragraph("All fees are in euros.")
@@ -67,20 +74,17 @@ def test_a_word_document() -> None:
         ("paragraph", "Port Authority"),
     ]
     assert properties(document) == {
-        "title": "Harbour plan",
-        "authors": ["Ann Smith"],
-        "updated_at": "2026-03-01T12:00:00Z",
-    }
+        "title": "Harbour plan", "authors": ["Ann Smith"], "updated_at": "2026-03-01T12:00:00Z",
+    }  # fmt: skip
     chunks = chunk_document("d", document, ChunkSettings(20, 20))
     assert [chunk.headings[-1] for chunk in chunks if "South" in chunk.content] == ["Berth | Fee"]
 
 
-def test_labels_of_lists_and_headings_are_those_that_word_shows() -> None:
+def test_labels_of_lists_and_headings_are_those_that_word_shows():
+    forms = [("decimal", "%1."), ("decimal", "%1.%2)"), ("upperRoman", "%3")]
     levels = "".join(
         f'<w:lvl w:ilvl="{n}"><w:start w:val="1"/><w:numFmt w:val="{form}"/><w:lvlText w:val="{text}"/></w:lvl>'
-        for n, (form, text) in enumerate(
-            [("decimal", "%1."), ("decimal", "%1.%2)"), ("upperRoman", "%3")]
-        )
+        for n, (form, text) in enumerate(forms)
     )
     numbering = word_part(
         "numbering",
@@ -89,25 +93,15 @@ def test_labels_of_lists_and_headings_are_those_that_word_shows() -> None:
         '<w:num w:numId="8"><w:abstractNumId w:val="0"/></w:num>',
     )
     items = [(7, 0), (7, 1), (7, 1), (7, 2), (7, 0), (7, 1), (8, 0), (8, 0)]
-    body = "".join(
-        paragraph(
-            "x",
-            in_paragraph=f'<w:numPr><w:ilvl w:val="{level}"/><w:numId w:val="{number}"/></w:numPr>',
-        )
-        for number, level in items
-    )
+    look = '<w:numPr><w:ilvl w:val="{1}"/><w:numId w:val="{0}"/></w:numPr>'
+    body = "".join(paragraph("x", in_paragraph=look.format(*item)) for item in items)
     [(_, text)] = texts(read_document(docx(body, {"numbering": numbering}), "a.docx"))
     labels = [line.split()[0] for line in text.split("\n")]
     assert labels == ["1.", "1.1)", "1.2)", "-", "2.", "2.1)", "1.", "2."]
 
 
-def test_a_workbook() -> None:
-    import openpyxl
-
-    workbook = openpyxl.Workbook()
-    sheet = workbook.active
-    assert sheet is not None
-    sheet.title = "Budget"
+def test_a_workbook():
+    workbook, sheet = sheet_called("Budget")
     sheet.append(["Item", "Price", "Due", "Share"])
     for i in range(120):
         sheet.append([f"item {i}", 1234.5 * i, date(2026, 1, 1 + i % 28), i / 200])
@@ -116,9 +110,8 @@ def test_a_workbook() -> None:
     workbook.create_sheet("Notes")["B2"] = "only this"
     document = read_document(saved(workbook), "a.xlsx")
     first, *remaining = [block for block in document.blocks if block.kind == "table"]
-    assert first.text.startswith(
-        "Item | Price | Due | Share\nitem 0 | 0.00 EUR | 2026-01-01 | 0.0%\n"
-    )
+    header, row = "Item | Price | Due | Share", "item 0 | 0.00 EUR | 2026-01-01 | 0.0%"
+    assert first.text.startswith(f"{header}\n{row}\n")
     assert "item 3 | 3,703.50 EUR | 2026-01-04 | 1.5%" in first.text
     assert "title" not in properties(document)
     chunks = chunk_document("d", document, ChunkSettings())
@@ -128,13 +121,11 @@ def test_a_workbook() -> None:
         start, end = map(int, chunk.anchor.removeprefix("sheet Budget, rows ").split("-"))
         assert chunk.content.startswith(f"item {start - 2} |")
         assert f"\nitem {end - 2} |" in chunk.content
-    assert (chunks[-1].anchor, chunks[-1].content) == (
-        "sheet Notes, row 2",
-        "Notes\n\n | only this",
-    )
+    assert chunks[-1].anchor == "sheet Notes, row 2"
+    assert chunks[-1].content == "Notes\n\n | only this"
 
 
-def test_a_heading_of_the_reader_is_no_title() -> None:
+def test_a_heading_of_the_reader_is_no_title():
     import pptx
 
     presentation = pptx.Presentation()
@@ -149,13 +140,8 @@ def test_a_heading_of_the_reader_is_no_title() -> None:
     assert document.inferred["title"] == "Harbour plan"
 
 
-def test_a_second_table_of_a_sheet_has_its_own_header() -> None:
-    import openpyxl
-
-    workbook = openpyxl.Workbook()
-    sheet = workbook.active
-    assert sheet is not None
-    sheet.title = "S"
+def test_a_second_table_of_a_sheet_has_its_own_header():
+    workbook, sheet = sheet_called("S")
     for header in (["Berth", "Fee"], ["Ship", "Tons"]):
         sheet.append(header)
         for i in range(60):
@@ -168,7 +154,7 @@ def test_a_second_table_of_a_sheet_has_its_own_header() -> None:
     assert not any("Berth" in c.content and "Ship" in c.content for c in chunks)
 
 
-def test_an_insertion_in_a_sheet_changes_few_passages() -> None:
+def test_an_insertion_in_a_sheet_changes_few_passages():
     def passages(names: list[str]) -> set[str]:
         rows = "".join(
             f'<row r="{n}">{cell(f"A{n}", name)}{cell(f"B{n}", "the same words")}</row>'
@@ -183,7 +169,7 @@ def test_an_insertion_in_a_sheet_changes_few_passages() -> None:
     assert len(before - passages([*names[:100], "another", *names[100:]])) <= 4
 
 
-def test_a_presentation() -> None:
+def test_a_presentation():
     import pptx
 
     presentation = pptx.Presentation()
@@ -209,7 +195,7 @@ def test_a_presentation() -> None:
     assert notes.headings == ("Opening hours", "Speaker notes")
 
 
-def test_an_opendocument_text() -> None:
+def test_an_opendocument_text():
     meta = (
         '<office:document-meta xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0"'
         ' xmlns:dc="http://purl.org/dc/elements/1.1/"><office:meta><dc:title>Harbour</dc:title>'
@@ -230,13 +216,11 @@ def test_an_opendocument_text() -> None:
         ("table", "k | k"),
     ]
     assert properties(document) == {
-        "title": "Harbour",
-        "authors": ["Ann"],
-        "updated_at": "2026-03-01T10:00:00.12",
-    }
+        "title": "Harbour", "authors": ["Ann"], "updated_at": "2026-03-01T10:00:00.12",
+    }  # fmt: skip
 
 
-def test_hidden_cells_are_reported() -> None:
+def test_hidden_cells_are_reported():
     rows = (
         f'<row r="1">{cell("A1", "North")}{cell("C1", "x")}{cell("D1", "12")}</row>'
         f'<row r="2" hidden="1">{cell("A2", "South")}</row>'
@@ -259,11 +243,9 @@ def test_hidden_cells_are_reported() -> None:
         assert document.notes == ("hidden cells left out: 2",)
 
 
-def test_notes_and_text_boxes_follow_their_paragraph() -> None:
-    notes = word_part(
-        "footnotes",
-        "".join(f"<w:footnote w:id='{n}'>{paragraph(f'note {n}')}</w:footnote>" for n in (1, 2)),
-    )
+def test_notes_and_text_boxes_follow_their_paragraph():
+    note = "<w:footnote w:id='{}'>{}</w:footnote>"
+    notes = word_part("footnotes", "".join(note.format(n, paragraph(f"note {n}")) for n in (1, 2)))
     reference = "<w:r><w:footnoteReference w:id='{}'/></w:r>"
     deleted = f"<w:del>{reference.format(1)}</w:del>"
     body = f"<w:p>{run('a')}{deleted}{reference.format(2)}</w:p>{text_box(paragraph('box'))}"
@@ -271,7 +253,7 @@ def test_notes_and_text_boxes_follow_their_paragraph() -> None:
     assert [text for _, text in texts(document)] == ["a[1]", "[1] note 2", "box"]
 
 
-def test_rows_of_a_sheet_that_are_repeated_are_counted() -> None:
+def test_rows_of_a_sheet_that_are_repeated_are_counted():
     body = (
         '<table:table table:name="a"><table:table-row table:number-rows-repeated="1000000">'
         '<table:table-cell table:number-columns-repeated="16384"/></table:table-row>'
@@ -282,38 +264,33 @@ def test_rows_of_a_sheet_that_are_repeated_are_counted() -> None:
     assert (table.text, table.anchor, heading.text) == ("x", "sheet a, row 1000001", "a")
 
 
-def test_chapters_of_a_book_are_in_the_order_of_its_spine() -> None:
+def test_chapters_of_a_book_are_in_the_order_of_its_spine():
     container = '<container><rootfiles><rootfile full-path="b.opf"/></rootfiles></container>'
+    kind = 'media-type="application/xhtml+xml"'
     book = (
         '<package xmlns="http://www.idpf.org/2007/opf" xmlns:dc="http://purl.org/dc/elements/1.1/">'
         "<metadata><dc:title>Harbours</dc:title><dc:creator>Ann</dc:creator>"
         '<meta property="dcterms:modified">2026-03-01T00:00:00Z</meta></metadata><manifest>'
-        '<item id="n" href="n.xhtml" properties="nav" media-type="application/xhtml+xml"/>'
-        '<item id="a" href="a.xhtml" media-type="application/xhtml+xml"/>'
-        '<item id="b" href="b.xhtml" media-type="application/xhtml+xml"/>'
+        f'<item id="n" href="n.xhtml" properties="nav" {kind}/><item id="a" href="a.xhtml" {kind}/>'
+        f'<item id="b" href="b.xhtml" {kind}/>'
         '</manifest><spine><itemref idref="n"/><itemref idref="b"/><itemref idref="a"/></spine></package>'
     )
     page = '<html xmlns="http://www.w3.org/1999/xhtml"><head><title/></head><body>{}</body></html>'
-    data = zipped(
-        {
-            "META-INF/container.xml": container,
-            "b.opf": book.replace("<dc:creator", "<dc:creator opf:role='aut'"),
-            "n.xhtml": page.format("<nav>contents</nav>"),
-            "a.xhtml": page.format("<h1>First</h1><p>a&#160;<a id='x'/>text</p>"),
-            "b.xhtml": page.format("<p>no heading</p>"),
-        }
-    )
+    data = zipped({
+        "META-INF/container.xml": container,
+        "b.opf": book.replace("<dc:creator", "<dc:creator opf:role='aut'"),
+        "n.xhtml": page.format("<nav>contents</nav>"),
+        "a.xhtml": page.format("<h1>First</h1><p>a&#160;<a id='x'/>text</p>"),
+        "b.xhtml": page.format("<p>no heading</p>"),
+    })  # fmt: skip
     document = read_document(data, "a.epub")
-    assert texts(document) == [
-        ("paragraph", "no heading"),
-        ("heading", "First"),
-        ("paragraph", "a text"),
-    ]
+    expected = [("paragraph", "no heading"), ("heading", "First"), ("paragraph", "a text")]
+    assert texts(document) == expected
     assert document.inferred["title"] == "Harbours"
     assert document.inferred["updated_at"] == "2026-03-01T00:00:00Z"
 
 
-def test_a_chapter_may_have_named_entities() -> None:
+def test_a_chapter_may_have_named_entities():
     """EPUB 2 allows those of XHTML. Their DTD is not loaded."""
     page = (
         '<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.1//EN" '
@@ -330,30 +307,31 @@ def test_a_chapter_may_have_named_entities() -> None:
 SUFFIXES = sorted(HIDDEN)
 
 
-def members(data: bytes) -> dict[str, bytes]:
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
-
-
 MAIN = {
-    "docx": "word/document.xml",
-    "pptx": "ppt/slides/slide1.xml",
-    "xlsx": "xl/worksheets/sheet1.xml",
-    "odt": "content.xml",
-    "epub": "o/b.opf",
-}
-
-
-def extended(suffix: str, content: bytes, more: bytes) -> bytes:
-    """A member with ``more`` before the end of its content."""
-    end = content.rindex(b"</sheetData" if suffix == "xlsx" else b"</")
-    return content[:end] + more + content[end:]
+    "docx": "word/document.xml", "pptx": "ppt/slides/slide1.xml",
+    "xlsx": "xl/worksheets/sheet1.xml", "odt": "content.xml", "epub": "o/b.opf",
+}  # fmt: skip
 
 
 PLAIN = {suffix: variants["plain"] for suffix, variants in VISIBLE.items()}
 
 
-def test_a_document_with_a_password_is_skipped() -> None:
+def main_of(suffix: str) -> bytes:
+    return members(PLAIN[suffix])[MAIN[suffix]]
+
+
+def with_main(suffix: str, content: bytes) -> bytes:
+    """The plain document with this main member."""
+    return zipped({**members(PLAIN[suffix]), MAIN[suffix]: content})
+
+
+def extended(suffix: str, more: bytes) -> bytes:
+    """The plain document with ``more`` before the end of its main member."""
+    end = b"</sheetData" if suffix == "xlsx" else b"</"
+    return with_main(suffix, (more + end).join(main_of(suffix).rsplit(end, 1)))
+
+
+def test_a_document_with_a_password_is_skipped():
     ole = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)
     encrypted = ole + "EncryptedPackage".encode("utf-16-le") + bytes(100)
     for suffix in ("docx", "xlsx", "pptx"):
@@ -364,7 +342,7 @@ def test_a_document_with_a_password_is_skipped() -> None:
     assert refused(data, "a.odt") == "encrypted_opendocument"
 
 
-def test_a_book_with_a_licence_is_skipped_and_one_with_encrypted_fonts_is_not() -> None:
+def test_a_book_with_a_licence_is_skipped_and_one_with_encrypted_fonts_is_not():
     encryption = (
         "<encryption><EncryptedData><CipherReference URI='{}'/></EncryptedData></encryption>"
     )
@@ -375,7 +353,7 @@ def test_a_book_with_a_licence_is_skipped_and_one_with_encrypted_fonts_is_not() 
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_a_member_that_is_encrypted_is_no_crash(suffix: str) -> None:
+def test_a_member_that_is_encrypted_is_no_crash(suffix):
     # The flag is in the directory, 8 bytes after each signature.
     data = bytearray(PLAIN[suffix])
     at = data.find(b"PK\x01\x02")
@@ -387,12 +365,8 @@ def test_a_member_that_is_encrypted_is_no_crash(suffix: str) -> None:
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_an_archive_that_expands_too_much_is_refused(
-    suffix: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    parts = members(PLAIN[suffix])
-    bomb = extended(suffix, parts[MAIN[suffix]], b" " * 3_000_000)
-    data = zipped({**parts, MAIN[suffix]: bomb})
+def test_an_archive_that_expands_too_much_is_refused(suffix, monkeypatch):
+    data = extended(suffix, b" " * 3_000_000)
     assert read_document(data, f"a.{suffix}").blocks
     code = f"{reader_name_for(f'a.{suffix}')}_too_large"
     for limit, value in (("_MAX_EXPANDED", 2_000_000), ("_MAX_TREE", 1_000_000)):
@@ -404,12 +378,12 @@ def test_an_archive_that_expands_too_much_is_refused(
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_too_much_text_is_refused(suffix: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_much_text_is_refused(suffix, monkeypatch):
     monkeypatch.setattr("rolebundle.ingest.readers.package._MAX_CHARS", 20)
     assert refused(PLAIN[suffix], f"a.{suffix}").endswith("_too_large")
 
 
-def test_a_row_that_repeats_a_long_text_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_row_that_repeats_a_long_text_is_refused(monkeypatch):
     """A small workbook would take gigabytes of memory."""
     monkeypatch.setattr("rolebundle.ingest.readers.xlsx._MAX_STRING_CHARS", 1_000)
     text, cells = f"<si><t>{'word ' * 100}</t></si>", '<c t="s"><v>0</v></c>'
@@ -418,13 +392,12 @@ def test_a_row_that_repeats_a_long_text_is_refused(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_entities_are_not_expanded(suffix: str) -> None:
-    parts = members(PLAIN[suffix])
+def test_entities_are_not_expanded(suffix):
     declared = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 12))
     doctype = f'<!DOCTYPE x [<!ENTITY e0 "spam">{declared}<!ENTITY f SYSTEM "file:///etc/passwd">]>'
     for entity in (b"&e11;", b"&f;"):
-        content = parts[MAIN[suffix]].replace(b"opens at dawn", b"opens at dawn" + entity)
-        data = zipped({**parts, MAIN[suffix]: doctype.encode() + content})
+        content = main_of(suffix).replace(b"opens at dawn", b"opens at dawn" + entity)
+        data = with_main(suffix, doctype.encode() + content)
         try:
             document = read_document(data, f"a.{suffix}")
         except DocumentError as error:
@@ -435,30 +408,25 @@ def test_entities_are_not_expanded(suffix: str) -> None:
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_deep_nesting_is_refused_or_read(suffix: str) -> None:
-    parts = members(PLAIN[suffix])
-    deep = b"<x>" * 5_000 + b"</x>" * 5_000
-    content = extended(suffix, parts[MAIN[suffix]], deep)
-    data = zipped({**parts, MAIN[suffix]: content})
+def test_deep_nesting_is_refused_or_read(suffix):
+    data = extended(suffix, b"<x>" * 5_000 + b"</x>" * 5_000)
     if suffix == "epub":  # Its package document may have mistakes.
         assert read_document(data, "a.epub").blocks
     else:
         assert refused(data, f"a.{suffix}").startswith("unreadable_")
 
 
-def test_a_strict_document_is_read() -> None:
-    strict = members(PLAIN["docx"])[MAIN["docx"]].replace(
-        b"http://schemas.openxmlformats.org/wordprocessingml/2006/main",
-        b"http://purl.oclc.org/ooxml/wordprocessingml/main",
-    )
-    data = zipped({**members(PLAIN["docx"]), MAIN["docx"]: strict})
+def test_a_strict_document_is_read():
+    usual = b"http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+    strict = b"http://purl.oclc.org/ooxml/wordprocessingml/main"
+    data = with_main("docx", main_of("docx").replace(usual, strict))
     assert texts(read_document(data, "a.docx")) == texts(read_document(PLAIN["docx"], "a.docx"))
 
 
 # Titles and numbers
 
 
-def test_titles_of_programs_are_no_titles() -> None:
+def test_titles_of_programs_are_no_titles():
     titles = (
         "PowerPoint Presentation|Microsoft Word - plan v3 final.doc|Word Document|Untitled 1"
         "|untitled|Unbenannt|Document1|Book1|Presentation 2|Présentation PowerPoint"
@@ -490,7 +458,7 @@ NUMBERS = [
 ]
 
 
-def test_cells_are_shown_by_their_formats() -> None:
+def test_cells_are_shown_by_their_formats():
     codes = "".join(
         f'<numFmt numFmtId="{200 + n}" formatCode={quoteattr(code)}/>'
         for n, (_, code, _) in enumerate(NUMBERS)

@@ -1,7 +1,5 @@
 """Readers of records: JSON, notebooks, mail, separated and plain text."""
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 from email.message import EmailMessage
@@ -21,8 +19,7 @@ from support.reading import properties, read_all, read_document
 # -- Mail: the text that people read ----------------------------------------------------------------
 
 LONG = (
-    "Die Öffnung des Hafens beginnt um fünf Uhr früh, und niemand weiß, wann sie endet; " * 2
-    + "so ist es."
+    "Die Öffnung des Hafens beginnt um fünf Uhr früh, und niemand weiß, wann sie endet; " * 2 + "."
 )
 
 
@@ -37,7 +34,7 @@ def texts(document: ParsedDocument) -> list[str]:
 def message(text: str = "Hello.\n", **headers: str) -> EmailMessage:
     mail = EmailMessage()
     for name, value in headers.items():
-        mail[name.replace("_", "-")] = value
+        mail[name] = value
     mail.set_content(text)
     return mail
 
@@ -49,11 +46,12 @@ def test_headers_are_decoded_to_title_date_and_people():
         From='"Müller, Jörg" <j@example.org>',
         To="a@b.org, Bé <c@d.org>",
     )
-    inferred = read(bytes(mail)).inferred
-    assert inferred["title"] == "Grüße – Öffnungszeiten"
-    assert inferred["updated_at"] == "2026-02-03T10:11:12+01:00"
-    assert inferred["from"] == ["Müller, Jörg <j@example.org>"]
-    assert inferred["to"] == ["a@b.org", "Bé <c@d.org>"]
+    assert {
+        "title": "Grüße – Öffnungszeiten",
+        "updated_at": "2026-02-03T10:11:12+01:00",
+        "from": ["Müller, Jörg <j@example.org>"],
+        "to": ["a@b.org", "Bé <c@d.org>"],
+    }.items() <= read(bytes(mail)).inferred.items()
 
 
 def test_a_message_without_a_subject_has_its_first_words_as_title():
@@ -62,9 +60,8 @@ def test_a_message_without_a_subject_has_its_first_words_as_title():
 
 @pytest.mark.parametrize("encoding", ["quoted-printable", "base64", "8bit"])
 @pytest.mark.parametrize("charset", ["utf-8", "iso-8859-1"])
-def test_text_is_decoded_and_has_the_lines_of_its_message(encoding: str, charset: str):
-    mail = EmailMessage()
-    mail["Subject"] = "first answer"
+def test_text_is_decoded_and_has_the_lines_of_its_message(encoding, charset):
+    mail = message(Subject="first answer")
     mail.set_content(f"first\n\n{LONG}\n\nlast\n", cte=encoding, charset=charset)
     document = read(bytes(mail))
     assert texts(document) == ["first", LONG, "last"]
@@ -87,7 +84,7 @@ def test_plain_text_is_preferred_and_attachments_are_named():
 
 
 @pytest.mark.parametrize("stub", ["", "\n \n", "Please use a mail program that shows HTML.\n"])
-def test_html_is_read_if_the_plain_text_is_a_stub(stub: str):
+def test_html_is_read_if_the_plain_text_is_a_stub(stub):
     page = "<style>.x{display:none}</style><p>The gate of the harbour is shut at dusk.</p>" * 6
     document = alternative(stub, f"{page}<p class=x>zebra47</p>")
     assert texts(document)[0] == "The gate of the harbour is shut at dusk."
@@ -128,20 +125,13 @@ MAILBOX = (
 
 def test_each_message_of_a_mailbox_is_a_document():
     first, second = read_all(MAILBOX, "a.mbox")
-    assert isinstance(first, ParsedDocument)
-    assert isinstance(second, ParsedDocument)
     assert (first.key, second.key) == ("x-1@b.c", "x-1@b.c-2")
-    assert [(b.text, b.start_line, b.end_line, b.anchor) for b in first.blocks] == [
+    found = [(b.text, b.start_line, b.end_line, b.anchor) for b in (*first.blocks, *second.blocks)]
+    assert found == [
         ("First text.", 2, 7, "message 1"),
         ("From here at 10:30", 2, 7, "message 1"),
+        ("From noon till 10:30\nwe wait.", 16, 20, "message 3"),
     ]
-    (block,) = second.blocks
-    assert (block.text, block.start_line, block.end_line, block.anchor) == (
-        "From noon till 10:30\nwe wait.",
-        16,
-        20,
-        "message 3",
-    )
 
 
 def test_a_bad_message_does_not_affect_the_others():
@@ -150,7 +140,7 @@ def test_a_bad_message_does_not_affect_the_others():
     bad, good = read_all(line + encrypted + line + b"Subject: x\n\ny\n", "a.mbox")
     assert isinstance(bad, DocumentError)
     assert (bad.code, "message 1" in bad.message) == ("encrypted_mail", True)
-    assert isinstance(good, ParsedDocument)
+    assert texts(good) == ["y"]
 
 
 def test_a_file_without_messages_is_no_mailbox():
@@ -170,7 +160,7 @@ def test_a_file_without_messages_is_no_mailbox():
     ],
     ids=["comments", "words", "parameters", "depth", "times"],
 )  # fmt: skip
-def test_a_hostile_message_takes_little_time(data: bytes):
+def test_a_hostile_message_takes_little_time(data):
     with suppress(DocumentError):
         read_all(data, "a.mbox" if data.startswith(b"From ") else "a.eml")
 
@@ -192,46 +182,32 @@ def test_html_that_cannot_be_read_does_not_matter_beside_plain_text():
 
 
 def test_a_message_without_text_has_its_subject():
-    document = read(
-        b"From: a@b.c\nSubject: The gate =?utf-8?q?=C3=B6ffnet?=\n at five\nTo: x\n\n\n"
-    )
+    subject = b"Subject: The gate =?utf-8?q?=C3=B6ffnet?=\n at five\n"
+    document = read(b"From: a@b.c\n" + subject + b"To: x\n\n\n")
     (block,) = document.blocks
     assert (block.text, block.start_line, block.end_line) == ("The gate öffnet at five", 1, 4)
 
 
 # -- json ------------------------------------------------------------------------------------------
 
+CHUNK = {
+    "chunk_id": "c1", "content": 'first \u2014 "quoted"\nline', "content_type": "code",
+    "tags": ["t"], "applicable_roles": ["r"],
+}  # fmt: skip
+CHUNKS = [CHUNK, {"chunk_id": "c2", "content": "first", "excluded_roles": ["x"]}]
 CORPUS = {
     "version": "1.0",
     "documents": [
-        {
-            "document_id": "d1",
-            "source_id": "s",
-            "title": "T",
-            "chunks": [
-                {
-                    "chunk_id": "c1",
-                    "content": 'first \u2014 "quoted"\nline',
-                    "content_type": "code",
-                    "tags": ["t"],
-                    "applicable_roles": ["r"],
-                },
-                {"chunk_id": "c2", "content": "first", "excluded_roles": ["x"]},
-            ],
-        },
+        {"document_id": "d1", "source_id": "s", "title": "T", "chunks": CHUNKS},
         {"document_id": "d2", "source_id": "s", "title": "U", "chunks": []},
     ],
 }
 
 
-def read_json(text):
-    return read_all(text, "a.json")
-
-
 @pytest.mark.parametrize("indent", [None, 1, 4])
 def test_a_corpus_keeps_its_chunks_and_their_lines(indent):
     text = json.dumps(CORPUS, indent=indent)
-    first, second = read_json(text)
+    first, second = read_all(text, "a.json")
     assert first.declared == {"document_id": "d1", "source_id": "s", "title": "T"}
     assert first.key == "d1"
     first_chunk, second_chunk = chunk_document("ignored", first, ChunkSettings())
@@ -246,51 +222,45 @@ def test_a_corpus_keeps_its_chunks_and_their_lines(indent):
 
 def test_the_reference_corpus_is_read(shared):
     text = (shared / "compat/knowledge-core/corpus-divergence.json").read_text("utf-8")
-    documents = read_json(text)
+    documents = read_all(text, "a.json")
     assert len(documents) == 18
     assert sum(len(d.ready) for d in documents) == 30
     assert all(not d.notes for d in documents)
 
 
 def test_other_json_is_text():
-    (document,) = read_json('\n{\n "a": [1,\n  2]\n}\n\n')
+    (document,) = read_all('\n{\n "a": [1,\n  2]\n}\n\n', "a.json")
     (block,) = document.blocks
     assert (block.kind, block.start_line, block.end_line) == ("code", 2, 5)
 
 
-@pytest.mark.parametrize(
-    ("text", "line", "reason"),
-    [
-        ("", 1, "Expecting value"),
-        ('{\n "a": 1,\n "a": 2\n}', 3, "occurs twice"),
-        ("[\n" + "9" * 5000 + "]", 2, "digits"),
-        ("[" * 100_000, 1, "levels"),
-        ('{"a": 1}\n{"a": 2}', 2, "more text"),
-    ],
-)
+@pytest.mark.parametrize(("text", "line", "reason"), [
+    ("", 1, "Expecting value"),
+    ('{\n "a": 1,\n "a": 2\n}', 3, "occurs twice"),
+    ("[\n" + "9" * 5000 + "]", 2, "digits"),
+    ("[" * 100_000, 1, "levels"),
+    ('{"a": 1}\n{"a": 2}', 2, "more text"),
+])  # fmt: skip
 def test_json_that_is_not_strict_is_an_error_with_its_line(text, line, reason):
     with pytest.raises(DocumentError) as caught:
-        read_json(text)
+        read_all(text, "a.json")
     assert caught.value.code == "bad_json"
     assert f"a.json:{line}:" in caught.value.message
     assert reason in caught.value.hint
 
 
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        ({"chunk_id": None}, "chunk_id"),
-        ({"content": " "}, "content"),
-        ({"content_type": "poem"}, "excerpt"),
-        ({"tags": "t"}, "tags"),
-        ({"excluded_roles": [1]}, "excluded_roles"),
-    ],
-)
+@pytest.mark.parametrize(("change", "reason"), [
+    ({"chunk_id": None}, "chunk_id"),
+    ({"content": " "}, "content"),
+    ({"content_type": "poem"}, "excerpt"),
+    ({"tags": "t"}, "tags"),
+    ({"excluded_roles": [1]}, "excluded_roles"),
+])  # fmt: skip
 def test_a_malformed_chunk_is_an_error_with_its_line(change, reason):
     chunk = {"chunk_id": "c", "content": "x", **change}
     corpus = {"documents": [{"document_id": "d", "chunks": [chunk]}]}
     with pytest.raises(DocumentError) as caught:
-        read_json(json.dumps(corpus, indent=1))
+        read_all(json.dumps(corpus, indent=1), "a.json")
     assert "a.json:6:" in caught.value.message
     assert reason in caught.value.message
 
@@ -298,38 +268,29 @@ def test_a_malformed_chunk_is_an_error_with_its_line(change, reason):
 # -- jsonl -----------------------------------------------------------------------------------------
 
 
-def read_jsonl(text):
-    return read_all(text, "a.jsonl")
-
-
 def test_a_line_is_a_document():
-    record = {
-        "_id": 7,
-        "title": "T",
-        "text": "one\nline\n\n \ntwo",
-        "metadata": {"domain": "x", "volume": "A"},
-    }
-    (document,) = read_jsonl("\n" + json.dumps(record) + "\n")
+    metadata = {"domain": "x", "volume": "A"}
+    record = {"_id": 7, "title": "T", "text": "one\nline\n\n \ntwo", "metadata": metadata}
+    (document,) = read_all("\n" + json.dumps(record) + "\n", "a.jsonl")
     assert document.key == "7"
     assert document.declared == {"document_id": "7", "title": "T", "domain": "x"}
     assert document.declared_at == 2
-    assert [(b.text, b.start_line, b.end_line) for b in document.blocks] == [
-        ("one\nline", 2, 2),
-        ("two", 2, 2),
-    ]
+    blocks = [(block.text, block.start_line, block.end_line) for block in document.blocks]
+    assert blocks == [("one\nline", 2, 2), ("two", 2, 2)]
     assert not document.line_exact
 
 
 def test_a_record_without_text_is_indexed_by_its_title():
-    (document,) = read_jsonl('{"_id": "a", "title": "Only this", "text": ""}')
+    (document,) = read_all('{"_id": "a", "title": "Only this", "text": ""}', "a.jsonl")
     assert [b.text for b in document.blocks] == ["Only this"]
 
 
 def test_bad_lines_are_reported_and_the_others_are_read():
-    good, *bad, last = read_jsonl(
+    good, *bad, last = read_all(
         '{"_id": "a", "text": "x"}\n{oops\n[1]\n{"_id": "a", "text": "y"}\n'
         '{"_id": [], "text": "y"}\n{"_id": "c", "text": 1}\n{"_id": "d", "_id": "e"}\n'
-        '{"_id": "f", "metadata": 3}\n{"_id": "z", "text": "x"}\n'
+        '{"_id": "f", "metadata": 3}\n{"_id": "z", "text": "x"}\n',
+        "a.jsonl",
     )
     assert [good.key, last.key] == ["a", "z"]
     assert all(isinstance(e, DocumentError) and e.code == "bad_json_line" for e in bad)
@@ -340,44 +301,38 @@ def test_bad_lines_are_reported_and_the_others_are_read():
 
 
 def test_a_file_of_bad_lines_gives_a_short_report():
-    results = read_jsonl("x\n" * 1000)
+    results = read_all("x\n" * 1000, "a.jsonl")
     assert (len(results), "980 more lines" in results[-1].message) == (21, True)
 
 
 def test_the_number_of_an_export_is_no_document_id():
     for key, declared in {"_id": "7", "id": None}.items():
-        (document,) = read_jsonl(f'{{"{key}": 7, "text": "x"}}')
+        (document,) = read_all(f'{{"{key}": 7, "text": "x"}}', "a.jsonl")
         assert document.key == "7"
         assert document.declared.get("document_id") == declared
 
 
 # -- Notebooks: cells with their lines, no outputs -------------------------------------------------
 
+OUTPUT = {"output_type": "stream", "text": ["import os\n", "zebra47"]}
 CELLS: list[dict[str, Any]] = [
     {"cell_type": "markdown", "metadata": {}, "source": ["# Harbour *study*\n", "\n", "Tides."]},
     {
-        "cell_type": "code",
-        "execution_count": 1,
-        "metadata": {},
-        "outputs": [{"output_type": "stream", "text": ["import os\n", "zebra47"]}],
+        "cell_type": "code", "execution_count": 1, "metadata": {}, "outputs": [OUTPUT],
         "source": ["import os\n", "\n", "os.getcwd()"],
     },
     {"cell_type": "code", "metadata": {}, "outputs": [], "source": []},
     {"cell_type": "raw", "metadata": {}, "source": "raw text"},
-]
+]  # fmt: skip
 
 
 def notebook(cells: list[dict[str, Any]], **more: Any) -> str:
     return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, **more}, indent=1)
 
 
-def read_ipynb(text: str) -> ParsedDocument:
-    return read_document(text, "a.ipynb")
-
-
 def test_cells_are_blocks_with_their_lines_and_number():
     text = notebook(CELLS)
-    document = read_ipynb(text)
+    document = read_document(text, "a.ipynb")
     lines = text.split("\n")
     assert [(b.kind, b.anchor, b.text) for b in document.blocks] == [
         ("heading", "cell 1", "# Harbour *study*"),
@@ -393,36 +348,30 @@ def test_cells_are_blocks_with_their_lines_and_number():
 
 
 def test_a_passage_is_in_one_cell_and_below_the_headings_of_others():
-    chunks = chunk_document("d", read_ipynb(notebook(CELLS)), ChunkSettings())
-    assert [(c.anchor, c.headings) for c in chunks] == [
-        ("cell 1", ("Harbour study",)),
-        ("cell 2", ("Harbour study",)),
-        ("cell 4", ("Harbour study",)),
-    ]
+    chunks = chunk_document("d", read_document(notebook(CELLS), "a.ipynb"), ChunkSettings())
+    assert [chunk.anchor for chunk in chunks] == ["cell 1", "cell 2", "cell 4"]
+    assert {chunk.headings for chunk in chunks} == {("Harbour study",)}
 
 
 @pytest.mark.parametrize(
     "metadata",
     [{"jupyter": {"source_hidden": True}}, {"tags": ["x", "hide-input"]}, {"hide_input": True}],
 )
-def test_cells_that_are_not_shown_are_labelled(metadata: dict[str, Any]):
-    document = read_ipynb(
-        notebook([{"cell_type": "markdown", "metadata": metadata, "source": ["zebra47"]}])
-    )
-    assert [(part.text, part.is_kept, part.is_labelled) for part in document.hidden] == [
-        ("zebra47", True, True)
-    ]
+def test_cells_that_are_not_shown_are_labelled(metadata):
+    cell = {"cell_type": "markdown", "metadata": metadata, "source": ["zebra47"]}
+    [part] = read_document(notebook([cell]), "a.ipynb").hidden
+    assert (part.text, part.is_kept, part.is_labelled) == ("zebra47", True, True)
 
 
 def test_numbers_that_are_not_json_are_accepted_in_outputs():
     text = notebook(CELLS).replace('"execution_count": 1', '"execution_count": NaN')
-    assert [block.text for block in read_ipynb(text).blocks][-1] == "raw text"
+    assert [block.text for block in read_document(text, "a.ipynb").blocks][-1] == "raw text"
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"cells": ', "[" * 100_000])
-def test_what_is_no_notebook_is_refused(text: str):
+def test_what_is_no_notebook_is_refused(text):
     with pytest.raises(DocumentError, match=r"\[unreadable_notebook\]"):
-        read_ipynb(text)
+        read_document(text, "a.ipynb")
 
 
 # -- separated -------------------------------------------------------------------------------------
@@ -457,10 +406,8 @@ def test_each_part_is_a_document_with_the_lines_of_the_whole_file():
     ]
     assert documents[1].declared == {"tags": ["a"]}
     assert documents[1].declared_at == 5
-    assert [(b.kind, b.start_line, b.end_line) for b in documents[1].blocks] == [
-        ("heading", 7, 7),
-        ("paragraph", 9, 9),
-    ]
+    blocks = [(block.kind, block.start_line, block.end_line) for block in documents[1].blocks]
+    assert blocks == [("heading", 7, 7), ("paragraph", 9, 9)]
     assert [(b.text, b.start_line) for b in documents[2].blocks] == [("more", 11)]
 
 
@@ -516,7 +463,5 @@ def test_asciidoc_and_org_have_headings(path, mark):
 def test_other_formats_of_lines_are_plain_text(suffix):
     text = "1\n00:00:01,000 --> 00:00:04,000\n= Hello =\n\n* one\n"
     document = read_document(text, f"a.{suffix}")
-    assert [(b.kind, b.text) for b in document.blocks] == [
-        ("paragraph", text[: text.index("\n\n")]),
-        ("paragraph", "* one"),
-    ]
+    assert {block.kind for block in document.blocks} == {"paragraph"}
+    assert texts(document) == text.strip().split("\n\n")

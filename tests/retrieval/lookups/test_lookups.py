@@ -116,8 +116,7 @@ class TestLookUp:
             ("#guide:0:1", "#guide:1:2"),
             ("#guide:1:0", "#guide:1:2"),
             ("guide.md:7-9", "the lines 1 to 6"),
-        ["", "nothing", "guide.md:4-4", "guide.md:3-1", "other.md:1-3",
-        assert refusal(corpus, "guide.md:3-1")[1] == "did you mean guide:1-3?"
+            ("guide.md:3-1", "did you mean guide:1-3?"),
         ],
     )
     def test_numbers_that_a_document_does_not_have(
@@ -136,7 +135,6 @@ class TestLookUp:
     @pytest.mark.parametrize(
         "reference",
         ["", "nothing", "guide.md:4-4", "guide.md:3-1", "other.md:1-3",
-        assert refusal(corpus, "guide.md:3-1")[1] == "did you mean guide:1-3?"
          "guide.md:1-99999999999", "guide.md:-1-2", "\x00", "' OR 1=1 --", "%", "\ud800",
          "#guide", "#guide:1", "#guide:1:", "#guide:-1:1", "#other:1:1", "##:1:1", "#:1:1", "#\ud800:1:1"],
     )  # fmt: skip

@@ -16,14 +16,12 @@ def opendocument(
     body: str, kind: str = "text", styles: str = "", parts: Mapping[str, str] | None = None
 ) -> bytes:
     """An OpenDocument file with these automatic styles."""
-    return zipped(
-        {
-            "content.xml": f"<office:document-content {_OPEN}><office:automatic-styles>{styles}"
-            f"</office:automatic-styles><office:body><office:{kind}>{body}</office:{kind}>"
-            "</office:body></office:document-content>",
-            **(parts or {}),
-        }
+    content = (
+        f"<office:document-content {_OPEN}><office:automatic-styles>{styles}"
+        f"</office:automatic-styles><office:body><office:{kind}>{body}</office:{kind}>"
+        "</office:body></office:document-content>"
     )
+    return zipped({"content.xml": content, **(parts or {})})
 
 
 def style(properties: str, family: str = "text", kind: str = "text") -> str:
@@ -66,26 +64,22 @@ _HIDDEN_BODIES = {
     "covered-cell": f"<table:table>{_TABLE_ROWS}<table:table-row>{_CELL.format(_O)}"
     f"<table:covered-table-cell>{_FACT}</table:covered-table-cell></table:table-row></table:table>",
 }
+_COLLAPSED = 'table:visibility="collapse"'
 _SHEET = '<table:table table:name="a">{}</table:table>'
 _HIDDEN_SHEETS = {
     "sheet": _SHEET.format(_TABLE_ROWS)
     + f'<table:table table:style-name="S">{_ROW.format("", _CELL.format(_FACT))}</table:table>',
-    "sheet-row": _SHEET.format(
-        _TABLE_ROWS + _ROW.format('table:visibility="collapse"', _CELL.format(_FACT))
-    ),
+    "sheet-row": _SHEET.format(_TABLE_ROWS + _ROW.format(_COLLAPSED, _CELL.format(_FACT))),
     "sheet-column": _SHEET.format(
-        '<table:table-column/><table:table-column table:visibility="collapse"/>'
+        f"<table:table-column/><table:table-column {_COLLAPSED}/>"
         + _ROW.format("", _CELL.format(_O) + _CELL.format(_FACT))
     ),
 }
-_HIDDEN_TABLE = style('table:display="false"', "table", "table")
+_NO_TABLE = style('table:display="false"', "table", "table")
 ODT = {
     **{name: opendocument(_O + _SPAN, styles=style(look)) for name, look in _HIDDEN_SPANS.items()},
     **{name: opendocument(_O + body) for name, body in _HIDDEN_BODIES.items()},
-    **{
-        name: opendocument(body, "spreadsheet", _HIDDEN_TABLE)
-        for name, body in _HIDDEN_SHEETS.items()
-    },
+    **{name: opendocument(body, "spreadsheet", _NO_TABLE) for name, body in _HIDDEN_SHEETS.items()},
     "paragraph-style": opendocument(
         f'{_O}<text:p text:style-name="S">{FACT}</text:p>',
         styles=style('text:display="none"', "paragraph"),
@@ -97,11 +91,10 @@ ODT = {
         style('presentation:visibility="hidden"', "drawing-page", "drawing-page"),
     ),
 }
+_WHITE_ON_BLUE = 'fo:color="#ffffff" fo:background-color="#000080"'
 VISIBLE_ODT = {
     "plain": opendocument(_O + _FACT),
-    "white-on-blue": opendocument(
-        _O + _SPAN, styles=style('fo:color="#ffffff" fo:background-color="#000080"')
-    ),
+    "white-on-blue": opendocument(_O + _SPAN, styles=style(_WHITE_ON_BLUE)),
     "note": opendocument(
         f"<text:p>{DAWN}<text:note><text:note-citation>1</text:note-citation><text:note-body>"
         f"{_FACT}</text:note-body></text:note></text:p>"

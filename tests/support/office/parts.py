@@ -20,6 +20,12 @@ def zipped(members: Mapping[str, str | bytes]) -> bytes:
     return file.getvalue()
 
 
+def members(data: bytes) -> dict[str, bytes]:
+    """The members of an archive."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
 def relations(*targets: tuple[str, str]) -> str:
     """A file of relations ``rId1``, ``rId2``, … with these types and targets."""
     entries = "".join(

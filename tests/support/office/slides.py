@@ -33,13 +33,14 @@ def slide(shapes: str, attributes: str = "", background: str = "") -> str:
 
 def pptx(*slides: str, notes: str = "", parts: Mapping[str, str] | None = None) -> bytes:
     """A presentation; ``notes`` are those of the first slide."""
-    ids = "".join(f'<p:sldId id="{n}" r:id="rId{n}"/>' for n in range(1, len(slides) + 1))
+    numbers = range(1, len(slides) + 1)
+    ids = "".join(f'<p:sldId id="{n}" r:id="rId{n}"/>' for n in numbers)
     members = {
         "_rels/.rels": relations(("officeDocument", "ppt/presentation.xml")),
         "ppt/presentation.xml": f"<p:presentation {_SLIDES}><p:sldIdLst>{ids}</p:sldIdLst>"
         '<p:sldSz cx="1000000" cy="700000"/></p:presentation>',
         "ppt/_rels/presentation.xml.rels": relations(
-            *(("slide", f"slides/slide{n}.xml") for n in range(1, len(slides) + 1))
+            *(("slide", f"slides/slide{n}.xml") for n in numbers)
         ),
         **{f"ppt/slides/slide{n}.xml": content for n, content in enumerate(slides, start=1)},
         **(parts or {}),
@@ -47,9 +48,8 @@ def pptx(*slides: str, notes: str = "", parts: Mapping[str, str] | None = None) 
     if notes:
         body = title_shape(notes).replace("title", "body")
         members["ppt/slides/_rels/slide1.xml.rels"] = relations(("notesSlide", "../notes1.xml"))
-        members["ppt/notes1.xml"] = (
-            slide(body).replace("p:sld ", "p:notes ").replace("/p:sld>", "/p:notes>")
-        )
+        page = slide(body).replace("p:sld ", "p:notes ").replace("/p:sld>", "/p:notes>")
+        members["ppt/notes1.xml"] = page
     return zipped(members)
 
 
@@ -70,6 +70,7 @@ _HIDDEN_RUNS = {
     "no-fill": "><a:noFill/>",
     "tiny": 'sz="100">',
 }
+_BACKGROUND = f"<p:bg><p:bgPr>{_fill('112233')}</p:bgPr></p:bg>"
 PPTX = {
     **{name: pptx(slide(_S + shape(FACT, look))) for name, look in _HIDDEN_RUNS.items()},
     "hidden-slide": pptx(slide(_S), slide(shape(FACT, ">"), 'show="0"')),
@@ -78,30 +79,26 @@ PPTX = {
     "hidden-shape": pptx(slide(_S + shape(FACT, ">", doc='hidden="1"'))),
     "same-as-shape": pptx(slide(_S + shape(FACT, ">" + _fill("000080"), more=_fill("000080")))),
     "same-as-background": pptx(
-        slide(
-            _S + shape(FACT, ">" + _fill("112233")),
-            background=f"<p:bg><p:bgPr>{_fill('112233')}</p:bgPr></p:bg>",
-        )
+        slide(_S + shape(FACT, ">" + _fill("112233")), background=_BACKGROUND)
     ),
     "alt-text": pptx(slide(_S + shape("x", ">", doc=f'descr="{FACT}"'))),
     "comment": pptx(slide(_S), parts={"ppt/comments/comment1.xml": f"<c><text>{FACT}</text></c>"}),
     "unused-slide": pptx(slide(_S), parts={"ppt/slides/slide9.xml": slide(shape(FACT, ">"))}),
     "layout": pptx(slide(_S), parts={"ppt/slideLayouts/slideLayout1.xml": slide(shape(FACT, ">"))}),
 }
+_PICTURE = (
+    '<p:pic><p:nvPicPr><p:cNvPr id="1" name="x"/></p:nvPicPr><p:spPr><a:xfrm><a:off x="0" y="0"/>'
+    '<a:ext cx="1000000" cy="700000"/></a:xfrm></p:spPr></p:pic>'
+)
+_WHITE = shape(FACT, ">" + _fill("FFFFFF"))
 VISIBLE_PPTX = {
     "plain": pptx(slide(_S + shape(FACT, ">"))),
     "notes": pptx(slide(_S), notes=FACT),
     "white-on-blue": pptx(slide(_S + shape(FACT, ">" + _fill("FFFFFF"), more=_fill("000080")))),
-    "white-over-picture": pptx(
-        slide(
-            '<p:pic><p:nvPicPr><p:cNvPr id="1" name="x"/></p:nvPicPr><p:spPr><a:xfrm><a:off x="0" y="0"/>'
-            f'<a:ext cx="1000000" cy="700000"/></a:xfrm></p:spPr></p:pic>{_S}'
-            + shape(FACT, ">" + _fill("FFFFFF"))
-        )
-    ),
+    "white-over-picture": pptx(slide(_PICTURE + _S + _WHITE)),
     "group": pptx(slide(_S + _GROUP.replace("5000000", "1").format(shape(FACT, ">")))),
     "white-over-layout": pptx(
-        slide(_S + shape(FACT, ">" + _fill("FFFFFF"))),
+        slide(_S + _WHITE),
         parts={
             "ppt/slides/_rels/slide1.xml.rels": relations(("slideLayout", "../layout.xml")),
             "ppt/layout.xml": slide(shape("", ">", more=_fill("000080"))),

@@ -70,6 +70,7 @@ _ALTERNATIVE = (
 )
 _BLUE_TEXT = '<w:color w:val="1F3864"/>'
 _WHITE_TEXT = '<w:color w:val="FFFFFF"/>'
+_OFF_PAGE = "<wp:positionH><wp:posOffset>-99999999</wp:posOffset></wp:positionH>"
 _FLAT = '<w:trHeight w:val="1" w:hRule="exact"/>'
 _DELETED = '<w:del w:id="1"/>'
 
@@ -109,9 +110,7 @@ _HIDDEN_BODIES = {
     "deleted-row": f"<w:tbl>{row(_D)}{row(paragraph(FACT), _DELETED)}</w:tbl>",
     "merged-cell": f"<w:tbl>{row(_D)}<w:tr><w:tc><w:tcPr><w:vMerge/></w:tcPr>{paragraph(FACT)}"
     f"</w:tc><w:tc>{_D}</w:tc></w:tr></w:tbl>",
-    "off-page-box": text_box(
-        paragraph(FACT), "<wp:positionH><wp:posOffset>-99999999</wp:posOffset></wp:positionH>"
-    ),
+    "off-page-box": text_box(paragraph(FACT), _OFF_PAGE),
     "hidden-box": text_box(paragraph(FACT), doc='hidden="1"'),
     "white-box": text_box(paragraph(FACT, _WHITE_TEXT), shape=_SHAPE_FILL.format("FFFFFF")),
     "old-box": "<w:p><w:r><w:pict><v:shape style='position:absolute;margin-left:-9999pt'>"
@@ -160,24 +159,18 @@ _VISIBLE_BODIES = {
     "nested-table": f"<w:tbl>{row(f'<w:tbl>{row(paragraph(FACT))}</w:tbl>')}</w:tbl>",
     "choice": _ALTERNATIVE.format("unknown", "x", FACT),
 }
+_OWN_LOOK = '<w:rStyle w:val="S"/><w:vanish w:val="false"/>'
+_WITH_NOTE = f"<w:p>{run(DAWN)}<w:r><w:footnoteReference w:id='2'/></w:r></w:p>"
+_WITH_HEADER = f"{_D}<w:sectPr><w:headerReference w:type='default' r:id='rId1'/></w:sectPr>"
 VISIBLE_DOCX = {
     **{name: docx(_D + body) for name, body in _VISIBLE_BODIES.items()},
-    "own-look": docx(
-        _D + paragraph(FACT, '<w:rStyle w:val="S"/><w:vanish w:val="false"/>'),
-        styles=_HIDING_STYLES,
-    ),
+    "own-look": docx(_D + paragraph(FACT, _OWN_LOOK), styles=_HIDING_STYLES),
     "white-in-style": docx(
         f"{_D}<w:tbl><w:tblPr><w:tblStyle w:val='G'/></w:tblPr>"
         f"{row(_D)}{row(paragraph(FACT, _WHITE_TEXT))}</w:tbl>",
         styles='<w:style w:type="table" w:styleId="G"><w:tblStylePr w:type="firstRow"><w:tcPr>'
         '<w:shd w:fill="1F3864"/></w:tcPr></w:tblStylePr></w:style>',
     ),
-    "footnote": docx(
-        f"<w:p>{run(DAWN)}<w:r><w:footnoteReference w:id='2'/></w:r></w:p>",
-        {"footnotes": _FOOTNOTE},
-    ),
-    "header": docx(
-        f"{_D}<w:sectPr><w:headerReference w:type='default' r:id='rId1'/></w:sectPr>",
-        {"header": _HEADER},
-    ),
+    "footnote": docx(_WITH_NOTE, {"footnotes": _FOOTNOTE}),
+    "header": docx(_WITH_HEADER, {"header": _HEADER}),
 }

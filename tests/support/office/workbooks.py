@@ -50,6 +50,8 @@ def look(font: str = "", fill: str = "", code: str = "General") -> str:
 
 
 _ROW = f'<row r="1">{cell("A1", DAWN)}</row>'
+_TWO_CELLS = f'<row r="1">{cell("A1", DAWN)}{cell("C1", FACT)}</row>'
+_SHARED = f'{_ROW}<row r="2"><c r="A2" t="s"><v>0</v></c></row>'
 _WHITE = '<color rgb="FFFFFFFF"/>'
 _SECOND = f'<row r="2">{cell("A2", FACT, 1)}</row>'
 _HIDDEN_LOOKS = {
@@ -62,23 +64,13 @@ XLSX = {
     "very-hidden-sheet": xlsx(_ROW, state="veryHidden", hidden_rows=_SECOND),
     "hidden-row": xlsx(_ROW + _SECOND.replace("<row", '<row hidden="1"')),
     "flat-row": xlsx(_ROW + _SECOND.replace("<row", '<row ht="0" customHeight="1"')),
-    "hidden-column": xlsx(
-        f'<row r="1">{cell("A1", DAWN)}{cell("C1", FACT)}</row>',
-        '<cols><col min="3" max="3" hidden="1"/></cols>',
-    ),
-    "narrow-column": xlsx(
-        f'<row r="1">{cell("A1", DAWN)}{cell("C1", FACT)}</row>',
-        '<cols><col min="2" max="4" width="0"/></cols>',
-    ),
+    "hidden-column": xlsx(_TWO_CELLS, '<cols><col min="3" max="3" hidden="1"/></cols>'),
+    "narrow-column": xlsx(_TWO_CELLS, '<cols><col min="2" max="4" width="0"/></cols>'),
     **{name: xlsx(_ROW + _SECOND, styles=styles) for name, styles in _HIDDEN_LOOKS.items()},
     "tiny-part": xlsx(
-        f'{_ROW}<row r="2"><c r="A2" t="s"><v>0</v></c></row>',
-        strings=f"<si><r><t>x</t></r><r><rPr><sz val='1'/></rPr><t>{FACT}</t></r></si>",
+        _SHARED, strings=f"<si><r><t>x</t></r><r><rPr><sz val='1'/></rPr><t>{FACT}</t></r></si>"
     ),
-    "phonetic": xlsx(
-        f'{_ROW}<row r="2"><c r="A2" t="s"><v>0</v></c></row>',
-        strings=f"<si><t>x</t><rPh sb='0' eb='1'><t>{FACT}</t></rPh></si>",
-    ),
+    "phonetic": xlsx(_SHARED, strings=f"<si><t>x</t><rPh sb='0' eb='1'><t>{FACT}</t></rPh></si>"),
     "unused-string": xlsx(_ROW, strings=f"<si><t>{FACT}</t></si>"),
     "formula": xlsx(f'{_ROW}<row r="2"><c r="A2"><f>IF(1,2,"{FACT}")</f><v>2</v></c></row>'),
     "defined-name": xlsx(_ROW, after=f"<headerFooter><oddHeader>{FACT}</oddHeader></headerFooter>"),
@@ -87,8 +79,6 @@ VISIBLE_XLSX = {
     "plain": xlsx(_ROW + _SECOND),
     "rows-hidden-that-are-not-listed": xlsx(_ROW + _SECOND, '<sheetFormatPr zeroHeight="1"/>'),
     "white-on-blue": xlsx(_ROW + _SECOND, styles=look(_WHITE, '<fgColor rgb="FF000080"/>')),
-    "shared": xlsx(
-        f'{_ROW}<row r="2"><c r="A2" t="s"><v>0</v></c></row>', strings=f"<si><t>{FACT}</t></si>"
-    ),
+    "shared": xlsx(_SHARED, strings=f"<si><t>{FACT}</t></si>"),
 }
 DOUBTFUL_XLSX = {"white": xlsx(_ROW + _SECOND, styles=look(_WHITE))}
