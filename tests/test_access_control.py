@@ -1,7 +1,5 @@
 """Access: agents, their roles, approvals, and an engine that is open meanwhile."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -31,8 +31,6 @@ Shown output is compared with these allowances, and no others:
 Ids of a corpus and generation times change with every run, so documents leave them out or write ``…``.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The contracts: bundles, overlays, requests, documents, their mistakes and schemas."""
 
-from __future__ import annotations
-
 import copy
 import json
 import os

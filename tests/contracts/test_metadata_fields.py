@@ -1,7 +1,5 @@
 """What holds for every field of the metadata, so that a new one is described in one place."""
 
-from __future__ import annotations
-
 from typing import get_args
 
 from rolebundle.contracts.documents import LATER_FIELDS, DocumentMetadata

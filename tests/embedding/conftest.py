@@ -1,7 +1,5 @@
 """A model server of each kind, and ways to make it misbehave."""
 
-from __future__ import annotations
-
 import pytest
 
 from rolebundle.embedding.provider import EmbeddingProvider

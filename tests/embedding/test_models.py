@@ -1,7 +1,5 @@
 """Models: what holds for each provider, and how vectors are made and measured."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """What a model's cosines mean: measured on a fixed sample, whatever the model returns."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Models of the extras: pinned files, vectors of single texts, no network, bounded memory."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Servers of models and of cross-encoders: who may be asked, and what may go wrong."""
 
-from __future__ import annotations
-
 import io
 import logging
 import socket

@@ -10,8 +10,6 @@ If a change of the ranking is intended, write the files anew and read the differ
     ROLEBUNDLE_UPDATE_GOLDEN=1 pytest tests/golden -m "slow or not slow"
 """
 
-from __future__ import annotations
-
 import json
 import os
 from hashlib import sha256

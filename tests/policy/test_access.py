@@ -167,16 +167,15 @@ def test_no_pattern_takes_exponential_time() -> None:
 # -- an active policy -------------------------------------------------------------------------
 
 
+DOCUMENTS = [
+    document("plan", ["the token plan"], scope="engineering"),
+    document("pay", ["the token pay"], scope="hr", sensitivity="confidential"),
+]
+
+
 @pytest.fixture
 def db(tmp_path: Path) -> Path:
-    return build(
-        tmp_path,
-        [
-            document("plan", ["the token plan"], scope="engineering"),
-            document("pay", ["the token pay"], scope="hr", sensitivity="confidential"),
-        ],
-        name="team.db",
-    )
+    return build(tmp_path, DOCUMENTS, name="team.db")
 
 
 def put(db: Path, values: Any, location: Path | None = None) -> None:

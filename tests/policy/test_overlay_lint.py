@@ -9,12 +9,7 @@ from rolebundle.contracts.documents import DocumentMetadata
 from rolebundle.contracts.overlay import LintProblem, Overlay, Vocabulary
 from rolebundle.contracts.terms import TrustTier
 from rolebundle.policy import overlays
-from rolebundle.policy.lint import (
-    excluded_rules,
-    lint_overlay,
-    unmatched_rules,
-    unmatched_words,
-)
+from rolebundle.policy.lint import excluded_rules, lint_overlay, unmatched_rules, unmatched_words
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.resources import data_folder, demo_overlays
 from rolebundle.storage.documents import DocumentKind, StoredChunk, StoredDocument, StoredFile

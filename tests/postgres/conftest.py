@@ -1,7 +1,5 @@
 """A server of PostgreSQL for these tests, or the one that already runs for all tests."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from itertools import count

@@ -1,7 +1,5 @@
 """A corpus in PostgreSQL: it answers as a file does, and its server enforces who sees what."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Replicas to publish, an empty file to fetch one into, and a corpus to make a replica of."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The folder of a publication, and purges that reach it."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

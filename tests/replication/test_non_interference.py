@@ -9,8 +9,6 @@ Documents that only the quarantine hides are counted for an agent, in its answer
 manifest. The second corpus has others in their place.
 """
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections import Counter

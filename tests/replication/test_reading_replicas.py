@@ -1,7 +1,5 @@
 """A replica where it is read: what it says, when it refuses, and that nobody changes it."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import sqlite3

@@ -1,7 +1,5 @@
 """What is pulled and what is at hand: changed on the way, damaged, or something else."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

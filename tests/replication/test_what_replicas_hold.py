@@ -1,7 +1,5 @@
 """What a replica holds: the answers of its publisher, and no byte of what is hidden."""
 
-from __future__ import annotations
-
 import gzip
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence

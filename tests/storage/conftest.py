@@ -1,7 +1,5 @@
 """An empty corpus that is open to write."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

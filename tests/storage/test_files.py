@@ -1,7 +1,5 @@
 """Files of SQLite: opening, reading, checking and interrupting."""
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Iterator

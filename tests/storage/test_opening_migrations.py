@@ -1,7 +1,5 @@
 """The schema's history. Kills, backups and older schemas: tests/faults/test_migration.py."""
 
-from __future__ import annotations
-
 import re
 import stat
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What was purged is nowhere: in the file, its indexes, and staged replicas."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
@@ -127,9 +125,7 @@ def _change_some(corpus: Corpus, chance: Random, canaries: list[Canary]) -> None
         for chunks in (stored.chunks[1:], stored.chunks):
             with corpus.writing():
                 put_file(
-                    corpus,
-                    file_of(stored.metadata.document_id),
-                    [replace(stored, chunks=chunks)],
+                    corpus, file_of(stored.metadata.document_id), [replace(stored, chunks=chunks)]
                 )
         with corpus.writing():
             embed(corpus, PROVIDER)
@@ -182,11 +178,7 @@ def test_everything_derived_from_it_is_deleted(tmp_path: Path) -> None:
     documents = [document("a", ["one text", "two"], source_id="s1"), document("b", ["three"])]
     refused = ("document_id: a", "supersedes: a.md", "supersedes: b")
     claims = document(
-        "c",
-        ["four"],
-        supersedes=("a", "a.md", "b"),
-        contradicts=("b", "a"),
-        refused_claims=refused,
+        "c", ["four"], supersedes=("a", "a.md", "b"), contradicts=("b", "a"), refused_claims=refused
     )
     db = build(tmp_path, [*documents, claims], PROVIDER)
     with open_writer(db) as corpus, corpus.writing():

@@ -1,7 +1,5 @@
 """A restricted connection sees the allowed compartments and nothing else."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -22,17 +22,16 @@ access_level = "confidential"
 RULE = 'scopes = ["engineering"]\naccess_level = "internal"\n'
 
 
+DOCUMENTS = [
+    document("plan", ["the token plan"], scope="engineering"),
+    document("attic/old", ["the token of old"], scope="engineering"),
+    document("pay", ["the token pay"], scope="hr", sensitivity="confidential"),
+]
+
+
 @pytest.fixture
 def db(tmp_path: Path) -> Path:
-    return build(
-        tmp_path,
-        [
-            document("plan", ["the token plan"], scope="engineering"),
-            document("attic/old", ["the token of old"], scope="engineering"),
-            document("pay", ["the token pay"], scope="hr", sensitivity="confidential"),
-        ],
-        name="team.db",
-    )
+    return build(tmp_path, DOCUMENTS, name="team.db")
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """The audit's file: made whole, recognized, chained, never forked."""
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 from hashlib import sha256

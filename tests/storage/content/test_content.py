@@ -1,7 +1,5 @@
 """Files, documents and passages as they are stored and read back."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest
@@ -14,15 +12,7 @@ from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.documents import StoredDocument, StoredFile
 from rolebundle.storage.passages import passage_by_id, passages_by_rowid, passages_of_document
 from support.compartments import lexical_data, search_everywhere
-from support.corpora import (
-    FLAGGED,
-    all_documents,
-    chunk,
-    document,
-    file_of,
-    fill,
-    put_file,
-)
+from support.corpora import FLAGGED, all_documents, chunk, document, file_of, fill, put_file
 from support.fake_embedder import HashingProvider
 
 # -- Reading back what was stored: passages with their metadata, and who supersedes whom -----------

@@ -1,7 +1,5 @@
 """Words and vectors in memory, after changes: what is mended is what a new reader reads."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

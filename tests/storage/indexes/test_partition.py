@@ -1,7 +1,5 @@
 """Compartments: each document stands where its kind belongs, with its words and vectors."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fnmatch import fnmatchcase
 

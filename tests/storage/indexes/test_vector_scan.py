@@ -1,7 +1,5 @@
 """Vectors in memory: a search with them gives exactly what a search in the file gives."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Indexes of vectors, and ties."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar

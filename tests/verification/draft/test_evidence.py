@@ -1,7 +1,5 @@
 """What a draft says against its evidence: passages, citations, sources, statements, a judge."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """How a draft is read: sentences, tokens and quotes."""
 
-from __future__ import annotations
-
 import random
 import re
 import unicodedata

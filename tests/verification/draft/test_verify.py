@@ -1,7 +1,5 @@
 """The verdict on a draft, and its figures."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
