@@ -79,7 +79,7 @@ class Answering:
         if self.approver is not None:
             request = request.model_copy(update={"approval": None})
         if_approved: Retrieval | None = None
-        with self.inputs(request, overlay) as inputs:
+        with self.open_inputs(request, overlay) as inputs:
             found, files = _search(inputs, inputs.request)
             if self.approver and found.waits_for_approval:
                 if_approved, its_files = _search(
@@ -149,7 +149,7 @@ class Answering:
         return person, refusal
 
     @contextmanager
-    def inputs(
+    def open_inputs(
         self, request: RetrievalRequest, overlay: ResolvedOverlay | None
     ) -> Iterator[Inputs]:
         """Resolve the agent, rerank model, overlay and time of a request, and open its view."""

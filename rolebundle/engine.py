@@ -156,7 +156,7 @@ class Engine:
                 request = request.model_copy(update={"approval": None})
             with (
                 self.access.naming_quarantined(reference, request.agent),
-                self.answering.inputs(request, overlay) as inputs,
+                self.answering.open_inputs(request, overlay) as inputs,
             ):
                 explanation = why_module.explain(
                     inputs.corpus,
@@ -188,7 +188,7 @@ class Engine:
         why = why_module.why_hidden(self.workspace.answering_corpus, reference, scope, agent)
         if not why.hidden:
             try:
-                with self.answering.inputs(request, None) as inputs:
+                with self.answering.open_inputs(request, None) as inputs:
                     answer = why_module.explain(
                         inputs.corpus, inputs.request, reference, scope, inputs.provider
                     )
@@ -359,7 +359,7 @@ class Engine:
             task=text, role=request.role, agent=request.agent, rerank=NO_RERANK, now=now
         )
         with self.access.recording_refusals(request.agent, request.role):
-            with self.answering.inputs(reading, None) as inputs:
+            with self.answering.open_inputs(reading, None) as inputs:
                 answer = decisions_module.check_intent(
                     inputs.corpus, request, inputs.request, inputs.view, inputs.provider
                 )
@@ -470,7 +470,7 @@ class Engine:
                 now=request.now,
                 deadline_ms=request.deadline_ms,
             )
-            with self.answering.inputs(as_retrieval, overlay) as inputs:
+            with self.answering.open_inputs(as_retrieval, overlay) as inputs:
                 if request.chunk_ids:
                     scope = self.access.reference_scope(inputs.view)
                     chunk_ids = lookup_module.chunk_ids_of(inputs.corpus, request.chunk_ids, scope)

@@ -108,8 +108,7 @@ class RawScores(Contract):
         matched_words: how many of the task's content words the passage has.
         coverage: their share, weighted by how rare they are, in [0, 1].
         closeness: where the cosine lies between the model's noise and related texts, in [0, 1].
-        contextual: cosine by the reranking model, in [−1, 1], or the score of a cross-encoder, in
-            [0, 1]; ``None`` if it did not score the
+        contextual: the score of the cross-encoder, in [0, 1]; ``None`` if it did not score the
             passage.
         metadata: product of the filter's factors, in [0.01, 10].
     """
@@ -223,7 +222,7 @@ class SelectedChunk(Contract):
         reasons_selected: why it was selected, in words.
         overlay_hits: names of the overlay's rules that matched it.
         same_in: the paths of other documents that have the same passage; ``None`` if none has.
-        allowed_actions: what it may be used for, lowest risk first; ``None`` without a policy.
+        allowed_actions: what it may be used for, lowest risk first; ``None`` in older bundles.
     """
 
     rank: int | None = None

@@ -46,7 +46,7 @@ RejectionCode = Literal[
 RANKED_LOWER: frozenset[RejectionCode] = frozenset(
     {"low_score", "duplicate", "budget_cut", "already_seen"}
 )
-"""The codes of passages that others preceded. All other codes are decisions of the owner."""
+"""The codes of passages that no rule rejected: others came first, or were shown before."""
 WarningCode = Literal[
     "NO_HIGH_TRUST_MATCH", "ONLY_SHARED_CORPUS", "STALE_DOMINANT", "FORBIDDEN_SOURCE_HIT",
     "ACTION_RESTRICTED", "APPROVAL_REFUSED", "LOW_DIVERSITY", "CONFLICTING_EVIDENCE",

@@ -218,7 +218,7 @@ def word_counts(words: Vocabulary, corpus: Corpus) -> dict[str, tuple[str, int]]
         for name, phrases in _phrases(words).items()
         for index, phrase in enumerate(phrases)
     ]
-    # The door of numpy.
+    # Imported here, because numpy takes time.
     from rolebundle.storage.postings import postings_of
 
     forms = [_forms(phrase) for _, phrase in places]

@@ -31,7 +31,7 @@ from rolebundle.contracts.terms import (
     WarningCode,
 )
 from rolebundle.policy.trust import Labels
-from rolebundle.retrieval.evidence import JUDGED, Evidence
+from rolebundle.retrieval.evidence import JUDGED_PASSAGES, Evidence
 from rolebundle.retrieval.request import ResolvedRequest
 
 # -- the query and the hits of the lanes ---------------------------------------------------------
@@ -434,7 +434,7 @@ class Retrieval:
     @property
     def judged(self) -> list[Passage]:
         """The first passages of the ranking, which decide about the evidence."""
-        return [row.passage for row in self.ranked if row.is_selectable][:JUDGED]
+        return [row.passage for row in self.ranked if row.is_selectable][:JUDGED_PASSAGES]
 
     @cached_property
     def selected(self) -> list[Candidate]:

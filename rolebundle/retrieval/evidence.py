@@ -6,7 +6,7 @@ and how close its meaning is, between the embedding model's noise and what it gi
 (*closeness*).
 
 A word's weight is ``r · ln(1 + N / df)`` in nats, for ``df`` of ``N`` visible chunks and its rarity
-``r`` in English (``text/common_words.py``); a word that no chunk has counts as a word of one chunk.
+``r`` in English (``text/words.py``); a word that no chunk has counts as a word of one chunk.
 With other wordings of the task (``also``) the coverage is the mean of all: an answer that fits one
 guessed wording alone is thin.
 """
@@ -22,7 +22,7 @@ from typing import NamedTuple
 from rolebundle.contracts.documents import Noise, Passage
 from rolebundle.contracts.terms import TaskSupport
 
-JUDGED = 5
+JUDGED_PASSAGES = 5
 """The first passages of the ranking that decide about the evidence, whatever the limit is."""
 WEAK_COVERAGE, WEAK_CLOSENESS = 0.05, 0.6
 """The evidence is weak if none of them has this share of the task's words, times ``ln(1 + N)``, or

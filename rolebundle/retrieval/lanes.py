@@ -1,4 +1,4 @@
-"""Both lanes. They are the only part of the pipeline that reads the corpus.
+"""Both lanes: the part of the pipeline that searches the corpus.
 
 The semantic lane computes the cosine with the task's vector. The lexical lane is in ``lexical.py``.
 """
@@ -149,7 +149,7 @@ class Lanes:
         )
 
     def measure(self, passages: Sequence[Passage]) -> dict[int, Hit]:
-        """Rowid → the hit of a passage that no lane proposed, as if all lanes that know it had."""
+        """Rowid → the hit that each of these passages would have if every lane had proposed it."""
         rowids = [passage.rowid for passage in passages]
         scores = lexical.score(self.corpus, self.query, rowids, only_facts=self.only_facts)
         cosines = self._cosines(rowids)
@@ -269,8 +269,6 @@ class Lanes:
 
 def open_lanes(corpus: Corpus, query: Query, provider: EmbeddingProvider | None) -> Lanes:
     """The lanes for a query; only the lexical one if the provider is missing or fails.
-
-    If the active index's model fails, another index that is complete takes its place.
 
     Raises:
         CorpusCorrupt: a lexical index does not have what was stored.

@@ -232,7 +232,7 @@ class CombinedPostings(NamedTuple):
             visible: the compartments whose statistics count.
             searched: those of them in which it searches; ``None`` for all.
         """
-        # The door of numpy.
+        # Imported here, because numpy takes time.
         from rolebundle.storage.postings import postings_of
 
         parts = {compartment: postings_of(corpus, compartment) for compartment in visible}

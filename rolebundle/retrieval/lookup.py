@@ -191,7 +191,7 @@ def find_reference(corpus: Corpus, reference: str, scope: ReferenceScope) -> Nam
         if passages:
             return Named("lines", passages, (lines.start, lines.end))
     # A secret in the name of a document is masked in the corpus.
-    # The door of re2.
+    # Imported here, because re2 takes time.
     from rolebundle.scan.confidential import without_secrets
 
     stored = without_secrets(reference)

@@ -48,7 +48,7 @@ _BREAK = re.compile(r"\n\s*\n|(?<=[^\w\s,])\n|(?<=[.!?…])\s+|(?<=[。！？])"
 
 MAX_CHARS = 8_000
 """Characters of a packet if the request has no limit of its own."""
-_PASSAGES = 5
+_DEFAULT_PASSAGES = 5
 """Passages of a packet if the request has no limit of its own, ..."""
 _FALLS_OFF = 2 / 3
 """... or fewer, if the others' final score is below this share of the best one's."""
@@ -312,10 +312,10 @@ def packet(
 
 def _worth_showing(selected: Sequence[SelectedChunk]) -> int:
     """How many of the first passages a model gets."""
-    for place, chunk in enumerate(selected[:_PASSAGES]):
+    for place, chunk in enumerate(selected[:_DEFAULT_PASSAGES]):
         if chunk.scores.final < _FALLS_OFF * selected[0].scores.final:
             return place
-    return _PASSAGES
+    return _DEFAULT_PASSAGES
 
 
 # -- the budget ----------------------------------------------------------------------------------

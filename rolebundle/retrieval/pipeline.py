@@ -103,7 +103,7 @@ def _of_facts(documents: Retrieval) -> ResolvedRequest:
 def _in_rounds(
     lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None, depth: int
 ) -> Retrieval:
-    """One round, and others, limited to what policy allows or deeper, until enough remains.
+    """Search once; then again, among the allowed documents or deeper, until enough remains.
 
     The first round fixes the weights and what the task's words are worth.
     """

@@ -96,7 +96,7 @@ def shown_path(location: str, path: str) -> str | None:
         return None
     # The search for secrets takes a tenth of a second to load, and most folders have short names.
     if _MAY_HAVE_SECRET.search(folder):
-        # The door of re2.
+        # Imported here, because re2 takes time.
         from rolebundle.scan.confidential import without_secrets
 
         return location if without_secrets(folder) == folder else None

@@ -99,7 +99,7 @@ def shortlist_in_memory(
     corpus.searched_first = corpus.searched_first or corpus.snapshot
     if corpus.snapshot in (0, corpus.searched_first):
         return None
-    # The door of numpy.
+    # Imported here, because numpy takes time.
     from rolebundle.storage.vector_scan import scan_of
 
     shortlist = scan_of(corpus, index).shortlist(searched, vector, limit)

@@ -276,10 +276,10 @@ _CONDITIONAL = _CONDITIONS | frozenset(
     "if when whenever once where while with for provided".split()
 )
 _LIMITS = frozenset("some few most many several almost nearly less least but within up".split())
-_TURNING = _CONDITIONS | _LIMITS | frozenset("if when only may might".split())
+_TURNING = _CONDITIONS | _LIMITS | frozenset("if when only may might limit limits limited".split())
 _DENIED = re.compile(
     "reject|refus|den(?:y|ie)|doubt|prevent|prohibit|forb[iao]d|abandon|cancel|avoid|stop|fail|false"
-    "|wrong|incorrect|invalid|impossib|instead|unable|claim|alleg|limit"
+    "|wrong|incorrect|invalid|impossib|instead|unable|claim|alleg"
 )
 _EXCEPTION = re.compile(
     r"\b(?:(?:as|so) long as|other than|apart from|only|but (?:not|only|never)"
@@ -298,6 +298,7 @@ _CLAUSE_BEFORE = re.compile(rf".*{_JOINT}(?=[^,]*$))", re.IGNORECASE | re.DOTALL
 _CLAUSE_AFTER = re.compile(r";|,\s*(?:and|so|which|who|whereas)\b", re.IGNORECASE)
 _ITEM = re.compile(r"[ \t]*(?:[-*•+]|\d+[.)])[ \t]+")
 _ASIDE = re.compile(r"[^,—–(]*(?:,[^,;:()]*,|—[^—;:()]*—|–[^–;:()]*–|\([^()]*\))\s*\w?")
+_QUOTED = ("'", '"', "“", "‘")
 _CUT_BEFORE = re.compile(r"[^\W_](?:[-‐‑/_'’])?\Z|\d[.,:]\Z")
 _SIGN_BEFORE = re.compile(r"(?:[±$€£¥<≤≥~≈] ?|[-−+#]|\d[-–/.,:])\Z")
 _CUT_AFTER = re.compile(r"[-‐‑/_'’]?[^\W_]")
@@ -345,7 +346,8 @@ def _cut_word(content: str, start: int, end: int) -> str:
     is_cut = is_cut or (first[0].isdigit() and _SIGN_BEFORE.search(before))
     is_cut = is_cut or (last.isalnum() and _CUT_AFTER.match(after))
     ending = words_of(content[max(start, end - 40) : end])[-2:]
-    if not is_cut and last.isalnum() and any(map(is_figure, ending)):
+    is_whole = before[-1:] in _QUOTED  # Of a quote in the passage; what follows is its mark.
+    if not is_cut and not is_whole and last.isalnum() and any(map(is_figure, ending)):
         noun = _NOUN_AFTER.match(after) if is_figure(ending[-1]) and ending[-1] != "one" else None
         is_unit = noun and (noun[1] in ("am", "May") or noun[1].lower() not in ENGLISH)
         is_cut = is_unit or _FIGURE_AFTER.match(after)

@@ -181,6 +181,7 @@ def score_parts(scores: Scores, weights: ScoreWeights | None) -> list[dict[str, 
         ("rules", "rules, trust and age", scores.metadata, weights.metadata),
         ("vocabulary", "the role's words", scores.rerank, weights.rerank),
         ("diversity", "source diversity", -scores.diversity_penalty, 1.0),
+        ("rules", "lifted among the first", scores.lift, 1.0 if scores.lift else 0.0),
     )
     return [
         {

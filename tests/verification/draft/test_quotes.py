@@ -35,7 +35,7 @@ We never:
 
 Sync v2 is retired. It will not come back. The team decided in March 2024 to keep only v3.
 We rejected the proposal to store notes on a second server. Only owners and editors may share a
-folder. Is the second server still needed?
+folder. Is the second server still needed? The value "0" and "max" stay as they are.
 The sync service, which runs in two regions, retries every failed request.
 The cache (a file on the disk) is emptied at midnight. Until the disk is full, the app goes on.
 """
@@ -92,6 +92,7 @@ def check(
         ("Sync v2 is retired. It will not come back.", None),
         ("The upload\n limit is 1.5\u00a0GB per file and 50 MB in the free plan", "The upload limit is 1.5 GB per file and 50 MB in the free plan"),
         ("It will not come back", None),
+        ("0", None),
         ("[l]arge files are uploaded in parts", "Large files are uploaded in parts"),
         ("The sync service … retries every failed request.", "The sync service, which runs in two regions, retries every failed request."),
         ("The cache [...] is emptied at midnight", "The cache (a file on the disk) is emptied at midnight"),

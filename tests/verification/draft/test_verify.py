@@ -254,6 +254,7 @@ SAME = [
     (">5 GB", "more than 5 GB"),
     ("on 3 May 2026", "in May"),
     ("one hundred and one", "101"),
+    ("for size in 16 32 64 128", "64 and 128"),
     ("it touches 180\n   kbytes", "180 kB"),
     ("8.5%", "8.5 per cent"),
 ]
