@@ -7,6 +7,7 @@ import os
 import re
 import ssl
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from ipaddress import ip_address
@@ -340,7 +341,7 @@ def _vectors_matrix(rows: object, expected: int, dimensions: int | None, server:
     return matrix
 
 
-class ServerProvider:
+class ServerProvider(ABC):
     """One model of one server: what all such models have in common.
 
     A provider gives the identity of its model, and ``_rows``.
@@ -352,15 +353,15 @@ class ServerProvider:
     server: ModelServer
 
     @property
+    @abstractmethod
     def identity(self) -> ModelIdentity:
         """See :class:`rolebundle.embedding.provider.EmbeddingProvider`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _rows(self, texts: Sequence[str]) -> object:
         """The vectors that the server returns for prepared texts."""
-        raise NotImplementedError
 
-    def _check_unchanged(self) -> None:
+    def _check_unchanged(self) -> None:  # noqa: B027 - not every server can tell
         """Raise EmbedderError if the server has another model of this name by now."""
 
     def embed_passages(self, texts: Sequence[str]) -> Matrix:

@@ -112,7 +112,7 @@ def _joined(passages: Sequence[FoundPassage]) -> list[FoundPassage]:
 
 def _lines_between(first: FoundPassage, second: FoundPassage) -> int:
     """How many line breaks are between two passages that can be read as one; 0 if they cannot."""
-    if any((one.mark, one.anchor, one.truncated) != (None, None, None) for one in (first, second)):
+    if any((p.mark, p.anchor, p.truncated) != (None, None, None) for p in (first, second)):
         return 0
     places = [_LINES.fullmatch(passage.locator) for passage in (first, second)]
     if places[0] is None or places[1] is None or places[0][1] != places[1][1]:

@@ -54,7 +54,7 @@ def assemble(retrieval: Retrieval) -> RetrievalBundle:
             row,
             request,
             part.evidence.support(row.passage.rowid),
-            [one.passage.path for one in part.ranked if one.duplicate_of == row.chunk_id],
+            [copy.passage.path for copy in part.ranked if copy.duplicate_of == row.chunk_id],
             retrieval.paths.get(row.chunk_id),
         )
         for rank, (part, row) in enumerate(rows, start=1)

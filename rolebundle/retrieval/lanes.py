@@ -41,7 +41,7 @@ from rolebundle.text.words import first_of
 POOL_DEPTH = 100
 """How many chunks each lane proposes at first; what the agent has seen is in addition.
 
-It does not depend on the limit, so that neither do the first passages."""
+It does not depend on the limit, so the first passages do not depend on it either."""
 MAX_DEPTH = 4_096
 """The bound of law 2: a lane is not asked for more than this many chunks at once."""
 

@@ -446,7 +446,7 @@ def _found(
             )
             quoted.append(constraint)
     verdicts = (None, *DECISION_EFFECTS)
-    quoted.sort(key=lambda one: (-verdicts.index(one.verdict), -one.strength, one.id))
+    quoted.sort(key=lambda c: (-verdicts.index(c.verdict), -c.strength, c.id))
     return quoted[:MAX_CONSTRAINTS], degraded
 
 

@@ -5,8 +5,8 @@ A figure is compared by its value and unit, not by its notation (see ``text/figu
 - A number with a unit needs one with that unit, or one that converts to it exactly. A bare number
   needs a bare one, or the same digits if they are many.
 - The draft may say less: "May 2026" for "3 May 2026". It may not say more.
-- A number that is rounded, or calculated from two figures of the sentence or of the evidence, is
-  said to be so, with the true value or the calculation.
+- A number that is rounded, or calculated from two figures of the sentence or of the evidence, is a
+  remark with the true value or the calculation.
 - "12 servers" is not "12 people" if there are "9 servers", and the value of one row of a table is
   not that of the row that the draft names.
 
@@ -118,9 +118,11 @@ class _Index:
     """The figures of passages, each with the number of its passage."""
 
     def __init__(self, texts: tuple[str, ...]) -> None:
-        self._found = [(figure, n) for n, text in enumerate(texts) for figure in _figures_of(text)]
+        self._figures = [
+            (figure, n) for n, text in enumerate(texts) for figure in _figures_of(text)
+        ]
         self._texts = [" ".join(text.lower().split()) for text in texts]
-        self.counted = {noun for figure, _ in self._found for noun in figure.nouns}
+        self.counted = {noun for figure, _ in self._figures for noun in figure.nouns}
 
     def check(self, figure: Figure) -> FigureCheck | None:
         """The outcome for a figure; ``None`` if it needs no check."""
@@ -133,11 +135,11 @@ class _Index:
                 note = "the evidence does not have it"
                 return bare._replace(note=note, fails=True) if is_value else None
         # Those in the sentences most similar to the figure's come first.
-        nearest = sorted(self._found, key=lambda found: -len(figure.words & found[0].words))
-        equal = [found for found in nearest if _is_equal(figure, found[0])]
-        same = equal or [found for found in nearest if _is_rounded(figure, found[0])]
+        nearest = sorted(self._figures, key=lambda placed: -len(figure.words & placed[0].words))
+        equal = [(other, n) for other, n in nearest if _is_equal(figure, other)]
+        same = equal or [(other, n) for other, n in nearest if _is_rounded(figure, other)]
         rates = ("", figure.per)
-        if same := [found for found in same if not figure.per or found[0].per in rates]:
+        if same := [(other, n) for other, n in same if not figure.per or other.per in rates]:
             if meant := self._meant(figure, [other for other, _ in same]):
                 note = f'the evidence has "{meant.text}" there'
                 return bare._replace(note=note, fails=True)
@@ -154,7 +156,7 @@ class _Index:
             return None
         names = [*dict.fromkeys(f'"{other.text}"' for other in kind)][:_MOST_NAMED]
         note = "the evidence does not have it"
-        note += f"; it has {', '.join(names)}" if names else " or another one of its kind"
+        note += f"; it has {', '.join(names)}" if names else ", nor any figure of this kind"
         return bare._replace(note=note, fails=bool(names))
 
     def _literal(self, text: str) -> int | None:
@@ -166,7 +168,7 @@ class _Index:
 
     def _meant(self, figure: Figure, same: Sequence[Figure]) -> Figure | None:
         """The figure of the thing that the draft names, if its value stands at others only."""
-        others = [other for other, _ in self._found]
+        others = [other for other, _ in self._figures]
         nouns = [other.nouns for other in same]
         if figure.nouns and not any(figure.nouns[0] in own or not own for own in nouns):
             return next((o for o in others if figure.nouns[:1] == o.nouns[:1]), None)

@@ -187,7 +187,7 @@ class SentenceCheck:
                 text[first:stop], self._all, self._cited, around
             )
             is_own = is_term(text[first:stop]) and (code == "misattributed" or not self._cited)
-            # A question that no passage has is one that the draft answers.
+            # The draft answers a question that no passage has.
             is_own |= code == "absent" and not self._cited and text[:stop].endswith("?")
             if code == "misattributed":  # What is wrong may be the citation.
                 stop = max([stop, *(c.end - self._start for c in self._sentence.citations)])
@@ -205,7 +205,8 @@ class SentenceCheck:
                 place = self._start - len(head)
                 passage = None if check.passage is None else self._all[check.passage]
                 start, end = place + check.start, place + check.end
-                # If the draft cites, what neither cites nor repeats a passage is its author's.
+                # In a draft with citations, a sentence that neither cites nor repeats a passage
+                # has figures of the author's own.
                 is_own = not check.fails or (self._may_be_own and not own)
                 yield self._finding(
                     check.outcome, start, end, passage, check.note, check.true_text, is_own=is_own
