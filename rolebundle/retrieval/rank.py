@@ -51,6 +51,9 @@ KEPT_FIRST = 5
 EXACT_FIRST = 3
 """A passage with a rare exact word of the task is among so many of the first."""
 
+STANDS_ALONE = 200
+"""A text of so many characters says the same under any heading; a shorter one may need it."""
+
 UNVERIFIED = 0.8
 """The value of a passage without a mark."""
 MARK_VALUES: Mapping[MarkState, float] = MappingProxyType(
@@ -185,9 +188,10 @@ def mark_duplicates(rows: Iterable[Candidate]) -> list[list[Candidate]]:
 
     That passage gets the best score of its copies.
 
-    Copies are passages with the same headings and the same text, whitespace aside. They are one
-    place in an answer. The one that stands for the others has the higher trust, then a path that
-    does not name it a copy or an old version, then the later date, then the shorter path.
+    Copies are passages with the same text, whitespace aside, and the same headings if the text is
+    short. They are one place in an answer. The one that stands for the others has the higher trust,
+    then a path that does not name it a copy or an old version, then the later date, then the better
+    score, then the shorter path.
 
     Superseded candidates are not compared: a newer version of a document may have the same text,
     and must not be rejected as a copy of the old one.
@@ -217,19 +221,20 @@ def _copies(rows: Iterable[Candidate]) -> list[list[Candidate]]:
     for group in alike.values():
         copies: defaultdict[tuple[str, ...], list[Candidate]] = defaultdict(list)
         for row in group if len(group) > 1 else ():
-            texts = (*row.passage.headings, row.passage.content)
-            copies[tuple(" ".join(text.split()) for text in texts)].append(row)
+            text = " ".join(row.passage.content.split())
+            headings = () if len(text) >= STANDS_ALONE else row.passage.headings
+            copies[(*headings, text)].append(row)
         groups += (sorted(same, key=_copy_order) for same in copies.values())
     return groups
 
 
-def _copy_order(row: Candidate) -> tuple[int, bool, str, int, str]:
+def _copy_order(row: Candidate) -> tuple[int, bool, str, float, int, str]:
     document, path = row.passage.document, row.passage.path
     # Dates are ISO 8601 in UTC: complemented, so that the latest comes first.
     date = "".join(chr(0x10FFFF - ord(sign)) for sign in document.updated_at or "")
     is_old = bool(_COPY_PATH.search(path))
     tier = TRUST_TIERS.index(document.trust_tier)
-    return tier, is_old, date or chr(0x10FFFF), len(path), row.chunk_id
+    return tier, is_old, date or chr(0x10FFFF), -row.final, len(path), row.chunk_id
 
 
 # -- the role's part -----------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """Law 11. A role never buries the best.
 
 The passage that is first without a role is among the first five with one, unless policy rejects it
-with its code, or a passage with the same headings and text stands for it.
+with its code, or a passage with the same text stands for it.
 """
 
 from pathlib import Path

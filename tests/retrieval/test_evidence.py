@@ -18,7 +18,7 @@ from rolebundle.retrieval.rank import ALWAYS_COMPARED, conflicts, mark_duplicate
 from rolebundle.storage.documents import StoredDocument
 from support.amounts import EXAMPLES, few_examples
 from support.bundles import codes, messages
-from support.corpora import answered, document, overlay, resolved
+from support.corpora import answered, chunk, document, overlay, resolved
 from support.fake_embedder import HashingProvider
 from support.strategies import corpora, overlays, requests
 from support.values import NOISE, evidence, passage, ranked, retrieval
@@ -273,7 +273,7 @@ def test_every_declared_pair_of_equal_trust_is_found(drawn: list[Passage]) -> No
     assert set(pairs) == expected
 
 
-# -- Copies: passages with the same headings and the same text -------------------------------------
+# -- Copies: passages with the same text; short ones need the same headings too --------------------
 
 RULES = (
     "Patients are isolated in a room of their own. Staff wear gloves and an apron, and wash their "
@@ -352,6 +352,27 @@ class TestInAnAnswer:
         assert [shown.document_id for shown in alone.selected] == ["b", "c"]
         assert bundle.selected[0].document_id == "c"
         assert "lifted: ranked as its copy a#0" in bundle.selected[0].reasons_selected
+
+    def test_a_text_under_several_headings_is_shown_under_the_one_asked_for(self) -> None:
+        rules = f"{RULES} {RULES}"
+        names = ("measles", "noroviruses", "scabies")
+        documents = [
+            StoredDocument(
+                document(name, []).metadata,
+                tuple(
+                    chunk(f"{name}#{n}", text, headings=(name,))
+                    for n, text in enumerate((rules, "Isolation is off."))
+                ),
+            )
+            for name in names
+        ]
+        bundle = answered(documents, task="isolation of patients with noroviruses", limit=20)
+        [shown] = [shown for shown in bundle.selected if shown.content == rules]
+        assert (shown.document_id, len(shown.same_in or ())) == ("noroviruses", 2)
+        rejected = codes(bundle)
+        assert {of for of, code in rejected.items() if code == "duplicate"} == {
+            "measles#0", "scabies#0",
+        }, "a short text needs its heading"  # fmt: skip
 
     def test_what_policy_rejects_stands_for_none(self) -> None:
         role = overlay(source_policy={"forbidden_sources": [{"pattern": "latest"}]})

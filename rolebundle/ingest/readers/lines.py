@@ -26,6 +26,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise, takewhile
 
+from rolebundle.errors import DocumentError
 from rolebundle.ingest.front_matter import front_matter
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
 from rolebundle.ingest.readers import MAX_TITLE_CHARS, block_of, is_blank, open_text, runs
@@ -434,6 +435,8 @@ _CONTINUES = re.compile(
     r"[}\])]|\{\s*$|(?:end|else|elif|elsif|except|finally|catch|fi|done|esac|rescue|ensure|then|do"
     r"|where)\b"
 )
+_MOST_CHARS_OF_LINES = 500
+"""Mean characters of a line in source code that a person wrote."""
 _LABEL = re.compile(r"[A-Za-z_]\w*:\s*$")
 _DECORATOR = re.compile(r"@|#!?\[|\[\w")
 _COMMENT = re.compile(r"//|/\*|\*|#|--|;|%")
@@ -445,9 +448,11 @@ def _read_source(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocu
     """One document per file.
 
     Raises:
-        DocumentError: ``undecodable``.
+        DocumentError: ``undecodable``; ``unsupported``: no person wrote such long lines.
     """
     lines, notes = open_text(data, path)
+    if sum(map(len, lines)) > _MOST_CHARS_OF_LINES * len(lines):
+        raise DocumentError("unsupported", f"{path}: minified or generated code")
     name = path.rpartition("/")[2].lower()
     suffix = name[name.rfind(".") :] if "." in name else name
     blocks = tuple(_source_blocks(lines, list(_Outline(lines, suffix).units())))
@@ -573,5 +578,5 @@ class _Outline:
 READERS = {
     "text": (5, _read_text),
     "rst": (5, _read_rst),
-    "source": (3, _read_source),
+    "source": (4, _read_source),
 }

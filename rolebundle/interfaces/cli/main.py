@@ -124,7 +124,12 @@ class Commands(click.Group):
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
             # Click only knows the commands that are imported.
-            near = get_close_matches(args[0], _ROWS, n=1)
+            groups = (self.get_command(ctx, name) for name in _ROWS)
+            near = [
+                f"{group.name} {args[0]}"
+                for group in groups
+                if isinstance(group, click.Group) and args[0] in group.commands
+            ] or get_close_matches(args[0], _ROWS, n=1)
             guess = f" Did you mean {near[0]!r}?" if near else ""
             raise click.UsageError(f"{error.message}{guess}", ctx) from error
 

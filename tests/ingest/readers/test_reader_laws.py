@@ -436,7 +436,15 @@ def test_a_long_definition_is_split_and_each_part_has_its_name():
     assert {chunk.headings for chunk in chunks} == {("def f",)}
 
 
+def test_generated_code_is_not_read():
+    index = 'Object.assign(window.search, {"body":"' + "Words of a page. " * 200 + '"});\n'
+    with pytest.raises(DocumentError, match=r"a\.js: minified or generated code"):
+        read_document(index, "a.js")
+    assert blocks(read_document(index + "\n\n" * 10, "a.js"))
+    assert blocks(read_document(index, "a.txt"))
+
+
 def test_a_hostile_line_takes_little_time():
     for path in [*FILES, *SHORT]:
         for part in ("(", "a(", "a ", "<a>", "[", "static ", "a::", '"""', "/*", "`", "\\"):
-            read_document(part * (300 // len(part)) + "\n" + part * 5_000, path)
+            read_document(part * (300 // len(part)) + "\n" + part * 5_000 + "\n" * 200, path)

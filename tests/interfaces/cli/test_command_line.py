@@ -103,6 +103,7 @@ def test_usage_errors(sample_db: Path, arguments: tuple[str, ...]) -> None:
     ("arguments", "hint"),
     [
         (("retreive", "x"), "Did you mean 'retrieve'?"),
+        (("doctor",), "Did you mean 'corpus doctor'?"),
         (("retrieve", "page", "size"), "put a text of several words in quotes"),
         (("mark", "x", "--by", "Ana"), "Missing argument"),
         (("remember", "x", "--by", "Ana"), "Missing option '--source'"),
