@@ -94,7 +94,7 @@ month 1200 century centuries;byte 1024 KiB kibibyte;byte 1048576 MiB mebibyte;
 byte 1073741824 GiB gibibyte;byte 1099511627776 TiB tebibyte;bps 1000000 Mbps;bps 1000000000 Gbps;
 length 0.0254 inch inches;length 0.3048 ft foot feet;length 1609.344 mi mile;length2 1 m²;
 length2 1000000 km²;length3 1 m³;mass 1000000 t tonne;mass 453.59237 lb lbs pound;cal 1000 kcal;
-°C 1 °C ℃ celsius;°F 1 °F ℉ fahrenheit;° 1 ° degree deg;K 1 K kelvin;dB 1 dB decibel;
+°C 1 °C ºC ℃ celsius;°F 1 °F ºF ℉ fahrenheit;° 1 ° degree deg;K 1 K kelvin;dB 1 dB decibel;
 px 1 px pixel;dpi 1 dpi;fps 1 fps;rpm 1 rpm;ppm 1 ppm;% 1 % percent;% 0.1 ‰;pp 1 percentage-points;
 x 1 x × times fold;$ 1 $ USD dollar;€ 1 € EUR euro;£ 1 £ GBP;£ 1 pound;¥ 1 ¥ JPY yen;
 ₹ 1 ₹ INR rupee;franc 1 CHF franc"""
@@ -110,7 +110,7 @@ def _units() -> dict[str, Units]:
         for name in names:
             of_name = units.setdefault(name, [])
             of_name += [] if (dimension, factor) in of_name else [(dimension, factor)]
-            if len(name) > 2 and name.islower():
+            if len(name) > 1 and name.islower():
                 units.setdefault(f"{name}s", of_name)
             if len(name) > 1:
                 units.setdefault(name.lower(), of_name)
@@ -193,6 +193,8 @@ _PATTERNS = {
     "share": rf"\b(?P<top>a|{_WORD}|\d+)[- ](?P<part>{_either(_SHARES)})s?\b"
     r"(?= (?:of|an?)\b|[.,;)]|$)"
     r"|(?<!first )(?<!second )(?<!other )(?P<half>half)(?= (?:of|the|an?|all)\b)",
+    "clock": r"(?<![\w.:/])(?P<hour>[01]?\d|2[0-4])"
+    r"(?:(?::(?P<minute>[0-5]\d))?(?: |\u00a0)?(?P<noon>[ap])\.?m\b|:(?P<past>[0-5]\d)(?![\w:]|\.\d))",
     "ordinal": rf"{_ALONE}(?P<ordinal>\d+)(?:st|nd|rd|th)\b",
     "number": r"(?P<sign>(?<![\w)\].])-|−|\bminus )?(?:(?:US)?(?P<currency>[$€£¥₹])"
     r"|\b(?P<code>USD|EUR|GBP|CHF|JPY|INR) )?"
@@ -215,7 +217,7 @@ _SCALE = re.compile(rf"[- \u00a0]?((?i:{_either(_LARGE)}))\b\.?|([mMGT])(?!\w)")
 _UNIT = re.compile(
     rf"(?:{_GAP}|-)?(?:(?:more|additional|extra|full|whole|consecutive|calendar|working|business"
     r"|of an?|an?|US) )?"
-    r"(per ?cent\b|percentage points?|(?!x ?\d)[^\W\d_²³]+[²³]?|°[CF]\b|×(?! ?\d)|[%‰$€£¥₹°℃℉])"
+    r"(per ?cent\b|percentage points?|(?!x ?\d)[^\W\d_²³]+[²³]?|[°º][CF]\b|×(?! ?\d)|[%‰$€£¥₹°℃℉])"
     r"(?![^\W\d])",
     re.IGNORECASE,
 )
@@ -227,7 +229,7 @@ _NAMED = re.compile(r"(?:\w ?[A-Z]\w*|^[A-Z]\w+|\b[Vv]ersions?|\b[Rr]eleases?)(?
 _JOINT = re.compile(r"\s?(?:-|–|—|to|and|or|by|against|x|×|,|, and|, or|/)\s?")
 _HEDGES = {
     "over": r"more than|over|above|exceed(?:s|ing|ed)?|greater than|longer than|>",
-    "under": r"less than|fewer than|under|below|almost|nearly|close to|just short of|<",
+    "under": r"less than|fewer than|under|below|within|almost|nearly|close to|just short of|<",
     "about": r"about|around|roughly|approximately|approx\.?|circa|ca\.?|some|~|≈",
 }
 _HEDGE = re.compile(
@@ -250,6 +252,11 @@ def _read(match: re.Match[str], text: str, has_comma: bool) -> Figure | None:
         found = found.rstrip(".,;:'-")
         low = found.lower().removeprefix("v") if re.match(r"v?\d", found.lower()) else found.lower()
         readings = [("version" if low[0].isdigit() and "." in low else "name", low)]
+    elif kind == "clock":
+        minutes = int(part["hour"]) * 60 + int(part.get("minute") or part.get("past") or 0)
+        is_late = part.get("noon", "").lower() == "p"
+        halves = (minutes % 720 + 720 * is_late,) if "noon" in part else (minutes, minutes + 720)
+        readings = [("clock", Fraction(minutes)) for minutes in halves]
     elif kind == "ordinal":
         readings = [("th", Fraction(part["ordinal"]))]
     elif kind not in ("share", "number", "word"):
@@ -346,7 +353,7 @@ def _values(digits: str, has_comma: bool) -> tuple[list[Fraction], Fraction]:
     whole, _, decimals = plain.partition(".")
     step = Fraction(10) ** (-len(decimals) if decimals else len(whole) - len(whole.rstrip("0")))
     values = [Fraction(plain)]
-    if has_comma and re.fullmatch(r"\d{1,3}[.,]\d{3}", digits):
+    if re.fullmatch(r"\d{1,3}[.,]\d{3}" if has_comma else r"\d{1,3}\.000", digits):
         values += [Fraction(re.sub("[.,]", mark, digits)) for mark in ("", ".")]
     return values, step
 
@@ -402,8 +409,10 @@ _NOUN = re.compile(rf"(?:{_GAP}|-)([^\W\d_]+)")
 _REACH = 120
 """Characters: so far from a figure are the words that count, in a long sentence."""
 _UNIT_NAME = re.compile(
-    r"(?<![\w/])[^\W\d_]{3,14}(?![^\W_])|(?<=[(\[_])[^\W\d_]{1,14}(?=[)\]\s=:]|$)|[%$€£¥]|°[CF]?"
+    r"(?<![\w/])[^\W\d_]{3,14}(?![^\W_])|(?:(?<=[(\[_0])|(?<=0 ))[^\W\d_]{1,14}(?=[)\]\s=:]|$)|[%$€£¥]|°[CF]?"
 )
+
+_SCALE_OF_UNIT = re.compile(r"\b1?[, ]?000(?= ?[^\W\d])|thousands?\b|millions?\b", re.IGNORECASE)
 
 
 def _in_context(figures: list[Figure], text: str) -> list[Figure]:
@@ -499,6 +508,9 @@ def stems_in(text: str) -> list[str]:
 
 
 def _named_units(text: str) -> Units:
-    """The units that a heading or a sentence names: "Size (MB)", "retention_days"."""
+    """The units that a heading or a sentence names: "Size (MB)", "retention_days", "(1000 km)"."""
+    scale = _SCALE_OF_UNIT.search(text)
+    factor = 10 ** (6 if scale and scale[0].startswith("mil") else 3 if scale else 0)
     names = dict.fromkeys(_UNIT_NAME.findall(_CAMEL.sub("_", text)))
-    return [unit for name in names for unit in units_of(name)[:1]]
+    units = [unit for name in names for unit in units_of(name)[:1]]
+    return [(dimension, factor * size) for dimension, size in units]

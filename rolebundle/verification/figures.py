@@ -18,6 +18,7 @@ rules that compare the words beside figures find as many faults in faithful draf
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -34,6 +35,18 @@ sentences."""
 _MOST_NAMED = 3
 _LONG = 4
 """Digits, without zeros at the end: two equal numbers of so many are no coincidence."""
+_ROW = re.compile(
+    r"^[ \t]*(?:[-*•|│]|\**[^.:=|\n]{1,60}?\**[ \t]*(?:[:=]|[ \t][–-][ \t]))[^\n]*$", re.MULTILINE
+)
+_LONGEST_ROW = 100
+_ROUND_DIGITS = 3
+_CALCULATES = re.compile(
+    r"\b(?:altogether|totals?|totall?ing|together|combined|in all|sum|averages?|makes|means|would"
+    r"|twice|doubl\w+|tripl\w+|half|halves|fewer|difference|adds? up|of (?:us|you|them))\b",
+    re.IGNORECASE,
+)
+"""What a sentence says that has a result of its own. A result of two figures is calculated here; no
+other is looked for, because some sum of several figures gives nearly any number."""
 _LIST_NUMBER = re.compile(r"\s*(?:#{1,6}\s+(?:\d+\.)*\d+[.)]?|(?:\d+\.)*\d+[.)]|\(\d+\))\s")
 
 
@@ -87,12 +100,15 @@ def check_figures(
             others = [other for other in figures if other is not figure]
             if calculation := _calculation(figure, others, are_own=True):
                 check = check._replace(outcome="computed", note=calculation, fails=False)
+            elif _CALCULATES.search(sentence):
+                note = f"{check.note}; the sentence calculates: check how"
+                check = check._replace(note=note, fails=False)
         if check.passage is not None:
             check = check._replace(passage=places[check.passage])
         elif check.outcome == "unsupported_figure":
             anywhere = everything.check(figure)
             if anywhere and anywhere.outcome == "figure_found":
-                check = check._replace(note=f"{check.note}; another passage has it")
+                check = check._replace(note=f"{check.note}; another passage has it", fails=False)
         checks.append(check)
     return sorted(checks)
 
@@ -102,9 +118,21 @@ def check_figures(
 
 @lru_cache(maxsize=1024)
 def _figures_of(text: str) -> list[Figure]:
-    """The figures of the evidence; their readings are all that they support."""
+    """The figures of the evidence; their readings are all that they support.
+
+    A line such as ``deny = 4`` or ``- Adults: 55 000`` is a row of a table.
+    """
+    lines = [
+        Cell(match.start(), match[0], "", match[0])
+        for match in _ROW.finditer(text)
+        if len(match[0]) <= _LONGEST_ROW
+    ]
     return [
-        replace(figure, readings=tuple(key for r in figure.readings for key in _less_precise(r)))
+        replace(
+            figure,
+            readings=tuple(key for r in figure.readings for key in _less_precise(r)),
+            cell=figure.cell or next((c for c in lines if c.start <= figure.start < c.end), None),
+        )
         for figure in find_figures(text)
     ]
 
@@ -151,7 +179,7 @@ class _Index:
         others = [other for other, _ in nearest]
         if calculation := _calculation(figure, others[:_POOL]):
             return bare._replace(outcome="computed", note=calculation)
-        kind = [o for o in others if o.unit == figure.unit and not o.is_counting]
+        kind = [o for o in others if _kind(o) == _kind(figure) and not o.is_counting]
         if figure.unit == "th" and not kind:  # "The 3rd step" may count what is not numbered.
             return None
         names = [*dict.fromkeys(f'"{other.text}"' for other in kind)][:_MOST_NAMED]
@@ -172,17 +200,25 @@ class _Index:
         nouns = [other.nouns for other in same]
         if figure.nouns and not any(figure.nouns[0] in own or not own for own in nouns):
             return next((o for o in others if figure.nouns[:1] == o.nouns[:1]), None)
-        cells = [other.cell for other in same]
-        if not all(cells) or any(_names_row(figure, cell) is not False for cell in cells):
+        kinds = {(other.unit, other.per, other.cell and other.cell.column) for other in same}
+        rows: dict[tuple[int, str], list[Figure]] = {}
+        for other in others:
+            if other.cell and (other.unit, other.per, other.cell.column) in kinds:
+                rows.setdefault((other.cell.start, other.cell.row), []).append(other)
+        stems = {row: {*stems_in(row[1])} for row, own in rows.items() if len(own) == 1}
+        common = Counter(stem for of_row in stems.values() for stem in of_row)
+        own_words = {row: {s for s in of_row if common[s] == 1} for row, of_row in stems.items()}
+        named = [row for row, words in own_words.items() if not figure.words.isdisjoint(words)]
+        of_same = [other.cell and (other.cell.start, other.cell.row) for other in same]
+        if any(row is None or row in named or not own_words.get(row) for row in of_same):
             return None
-        columns = {cell.column for cell in cells if cell}
-        rows = {
-            other.cell.row: other
-            for other in others
-            if other.cell and other.cell.column in columns and _names_row(figure, other.cell)
-        }
         # A sentence that names several rows compares them, perhaps with one that it does not name.
-        return next(iter(rows.values())) if len(rows) == 1 else None
+        return rows[named[0]][0] if len(named) == 1 else None
+
+
+def _kind(figure: Figure) -> str:
+    """The dimension of a figure; months and years are times here, though no seconds."""
+    return "time" if figure.unit == "month" else figure.unit
 
 
 def _is_equal(figure: Figure, other: Figure) -> bool:
@@ -258,18 +294,15 @@ def _results(
     return results
 
 
-def _names_row(figure: Figure, cell: Cell | None) -> bool | None:
-    """Whether the words beside a figure name the row of a cell; ``None`` if it has no heading."""
-    row = stems_in(cell.row) if cell else ()
-    return figure.words.issuperset(row) if row else None
-
-
 def _fits(figure: Figure, value: object, true: object) -> bool:
     """Whether a value is the true one, rounded as the draft says."""
     if not isinstance(value, Fraction) or not isinstance(true, Fraction) or value * true <= 0:
         return False
     ratio, scale = value / true, value / (figure.amount or 1)
     if figure.hedge in ("over", "under"):
+        # "Over 40", but not "over 39,481".
+        if len(str(figure.amount / figure.step)) > _ROUND_DIGITS:
+            return False
         return 2 / 3 <= ratio < 1 if figure.hedge == "over" else 1 < ratio <= 5 / 4
     is_digits = abs(true - value) <= abs(figure.step * scale) / 2
     if figure.hedge == "about":

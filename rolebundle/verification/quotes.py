@@ -298,7 +298,8 @@ _CLAUSE_BEFORE = re.compile(rf".*{_JOINT}(?=[^,]*$))", re.IGNORECASE | re.DOTALL
 _CLAUSE_AFTER = re.compile(r";|,\s*(?:and|so|which|who|whereas)\b", re.IGNORECASE)
 _ITEM = re.compile(r"[ \t]*(?:[-*•+]|\d+[.)])[ \t]+")
 _ASIDE = re.compile(r"[^,—–(]*(?:,[^,;:()]*,|—[^—;:()]*—|–[^–;:()]*–|\([^()]*\))\s*\w?")
-_QUOTED = ("'", '"', "“", "‘")
+_QUOTED = ("'", '"', "“", "‘", "`")
+_QUOTES_END = ("'", '"', "”", "’", "`")
 _CUT_BEFORE = re.compile(r"[^\W_](?:[-‐‑/_'’])?\Z|\d[.,:]\Z")
 _SIGN_BEFORE = re.compile(r"(?:[±$€£¥<≤≥~≈] ?|[-−+#]|\d[-–/.,:])\Z")
 _CUT_AFTER = re.compile(r"[-‐‑/_'’]?[^\W_]")
@@ -335,7 +336,10 @@ def cut_problem(content: str, parts: Sequence[tuple[int, int]], around: tuple[st
     problems = [_cut_word(content, *part) for part in parts]
     problems += [_gap(content, end, start) for (_, end), (start, _) in pairwise(parts)]
     said = {*words_of(" ".join(around))}
-    problems.append(_cut_sentence(content, parts[0][0], parts[-1][1], said))
+    start, end = parts[0][0], parts[-1][1]
+    is_whole = content[start - 1 : start] in _QUOTED and content[end : end + 1] in _QUOTES_END
+    if not is_whole:
+        problems.append(_cut_sentence(content, start, end, said))
     return next(filter(None, problems), "")
 
 
@@ -390,7 +394,8 @@ def _turning(before: str, after: str) -> list[str]:
     near = words_of(clause)[-_NEAR:] + words_of(head)[:_NEXT]
     found = [word for word in near if denies(word) or _DENIED.match(word)]
     found += [word for word in words_of(contrast) if denies(word)]
-    found += [word for word in words_of(f"{before} {head}") if word in _CONDITIONS]
+    whole = f"{before.rpartition(';')[2]} {head}"
+    found += [word for word in words_of(whole) if word in _CONDITIONS]
     found += [word for word in words_of(clause)[-2:] if word in _LIMITS]
     return found + _EXCEPTION.findall(f"{clause} {rest}")
 
