@@ -205,6 +205,7 @@ class Weights(NamedTuple):
     metadata: float
     vocabulary: float
     fusion: Fusion
+    words_factor: float = 1.0
 
     @classmethod
     def of(
@@ -214,21 +215,23 @@ class Weights(NamedTuple):
         *,
         has_semantic: bool,
         role_share: float,
+        words_factor: float = 1.0,
     ) -> "Weights":
         """The weights for one request.
 
         Metadata and vocabulary divide the role's share as the policy's weights say, the
-        vocabulary's times ``VOCABULARY_FACTOR``. The lanes divide the rest as the policy says. If
-        there is only the lexical lane, it has all of that. With ``rrf`` both lanes have the same
-        weight.
+        vocabulary's times ``VOCABULARY_FACTOR``. The lanes divide the rest as the policy says, with
+        the lexical weight times ``words_factor``. If there is only the lexical lane, it has all of
+        that. With ``rrf`` both lanes have the same weight.
 
         Args:
             policy: the role's policy.
             fusion: how the lanes are joined.
             has_semantic: whether there is a semantic term.
             role_share: the share of the role's terms; 0 without a role.
+            words_factor: see :meth:`~rolebundle.retrieval.evidence.Evidence.weighed`.
         """
-        lexical, semantic = policy.lexical_weight, policy.semantic_weight
+        lexical, semantic = words_factor * policy.lexical_weight, policy.semantic_weight
         metadata = policy.metadata_weight
         vocabulary = VOCABULARY_FACTOR * policy.rerank_weight
         if not has_semantic:
@@ -242,6 +245,7 @@ class Weights(NamedTuple):
             metadata=role_share * (metadata / role),
             vocabulary=role_share * (vocabulary / role),
             fusion=fusion,
+            words_factor=words_factor,
         )
 
     def lane_score(self, row: "Candidate") -> float:
@@ -433,8 +437,11 @@ class Retrieval:
 
     @property
     def judged(self) -> list[Passage]:
-        """The first passages of the ranking, which decide about the evidence."""
-        return [row.passage for row in self.ranked if row.is_selectable][:JUDGED_PASSAGES]
+        """What decides about the evidence: the first passages of the ranking, and by words."""
+        rows = [row for row in self.ranked if row.is_selectable]
+        by_words = sorted(rows, key=lambda row: -(row.bm25 or 0.0))
+        judged = (*rows[:JUDGED_PASSAGES], *by_words[:JUDGED_PASSAGES])
+        return [*{row.chunk_id: row.passage for row in judged}.values()]
 
     @cached_property
     def selected(self) -> list[Candidate]:

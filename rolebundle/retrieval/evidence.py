@@ -30,6 +30,9 @@ this closeness. Among many passages one has more of the words by chance. docs/qu
 they were chosen."""
 HAS_WORDS, IS_CLOSE = 0.25, 0.5
 """A passage with this coverage or this closeness is evidence for the task."""
+ENOUGH_SHARE, ENOUGH_NATS = 0.65, 24
+"""BM25 counts fully if the best passage has this share, or this weight, of the task's words."""
+LEAST_FACTOR = 0.01
 COMPARED = 12
 """So many of the best by BM25 are compared to see how specific the task is."""
 _KIND_ATTRIBUTE = "evidence_kind"
@@ -72,6 +75,7 @@ class Evidence(NamedTuple):
         cosines: rowid → cosine with the task.
         specificity: how much more of the words' information the best passage has than the best
             ``COMPARED`` have on average, in nats, at least 0.
+        words_factor: what the weight of BM25 is multiplied with; see :meth:`weighed`.
         best: the support of the best of the first passages.
         verdict: ``off_topic`` if none of the task's words occurs and nothing is close in meaning;
             ``weak`` if the first passages have little of the words and of the meaning; else
@@ -86,6 +90,7 @@ class Evidence(NamedTuple):
     noise: Noise | None = None
     cosines: Mapping[int, float] = MappingProxyType({})
     specificity: float = 0.0
+    words_factor: float = 1.0
     best: Support = Support()
     verdict: TaskSupport = "supported"
 
@@ -102,11 +107,15 @@ class Evidence(NamedTuple):
 
         The mean of all wordings of which a word has a weight.
         """
-        matched = self.matches.get(rowid, frozenset())
-        totals = [(wording, self.weight(wording)) for wording in self.wordings]
-        shares = [self.weight(matched & wording) / total for wording, total in totals if total]
+        shares = [found / total for found, total in self._found(rowid)]
         # Words that are all as common as "the" choose no passage, and miss in none.
         return math.fsum(shares) / len(shares) if shares else 1.0
+
+    def _found(self, rowid: int) -> list[tuple[float, float]]:
+        """What a chunk has of the weight of each wording that has one, and that weight."""
+        matched = self.matches.get(rowid, frozenset())
+        totals = [(wording, self.weight(wording)) for wording in self.wordings]
+        return [(self.weight(matched & wording), total) for wording, total in totals if total]
 
     def support(self, rowid: int) -> Support:
         """What a passage has of the task. Its words must have been looked up."""
@@ -125,6 +134,11 @@ class Evidence(NamedTuple):
 
         It counts everything that is visible, allowed by the role or not.
 
+        Every task has a best passage by BM25, also one that shares a single word with it by chance.
+        So the words count less in the ranking if the best passages have few of them: the highest
+        of ``(share / 0.65)²`` and ``nats / 24``, from 0.01 to 1, for the share and the weight of
+        the words that one has of a wording.
+
         Args:
             bm25: rowid → BM25 against the task's terms; in the order that breaks ties. The matches
                 of :func:`best_by_words` must be known.
@@ -138,7 +152,17 @@ class Evidence(NamedTuple):
         ]
         # Rounding may make the mean of equal masses larger than each of them.
         specificity = max(0.0, max(masses, default=0.0) - math.fsum(masses) / COMPARED)
-        return self._replace(noise=noise, cosines=cosines, specificity=specificity)
+        factors = [
+            max((found / total / ENOUGH_SHARE) ** 2, found / ENOUGH_NATS)
+            for rowid in best_by_words(bm25)
+            for found, total in self._found(rowid)
+        ]
+        return self._replace(
+            noise=noise,
+            cosines=cosines,
+            specificity=specificity,
+            words_factor=min(1.0, max((LEAST_FACTOR, *factors))),
+        )
 
     def judged_by(self, first: Sequence[int]) -> Evidence:
         """The evidence, judged by the first passages of the ranking (their rowids)."""

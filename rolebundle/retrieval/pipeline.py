@@ -171,7 +171,11 @@ def weights_for(request: ResolvedRequest, evidence: Evidence, *, has_semantic: b
         role_share(request.retrieval_policy, evidence.specificity) if request.ranks_by_role else 0.0
     )
     return Weights.of(
-        request.retrieval_policy, request.fusion, has_semantic=has_semantic, role_share=share
+        request.retrieval_policy,
+        request.fusion,
+        has_semantic=has_semantic,
+        role_share=share,
+        words_factor=evidence.words_factor,
     )
 
 

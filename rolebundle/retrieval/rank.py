@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.overlay import RetrievalPolicy, Vocabulary
-from rolebundle.contracts.terms import TRUST_TIERS, Fusion, MarkState, RejectionCode
+from rolebundle.contracts.terms import TRUST_TIERS, MarkState, RejectionCode
 from rolebundle.retrieval.candidate import Candidate, Pool, Retrieval, Weights
 from rolebundle.retrieval.filter import (
     add_metadata,
@@ -107,7 +107,7 @@ def rank(
         ]
         if of_role:
             groups = _copies([*allowed, *of_role])
-        best = _best_without_role(groups, plain, fusion)
+        best = _best_without_role(groups, plain, weights._replace(fusion=fusion))
         _lift(ranked, best, KEPT_FIRST, "first without a role")
     return ranked
 
@@ -138,18 +138,24 @@ def has_words(passage: Passage, words: str) -> bool:
 
 
 def _best_without_role(
-    groups: Iterable[Sequence[Candidate]], plain: Sequence[Candidate], fusion: Fusion
+    groups: Iterable[Sequence[Candidate]], plain: Sequence[Candidate], weights: Weights
 ) -> Candidate | None:
     """The allowed candidate that would be first without a role.
 
     Args:
         groups: the copies among the candidates that only the role may reject; see :func:`_copies`.
-        plain: all candidates with the lanes' scores by ``fusion``.
-        fusion: of a request without a role.
+        plain: all candidates with the lanes' scores by the weights' ``fusion``.
+        weights: those of the request, with the fusion of a request without a role.
     """
     # Whether meanings count does not depend on the role's weights.
     has_semantic = any(row.cosine is not None or row.contextual is not None for row in plain)
-    weights = Weights.of(RetrievalPolicy(), fusion, has_semantic=has_semantic, role_share=0.0)
+    weights = Weights.of(
+        RetrievalPolicy(),
+        weights.fusion,
+        has_semantic=has_semantic,
+        role_share=0.0,
+        words_factor=weights.words_factor,
+    )
     scores = {row.chunk_id: weights.lane_score(row) for row in plain}
 
     def order(copies: Sequence[Candidate]) -> tuple[int, float, float, str]:

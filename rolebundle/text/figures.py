@@ -193,8 +193,9 @@ _PATTERNS = {
     "share": rf"\b(?P<top>a|{_WORD}|\d+)[- ](?P<part>{_either(_SHARES)})s?\b"
     r"(?= (?:of|an?)\b|[.,;)]|$)"
     r"|(?<!first )(?<!second )(?<!other )(?P<half>half)(?= (?:of|the|an?|all)\b)",
-    "clock": r"(?<![\w.:/])(?P<hour>[01]?\d|2[0-4])"
-    r"(?:(?::(?P<minute>[0-5]\d))?(?: |\u00a0)?(?P<noon>[ap])\.?m\b|:(?P<past>[0-5]\d)(?![\w:]|\.\d))",
+    "clock": r"(?:(?<![\w.:/])|(?<=\dT))(?P<hour>[01]?\d|2[0-4])"
+    r"(?:(?::(?P<minute>[0-5]\d))?[ \u00a0]?(?P<noon>[ap])\.?m\b"
+    r"|:(?P<past>[0-5]\d)(?::\d\d)?(?:Z\b|(?![\w:]|\.\d)))",
     "ordinal": rf"{_ALONE}(?P<ordinal>\d+)(?:st|nd|rd|th)\b",
     "number": r"(?P<sign>(?<![\w)\].])-|−|\bminus )?(?:(?:US)?(?P<currency>[$€£¥₹])"
     r"|\b(?P<code>USD|EUR|GBP|CHF|JPY|INR) )?"
@@ -409,7 +410,8 @@ _NOUN = re.compile(rf"(?:{_GAP}|-)([^\W\d_]+)")
 _REACH = 120
 """Characters: so far from a figure are the words that count, in a long sentence."""
 _UNIT_NAME = re.compile(
-    r"(?<![\w/])[^\W\d_]{3,14}(?![^\W_])|(?:(?<=[(\[_0])|(?<=0 ))[^\W\d_]{1,14}(?=[)\]\s=:]|$)|[%$€£¥]|°[CF]?"
+    r"(?<![\w/])[^\W\d_]{3,14}(?![^\W_])"
+    r"|(?:(?<=[(\[_0])|(?<=0 ))[^\W\d_]{1,14}(?=[)\]\s=:]|$)|[%$€£¥]|°[CF]?"
 )
 
 _SCALE_OF_UNIT = re.compile(r"\b1?[, ]?000(?= ?[^\W\d])|thousands?\b|millions?\b", re.IGNORECASE)

@@ -301,7 +301,7 @@ def _fits(figure: Figure, value: object, true: object) -> bool:
     ratio, scale = value / true, value / (figure.amount or 1)
     if figure.hedge in ("over", "under"):
         # "Over 40", but not "over 39,481".
-        if len(str(figure.amount / figure.step)) > _ROUND_DIGITS:
+        if len(str((figure.amount or 0) / figure.step)) > _ROUND_DIGITS:
             return False
         return 2 / 3 <= ratio < 1 if figure.hedge == "over" else 1 < ratio <= 5 / 4
     is_digits = abs(true - value) <= abs(figure.step * scale) / 2
