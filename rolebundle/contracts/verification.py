@@ -22,7 +22,7 @@ CheckName = Literal[Check, "sources", "deadline"]
 FindingCode = Literal[
     "exact", "normalized", "misattributed", "near", "absent", "cited", "unknown_citation",
     "wrong_place", "unrelated_citation", "unchecked_language", "figure_found", "rounded",
-    "computed", "unsupported_figure", "unknown_name", "wrong_name", "covered",
+    "computed", "unsupported_figure", "unknown_name", "covered",
     "uncovered", "differs", "judged_unsupported", "unknown_passage", "changed_passage",
     "superseded_source", "stale_source", "untrusted_source", "flagged_source",
     "rejected_source", "disputed_source", "not_checked",

@@ -229,7 +229,7 @@ _RATE = re.compile(
 _NAMED = re.compile(r"(?:\w ?[A-Z]\w*|^[A-Z]\w+|\b[Vv]ersions?|\b[Rr]eleases?)(?: [<>=~^]=?)? $")
 _JOINT = re.compile(r"\s?(?:-|–|—|to|and|or|by|against|x|×|,|, and|, or|/)\s?")
 _HEDGES = {
-    "over": r"more than|over|above|exceed(?:s|ing|ed)?|greater than|longer than|>",
+    "over": r"(?<!no )(?<!not )more than|over|above|exceed(?:s|ing|ed)?|greater than|longer than|>",
     "under": r"less than|fewer than|under|below|within|almost|nearly|close to|just short of|<",
     "about": r"about|around|roughly|approximately|approx\.?|circa|ca\.?|some|~|≈",
 }

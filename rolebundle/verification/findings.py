@@ -35,7 +35,6 @@ _CODES: dict[FindingCode, tuple[CheckName, bool, str | None]] = {
     "computed": ("figures", False, "Check the calculation."),
     "unsupported_figure": ("figures", True, "Give a figure of the passage, or leave it out."),
     "unknown_name": ("names", False, "Look it up, or leave it out."),
-    "wrong_name": ("names", True, "Give the passage's name, or leave it out."),
     "covered": ("coverage", False, None),
     "uncovered": ("coverage", True, "Say what the evidence says, or leave the sentence out."),
     "differs": ("coverage", False, "Read the passage: the sentence may say the opposite."),

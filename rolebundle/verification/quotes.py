@@ -275,7 +275,7 @@ _CONDITIONS = frozenset("unless except until till lest otherwise assuming suppos
 _CONDITIONAL = _CONDITIONS | frozenset(
     "if when whenever once where while with for provided".split()
 )
-_LIMITS = frozenset("some few most many several almost nearly less least but within up".split())
+_LIMITS = frozenset("some few most many several almost nearly less least within up".split())
 _TURNING = _CONDITIONS | _LIMITS | frozenset("if when only may might limit limits limited".split())
 _DENIED = re.compile(
     "reject|refus|den(?:y|ie)|doubt|prevent|prohibit|forb[iao]d|abandon|cancel|avoid|stop|fail|false"
@@ -283,7 +283,7 @@ _DENIED = re.compile(
 )
 _EXCEPTION = re.compile(
     r"\b(?:(?:as|so) long as|other than|apart from|only|but (?:not|only|never)"
-    r"|provid(?:ed|ing) that\b|in case|subject to|yet to|far from)\b",
+    r"|(?:all|any|every|no)\w* but|provid(?:ed|ing) that\b|in case|subject to|yet to|far from)\b",
     re.IGNORECASE,
 )
 _NO_NEGATION = re.compile(

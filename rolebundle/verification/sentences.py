@@ -84,7 +84,7 @@ def _windows(content: str) -> tuple[tuple[str, frozenset[str]], ...]:
 
 # -- near copies -----------------------------------------------------------------------------------
 
-_LIKE = 0.65
+_LIKE = 0.7
 """The least share of a sentence's content words that a sentence has of which it is a near copy."""
 # The modals, quantifiers and bounds of a line exclude each other; those between bars do not.
 _OPERATORS = """
@@ -121,6 +121,7 @@ for _pair in _OPPOSITES.split():
     _OPPOSITE_OF.setdefault(_one, set()).add(_other)
     _OPPOSITE_OF.setdefault(_other, set()).add(_one)
 _CLAUSE = re.compile(r"\([^()]*\)|[;()—–]|\s-\s|,\s|\bbut\b")
+_DENIALS = frozenset("non impossible unable hardly scarcely seldom rarely unlikely".split())
 _BOUND = re.compile(
     r"\bnot? (?:more|less|fewer|later|earlier|longer|shorter) than\b", re.IGNORECASE
 )
@@ -133,7 +134,7 @@ def _clauses(text: str) -> tuple[_Clause, ...]:
     clauses = []
     for clause in _CLAUSE.split(_BOUND.sub(" ", text)):
         words = words_of(clause)
-        denials = [word for word in words if denies(word) or word == "non"]
+        denials = [w for w in words if (denies(w) and w != "nor") or w in _DENIALS]
         stems = frozenset(stem(word) for word in words if word not in ENGLISH.union(denials))
         operators = frozenset(_OPERATOR[word] for word in words if word in _OPERATOR)
         clauses.append((stems, operators, len(denials)))
@@ -225,28 +226,3 @@ def unknown_parts(name: str, evidence: Sequence[Passage]) -> list[str]:
 def _line_of(passage: Passage) -> str:
     own = passage.document.title, *passage.headings, passage.path.replace("/", " "), passage.content
     return tokens_of("\n".join(own)).line.lower()
-
-
-def replaced_name(
-    name: re.Match[str], text: str, passages: Sequence[Passage]
-) -> tuple[str, Passage] | None:
-    """The identifier of a passage that another one replaces in a like sentence, or ``None``.
-
-    The sentence without the identifier must be covered, and have at least four content words. The
-    other one has the same kinds of characters, and is not in the sentence.
-    """
-    if not name["identifier"]:
-        return None
-    best = best_match(f"{text[: name.start()]} {text[name.end() :]}", passages)
-    if best.passage is not None and best.is_covered and best.words > MIN_WORDS:
-        for other in names_in(best.text):
-            is_like = other["identifier"] and _shape(other[0]) == _shape(name[0])
-            if is_like and other[0].strip("`") not in text:
-                return other[0].strip("`"), best.passage
-    return None
-
-
-def _shape(name: str) -> str:
-    """The kinds of a name's characters: ``Aa`` for "Value", ``A_A`` for "MAX_SIZE"."""
-    kinds = re.sub("[A-Z]+", "A", re.sub("[a-z]+", "a", name.strip("`")))
-    return re.sub("[0-9]+", "0", kinds)

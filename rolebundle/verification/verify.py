@@ -36,12 +36,11 @@ from rolebundle.verification.findings import (
     validated_draft,
 )
 from rolebundle.verification.judge import Judge, opinion_findings
-from rolebundle.verification.quotes import check_quote, is_term, words_of
+from rolebundle.verification.quotes import check_quote, is_figure, is_term, words_of
 from rolebundle.verification.sentences import (
     best_match,
     difference,
     names_in,
-    replaced_name,
     unknown_parts,
 )
 
@@ -77,14 +76,13 @@ def verify(
     with corpus.reading():
         sentences = parse_draft(request.draft)
         evidence = Evidence(corpus, request, resolved)
-        cites = any(sentence.citations for sentence in sentences)
         findings = [*evidence.findings]
         for number, sentence in enumerate(sentences):
             corpus.raise_if_interrupted()
             if end is not None and monotonic() > end:
                 findings.append(_not_checked(request.draft, sentences, number))
                 break
-            checker = SentenceCheck(sentence, evidence, cites=cites)
+            checker = SentenceCheck(sentence, evidence)
             findings += checker.findings()
             passages |= checker.passages
         named = {f.chunk_id for f in findings}
@@ -127,11 +125,10 @@ def verify(
 
 
 class SentenceCheck:
-    """The checks of one sentence. ``cites``: whether any sentence of the draft has a citation."""
+    """The checks of one sentence."""
 
-    def __init__(self, sentence: Sentence, evidence: Evidence, *, cites: bool) -> None:
+    def __init__(self, sentence: Sentence, evidence: Evidence) -> None:
         self._sentence, self._start = sentence, sentence.start
-        self._may_be_own = cites or not evidence.is_named
         self._prose, self._text = sentence.prose(), sentence.prose(with_quotes=True)
         quoted = [sentence.text[a - self._start : b - self._start] for a, b in sentence.quotes]
         is_checked = sentence.has_content or quoted or sentence.citations
@@ -197,33 +194,26 @@ class SentenceCheck:
 
     def _figures(self) -> Iterator[Finding]:
         head = f"{self._sentence.header}\n" if self._sentence.kind == "row" else ""
-        likely = best_match(self._text, self._all)
+        likely = best_match(self._text, self._cited or self._all)
         own = self._cited or ([likely.passage] if likely.passage and likely.is_covered else [])
+        is_copy = likely.is_covered and all(map(is_figure, likely.missing))
         cited, evidence = ([_text_of(p) for p in passages] for passages in (own, self._all))
-        for check in check_figures(head + self._prose, cited, evidence):
+        for check in check_figures(head + self._prose, cited, evidence, is_copy=is_copy):
             if check.start >= len(head):
                 place = self._start - len(head)
                 passage = None if check.passage is None else self._all[check.passage]
                 start, end = place + check.start, place + check.end
-                # In a draft with citations, a sentence that neither cites nor repeats a passage
-                # has figures of the author's own.
-                is_own = not check.fails or (self._may_be_own and not own)
-                yield self._finding(
-                    check.outcome, start, end, passage, check.note, check.true_text, is_own=is_own
+                found = self._finding(
+                    check.outcome, start, end, passage, check.note, check.true_text
                 )
+                yield found.model_copy(update={"fails": check.fails})
 
     def _names(self, figures: Sequence[Span]) -> Iterator[Finding]:
-        """What stands nowhere is a remark; an identifier in the place of another one fails."""
+        """The names that stand nowhere."""
         for name in names_in(self._prose) if self._all else ():
             start, end = self._start + name.start(), self._start + name.end()
             unknown = unknown_parts(name[0], self._all)
-            is_missing = unknown or (self._cited and unknown_parts(name[0], self._cited))
-            if not is_missing or any(f.start < end and start < f.end for f in figures):
-                continue
-            if found := replaced_name(name, self._prose, self._cited or self._all):
-                note = f"the passage does not have it; a similar sentence has {found[0]}"
-                yield self._finding("wrong_name", start, end, found[1], note, found[0])
-            elif unknown:
+            if unknown and not any(f.start < end and start < f.end for f in figures):
                 note = f"the evidence does not have: {', '.join(unknown[:5])}"
                 yield self._finding("unknown_name", start, end, note=note)
 
@@ -272,6 +262,8 @@ def _verdict(
     )
     rest = f"; {counted(skipped, 'sentence')} {'was' if skipped == 1 else 'were'} not checked"
     rest = rest if skipped else ""
+    missing = sum(f.code == "unsupported_figure" and not f.fails for f in findings)
+    rest = f"; {counted(missing, 'figure')} not found{rest}" if missing else rest
     if failing := Counter(f.code for f in findings if f.fails):
         named = ", ".join(f"{count} {code}" for code, count in failing.most_common(5))
         return "failed", f"{named}; checked: {', '.join(counted_checks) or 'nothing'}{rest}"

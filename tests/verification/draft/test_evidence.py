@@ -450,7 +450,10 @@ def test_a_faithful_copy_does_not_differ(engine_statements: Engine, draft: str) 
     [
         ("A shared folder holds 30 GB [1].", True),
         ("A shared folder holds 30 GB.", True),
-        ("We will buy 30 GB more next year.", True),
+        ("We will buy 30 GB more next year.", False),
+        ("Each of the new folders may hold up to 200 GB by default [1].", True),
+        ("Each of the new folders may hold up to 20 MB by default [1].", True),
+        ("Each of the new folders may hold up to 35 GB by default [1].", False),
         ("The relay keeps a copy [1]. We will buy 30 GB more next year.", False),
         ("A shared folder holds 30 GB [1]. We will buy 40 GB more next year.", True),
         ("Moving a shared folder takes 4 minutes [1].", False),
@@ -463,14 +466,6 @@ def test_an_unsupported_figure_fails_if_it_may_not_be_the_authors_own(
     found = [finding for finding in answer.findings if finding.code == "unsupported_figure"]
     assert {finding.fails for finding in found} >= {fails}
     assert answer.verdict == ("failed" if fails else "nothing_wrong_found")
-
-
-def test_an_identifier_that_replaces_one_of_the_passage_fails(engine_statements: Engine) -> None:
-    draft = "Set the variable RELAY_DEADLINE before the relay service starts."
-    answer = verified_statements(engine_statements, draft)
-    [finding] = [finding for finding in answer.findings if finding.code == "wrong_name"]
-    assert (finding.fails, finding.true_text) == (True, "RELAY_TIMEOUT")
-    assert answer.verdict == "failed"
 
 
 @pytest.mark.parametrize(

@@ -257,6 +257,11 @@ SAME = [
     ("for size in 16 32 64 128", "64 and 128"),
     ("it touches 180\n   kbytes", "180 kB"),
     ("8.5%", "8.5 per cent"),
+    ("open from 10 am to 4 p.m.", "It is open 10:00-16:00."),
+    ("150 000 MGA", "150.000 MGA"),
+    ("a descent of -1620 m", "1,620 m of descent"),
+    ("| Planet | Distance (1000 km) |\n|---|---|\n| Moon | 384 |", "The Moon is 384,000 km away."),
+    ("| Year | Cost ($ million) |\n|---|---|\n| First | 12 |", "It cost $12 million."),
 ]
 
 # Evidence, and a draft that states something else.
@@ -301,6 +306,60 @@ def test_a_figure_is_found_in_another_notation(evidence: str, draft: str) -> Non
 @pytest.mark.parametrize(("evidence", "draft"), DIFFERENT)
 def test_another_figure_is_not_found(evidence: str, draft: str) -> None:
     assert "unsupported_figure" in outcomes(draft, evidence)
+
+
+@pytest.mark.parametrize(
+    ("evidence", "draft", "fails"),
+    [
+        ("The radius is 6378 km.", "Its radius of 6738 km is the largest.", True),
+        ("A play stops for 40 seconds.", "After that there is a break of 40 minutes.", True),
+        ("It runs every two weeks.", "Look at it two days before.", True),
+        ("There are 4 drivers.", "The scheme has 40 drivers now.", True),
+        ("Use version 1.2.", "It needs version 1.4 at least.", True),
+        ("It begins on 3 May 2026.", "The work starts on 13 May 2026.", True),
+        ("There are 4 drivers.", "The scheme has 6 drivers now.", False),
+        ("There are 4 drivers.", "The scheme has 400 drivers now.", False),
+        ("It takes 15 minutes.", "Two of them take half an hour.", False),
+    ],
+)
+def test_a_slip_fails(evidence: str, draft: str, *, fails: bool) -> None:
+    assert any(check.fails for check in check_figures(draft, [evidence], [evidence])) == fails
+    # In what is not cited, only turned digits are a slip.
+    uncited = check_figures(draft, [], [evidence])
+    assert all(check.text == "6738 km" for check in uncited if check.fails)
+
+
+def test_the_only_figure_of_a_copy_fails() -> None:
+    evidence = ["An access token lives for 15 minutes."]
+    for is_copy in (True, False):
+        [check] = check_figures("It lives for 47 minutes.", evidence, evidence, is_copy=is_copy)
+        assert check.fails == is_copy
+    checks = check_figures("4 of 15 are 47 minutes.", evidence, evidence, is_copy=True)
+    assert not any(check.fails for check in checks)
+
+
+SETTINGS = """
+deny = 4
+unlock_time = 1200
+
+- Adults: $55
+- Children: $25
+"""
+
+
+@pytest.mark.parametrize(
+    ("draft", "outcome"),
+    [
+        ("The deny option is set to 4.", "figure_found"),
+        ("The deny option is set to 1200.", "unsupported_figure"),
+        ("Children pay $25.", "figure_found"),
+        ("Children pay $55.", "unsupported_figure"),
+        ("Adults pay $55 and children less.", "figure_found"),
+        ("It costs $55.", "figure_found"),
+    ],
+)
+def test_the_lines_of_a_list_are_rows(draft: str, outcome: str) -> None:
+    assert outcomes(draft, SETTINGS) == {outcome}
 
 
 def test_swapped_cells_do_not_pass() -> None:
