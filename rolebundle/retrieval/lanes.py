@@ -172,7 +172,7 @@ class Lanes:
         words = lexical.task_words(
             self.corpus, self.query, best_by_words(bm25), only_facts=self.only_facts
         )
-        return words.weighed(bm25, cosines, self.noise)
+        return words.weighed(bm25, cosines, self.noise, self.confidence)
 
     def with_support(self, evidence: Evidence, passages: Iterable[Passage]) -> Evidence:
         """The evidence with the words of further passages."""
