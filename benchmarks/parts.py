@@ -48,10 +48,7 @@ PARTS: Mapping[str, tuple[str, Any]] = {
     ),
     "repeated words": ("rolebundle.retrieval.query.MAX_REPEATS", 1),
     "other spellings": ("rolebundle.retrieval.query._spellings", lambda task, compounds: {}),
-    "phrases of rare exact words": (
-        "rolebundle.retrieval.lexical.with_phrases",
-        lambda query, exact: query,
-    ),
+    "fewer words, less weight": ("rolebundle.retrieval.evidence.LEAST_FACTOR", 1.0),
     "correction of words": ("rolebundle.retrieval.lexical.MAX_CORRECTED", 0),
     "lift of exact words": ("rolebundle.retrieval.rank.EXACT_FIRST", sys.maxsize),
     "lift of the best without a role": ("rolebundle.retrieval.rank.KEPT_FIRST", sys.maxsize),

@@ -279,7 +279,6 @@ def open_lanes(corpus: Corpus, query: Query, provider: EmbeddingProvider | None)
         lanes = _with_first_reads(lanes)
     query = lexical.with_corrections(corpus, query)
     exact, absent = lexical.exact_words(corpus, query)
-    query = lexical.with_phrases(query, exact)
     return replace(lanes, query=query, rare_exact=exact, absent_exact=absent)
 
 

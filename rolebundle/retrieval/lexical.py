@@ -6,7 +6,7 @@ All visible compartments are searched as if they were one index.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from rolebundle.retrieval.candidate import Query, Term
@@ -91,18 +91,6 @@ def exact_words(corpus: Corpus, query: Query) -> tuple[list[str], list[str]]:
         [words for words, count in counted if 0 < count <= RARE],
         [words for words, count in counted if not count],
     )
-
-
-def with_phrases(query: Query, exact: Iterable[str]) -> Query:
-    """The query in which these exact words of the task are also searched as phrases.
-
-    Only rare ones should be: a frequent one, such as a file's name that every other passage has,
-    would count several times for the same thing.
-    """
-    known = {term.text for term in query.task_terms}
-    added = (Term(words) for words in exact if words not in known)
-    phrases = [term for term in added if len(_phrase(term)) > 1]
-    return query._replace(task_terms=(*query.task_terms, *phrases))
 
 
 def with_corrections(corpus: Corpus, query: Query) -> Query:

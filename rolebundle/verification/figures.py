@@ -92,21 +92,24 @@ def check_figures(
     for figure in figures:
         if figure.is_counting and everything.counted.isdisjoint(figure.nouns[:2]):
             continue
-        check = own.check(figure, is_cited=bool(cited))
+        others = [other for other in figures if other is not figure]
+        check = own.check(figure, others, is_cited=bool(cited))
         if check is None:
             continue
         if is_copy and len(figures) == 1 and check.outcome == "unsupported_figure":
             check = check._replace(fails=True)
-        elif check.outcome == "unsupported_figure" and figure.cell is None:
-            others = [other for other in figures if other is not figure]
-            if calculation := _calculation(figure, others, are_own=True):
-                check = check._replace(outcome="computed", note=calculation, fails=False)
+        elif (
+            check.outcome == "unsupported_figure"
+            and figure.cell is None
+            and (calculation := _calculation(figure, others, are_own=True))
+        ):
+            check = check._replace(outcome="computed", note=calculation, fails=False)
         if check.passage is not None:
             check = check._replace(passage=places[check.passage])
         elif check.outcome == "unsupported_figure":
-            anywhere = everything.check(figure, is_cited=False)
+            anywhere = everything.check(figure, others, is_cited=False)
             if anywhere and anywhere.outcome == "figure_found":
-                check = check._replace(note=f"{check.note}; another passage has it")
+                check = check._replace(note=f"{check.note}; another passage has it", fails=False)
         checks.append(check)
     return sorted(checks)
 
@@ -150,16 +153,21 @@ class _Index:
         self._texts = [" ".join(text.lower().split()) for text in texts]
         self.counted = {noun for figure, _ in self._figures for noun in figure.nouns}
 
-    def check(self, figure: Figure, *, is_cited: bool) -> FigureCheck | None:
+    def check(
+        self, figure: Figure, beside: Sequence[Figure], *, is_cited: bool
+    ) -> FigureCheck | None:
         """The outcome for a figure; ``None`` if it needs no check.
 
-        ``is_cited``: the passages are what the sentence cites or repeats.
+        Args:
+            figure: of the draft.
+            beside: the other figures of its sentence.
+            is_cited: whether the passages are what the sentence cites or repeats.
         """
         bare = FigureCheck(figure.start, figure.end, figure.text, "unsupported_figure")
         if figure.unit in ("name", "version"):
             if (passage := self._literal(figure.text)) is not None:
                 return bare._replace(outcome="figure_found", passage=passage, true_text=figure.text)
-            is_value = re.search(r"[A-Z]|/|@|^[\da-f]{7,}$", figure.text)
+            is_value = re.search(r"/|@|\d{4}|^[\da-f]{7,}$", figure.text)
             if figure.unit == "name":
                 note = "the evidence does not have it"
                 return bare._replace(note=note, fails=is_cited) if is_value else None
@@ -169,7 +177,7 @@ class _Index:
         same = equal or [(other, n) for other, n in nearest if _is_rounded(figure, other)]
         rates = ("", figure.per)
         if same := [(other, n) for other, n in same if not figure.per or other.per in rates]:
-            if meant := self._meant(figure, [other for other, _ in same]):
+            if meant := self._meant(figure, [other for other, _ in same], beside):
                 note = f'the evidence has "{meant.text}" there'
                 return bare._replace(note=note, fails=True)
             true, passage = same[0]
@@ -200,7 +208,9 @@ class _Index:
         search = re.compile(rf"(?<![^\W_v]){pattern}(?!\w|\.\d)").search
         return next((n for n, lower in enumerate(self._texts) if search(lower)), None)
 
-    def _meant(self, figure: Figure, same: Sequence[Figure]) -> Figure | None:
+    def _meant(
+        self, figure: Figure, same: Sequence[Figure], beside: Sequence[Figure]
+    ) -> Figure | None:
         """The figure of the thing that the draft names, if its value stands at others only."""
         others = [other for other, _ in self._figures]
         nouns = [other.nouns for other in same]
@@ -219,7 +229,11 @@ class _Index:
         if any(row is None or row in named or not own_words.get(row) for row in of_same):
             return None
         # A sentence that names several rows compares them, perhaps with one that it does not name.
-        return rows[named[0]][0] if len(named) == 1 else None
+        if len(named) != 1:
+            return None
+        [meant] = rows[named[0]]
+        is_said = any(_is_equal(f, meant) or _is_rounded(f, meant) for f in beside)
+        return None if is_said and figure.cell is None else meant
 
 
 def _is_slip(figure: Figure, other: Figure, *, is_cited: bool) -> bool:

@@ -270,12 +270,13 @@ def _canonical(token: str) -> str:
 # after it.
 
 _MAX_GAP = 400  # Characters that an ellipsis may leave out.
+_REACH = 40  # Characters from the quote in which an exception governs it.
 _NEAR, _NEXT = 5, 3  # Words before and after a quote in which a denial governs it.
 _CONDITIONS = frozenset("unless except until till lest otherwise assuming supposing".split())
 _CONDITIONAL = _CONDITIONS | frozenset(
     "if when whenever once where while with for provided".split()
 )
-_LIMITS = frozenset("some few most many several almost nearly less least within up".split())
+_LIMITS = frozenset("few most almost nearly less least within".split())
 _TURNING = _CONDITIONS | _LIMITS | frozenset("if when only may might limit limits limited".split())
 _DENIED = re.compile(
     "reject|refus|den(?:y|ie)|doubt|prevent|prohibit|forb[iao]d|abandon|cancel|avoid|stop|fail|false"
@@ -286,6 +287,7 @@ _EXCEPTION = re.compile(
     r"|(?:all|any|every|no)\w* but|provid(?:ed|ing) that\b|in case|subject to|yet to|far from)\b",
     re.IGNORECASE,
 )
+_UP_TO = re.compile(r"\bup to\W*$", re.IGNORECASE)
 _NO_NEGATION = re.compile(
     r"\bnot (?:only|just)\b|\bno (?:doubt|matter)\b|\bwhether or not\b|\([^()]*\)|`+[^`]*`+",
     re.IGNORECASE,
@@ -394,10 +396,10 @@ def _turning(before: str, after: str) -> list[str]:
     near = words_of(clause)[-_NEAR:] + words_of(head)[:_NEXT]
     found = [word for word in near if denies(word) or _DENIED.match(word)]
     found += [word for word in words_of(contrast) if denies(word)]
-    whole = f"{before.rpartition(';')[2]} {head}"
-    found += [word for word in words_of(whole) if word in _CONDITIONS]
+    found += [word for word in words_of(f"{clause} {head}") if word in _CONDITIONS]
     found += [word for word in words_of(clause)[-2:] if word in _LIMITS]
-    return found + _EXCEPTION.findall(f"{clause} {rest}")
+    found += _UP_TO.findall(clause)
+    return found + _EXCEPTION.findall(f"{clause[-_REACH:]} {rest[:_REACH]}")
 
 
 def _gap(content: str, start: int, end: int) -> str:

@@ -84,7 +84,7 @@ def _windows(content: str) -> tuple[tuple[str, frozenset[str]], ...]:
 
 # -- near copies -----------------------------------------------------------------------------------
 
-_LIKE = 0.7
+_LIKE = 0.9
 """The least share of a sentence's content words that a sentence has of which it is a near copy."""
 # The modals, quantifiers and bounds of a line exclude each other; those between bars do not.
 _OPERATORS = """

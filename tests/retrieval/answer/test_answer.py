@@ -307,14 +307,6 @@ class TestExact:
     OFTEN = document("often", [f"restart the pump after an alarm{' again' * n}" for n in range(6)])
     OTHERS = document("others", [f"the weather is slow to start, day{n}" for n in range(90)])
 
-    @pytest.mark.parametrize(("passages", "is_phrase"), [(50, True), (51, False)])
-    def test_a_rare_one_of_several_parts_is_searched_as_a_phrase_too(
-        self, passages: int, is_phrase: bool
-    ) -> None:
-        texts = [f"pyproject.toml of part {number}" for number in range(passages)]
-        bundle = answered([document("files", texts)], task="a table in pyproject.toml")
-        assert ("pyproject.toml" in bundle.query.lexical_query) is is_phrase
-
     @pytest.mark.parametrize(
         ("word", "content"),
         [
