@@ -243,6 +243,8 @@ def _is_slip(figure: Figure, other: Figure, *, is_cited: bool) -> bool:
     """
     if _kind(figure) != _kind(other) or not figure.amount or not other.amount:
         return False
+    if figure.unit == "version":
+        return False
     if figure.unit != other.unit or figure.amount == other.amount:
         return is_cited and figure.amount == other.amount and figure.unit != ""
     own, true = (re.sub(r"\D", "", f.text).strip("0") for f in (figure, other))
@@ -264,8 +266,9 @@ def _is_equal(figure: Figure, other: Figure) -> bool:
     if any(reading in wanted for reading in other.readings):
         return True
     if figure.unit not in _SIGNED and other.amount is not None and other.amount < 0:
-        opposite = [(unit, -value) for unit, value in other.readings]  # "2000 m of descent".
-        return any(reading in wanted for reading in opposite)
+        # "2000 m of descent".
+        numbers = [(unit, value) for unit, value in other.readings if isinstance(value, Fraction)]
+        return any((unit, -value) in wanted for unit, value in numbers)
     if is_version or figure.amount is None or other.amount is None:
         return False
     if abs(figure.amount) != abs(other.amount):

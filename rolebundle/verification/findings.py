@@ -33,7 +33,7 @@ _CODES: dict[FindingCode, tuple[CheckName, bool, str | None]] = {
     "figure_found": ("figures", False, None),
     "rounded": ("figures", False, "Check that this is what the passage says."),
     "computed": ("figures", False, "Check the calculation."),
-    "unsupported_figure": ("figures", True, "Give a figure of the passage, or leave it out."),
+    "unsupported_figure": ("figures", True, "Say where it is from, or leave it out."),
     "unknown_name": ("names", False, "Look it up, or leave it out."),
     "covered": ("coverage", False, None),
     "uncovered": ("coverage", True, "Say what the evidence says, or leave the sentence out."),

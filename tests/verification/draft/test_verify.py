@@ -452,7 +452,7 @@ def test_a_figure_of_another_passage_does_not_replace_that_of_the_cited_one() ->
 
 @given(st.text(max_size=300), st.text(max_size=300))
 def test_any_text_can_be_read(draft: str, evidence: str) -> None:
-    for check in check_figures(draft, [], [evidence]):
+    for check in check_figures(draft, [evidence], [evidence]):
         assert draft[check.start : check.end].startswith(check.text[:1])
 
 
