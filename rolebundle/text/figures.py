@@ -191,7 +191,7 @@ _PATTERNS = {
     "month_name": r"(?<=in )(?P<may>may)\b|\b(?P<month>"
     rf"{_either(name for name in _MONTHS if len(name) > 4)})\b",
     "share": rf"\b(?P<top>a|{_WORD}|\d+)[- ](?P<part>{_either(_SHARES)})s?\b"
-    r"(?= (?:of|an?)\b|[.,;)]|$)"
+    r"(?= (?:of|an?|majority|vote)\b|[.,;)]|$)"
     r"|(?<!first )(?<!second )(?<!other )(?P<half>half)(?= (?:of|the|an?|all)\b)",
     "clock": r"(?:(?<![\w.:/])|(?<=\dT))(?P<hour>[01]?\d|2[0-4])"
     r"(?:(?::(?P<minute>[0-5]\d))?[ \u00a0]?(?P<noon>[ap])\.?m\b"

@@ -12,7 +12,7 @@ A figure is compared by its value and unit, not by its notation (see ``text/figu
 
 Any other figure is unsupported. That is a remark, because half of such figures in the drafts of
 other writers are right: sums, shares, the author's own. It fails if it looks like a figure of what
-is cited with another unit, a zero more or less, or turned digits, if it is a version or a day, and
+is cited with another unit, or with turned digits, if it is a version or another day of a month, and
 where nothing else of the sentence is its own.
 It is not seen that the same value stands for another thing: rules that compare the words beside
 figures find as many faults in faithful drafts as in wrong ones.
@@ -43,7 +43,6 @@ _ROW = re.compile(
 )
 _LONGEST_ROW = 100
 _ROUND_DIGITS = 3
-_ZERO = (10, Fraction(1, 10))
 _SIGNED = ("°C", "°F", "°", "%", "version")
 _LIST_NUMBER = re.compile(r"\s*(?:#{1,6}\s+(?:\d+\.)*\d+[.)]?|(?:\d+\.)*\d+[.)]|\(\d+\))\s")
 
@@ -197,9 +196,9 @@ class _Index:
         names = [*dict.fromkeys(f'"{other.text}"' for other in kind)][:_MOST_NAMED]
         note = "the evidence does not have it"
         note += f"; it has {', '.join(names)}" if names else ", nor any figure of this kind"
-        unit, value = figure.readings[0]
-        is_definite = unit == "version" or (unit == "date" and value[2])
-        return bare._replace(note=note, fails=bool(names and is_definite and is_cited))
+        is_other_version = figure.unit == "version" and bool(names)
+        is_wrong = is_other_version or any(_is_other_day(figure, other) for other in kind)
+        return bare._replace(note=note, fails=is_cited and is_wrong)
 
     def _literal(self, text: str) -> int | None:
         """The first passage that has a text as it is, apart from case, spaces and hyphens."""
@@ -237,21 +236,25 @@ class _Index:
 
 
 def _is_slip(figure: Figure, other: Figure, *, is_cited: bool) -> bool:
-    """Whether a figure is another one with turned digits; of what is cited, another unit or zero.
-
-    In what is not cited some figure is nearly always ten times as large as another one.
-    """
+    """Whether a figure is another one with turned digits or, of what is cited, another unit."""
     if _kind(figure) != _kind(other) or not figure.amount or not other.amount:
-        return False
-    if figure.unit == "version":
         return False
     if figure.unit != other.unit or figure.amount == other.amount:
         return is_cited and figure.amount == other.amount and figure.unit != ""
     own, true = (re.sub(r"\D", "", f.text).strip("0") for f in (figure, other))
-    if own == true:
-        ratio = figure.readings[0][1] / other.readings[0][1]
-        return is_cited and own != "" and ratio in _ZERO
-    return len(own) > 1 and sorted(own) == sorted(true)
+    is_number = figure.unit != "version" and len(own) > 1
+    return is_number and own != true and sorted(own) == sorted(true)
+
+
+def _is_other_day(figure: Figure, other: Figure) -> bool:
+    """Whether both are a day of the same month."""
+    if figure.unit != "date" or other.unit != "date":
+        return False
+    (year, month, day), (other_year, other_month, other_day) = (
+        f.readings[0][1] for f in (figure, other)
+    )
+    is_same_month = month == other_month and (year == other_year or not (year and other_year))
+    return bool(is_same_month and day and other_day and day != other_day)
 
 
 def _kind(figure: Figure) -> str:

@@ -283,10 +283,14 @@ _DENIED = re.compile(
     "|wrong|incorrect|invalid|impossib|instead|unable|claim|alleg"
 )
 _EXCEPTION = re.compile(
-    r"\b(?:(?:as|so) long as|other than|apart from|only|but (?:not|only|never)"
-    r"|(?:all|any|every|no)\w* but|provid(?:ed|ing) that\b|in case|subject to|yet to|far from)\b",
+    r"\b(?:only|but (?:not|only|never)|(?:all|any|every|no)\w* but|yet to|far from)\b",
     re.IGNORECASE,
 )
+_EXCEPTION_AFTER = re.compile(
+    r"\b(?:(?:as|so) long as|other than|apart from|provid(?:ed|ing) that\b|in case|subject to)\b",
+    re.IGNORECASE,
+)
+_JOINS = frozenset("and but so yet because since whereas as which who although though".split())
 _UP_TO = re.compile(r"\bup to\W*$", re.IGNORECASE)
 _NO_NEGATION = re.compile(
     r"\bnot (?:only|just)\b|\bno (?:doubt|matter)\b|\bwhether or not\b|\([^()]*\)|`+[^`]*`+",
@@ -366,6 +370,8 @@ def _cut_sentence(content: str, start: int, end: int, said: set[str]) -> str:
     first = starts[bisect_right(starts, start) - 1]
     last = [*starts, len(content)][bisect_left(starts, end)]
     before, after = content[first:start], content[end:last]
+    if before.rstrip().endswith(",") and {*words_of(content[start:end])[:1]} & _JOINS:
+        before = ""  # The quote is a clause of its own.
     found = _turning(before, after)
     if _ITEM.match(content, first):
         found += filter(denies, words_of(_introduction(content, first)))
@@ -399,7 +405,8 @@ def _turning(before: str, after: str) -> list[str]:
     found += [word for word in words_of(f"{clause} {head}") if word in _CONDITIONS]
     found += [word for word in words_of(clause)[-2:] if word in _LIMITS]
     found += _UP_TO.findall(clause)
-    return found + _EXCEPTION.findall(f"{clause[-_REACH:]} {rest[:_REACH]}")
+    found += _EXCEPTION.findall(f"{clause[-_REACH:]} {rest[:_REACH]}")
+    return found + _EXCEPTION_AFTER.findall(rest[:_REACH])
 
 
 def _gap(content: str, start: int, end: int) -> str:

@@ -451,7 +451,6 @@ def test_a_faithful_copy_does_not_differ(engine_statements: Engine, draft: str) 
         ("A shared folder holds 30 GB [1].", True),
         ("A shared folder holds 30 GB.", True),
         ("We will buy 30 GB more next year.", False),
-        ("Each of the new folders may hold up to 200 GB by default [1].", True),
         ("Each of the new folders may hold up to 20 MB by default [1].", True),
         ("Each of the new folders may hold up to 35 GB by default [1].", False),
         ("The relay keeps a copy [1]. We will buy 30 GB more next year.", False),
