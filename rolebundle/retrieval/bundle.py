@@ -30,7 +30,7 @@ from rolebundle.contracts.documents import REMEMBERED_KIND, DocumentMetadata, Pa
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import REJECTION_CODES, REJECTIONS, TRUST_TIERS, RejectionCode
 from rolebundle.retrieval.candidate import Candidate, Retrieval, Weights, code_order
-from rolebundle.retrieval.evidence import IS_CLOSE, Support, shown_kinds
+from rolebundle.retrieval.evidence import ENOUGH_CLOSENESS, Support, shown_kinds
 from rolebundle.retrieval.filter import is_for_other_roles, labels_of
 from rolebundle.retrieval.passage_text import packet
 from rolebundle.retrieval.rank import CHARACTERS_PER_TOKEN
@@ -286,7 +286,7 @@ def _reasons(row: Candidate, support: Support) -> Iterator[str]:
         yield "has the role's words"
     if row.cosine is not None and support.closeness:
         figures = f"cosine {row.cosine:.2f}, closeness {support.closeness:.2f}"
-        yield f"close in meaning: {figures}" if support.closeness >= IS_CLOSE else figures
+        yield f"close in meaning: {figures}" if support.closeness >= ENOUGH_CLOSENESS else figures
     if row.contextual is not None:
         yield f"reranked: score {row.contextual:.2f}"
     document = row.passage.document

@@ -126,7 +126,7 @@ class Hit(NamedTuple):
     Attributes:
         passage: the passage.
         lanes: the lanes that proposed it.
-        round: the search that found it: 0, or the number of a deeper one.
+        round: the search that found it: 0, or the number of a further one.
         bm25: against the task's terms, at least 0; ``None`` if the lexical lane did not score it.
         bm25_expansion: the same against the role's terms.
         cosine: with the query, in [−1, 1]; ``None`` if the semantic lane did not score it.
@@ -166,6 +166,11 @@ class Pool(NamedTuple):
     lexical_seconds: float = 0.0
     semantic_seconds: float = 0.0
 
+    @property
+    def cosines(self) -> dict[int, float]:
+        """Rowid → cosine with the query, of what the semantic lane could score."""
+        return {rowid: hit.cosine for rowid, hit in self.hits.items() if hit.cosine is not None}
+
 
 # -- the score sheet -----------------------------------------------------------------------------
 
@@ -198,7 +203,10 @@ def role_share(policy: RetrievalPolicy, specificity: float) -> float:
 
 
 class Weights(NamedTuple):
-    """What each term of the final score is multiplied with. They sum to 1."""
+    """What each term of the final score is multiplied with. The four weights sum to 1.
+
+    ``words_factor`` is what the lexical weight was multiplied with before.
+    """
 
     lexical: float
     semantic: float
@@ -375,7 +383,7 @@ class Retrieval:
         unmatched: the keys of ``where`` that exclude every document; empty if one matches.
         best_forbidden: the rejected candidates that would be selected if they were not forbidden.
         has_trusted: whether a visible document is preferred or authoritative.
-        facts: the same for remembered facts; ``None`` if there are none.
+        facts: the retrieval of remembered facts; ``None`` if there are none.
         seconds: how long the search took.
         constraints: the active decisions about the task.
         refusal: why an approval was refused; empty if none was.
@@ -437,7 +445,7 @@ class Retrieval:
 
     @property
     def judged(self) -> list[Passage]:
-        """What decides about the evidence: the first passages of the ranking, and by words."""
+        """What decides about the evidence: the first passages of the ranking, and by BM25."""
         rows = [row for row in self.ranked if row.is_selectable]
         by_words = sorted(rows, key=lambda row: -(row.bm25 or 0.0))
         judged = (*rows[:JUDGED_PASSAGES], *by_words[:JUDGED_PASSAGES])

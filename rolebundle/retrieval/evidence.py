@@ -23,12 +23,12 @@ from rolebundle.contracts.documents import Noise, Passage
 from rolebundle.contracts.terms import TaskSupport
 
 JUDGED_PASSAGES = 5
-"""The first passages of the ranking that decide about the evidence, whatever the limit is."""
+"""So many of the ranking, and so many by BM25, decide about the evidence, whatever the limit is."""
 WEAK_COVERAGE, WEAK_CLOSENESS = 0.05, 0.6
 """The evidence is weak if none of them has this share of the task's words, times ``ln(1 + N)``, or
 this closeness. Among many passages one has more of the words by chance. docs/quality.md has how
 they were chosen."""
-HAS_WORDS, IS_CLOSE = 0.25, 0.5
+ENOUGH_COVERAGE, ENOUGH_CLOSENESS = 0.25, 0.5
 """A passage with this coverage or this closeness is evidence for the task."""
 ENOUGH_SHARE, ENOUGH_NATS = 0.65, 24
 """BM25 counts fully if the best passage has this share, or this weight, of the task's words."""
@@ -59,7 +59,7 @@ class Support(NamedTuple):
     @property
     def is_for_task(self) -> bool:
         """Whether the passage has the task's words or is close in meaning."""
-        return self.coverage >= HAS_WORDS or (self.closeness or 0.0) >= IS_CLOSE
+        return self.coverage >= ENOUGH_COVERAGE or (self.closeness or 0.0) >= ENOUGH_CLOSENESS
 
 
 class Evidence(NamedTuple):
@@ -174,7 +174,9 @@ class Evidence(NamedTuple):
         """The evidence, judged by the first passages of the ranking (their rowids)."""
         supports = [self.support(rowid) for rowid in first]
         best = max(supports, key=lambda support: support.coverage, default=Support())
-        is_close = any((self._closeness(rowid) or 0.0) >= IS_CLOSE for rowid in self.cosines)
+        is_close = any(
+            (self._closeness(rowid) or 0.0) >= ENOUGH_CLOSENESS for rowid in self.cosines
+        )
         closest = max((support.closeness or 0.0 for support in supports), default=0.0)
         has_few_words = best.coverage < WEAK_COVERAGE * math.log1p(self.chunks)
         verdict: TaskSupport = "supported"

@@ -36,7 +36,7 @@ def filter_candidates(
         as_allowed: rowids of what counts as allowed, whatever policy says.
     """
     for row in candidates:
-        row.passage = as_valid(row.passage, request)
+        row.passage = without_later_superseders(row.passage, request)
         rejection = rejection_of(row.passage, request)
         if rejection is None or row.passage.rowid in as_allowed:
             add_metadata(row, request)
@@ -44,12 +44,12 @@ def filter_candidates(
             row.code, row.note = rejection
 
 
-def as_valid(passage: Passage, request: ResolvedRequest) -> Passage:
+def without_later_superseders(passage: Passage, request: ResolvedRequest) -> Passage:
     """The passage at the time of the request, when later documents do not supersede it yet."""
     newer = passage.superseded_by
     if not newer:
         return passage
-    valid = tuple(superseder for superseder in newer if not later_start(superseder, request))
+    valid = tuple(superseder for superseder in newer if not why_not_valid_yet(superseder, request))
     return passage._replace(superseded_by=valid)
 
 
@@ -114,7 +114,7 @@ def rejections(governed: Governed, request: ResolvedRequest) -> Iterator[tuple[R
         yield "rejected_by_mark", f"rejected by {governed.mark.marked_by}: {governed.mark.reason}"
     if by_trust is not None and by_trust[0] == "taint_blocked":
         yield by_trust
-    begins_later = later_start(document, request)
+    begins_later = why_not_valid_yet(document, request)
     if begins_later:
         yield "not_yet_valid", begins_later
     if document.valid_until is not None and document.valid_until < request.valid_at:
@@ -128,19 +128,19 @@ def rejections(governed: Governed, request: ResolvedRequest) -> Iterator[tuple[R
 
 
 def is_readable(governed: Governed, request: ResolvedRequest) -> bool:
-    """Whether the role of a request may read it: its sources and roles do not reject it."""
+    """Whether the role may read it: neither the rules for sources nor its own roles forbid it."""
     codes = {code for code, _ in rejections(governed, request)}
     return not codes & {"forbidden_source", "role_mismatch"}
 
 
-def is_rejected_by_role(passage: Passage, request: ResolvedRequest) -> bool:
-    """Whether only the role of a request rejects it."""
+def is_rejected_only_by_role(passage: Passage, request: ResolvedRequest) -> bool:
+    """Whether nothing but the role of a request rejects it, if anything does."""
     codes = {code for code, _ in rejections(passage, request)}
     of_role = {"forbidden_source", "role_mismatch", "stale"}
     return codes <= of_role and not seen_rejection(passage, request)
 
 
-def later_start(document: DocumentMetadata | Superseder, request: ResolvedRequest) -> str:
+def why_not_valid_yet(document: DocumentMetadata | Superseder, request: ResolvedRequest) -> str:
     """Why a document is not valid yet at the time of the request; empty if it is.
 
     Times in the corpus are in UTC and of one form, so that their order is that of the texts.

@@ -168,13 +168,12 @@ class Lanes:
         """What everything visible has of the task's words, before the passages are ranked."""
         hits = sorted(pool.hits.values(), key=lambda hit: hit.passage.chunk_id)
         bm25 = {hit.passage.rowid: hit.bm25 for hit in hits if hit.bm25}
-        cosines = {hit.passage.rowid: hit.cosine for hit in hits if hit.cosine is not None}
         words = lexical.task_words(
             self.corpus, self.query, best_by_words(bm25), only_facts=self.only_facts
         )
-        return words.weighed(bm25, cosines, self.noise, self.confidence)
+        return words.weighed(bm25, pool.cosines, self.noise, self.confidence)
 
-    def with_support(self, evidence: Evidence, passages: Iterable[Passage]) -> Evidence:
+    def with_matched_words(self, evidence: Evidence, passages: Iterable[Passage]) -> Evidence:
         """The evidence with the words of further passages."""
         known = evidence.matches
         rowids = [passage.rowid for passage in passages if passage.rowid not in known]

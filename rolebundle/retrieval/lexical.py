@@ -146,7 +146,7 @@ def _may_be_misspelled(word: str) -> bool:
 
 
 def one_change_away(word: str) -> list[str]:
-    """The words with one letter removed, exchanged, replaced or added (Damerau, 1964)."""
+    """The words with a letter removed, replaced or added, or two swapped (Damerau, 1964)."""
     splits = [(word[:place], word[place:]) for place in range(len(word) + 1)]
     found = {head + tail[1:] for head, tail in splits if tail}
     found |= {head + tail[1] + tail[0] + tail[2:] for head, tail in splits if len(tail) > 1}

@@ -9,9 +9,9 @@ passages, what was left out, and the role's brief. Every other text of a documen
 stands on a line that begins with words of this module. So no text ends its block or looks like
 another part of the packet.
 
-The budget counts the characters of the packet. It is filled from the top: after the first lines
-come whole passages, the best first, and then what fits of the brief. Only a first passage that does
-not fit is cut: its part that has most of the task's words comes.
+The budget counts the characters of the packet. The lines at its end have up to a third of it. After
+the first lines come whole passages, the best first, and then what fits of the brief. Only a first
+passage that does not fit is cut: its part that has most of the task's words comes.
 """
 
 from __future__ import annotations

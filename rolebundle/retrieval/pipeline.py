@@ -40,7 +40,7 @@ from rolebundle.storage.publications import load_manifest
 from rolebundle.storage.vector_index import EmbeddingIndex
 
 MAX_DOCUMENTS_READ = 20_000
-"""Of a larger corpus not all documents are read to see whether one declares trust."""
+"""A larger corpus is not searched for a document that declares trust: it is taken to have one."""
 MAX_FACTS = 2
 """So many remembered facts are in an answer, besides its ``limit`` of documents' passages."""
 FACTS_DEPTH = 20
@@ -68,21 +68,34 @@ def search(
     with corpus.reading():
         query = build_query(request.task, request.overlay, request.also)
         lanes = open_lanes(corpus, query, provider)
-        try:
-            retrieval = run(lanes, request, reranker)
-        except CorpusCorrupt as error:
-            if error.code != "vectors_damaged":
-                raise
-            lanes = lanes.words_only(f"{error.message}; {error.hint}")
-            retrieval = run(lanes, request, reranker)
+        _, retrieval = run(lanes, request, reranker)
         passages = [row.passage for row in retrieval.all_selected]
         prefetch_source_files(corpus, [passage.chunk_id for passage in passages])
         verify_passages(corpus, [passage.rowid for passage in passages])
     return replace(retrieval, seconds=perf_counter() - started)
 
 
-def run(lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None = None) -> Retrieval:
-    """The steps from the lanes to the selection, inside the caller's ``corpus.reading()``."""
+def run(
+    lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None = None
+) -> tuple[Lanes, Retrieval]:
+    """The steps from the lanes to the selection, inside the caller's ``corpus.reading()``.
+
+    Returns:
+        The lanes that were searched: without the semantic one if its vectors are damaged (law 6);
+        and what they found.
+    """
+    try:
+        return lanes, _documents_and_facts(lanes, request, reranker)
+    except CorpusCorrupt as error:
+        if error.code != "vectors_damaged":
+            raise
+        lanes = lanes.words_only(f"{error.message}; {error.hint}")
+        return lanes, _documents_and_facts(lanes, request, reranker)
+
+
+def _documents_and_facts(
+    lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None
+) -> Retrieval:
     request = request._replace(seen_texts=lanes.seen_texts(request.seen))
     depth = min(MAX_DEPTH, POOL_DEPTH + len(request.seen))
     documents = _in_rounds(lanes, request, reranker, depth)
@@ -139,7 +152,7 @@ def _in_rounds(
         found = _one_round(lanes, first, pool, reranker)
     return replace(
         found,
-        evidence=lanes.with_support(found.evidence, [row.passage for row in found.selected]),
+        evidence=lanes.with_matched_words(found.evidence, [row.passage for row in found.selected]),
         rerank=reranker.state(found.ranked) if reranker else None,
         rerank_problem=reranker.problem if reranker else "",
         rerank_ms=reranker.milliseconds if reranker else None,
@@ -156,7 +169,8 @@ def _one_round(lanes: Lanes, first: Retrieval, pool: Pool, reranker: Reranker | 
     filter_candidates(candidates, request)
     ranked = rank(candidates, pool, request, weights, lanes.rare_exact, scores)
     found = replace(first, pool=pool, candidates=candidates, ranked=ranked)
-    evidence = lanes.with_support(first.evidence, found.judged)
+    evidence = first.evidence._replace(cosines=pool.cosines)
+    evidence = lanes.with_matched_words(evidence, found.judged)
     evidence = evidence.judged_by([passage.rowid for passage in found.judged])
     withheld = withheld_because(evidence, request)
     if lanes.only_facts and not withheld:
@@ -198,7 +212,7 @@ def _facts_about_task(
     lanes: Lanes, ranked: Sequence[Candidate], evidence: Evidence
 ) -> list[Candidate]:
     """Remembered facts, those about the task first; the others are rejected, and take no place."""
-    evidence = lanes.with_support(evidence, [row.passage for row in ranked])
+    evidence = lanes.with_matched_words(evidence, [row.passage for row in ranked])
     about, others = [], []
     for row in ranked:
         if evidence.support(row.passage.rowid).is_for_task:

@@ -21,7 +21,7 @@ from rolebundle.text.words import lower_capitals
 
 SIGNATURE_PHRASES = 3
 MAX_BOOST_PHRASES = 8
-TASK_RELEVANCE = 0.3
+MIN_SHARE_OF_PHRASE = 0.3
 MAX_SYNONYMS = 2
 # Bounds for a task of a hundred kilobytes: the lexical lane's cost grows with its terms.
 MAX_TASK_TERMS = 128
@@ -141,7 +141,6 @@ def read_task(text: str) -> Task:
     unspaced_words: list[str] = []
     has_forms = bool(languages) or not task.isascii()
     if has_forms:
-        # Imported here: compiling its patterns takes a tenth of a cold start. English needs none.
         # Both spellings: an older corpus has the words without the spaces.
         unspaced_words = [_searchable(word) for word in _WORD.findall(task)]
         task = spaced(task)
@@ -329,7 +328,7 @@ def _searchable(text: str) -> str:
 
 def _is_relevant(phrase: list[str], words: frozenset[str]) -> bool:
     """Whether ``words`` has enough words of the phrase."""
-    return sum(word in words for word in phrase) > TASK_RELEVANCE * len(phrase)
+    return sum(word in words for word in phrase) > MIN_SHARE_OF_PHRASE * len(phrase)
 
 
 def _contains_phrase(words: list[str], phrase: list[str]) -> bool:

@@ -17,7 +17,7 @@ from rolebundle.contracts.terms import TRUST_TIERS, MarkState, RejectionCode
 from rolebundle.retrieval.candidate import Candidate, Pool, Retrieval, Weights
 from rolebundle.retrieval.filter import (
     add_metadata,
-    is_rejected_by_role,
+    is_rejected_only_by_role,
     rejections,
     seen_rejection,
 )
@@ -38,17 +38,17 @@ _COPY_PATH = re.compile(
     re.IGNORECASE,
 )
 
-BOOST_PHRASE = 0.15
-PREFERRED_TERM = 0.08
+BOOST_POINTS = 0.15
+PREFERRED_POINTS = 0.08
 """Also the score at which the role's phrases count fully."""
-SUPPRESS_PHRASE = -0.2
+SUPPRESS_POINTS = -0.2
 SATURATED_METADATA = 2.25
 """A higher metadata score counts as this one."""
 DIVERSITY_STEP = 0.15
 
-KEPT_FIRST = 5
+BEST_AMONG_FIRST = 5
 """The passage that is first without a role is among so many of the first with one (law 11)."""
-EXACT_FIRST = 3
+EXACT_AMONG_FIRST = 3
 """A passage with a rare exact word of the task is among so many of the first."""
 
 STANDS_ALONE = 200
@@ -93,7 +93,7 @@ def rank(
     ranked.sort(key=ranking_order)
     for words in exact:
         having = (row for row in ranked if has_words(row.passage, words))
-        _lift(ranked, next(having, None), EXACT_FIRST, f"exact:{words}")
+        _lift(ranked, next(having, None), EXACT_AMONG_FIRST, f"exact:{words}")
     if request.overlay is not None:
         # As without a role, if the role's own `fusion` scores them differently.
         fusion = request.echo.fusion or "weighted"
@@ -103,12 +103,12 @@ def rank(
         of_role = [
             row
             for row in candidates
-            if row.code is not None and is_rejected_by_role(row.passage, request)
+            if row.code is not None and is_rejected_only_by_role(row.passage, request)
         ]
         if of_role:
             groups = _copies([*allowed, *of_role])
         best = _best_without_role(groups, plain, weights._replace(fusion=fusion))
-        _lift(ranked, best, KEPT_FIRST, "first without a role")
+        _lift(ranked, best, BEST_AMONG_FIRST, "first without a role")
     return ranked
 
 
@@ -266,7 +266,7 @@ def add_role(row: Candidate, request: ResolvedRequest, weights: Weights) -> None
         passage.content, passage.tags, request.vocabulary
     )
     by_expansion = request.retrieval_policy.expansion_weight
-    row.vocabulary = (1 - by_expansion) * min(1.0, phrases / PREFERRED_TERM)
+    row.vocabulary = (1 - by_expansion) * min(1.0, phrases / PREFERRED_POINTS)
     row.vocabulary += by_expansion * row.expansion
     row.metadata = normalize_metadata(row.metadata_score)
     factors = {}
@@ -295,9 +295,9 @@ def normalize_metadata(score: float) -> float:
 def ranking_order(row: Candidate) -> tuple[int, float, float, str]:
     """The sort key of the ranking: the highest final score first.
 
-    What a deeper search found comes after what the searches before it found, whatever its score. So
-    the first passages do not depend on how many are asked for. Ties are broken by the score before
-    the diversity penalty, and then by chunk id.
+    What a further search found comes after what the searches before it found, whatever its score.
+    So the first passages do not depend on how many are asked for. Ties are broken by the score
+    before the diversity penalty, and then by chunk id.
     """
     return row.round, -row.final, -row.before_diversity, row.chunk_id
 
@@ -333,13 +333,13 @@ def _vocabulary_score(
     score = 0.0
     hits: list[str] = []
     for phrase in _phrases_in(content, boosts):
-        score += BOOST_PHRASE
+        score += BOOST_POINTS
         hits.append(f"vocab:boost({phrase})")
     for term in _phrases_in(f"{content} | {tagged}", preferred):
-        score += PREFERRED_TERM
+        score += PREFERRED_POINTS
         hits.append(f"vocab:preferred({term})")
     for phrase in _phrases_in(content, suppressed):
-        score += SUPPRESS_PHRASE
+        score += SUPPRESS_POINTS
         hits.append(f"vocab:suppress({phrase})")
     return min(1.0, max(0.0, score)), tuple(hits)
 

@@ -66,7 +66,8 @@ class ResolvedRequest(NamedTuple):
             ``valid_at``.
         valid_at: the time at which documents must be valid: the request's ``as_of``, or ``now``;
             ISO 8601 in UTC, in whole seconds.
-        purpose: what the passages are for, which decides about origins that are not trusted.
+        purpose: what the passages are for, which decides about what is untrusted, flagged,
+            personal or sensitive.
         requires_evidence: whether passages are withheld if the corpus has little of the task.
         quarantined: how many documents that the agent could see otherwise are in quarantine.
         has_policy: whether a policy decides what the agent sees.
@@ -128,7 +129,7 @@ def resolve_request(
         now: the time that ages are measured against.
         overlay: the role's overlay; ``None`` without a role.
         overlay_digest: names the overlay's content.
-        view: the trust of each origin, and how many documents are in quarantine.
+        view: what the agent may see, and how many documents are in quarantine.
     """
     policy = overlay.retrieval_policy if overlay else RetrievalPolicy()
     sources = overlay.source_policy if overlay else SourcePolicy()

@@ -40,7 +40,12 @@ from rolebundle.retrieval.bundle import (
     scores_of,
 )
 from rolebundle.retrieval.candidate import Candidate, Retrieval, Term
-from rolebundle.retrieval.filter import as_valid, filter_candidates, freshness_of, rejection_of
+from rolebundle.retrieval.filter import (
+    filter_candidates,
+    freshness_of,
+    rejection_of,
+    without_later_superseders,
+)
 from rolebundle.retrieval.lanes import Condition, Lanes, open_lanes, unmet
 from rolebundle.retrieval.lexical import CombinedPostings, matching_words
 from rolebundle.retrieval.lookup import resolve_reference
@@ -92,7 +97,7 @@ def explain(
         passage = execution.best_placed(named.passages)
         unmet_conditions = unmet(request.where, passage)
         verify_passages(corpus, [passage.rowid])
-        passage = as_valid(passage, request)
+        passage = without_later_superseders(passage, request)
         trace = _trace(execution, passage, unmet_conditions)
     document, retrieval = passage.document, execution.retrieval
     return Why(
@@ -178,7 +183,7 @@ class Execution:
 def _execute(
     lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None, *, is_fact: bool
 ) -> Execution:
-    documents = run(lanes, request, reranker)
+    lanes, documents = run(lanes, request, reranker)
     if not is_fact or documents.facts is None:
         return Execution(lanes, reranker, documents)
     return Execution(
@@ -304,7 +309,7 @@ def _score_trace(
 ) -> ScoreTrace:
     retrieval, mark = execution.retrieval, own.passage.mark
     request = retrieval.request
-    evidence = execution.lanes.with_support(retrieval.evidence, [own.passage])
+    evidence = execution.lanes.with_matched_words(retrieval.evidence, [own.passage])
     selected = [row for row in ranked if row.code is None]
     to_beat = None
     if own.code in ("low_score", "budget_cut"):

@@ -20,7 +20,7 @@ from rolebundle.contracts.request import MAX_SEEN
 from rolebundle.contracts.verification import Finding, FindingCode, VerifyRequest
 from rolebundle.errors import UsageError
 from rolebundle.retrieval.candidate import Pool
-from rolebundle.retrieval.filter import as_valid, first_rejection
+from rolebundle.retrieval.filter import first_rejection, without_later_superseders
 from rolebundle.retrieval.lanes import open_lanes
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.request import ResolvedRequest
@@ -65,7 +65,9 @@ class Evidence:
         self.is_named = request.bundle is not None or request.chunk_ids is not None
         named = _named(request)
         ids = sorted({chunk_id for _, chunk_id, *_ in named if may_be_stored(chunk_id)})
-        stored = {p.chunk_id: as_valid(p, resolved) for p in passages_by_id(corpus, ids)}
+        stored = {
+            p.chunk_id: without_later_superseders(p, resolved) for p in passages_by_id(corpus, ids)
+        }
         failures: dict[str, Finding] = {}
         for name in named:
             number, chunk_id = name[:2]
@@ -133,7 +135,7 @@ class Evidence:
         return [passage for passage in at if passage.path == name] or at
 
     def _usable(self, stored: Iterable[Passage]) -> list[Passage]:
-        passages = (as_valid(passage, self._request) for passage in stored)
+        passages = (without_later_superseders(passage, self._request) for passage in stored)
         return [p for p in passages if is_evidence(p) and first_rejection(p, self._request) is None]
 
 

@@ -22,7 +22,7 @@ from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.embedding.static import StaticProvider
-from rolebundle.retrieval.evidence import HAS_WORDS, IS_CLOSE
+from rolebundle.retrieval.evidence import ENOUGH_CLOSENESS, ENOUGH_COVERAGE
 from rolebundle.retrieval.lanes import POOL_DEPTH
 from rolebundle.storage.documents import StoredDocument
 from support.amounts import few_examples
@@ -70,7 +70,7 @@ def assert_reasons_of_passages(bundle: RetrievalBundle, role: Overlay | None) ->
         # The BM25 of a word that all have is nearly 0, and rounded.
         assert not raw.matched_words or raw.bm25 is not None, "words without a BM25"
         assert (raw.closeness is None) == (raw.cosine is None)
-        has_evidence = raw.coverage >= HAS_WORDS or (raw.closeness or 0) >= IS_CLOSE
+        has_evidence = raw.coverage >= ENOUGH_COVERAGE or (raw.closeness or 0) >= ENOUGH_CLOSENESS
         assert passage.evidence == ("task" if role is None or has_evidence else "role")
         assert bundle.evidence.words >= raw.matched_words
     if all(passage.evidence == "role" for passage in bundle.selected):

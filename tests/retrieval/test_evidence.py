@@ -13,7 +13,7 @@ from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import TRUST_TIERS
 from rolebundle.retrieval.bundle import assemble
 from rolebundle.retrieval.candidate import Candidate
-from rolebundle.retrieval.evidence import HAS_WORDS, IS_CLOSE, Evidence, Support
+from rolebundle.retrieval.evidence import ENOUGH_CLOSENESS, ENOUGH_COVERAGE, Evidence, Support
 from rolebundle.retrieval.rank import ALWAYS_COMPARED, conflicts, mark_duplicates, select
 from rolebundle.storage.documents import StoredDocument
 from support.amounts import EXAMPLES, few_examples
@@ -62,11 +62,11 @@ def test_with_other_wordings_it_is_the_mean_of_those_that_have_words() -> None:
 @pytest.mark.parametrize(
     ("coverage", "closeness", "is_for_task"),
     [
-        (HAS_WORDS, 0.0, True),
-        (HAS_WORDS, None, True),
-        (0.0, IS_CLOSE, True),
-        (HAS_WORDS - 0.01, IS_CLOSE - 0.01, False),
-        (HAS_WORDS - 0.01, None, False),
+        (ENOUGH_COVERAGE, 0.0, True),
+        (ENOUGH_COVERAGE, None, True),
+        (0.0, ENOUGH_CLOSENESS, True),
+        (ENOUGH_COVERAGE - 0.01, ENOUGH_CLOSENESS - 0.01, False),
+        (ENOUGH_COVERAGE - 0.01, None, False),
     ],
 )
 def test_words_or_meaning_make_a_passage_evidence(
@@ -271,6 +271,23 @@ def test_every_declared_pair_of_equal_trust_is_found(drawn: list[Passage]) -> No
     pairs = [frozenset(pair) for pair in found_conflicts(*drawn)]
     assert len(pairs) == len(set(pairs))
     assert set(pairs) == expected
+
+
+def test_what_a_further_search_finds_is_evidence_by_its_meaning() -> None:
+    """A role forbids all that the first search finds; a paraphrase is found by the second one."""
+    taken = [
+        document(f"t{n:03}", ["isolation of patients"], source_id="closed") for n in range(120)
+    ]
+    model = HashingProvider()
+    near = document("near", ["isolation of patients in rooms of their own"], source_id="open")
+    role = overlay(
+        source_policy={"forbidden_sources": [{"pattern": "closed"}]},
+        retrieval_policy={"evidence": "required"},
+    )
+    bundle = answered([*taken, near], role, model, task="isolation patients")
+    [shown] = bundle.selected
+    assert shown.document_id == "near"
+    assert shown.raw.closeness is not None
 
 
 # -- Copies: passages with the same text; short ones need the same headings too --------------------

@@ -198,7 +198,7 @@ NO_RESULTS: list[tuple[str, str | bytes]] = [
     ("a.csv", "name;amount\n"), ("a.csv", "name,amount\n,\n"),
     ("a.xml", "<items><item/></items>"),
     ("a.html", "<html><head><title>A</title></head><body></body></html>"),
-    ("a.zip", b"PK\x05\x06" + bytes(18)), ("a.gz", gzip.compress(b"")),
+    ("a.zip", b"PK\x05\x06" + bytes(18)), ("a.gz", gzip.compress(b"", mtime=0)),
     ("a.sql", "-- migration\n-- statements here\n"), ("a.md", "# Report\n\n**Summary:**\n\nRisks:\n"),
     ("a.png", "a picture"), ("a.pdf", PAGE_404), ("a.jpg", b"\x89PNG\r\n\x1a\n" + bytes(99)),
     ("a.docx", "a letter"), ("a.sqlite", "rows"), ("a.json", "none"),
