@@ -261,18 +261,18 @@ class _Docx(Walk):
 
     # Elements inside of paragraphs
 
-    def _run(self, element: Any, look: Look, parts: list[str]) -> None:
+    def _run(self, element: Any, look: Look) -> str:
         properties = element.find(f"{_W}rPr")
         if properties is not None:
             style = self._look_of_style(_value(properties, "rStyle"))
             look = {**look, **style, **_look_of(properties)}
-        self.inline(element, look, parts)
+        return self.inline(element, look)
 
-    def _run_text(self, element: Any, look: Look, parts: list[str]) -> None:
+    def _run_text(self, element: Any, look: Look) -> str:
         is_code = any(self._fields)
-        self.text(element.text, {**look, "away": "field_code"} if is_code else look, parts)
+        return self.text(element.text, {**look, "away": "field_code"} if is_code else look)
 
-    def _field(self, element: Any, look: Look, parts: list[str]) -> None:
+    def _field(self, element: Any, look: Look) -> None:
         kind = element.get(f"{_W}fldCharType")
         if kind == "begin":
             self._fields.append(True)
@@ -281,23 +281,22 @@ class _Docx(Walk):
         elif self._fields and kind == "end":
             self._fields.pop()
 
-    def _control(self, element: Any, look: Look, parts: list[str]) -> None:
+    def _control(self, element: Any, look: Look) -> str:
         """A content control, which may show what to write into it."""
-        if element.find(f"{_W}sdtPr/{_W}showingPlcHdr") is None:
-            self.inline(element, look, parts)
+        is_shown = element.find(f"{_W}sdtPr/{_W}showingPlcHdr") is None
+        return self.inline(element, look) if is_shown else ""
 
-    def _reference(self, element: Any, look: Look, parts: list[str]) -> None:
+    def _reference(self, element: Any, look: Look) -> str:
         """A note is added where the text refers to it for the first time."""
         kind = local_name(element).removesuffix("Reference")
         note = self._notes_by_id.pop((kind, element.get(f"{_W}id")), None)
-        if note is not None:
-            self.note(note, look, parts)
+        return "" if note is None else self.note(note, look)
 
-    def _drawing(self, element: Any, look: Look, parts: list[str]) -> None:
+    def _drawing(self, element: Any, look: Look) -> str:
         is_off = any(map(_is_off, element.iter()))
-        self.inline(element, {**look, "away": "off_screen_element"} if is_off else look, parts)
+        return self.inline(element, {**look, "away": "off_screen_element"} if is_off else look)
 
-    def _shape(self, element: Any, look: Look, parts: list[str]) -> None:
+    def _shape(self, element: Any, look: Look) -> str:
         """A shape, also an old one (VML). Without a fill it is not known what is behind it."""
         look = {**look, "fill": office.shape_fill(element, {})[1]}
         if local_name(element) != "wsp" and element.get("filled", "t") not in {"f", "false"}:
@@ -305,7 +304,7 @@ class _Docx(Walk):
         properties = element.find("{*}cNvPr")
         if properties is not None and properties.get("hidden") in ON:
             look["away"] = "off_screen_element"
-        self.inline(element, look, parts)
+        return self.inline(element, look)
 
     ACTIONS: ClassVar[Mapping[str, Action]] = {
         **dict.fromkeys(("pPr", "rPr", "rt", "sdtPr"), office.skip),
@@ -323,7 +322,7 @@ class _Docx(Walk):
         **dict.fromkeys(("wsp", "shape", "rect", "roundrect", "oval"), _shape),
         **dict.fromkeys(("docPr", "cNvPr"), office.alt_text),
         "relIds": office.diagram,
-        "sectPr": lambda self, element, look, parts: self._section(element),
+        "sectPr": lambda self, element, look: self._section(element),
     }
 
 
@@ -456,7 +455,7 @@ class _Pptx(Walk):
         )
         return {**look, "label": f"{'  ' * level}-"} if is_list else look
 
-    def _run(self, element: Any, look: Look, parts: list[str]) -> None:
+    def _run(self, element: Any, look: Look) -> str:
         properties = element.find("{*}rPr")
         own: dict[str, Any] = {}
         for part in () if properties is None else properties:
@@ -469,7 +468,7 @@ class _Pptx(Walk):
                 own["fill"] = fill_color(part, self._theme)
         if properties is not None and properties.get("sz"):
             own["size"] = number_in(properties.get("sz"), 1800) / 100
-        self.inline(element, {**look, **own}, parts)
+        return self.inline(element, {**look, **own})
 
     ACTIONS: ClassVar[Mapping[str, Action]] = {
         "r": _run,

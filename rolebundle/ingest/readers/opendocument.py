@@ -257,28 +257,27 @@ class _OpenDocument(Walk):
 
     # Elements inside of paragraphs
 
-    def _spaces(self, element: Any, look: Look, parts: list[str]) -> None:
+    def _spaces(self, element: Any, look: Look) -> str:
         count = min(integer_in(element.get(f"{_TEXT}c"), 1), _MAX_REPEATED)
-        parts.append("" if office.hides_all(look) else " " * count)
+        return "" if office.hides_all(look) else " " * count
 
-    def _conditional(self, element: Any, look: Look, parts: list[str]) -> None:
+    def _conditional(self, element: Any, look: Look) -> str:
         """A section, or a field that may be hidden."""
         style = self._look("section", element)
         is_hidden = element.get(f"{_TEXT}is-hidden") == "true" or style.get("hidden")
         if is_hidden or element.get(f"{_TEXT}display") in {"none", "condition"}:
             look = {**look, "away": "invisible_element"}
-        self.inline(element, {**look, **style}, parts)
+        return self.inline(element, {**look, **style})
 
-    def _note(self, element: Any, look: Look, parts: list[str]) -> None:
-        for body in element.findall(f"{_TEXT}note-body"):
-            self.note(body, look, parts)
+    def _note(self, element: Any, look: Look) -> str:
+        return "".join(self.note(body, look) for body in element.findall(f"{_TEXT}note-body"))
 
-    def _drawing(self, element: Any, look: Look, parts: list[str]) -> None:
+    def _drawing(self, element: Any, look: Look) -> str:
         """A picture, a shape or a text box. Its text does not look like what is around it."""
         style = self._look("graphic", element, _DRAW)
         kind = office.hides_all(look) or office.hides_all(style) or self._hiding_place(element)
         look = {key: value for key, value in {**look, **style}.items() if key == "fill"}
-        self.inline(element, {**look, "away": kind} if kind else look, parts)
+        return self.inline(element, {**look, "away": kind} if kind else look)
 
     def _hiding_place(self, element: Any) -> str:
         """How the place or size of a shape hides it; empty if it does not."""
@@ -297,8 +296,8 @@ class _OpenDocument(Walk):
         "s": _spaces,
         "tab": office.mark("\t"),
         "line-break": office.mark("\n"),
-        "span": lambda self, element, look, parts: self.inline(
-            element, {**look, **self._look("text", element)}, parts
+        "span": lambda self, element, look: self.inline(
+            element, {**look, **self._look("text", element)}
         ),
         "note": _note,
         **dict.fromkeys(("section", "hidden-text", "variable-set", "user-field-get"), _conditional),
