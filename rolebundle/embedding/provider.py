@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 from rolebundle.contracts.documents import ModelIdentity
 from rolebundle.errors import EmbedderError
 from rolebundle.lazy import numpy as np
-from rolebundle.text.decoding import clean
+from rolebundle.text.decoding import cleaned
 from rolebundle.text.words import counted
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def prepared(texts: Sequence[str], prefix: str) -> list[str]:
     NUL characters, at which a server that reads C strings would cut a text without an error, and
     unpaired surrogates, which have no UTF-8 form, become U+FFFD.
     """
-    return [prefix + clean(text)[0] for text in texts]
+    return [prefix + cleaned(text) for text in texts]
 
 
 def batches(texts: Sequence[T], size: int) -> Iterator[Sequence[T]]:

@@ -18,7 +18,7 @@ import yaml
 
 from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest.authority import governing_key
-from rolebundle.text.decoding import clean
+from rolebundle.text.decoding import cleaned, one_line
 
 _MAX_BYTES = 64 * 1024
 _FENCES = {"---": ("---", "..."), "+++": ("+++",)}
@@ -88,7 +88,7 @@ def front_matter(
         result = "so it was read line by line" if values else "so it was ignored"
         note = f"{path}:{line}: front matter: {problem}, {result}"
         notes = (with_detail(note, problem.detail),)
-    declared = {_clean_text(key): _normalize(value) for key, value in values.items()}
+    declared = {cleaned(key): _normalize(value) for key, value in values.items()}
     return declared, first_line, end + 1, notes
 
 
@@ -97,16 +97,12 @@ def _normalize(value: object) -> object:
     if isinstance(value, list):
         return [_normalize(item) for item in value]
     if isinstance(value, dict):
-        return {_clean_text(key): _normalize(item) for key, item in value.items()}
+        return {cleaned(key): _normalize(item) for key, item in value.items()}
     if isinstance(value, date | datetime | time):
         return value.isoformat()
     if isinstance(value, bool):
         return str(value).lower()
-    return None if value is None else _clean_text(str(value))
-
-
-def _clean_text(value: str) -> str:
-    return clean(value)[0]
+    return None if value is None else cleaned(str(value))
 
 
 def _toml(text: str) -> dict[str, object]:
@@ -140,7 +136,7 @@ def _yaml(text: str) -> dict[str, object]:
     known: set[str] = set()
     for key, _ in node.value:
         if key.value in known and governing_key(key.value):
-            raise _Unreadable(f"duplicate key {_clean_text(key.value)!r}", key.start_mark.line)
+            raise _Unreadable(f"duplicate key {cleaned(key.value)!r}", key.start_mark.line)
         known.add(key.value)
     return values
 
@@ -173,7 +169,7 @@ def _line_by_line(lines: Sequence[str]) -> Iterator[tuple[str, object]]:
             values = _yaml("\n".join(entry).expandtabs(2))
         except _Unreadable:
             key, _, value = "\n".join(entry).partition(":")
-            values = {key.strip(" \t\"'"): " ".join(value.split()).strip("\"'")}
+            values = {key.strip(" \t\"'"): one_line(value).strip("\"'")}
         yield from values.items()
 
 

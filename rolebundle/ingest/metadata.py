@@ -33,6 +33,7 @@ from rolebundle.ingest.authority import (
 )
 from rolebundle.ingest.manifests import FileDefaults
 from rolebundle.ingest.parsed import ParsedDocument
+from rolebundle.text.decoding import one_line
 
 _DESCRIPTIVE_KEYS = keys_that(DESCRIBES)
 _BY_LETTERS = {folded_key(key): key for key in keys_that(DESCRIBES, MATCHED)}
@@ -239,12 +240,12 @@ def flattened(values: Mapping[str, object]) -> Attributes:
 def _texts(key: str, value: object) -> Iterator[tuple[str, str]]:
     if isinstance(value, Mapping):
         for name, item in value.items():
-            own = " ".join(str(name).replace(":", " ").split())
+            own = one_line(str(name).replace(":", " "))
             yield from _texts(f"{key}.{own}" if key else own, item)
     elif isinstance(value, Sequence) and not isinstance(value, str):
         for item in value:
             yield from _texts(key, item)
     elif value is not None:
-        text = str(value).lower() if isinstance(value, bool) else " ".join(str(value).split())
+        text = str(value).lower() if isinstance(value, bool) else one_line(str(value))
         if text and 0 < len(key) <= _MAX_KEY_CHARS:
             yield key, text[:_MAX_CHARS]

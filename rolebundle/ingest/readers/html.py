@@ -27,7 +27,7 @@ from rolebundle.ingest.readers.package import (
     properties_of,
 )
 from rolebundle.scan.finding import HiddenPart
-from rolebundle.text.decoding import decode
+from rolebundle.text.decoding import decode, one_line
 from rolebundle.text.words import counted
 
 _WORD = re.compile(r"[^\W\d_]{2,}")
@@ -134,7 +134,7 @@ def _head_metadata(root: Any) -> Mapping[str, str]:
         value = meta.get("content", "").strip()
         if name.lower() in _UPDATED and utc_text(value):
             updated = value
-    title = " ".join(root.findtext("head/title", "").split())
+    title = one_line(root.findtext("head/title", ""))
     return {"language": language.strip(), "title": title, "updated_at": updated}
 
 
@@ -163,7 +163,7 @@ def _comments(page: bytes) -> Iterator[HiddenPart]:
     """The comments for people: `<!--[if IE]>` and one word such as `<!-- more -->` are not."""
     # Decoded only if there is a comment. Most pages have none.
     for comment in _COMMENT.finditer(page.decode("utf-8", "replace") if b"<!--" in page else ""):
-        text = " ".join(comment[1][:_MAX_COMMENT_CHARS].split())
+        text = one_line(comment[1][:_MAX_COMMENT_CHARS])
         if len(_WORD.findall(text)) > 1 and not text.startswith("[if "):
             yield HiddenPart("markup_comment", text, *comment.span(), is_labelled=False)
 
@@ -275,11 +275,6 @@ def _text(element: Any) -> str:
     return text
 
 
-def _words(text: str) -> str:
-    """``text`` with white space collapsed, as a browser shows it."""
-    return " ".join(text.split())
-
-
 def _has_descendant(element: Any, *tags: str) -> bool:
     """Whether ``element`` has a descendant with one of ``tags``."""
     return next(element.iterdescendants(*tags), None) is not None
@@ -335,7 +330,7 @@ class _Walk:
         """End the paragraph of the current inline content."""
         if not self._run:
             return
-        text = _words("".join([text for text, _, _ in self._run]))
+        text = one_line("".join([text for text, _, _ in self._run]))
         # White space separates words but does not extend the lines.
         while self._run[-1][0].isspace():
             self._run.pop()
@@ -373,10 +368,10 @@ class _Walk:
         if len(element) and _holds_block(element):
             self.container(element)
         else:
-            self._leaf("paragraph", element, _words(_text(element)))
+            self._leaf("paragraph", element, one_line(_text(element)))
 
     def heading(self, element: Any) -> None:
-        self._leaf("heading", element, _words(_text(element)), _HEADINGS[element.tag])
+        self._leaf("heading", element, one_line(_text(element)), _HEADINGS[element.tag])
 
     def list_block(self, element: Any) -> None:
         """A list as one block, or a long list as one block per item, with its own lines."""
@@ -473,7 +468,7 @@ def _item_lines(item: Any, depth: int = 0) -> Iterable[str]:
 
 
 def _line(mark: str, text: str | None) -> Iterable[str]:
-    words = _words(text or "")
+    words = one_line(text or "")
     return (mark + words,) if words else ()
 
 
@@ -491,8 +486,8 @@ def _spaced(element: Any) -> str:
 def _row_line(row: Any) -> str:
     """A row as one line, with bars between its cells, or a caption."""
     if row.tag == "caption":
-        return _words(_spaced(row))
-    cells = [_words(_spaced(cell)) for cell in row if isinstance(cell.tag, str)]
+        return one_line(_spaced(row))
+    cells = [one_line(_spaced(cell)) for cell in row if isinstance(cell.tag, str)]
     return " | ".join(cells) if any(cells) else ""
 
 

@@ -28,6 +28,7 @@ from rolebundle.scan.hidden_style import (
     rules_of,
     style_layers,
 )
+from rolebundle.text.decoding import one_line
 
 # Formulas carry their source beside what is shown, and media a text for browsers without them.
 _NEVER_SHOWN = ("annotation", "annotation-xml", "mphantom", "datalist", "canvas", "audio", "video")
@@ -247,7 +248,7 @@ class _Page:
             return None  # The elements inside have colors of their own.
         shown_inside = self._shown_inside(element, way.property)
         inside = self._main if is_around else element
-        text = " ".join("".join(_texts(inside, shown_inside)).split())
+        text = one_line("".join(_texts(inside, shown_inside)))
         count = len(_WORD.findall(text))
         if shown_inside and not count:
             return None
@@ -387,6 +388,6 @@ def _texts(element: Any, without: Iterable[Any] = ()) -> Iterator[str]:
 
 def _decorative(element: Any) -> HiddenElement:
     """What screen readers leave out: a few words are decoration, a longer text stays."""
-    text = " ".join("".join(_texts(element)).split())
+    text = one_line("".join(_texts(element)))
     is_long = len(_WORD.findall(text)) >= _MIN_LABELLED_WORDS
     return element, HiddenPart("aria_hidden", text, is_labelled=is_long, is_kept=is_long)

@@ -30,6 +30,7 @@ from rolebundle.errors import DocumentError
 from rolebundle.ingest.front_matter import front_matter
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
 from rolebundle.ingest.readers import MAX_TITLE_CHARS, block_of, is_blank, open_text, runs
+from rolebundle.text.decoding import one_line
 
 _MAX_LEVEL = 6
 
@@ -231,7 +232,7 @@ def plain_words(title: str) -> str:
     """A title of reStructuredText without roles and inline markup."""
     if len(title) <= MAX_TITLE_CHARS and ("`" in title or "*" in title):
         title = _INLINE.sub("", title)
-    return " ".join(title.split())
+    return one_line(title)
 
 
 def _item_mark(line: str) -> str:
@@ -534,7 +535,7 @@ class _Outline:
         is_call = line.endswith("{") and line.count("(") != line.count(")")
         if match is None or not match.lastindex or is_call:
             return ""
-        return " ".join(match[match.lastindex].split())[:_MAX_HEADING_CHARS]
+        return one_line(match[match.lastindex])[:_MAX_HEADING_CHARS]
 
     def _is_directive(self, i: int, body: str) -> bool:
         """Whether a line is for the preprocessor, and in the middle of a definition."""

@@ -29,7 +29,7 @@ from rolebundle.ingest.parsed import Block, ParsedDocument
 from rolebundle.ingest.readers import block_of, damaged, runs, unique_key
 from rolebundle.ingest.readers.html import read_page
 from rolebundle.scan.finding import HiddenPart
-from rolebundle.text.decoding import clean, split_lines, with_newlines
+from rolebundle.text.decoding import cleaned, one_line, split_lines, with_newlines
 
 _MAX_STUB_CHARS = 300
 """A longer plain text is not taken for a stub."""
@@ -122,7 +122,7 @@ def _texts(message: Message, path: str) -> Iterator[_Text]:
         if kind in {"text/plain", "text/html"} and not is_named:
             yield _text(message, path)
             return
-        name = header_text(message.get_filename() or "") or clean(kind)[0]
+        name = header_text(message.get_filename() or "") or cleaned(kind)
         yield _Text((Block("list", f"- attachment: {name}", 1, 1),), key=name)
     else:
         for child in _children(message):
@@ -159,7 +159,7 @@ def _alternative(message: Message, path: str) -> list[_Text]:
 def _text(part: Message, path: str) -> _Text:
     """The text of a part."""
     raw = cast(bytes, part.get_payload(decode=True))
-    text = clean(_decoded(raw, part.get_content_charset()))[0]
+    text = cleaned(_decoded(raw, part.get_content_charset()))
     if part.get_content_type() == "text/html":
         page = read_page(text.encode(), path, is_message=True)
         # Their offsets are not those of the file.
@@ -195,10 +195,10 @@ def _decoded(data: bytes, charset: str | None) -> str:
 def header_text(value: object) -> str:
     """A header's value on one line, decoded."""
     raw = _decoded(str(value)[:_MAX_HEADER_CHARS].encode("latin-1", "replace"), None)
-    text = " ".join(raw.split())
+    text = one_line(raw)
     with suppress(MessageError, ValueError, LookupError):
         text = str(make_header(decode_header(text)))
-    return " ".join(clean(text)[0].split())
+    return one_line(cleaned(text))
 
 
 def _metadata(
@@ -226,12 +226,12 @@ def _metadata(
 def _people(message: Message, name: str) -> list[str]:
     """The names and addresses of a header."""
     # Names are decoded after the addresses are split: an encoded name may contain a comma.
-    values = [" ".join(str(v)[:_MAX_HEADER_CHARS].split()) for v in message.get_all(name, [])]
+    values = [one_line(str(v)[:_MAX_HEADER_CHARS]) for v in message.get_all(name, [])]
     people = (
         f"{header_text(person)} <{address}>" if person else address
         for person, address in getaddresses(values)[:_MAX_NAMES]
     )
-    return [clean(person)[0] for person in people if person]
+    return [cleaned(person) for person in people if person]
 
 
 # Files

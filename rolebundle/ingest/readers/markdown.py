@@ -34,7 +34,7 @@ from rolebundle.ingest.readers import (
 )
 from rolebundle.ingest.readers.html_hidden import hidden_elements, hiding_sheets, parsed_page
 from rolebundle.scan.finding import HiddenPart
-from rolebundle.text.decoding import clean, split_lines
+from rolebundle.text.decoding import cleaned, one_line, split_lines
 from rolebundle.text.strict_json import LineIndex, LocatedObject, NotStrictError, parse_located
 
 _KINDS: dict[str, BlockKind] = {
@@ -110,12 +110,12 @@ def read_markdown(lines: Sequence[str], start: int, end: int) -> MarkdownText:
 def plain_words(markup: str) -> str:
     """The words of a heading as a browser shows them, without markup."""
     if len(markup) > MAX_TITLE_CHARS:
-        return " ".join(markup.split())
+        return one_line(markup)
     markup = _ANCHOR.sub("", markup)
     if _MARKUP.search(markup):
         tokens = _inline_parser().parseInline(markup)
         markup = "".join(_words(tokens[0].children or [])) if tokens else markup
-    return " ".join(markup.split())
+    return one_line(markup)
 
 
 @cache
@@ -242,7 +242,7 @@ def _hidden_parts(text: str, ranges: Sequence[HiddenPart], offset: int) -> Itera
     for part in ranges:
         start = starts[bisect_right(starts, part.start) - 1]
         end = starts[bisect_right(starts, max(part.start, part.end - 1))] - 1
-        words = " ".join(part.text.split())
+        words = one_line(part.text)
         yield part._replace(text=words, start=offset + start, end=offset + end)
 
 
@@ -475,7 +475,7 @@ def _cell(
     """The blocks of a cell. What it hides is added to ``hidden``."""
     source = cell.get("source")
     pieces = source if isinstance(source, list) else [source]
-    lines = split_lines(clean("".join(piece for piece in pieces if isinstance(piece, str)))[0])
+    lines = split_lines(cleaned("".join(piece for piece in pieces if isinstance(piece, str))))
     start = next((i for i, line in enumerate(lines) if not is_blank(line)), None)
     if start is None:
         return

@@ -23,6 +23,7 @@ from rolebundle.ingest.readers.package import (
     row_line,
 )
 from rolebundle.scan.hidden_style import WHITE, Color, color
+from rolebundle.text.decoding import one_line
 
 Look = Mapping[str, Any]
 """What is known of a text: ``color``, ``size`` in points, ``fill`` (the color behind it),
@@ -209,7 +210,7 @@ class Walk:
     def page_margins(self, elements: Iterable[Any]) -> None:
         """Add the texts at the head and foot of pages, each once, without page numbers."""
         lines = [line for part in elements for line in self.lines(self.pieces(part, {}))]
-        texts = dict.fromkeys(" ".join(line.split()) for line in lines if _WORD.search(line))
+        texts = dict.fromkeys(one_line(line) for line in lines if _WORD.search(line))
         if texts:
             self.blocks.heading("Page header and footer", 1, is_title=False)
             self.blocks.add("paragraph", "\n".join(texts))
@@ -509,7 +510,7 @@ def diagram(walk: Walk, element: Any, look: Look) -> str:
     data = walk.relations.get(element.get(f"{RELATION}dm", ""), ("", ""))[1]
     points = walk.package.parse(data).iter("{*}pt")
     texts = (all_text(point) for point in points if point.get("type", "node") in {"node", "asst"})
-    lines = "\n".join(filter(None, (" ".join(text.split()) for text in texts)))
+    lines = "\n".join(filter(None, map(one_line, texts)))
     return walk.text(lines and f"\n{lines}\n", look)
 
 

@@ -20,7 +20,7 @@ from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
 from rolebundle.ingest.readers import Reader, damaged, is_own_title
 from rolebundle.scan.finding import HiddenPart
 from rolebundle.scan.hidden_style import SAME_COLOR, WHITE, Color
-from rolebundle.text.decoding import clean, cleaned_note, with_newlines
+from rolebundle.text.decoding import clean, cleaned_note, one_line, with_newlines
 
 _MAX_MEMBERS = 20_000
 _MAX_EXPANDED = 400_000_000
@@ -249,7 +249,7 @@ def properties_of(root: Any) -> dict[str, Any]:
     texts: dict[str, list[str]] = defaultdict(list)
     for element in root:
         is_change = element.get("property") == "dcterms:modified"  # of an e-book
-        if text := " ".join((element.text or "").split()):
+        if text := one_line(element.text or ""):
             name = "modified" if is_change else local_name(element)
             texts[name].append(text)
     dates = [*texts["modified"], *texts["date"]]
@@ -319,8 +319,7 @@ class TextBlocks:
             anchor: where it is in the document.
             is_title: whether it can be the title of the document. A name of a sheet cannot.
         """
-        words = " ".join(text.split())
-        if words:
+        if words := one_line(text):
             self._count(len(words))
             self.end_block()
             if is_title and not self.title:
@@ -430,7 +429,7 @@ class TextBlocks:
 
 def row_line(cells: Sequence[str]) -> str:
     """A row of a table as one line; empty if all of its cells are."""
-    words = [" ".join(cell.split()) for cell in cells]
+    words = [one_line(cell) for cell in cells]
     while words and not words[-1]:
         words.pop()
     return " | ".join(words)

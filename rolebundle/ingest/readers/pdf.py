@@ -23,7 +23,7 @@ from rolebundle.ingest.parsed import Block, ParsedDocument
 from rolebundle.ingest.readers import block_of, damaged, is_own_title, runs
 from rolebundle.scan.finding import HiddenPart
 from rolebundle.scan.hidden_style import BLACK, SAME_COLOR, WHITE, Color
-from rolebundle.text.decoding import clean, cleaned_note, split_lines
+from rolebundle.text.decoding import clean, cleaned, cleaned_note, one_line, split_lines
 from rolebundle.text.words import counted
 
 # pypdf logs a warning for each odd object of a broken file. The ingest report is sufficient.
@@ -80,7 +80,7 @@ def _metadata(reader: pypdf.PdfReader) -> dict[str, object]:
     found: dict[str, object] = {}
     # Bad metadata must not prevent reading the text.
     with suppress(Exception):
-        title = " ".join(clean(reader.metadata.title)[0].split())  # type: ignore[union-attr, arg-type]
+        title = one_line(cleaned(reader.metadata.title))  # type: ignore[union-attr, arg-type]
         found["title"] = title if is_own_title(title) else ""
     for name in ("creation_date", "modification_date"):
         with suppress(Exception):
@@ -146,7 +146,7 @@ def page_text(page: PageObject, layers: frozenset[int]) -> PageText:
     if removed:
         text = _extracted(page, set(range(len(tracker.texts))) - removed.keys())
     parts = [
-        HiddenPart(kind, " ".join(hidden.split()), is_kept=is_kept)
+        HiddenPart(kind, one_line(hidden), is_kept=is_kept)
         for kinds, is_kept in ((removed, False), (labelled, True))
         for kind in sorted(set(kinds.values()))
         if (hidden := _extracted(page, {n for n in kinds if kinds[n] == kind})).strip()

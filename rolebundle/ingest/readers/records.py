@@ -20,9 +20,8 @@ from rolebundle.ingest.parsed import Block, ParsedDocument, ready_chunk
 from rolebundle.ingest.readers import block_of, is_blank, open_text
 from rolebundle.storage.documents import StoredChunk
 from rolebundle.text import strict_json
-from rolebundle.text.decoding import clean, cleaned_note, with_newlines
+from rolebundle.text.decoding import clean, cleaned, cleaned_note, with_newlines
 
-_KEYS = frozenset(METADATA_KEYS)
 _BLANK_LINES = re.compile(r"\n(?:[^\S\n]*\n)+")
 # After this many bad lines the file is probably no JSON Lines, and further reports do not help.
 _MAX_PROBLEMS = 20
@@ -30,16 +29,16 @@ _MAX_PROBLEMS = 20
 
 def _declared(record: Mapping[str, Any]) -> dict[str, object]:
     """The metadata that a record declares, with cleaned strings."""
-    return {key: _cleaned(value) for key, value in record.items() if key in _KEYS}
+    return {key: _cleaned(value) for key, value in record.items() if key in METADATA_KEYS}
 
 
 def _cleaned(value: object) -> object:
     if isinstance(value, str):
-        return clean(value)[0]
+        return cleaned(value)
     if isinstance(value, list):
         return [_cleaned(item) for item in value]
     if isinstance(value, dict):
-        return {clean(key)[0]: _cleaned(item) for key, item in value.items()}
+        return {cleaned(key): _cleaned(item) for key, item in value.items()}
     return value
 
 
@@ -102,7 +101,7 @@ def _corpus(
             ready=tuple(_chunk(chunk, document, index, path) for chunk in document["chunks"]),
             declared=_declared(document),
             declared_at=index.line(document.at),
-            key=clean(key)[0],
+            key=cleaned(key),
             line_exact=False,
             notes=notes,
         )
@@ -182,7 +181,7 @@ def _document(line: str, number: int) -> ParsedDocument:
     key = record.get("_id", record.get("id", f"line-{number}"))
     if isinstance(key, bool) or not isinstance(key, str | int) or not str(key).strip():
         raise ValueError("has an _id that is neither a string nor a number")
-    key = clean(str(key))[0]
+    key = cleaned(str(key))
     title, text = ("" if record.get(name) is None else record[name] for name in ("title", "text"))
     for name, value in (("title", title), ("text", text)):
         if not isinstance(value, str):
@@ -192,7 +191,7 @@ def _document(line: str, number: int) -> ParsedDocument:
         raise ValueError("has metadata that is not an object")  # noqa: TRY004 (all are bad lines)
     declared = _declared(metadata)
     if title:
-        declared.setdefault("title", clean(title)[0])
+        declared.setdefault("title", cleaned(title))
     # Exports number their records with `id`, so two files have the same ones.
     if "_id" in record:
         declared["document_id"] = key
