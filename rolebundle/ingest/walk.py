@@ -10,7 +10,6 @@ import os
 import stat
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from itertools import pairwise
 from operator import attrgetter
@@ -20,10 +19,11 @@ from typing import NamedTuple
 
 from rolebundle.contracts.ingest import Root, Skipped
 from rolebundle.errors import DocumentError, RolebundleError, with_detail
-from rolebundle.ingest.manifests import MANIFEST_NAME, FileDefaults, Manifest, is_valid_name
+from rolebundle.ingest.manifests import MANIFEST_NAME, FileDefaults, Manifest
 from rolebundle.storage.file import OVERLAYS_SUFFIX, PUBLISHED_MANIFEST, PUBLISHED_SUFFIX
 from rolebundle.text.gitignore import GitIgnore
 from rolebundle.text.paths import matches
+from rolebundle.text.references import may_be_stored
 
 DEFAULT_SIZE_CAP = 20 * 1024 * 1024
 
@@ -210,7 +210,7 @@ def _walk_folder(
 
 
 def _status(entry: os.DirEntry[str], path: str) -> os.stat_result | Skipped:
-    if not (entry.name.isascii() or is_valid_name(entry.name)):
+    if not (entry.name.isascii() or may_be_stored(entry.name)):
         return Skipped(path, "bad_name", "its name is not valid text; rename it")
     try:
         return entry.stat(follow_symlinks=False)
@@ -393,7 +393,7 @@ def reason_for_name(name: str, siblings: Iterable[str], *, is_folder: bool) -> s
 
 
 def rules_of(
-    location: str, path_prefix: str, names: AbstractSet[str], above: tuple[Rules, ...]
+    location: str, path_prefix: str, names: frozenset[str], above: tuple[Rules, ...]
 ) -> tuple[Rules, ...]:
     """The rules that hold in a folder: those above it, and those of its own ignore files.
 
@@ -403,7 +403,7 @@ def rules_of(
         names: the names in it.
         above: the rules of the folder above.
     """
-    files = [name for name in (".gitignore", ".ignore") if name in names]
+    files: list[str] = [name for name in (".gitignore", ".ignore") if name in names]
     rules = list(above)
     if ".git" in names:
         rules = [rules_above for rules_above in above if not rules_above[2]]

@@ -12,6 +12,7 @@ from lxml import etree
 from rolebundle.contracts.ingest import utc_text
 from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
+from rolebundle.ingest.readers import title_in
 from rolebundle.ingest.readers.html_hidden import (
     HiddenElement,
     hidden_elements,
@@ -87,10 +88,9 @@ def read_page(data: bytes, path: str, *, is_message: bool = False) -> ParsedDocu
     for element in removed:
         _empty(element)
     blocks = html_blocks(main, source.count(b"\n") + (not source.endswith(b"\n")))
-    title = inferred["title"] or next((b.heading for b in blocks if b.level == 1), "")
     return ParsedDocument(
         blocks=blocks,
-        inferred={**inferred, "title": title},
+        inferred={**inferred, "title": inferred["title"] or title_in(blocks)},
         line_exact=False,
         notes=(*notes, f"{counted(len(removed), 'hidden element')} left out") if removed else notes,
         hidden=parts,

@@ -29,7 +29,15 @@ from itertools import pairwise, takewhile
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.front_matter import front_matter
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
-from rolebundle.ingest.readers import MAX_TITLE_CHARS, block_of, is_blank, open_text, runs
+from rolebundle.ingest.readers import (
+    MAX_TITLE_CHARS,
+    block_of,
+    first_text,
+    is_blank,
+    open_text,
+    runs,
+    title_in,
+)
 from rolebundle.text.decoding import one_line
 
 _MAX_LEVEL = 6
@@ -53,10 +61,9 @@ def _read_text(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocume
     declared, declared_at, start, remarks = front_matter(lines, path)
     heading = _HEADINGS.get(path.rpartition(".")[2].lower(), _NO_HEADING)
     blocks = tuple(_text_blocks(lines, start, heading))
-    title = next((block.heading for block in blocks if block.level == 1), "")
     yield ParsedDocument(
         blocks=blocks,
-        inferred={"title": title},
+        inferred={"title": title_in(blocks)},
         declared=declared,
         declared_at=declared_at,
         lines=lines,
@@ -319,7 +326,7 @@ def _read_rst(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocumen
     """
     lines, notes = open_text(data, path)
     blocks = tuple(Scanner(lines).blocks())
-    title = _preamble_title(lines) or next((b.heading for b in blocks if b.level), "")
+    title = _preamble_title(lines) or title_in(blocks)
     yield ParsedDocument(blocks=blocks, inferred={"title": title}, lines=lines, notes=notes)
 
 
@@ -462,9 +469,8 @@ def _read_source(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocu
 
 def _source_blocks(lines: Sequence[str], units: Sequence[_Unit]) -> Iterator[Block]:
     """A unit has all lines up to the next one."""
-    first = next((i for i, line in enumerate(lines) if not is_blank(line)), len(lines))
     found: list[_Unit] = [*units, (len(lines), 0, "")]
-    if found[0][0] > first:
+    if found[0][0] > (first := first_text(lines)):
         found.insert(0, (first, 0, ""))
     for (start, level, heading), (end, *_) in pairwise(found):
         yield block_of(lines, "code", start, end, level=level, heading=heading)

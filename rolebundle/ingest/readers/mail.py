@@ -26,7 +26,7 @@ from typing import Any, cast
 
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import Block, ParsedDocument
-from rolebundle.ingest.readers import block_of, damaged, runs, unique_key
+from rolebundle.ingest.readers import block_of, parser_errors, runs, unique_key
 from rolebundle.ingest.readers.html import read_page
 from rolebundle.scan.finding import HiddenPart
 from rolebundle.text.decoding import cleaned, one_line, split_lines, with_newlines
@@ -79,9 +79,11 @@ def _read_message(
     # Each line is compared with the boundaries of all open parts.
     comparisons = len(_BOUNDARY.findall(source)) * source.count("\n")
     if header_chars > _MAX_HEADER_CHARS or comparisons > _MAX_COMPARISONS:
-        reason = "its structure is too complex"
-        raise DocumentError("mail_too_large", f"{path}: {reason}", "exclude the file")
-    try:
+        raise DocumentError(
+            "mail_too_large", f"{path}: its structure is too complex", "exclude the file"
+        )
+    # The standard parser raises nearly any exception on broken messages.
+    with parser_errors("unreadable_mail", path):
         message = Parser().parsestr(source)
         if message.get_content_type() in _ENCRYPTED:
             raise DocumentError(
@@ -93,11 +95,6 @@ def _read_message(
         if subject and not blocks:
             blocks = [Block("paragraph", subject, 1, 1)]
         inferred = _metadata(message, blocks, [text.key for text in texts])
-    except DocumentError:
-        raise
-    except Exception as error:
-        # The standard parser raises nearly any exception on broken messages.
-        raise damaged("unreadable_mail", path, error) from error
     last_line = first_line + source.rstrip("\n").count("\n")
     return ParsedDocument(
         blocks=tuple(
@@ -194,8 +191,7 @@ def _decoded(data: bytes, charset: str | None) -> str:
 
 def header_text(value: object) -> str:
     """A header's value on one line, decoded."""
-    raw = _decoded(str(value)[:_MAX_HEADER_CHARS].encode("latin-1", "replace"), None)
-    text = one_line(raw)
+    text = one_line(_decoded(str(value)[:_MAX_HEADER_CHARS].encode("latin-1", "replace"), None))
     with suppress(MessageError, ValueError, LookupError):
         text = str(make_header(decode_header(text)))
     return one_line(cleaned(text))

@@ -27,9 +27,11 @@ from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
 from rolebundle.ingest.readers import (
     MAX_TITLE_CHARS,
     block_of,
+    first_text,
     is_blank,
     open_text,
     runs,
+    title_in,
     unique_key,
 )
 from rolebundle.ingest.readers.html_hidden import hidden_elements, hiding_sheets, parsed_page
@@ -75,12 +77,11 @@ def _document(
     """
     declared, declared_at, first, remarks = front_matter(lines, path, start, end)
     shown, hidden, blocks = read_markdown(lines, first, end)
-    title = next((block.heading for block in blocks if block.level == 1), "")
     return ParsedDocument(
         blocks=blocks,
         declared=declared,
         declared_at=declared_at,
-        inferred={"title": title},
+        inferred={"title": title_in(blocks)},
         key=key,
         lines=shown,
         notes=(*notes, *remarks),
@@ -476,8 +477,8 @@ def _cell(
     source = cell.get("source")
     pieces = source if isinstance(source, list) else [source]
     lines = split_lines(cleaned("".join(piece for piece in pieces if isinstance(piece, str))))
-    start = next((i for i, line in enumerate(lines) if not is_blank(line)), None)
-    if start is None:
+    start = first_text(lines)
+    if start == len(lines):
         return
     first, end = 1, last
     if isinstance(cell, LocatedObject):

@@ -17,7 +17,7 @@ from lxml import etree
 
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
-from rolebundle.ingest.readers import Reader, damaged, is_own_title
+from rolebundle.ingest.readers import Reader, is_own_title, parser_errors
 from rolebundle.scan.finding import HiddenPart
 from rolebundle.scan.hidden_style import SAME_COLOR, WHITE, Color
 from rolebundle.text.decoding import clean, cleaned_note, one_line, with_newlines
@@ -65,12 +65,8 @@ def package_reader(
         Raises:
             DocumentError: ``encrypted_NAME``, ``NAME_too_large`` or ``unreadable_NAME``.
         """
-        try:
+        with parser_errors(f"unreadable_{name}", path):
             yield document(Package(data, path, name))
-        except DocumentError:
-            raise
-        except Exception as error:  # broken archives and documents raise nearly any exception
-            raise damaged(f"unreadable_{name}", path, error) from error
 
     return version, read
 

@@ -17,7 +17,7 @@ from rolebundle.contracts.ingest import METADATA_KEYS
 from rolebundle.contracts.terms import ContentType
 from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest.parsed import Block, ParsedDocument, ready_chunk
-from rolebundle.ingest.readers import block_of, is_blank, open_text
+from rolebundle.ingest.readers import block_of, first_text, is_blank, open_text
 from rolebundle.storage.documents import StoredChunk
 from rolebundle.text import strict_json
 from rolebundle.text.decoding import clean, cleaned, cleaned_note, with_newlines
@@ -65,7 +65,7 @@ def _read_json(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocume
     ):
         yield from _corpus(documents, text, path, notes)
         return
-    first = next((i for i, line in enumerate(lines) if not is_blank(line)), len(lines))
+    first = first_text(lines)
     blocks = (block_of(lines, "code", first, len(lines)),) if first < len(lines) else ()
     yield ParsedDocument(blocks=blocks, lines=lines, notes=notes)
 
