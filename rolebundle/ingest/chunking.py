@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import accumulate, islice, pairwise, takewhile
+from typing import NamedTuple
 
 from rolebundle.errors import ConfigurationError
 from rolebundle.ingest.parsed import Block, ParsedDocument
@@ -90,8 +91,7 @@ _SPACE = re.compile(r"\s+")
 _Row = tuple[int, int, int, int, int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class _Atoms:
+class _Atoms(NamedTuple):
     """Units that are never cut: blocks up to the maximum size, and the pieces of longer blocks.
 
     Stored in columns, because a large document has thousands of atoms and each search reads only
@@ -207,12 +207,11 @@ def _headings_of(
     """The headings of a chunk: those of its first block, or the names of all its definitions."""
     if first == last or any(block.kind != "code" for block in blocks[first : last + 1]):
         return paths[first]
-    same = takewhile(
-        lambda parts: len(set(parts)) == 1, zip(*paths[first : last + 1], strict=False)
-    )
+    inside = paths[first : last + 1]
+    same = takewhile(lambda parts: len(set(parts)) == 1, zip(*inside, strict=False))
     common = tuple(parts[0] for parts in same)
     depth = len(common)
-    names = dict.fromkeys(path[depth] for path in paths[first : last + 1] if len(path) > depth)
+    names = dict.fromkeys(path[depth] for path in inside if len(path) > depth)
     return (*common, ", ".join(islice(names, _MAX_NAMES))) if names else common
 
 

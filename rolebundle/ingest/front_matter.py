@@ -27,6 +27,7 @@ _TOML_POSITION = re.compile(r"\(at line (\d+), column \d+\)")
 _KEY = re.compile(r"""["']?\w[^:=#\[\]{}]*(?::(?!\S)|=)""")
 _SEPARATOR = re.compile(r"[:=]")
 _BEFORE_KEY = re.compile(r"""[{}\[\],?"'\n]""")
+_NOT_YAML = "not valid YAML"
 
 
 FrontMatter = tuple[Mapping[str, object], int, int, tuple[str, ...]]
@@ -125,7 +126,7 @@ def _yaml(text: str) -> dict[str, object]:
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
         detail = getattr(error, "problem", None) or str(error)
-        raise _Unreadable("not valid YAML", mark.line if mark else 0, detail) from error
+        raise _Unreadable(_NOT_YAML, mark.line if mark else 0, detail) from error
     if values is None:
         return {}
     if not isinstance(values, dict):
@@ -197,19 +198,18 @@ def _check_depth(text: str) -> None:
         depth -= isinstance(event, yaml.CollectionEndEvent)
         if depth > _MAX_DEPTH:
             problem = f"nested more than {_MAX_DEPTH} levels deep"
-            raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
+            raise _Unreadable(_NOT_YAML, event.start_mark.line, problem)
 
 
 def _value(node: yaml.Node, numbers: Iterator[int], depth: int) -> object:
     """The value of a node. ``numbers`` counts all values; aliases may nest them deeper."""
     if next(numbers) >= _MAX_VALUES or depth > _MAX_DEPTH:
         problem = f"more than {_MAX_VALUES} values, or too deep ones"
-        raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
+        raise _Unreadable(_NOT_YAML, node.start_mark.line, problem)
     if isinstance(node, yaml.SequenceNode):
         return [_value(item, numbers, depth + 1) for item in node.value]
     if isinstance(node, yaml.MappingNode):
         if not all(isinstance(key, yaml.ScalarNode) for key, _ in node.value):
-            problem = "a key must be a text"
-            raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
+            raise _Unreadable(_NOT_YAML, node.start_mark.line, "a key must be a text")
         return {key.value: _value(item, numbers, depth + 1) for key, item in node.value}
     return None if node.tag == _NULL else node.value

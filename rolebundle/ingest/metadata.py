@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from itertools import islice
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -46,14 +47,14 @@ _DATE_KEYS = (
 _MAX_REFUSED = 20
 
 
-def validated(values: Mapping[str, object], place: str, code: str) -> DeclaredMetadata:
-    """Validate the metadata of flags or a manifest.
+def validated(values: Mapping[str, object], place: str) -> DeclaredMetadata:
+    """Validate the metadata of flags.
 
     Raises:
-        ConfigurationError: with this code, the place, the keys and the allowed values.
+        ConfigurationError: ``bad_flag``, with the place, the keys and the allowed values.
     """
     checked, mistakes = _checked(values)
-    _raise_any(map(_sentence, mistakes), place, ConfigurationError, code)
+    _raise_any(map(_sentence, mistakes), place, ConfigurationError, "bad_flag")
     return checked
 
 
@@ -164,8 +165,8 @@ def _name_document(
     derived_id = f"{source_id}/{location}"
     merged.setdefault("document_id", derived_id)
     merged.setdefault("uri", location)
-    name = record_name or PurePosixPath(path).stem.replace("_", " ").replace("-", " ")
-    merged.setdefault("title", name)
+    file_name = PurePosixPath(path).stem.replace("_", " ").replace("-", " ")
+    merged.setdefault("title", record_name or file_name)
     return derived_id
 
 
@@ -229,10 +230,13 @@ def flattened(values: Mapping[str, object]) -> Attributes:
 
     Empty values are left out. There are at most 100 values, each of at most 1,000 characters.
     """
+    return grouped(islice(_texts("", values), _MAX_VALUES))
+
+
+def grouped(pairs: Iterable[tuple[str, str]]) -> Attributes:
+    """Attributes of keys, each with one value."""
     found: dict[str, dict[str, None]] = {}
-    for number, (key, text) in enumerate(_texts("", values)):
-        if number == _MAX_VALUES:
-            break
+    for key, text in pairs:
         found.setdefault(key, {})[text] = None
     return tuple(sorted((key, tuple(texts)) for key, texts in found.items()))
 

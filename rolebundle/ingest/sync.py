@@ -196,7 +196,7 @@ class _Run:
         A wrong path or manifest stops the run before the first write.
         """
         corpus, options = self.corpus, self.options
-        flags = validated(options.flags, "command line", "bad_flag")
+        flags = validated(options.flags, "command line")
         command_flags = given_flags(options.flags, flags, options.max_trust)
         while True:
             roots = root_storage.load(corpus)
