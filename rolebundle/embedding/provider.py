@@ -28,29 +28,29 @@ _INSTRUCT = (
 # The first pattern that matches the name applies, so specific patterns come before general ones.
 # Names are Ollama tags, Hugging Face ids, GGUF file names and folder names. The model cards are the
 # sources. Other models, such as bge-m3 and all-MiniLM-L6-v2, have none.
-_BY_NAME: tuple[tuple[str, tuple[str, str]], ...] = (
+_BY_NAME = {
     # https://huggingface.co/intfloat/multilingual-e5-large-instruct: a space after "Query:"
-    (r"\be5-.*instruct", (_INSTRUCT + " ", "")),
+    r"\be5-.*instruct": (_INSTRUCT + " ", ""),
     # https://huggingface.co/intfloat/e5-base-v2
-    (r"\be5-", ("query: ", "passage: ")),
+    r"\be5-": ("query: ", "passage: "),
     # https://huggingface.co/nomic-ai/nomic-embed-text-v1.5 (and v1, v2-moe), modernbert-embed-base
-    (r"\b(nomic-embed-text|modernbert-embed)\b", ("search_query: ", "search_document: ")),
+    r"\b(nomic-embed-text|modernbert-embed)\b": ("search_query: ", "search_document: "),
     # https://ai.google.dev/gemma/docs/embeddinggemma/model_card#prompt-instructions
-    (r"\bembeddinggemma\b", ("task: search result | query: ", "title: none | text: ")),
+    r"\bembeddinggemma\b": ("task: search result | query: ", "title: none | text: "),
     # https://huggingface.co/Qwen/Qwen3-Embedding-0.6B, config_sentence_transformers.json
-    (r"\bqwen3-embedding\b", (_INSTRUCT, "")),
+    r"\bqwen3-embedding\b": (_INSTRUCT, ""),
     # https://huggingface.co/mixedbread-ai/mxbai-embed-large-v1
-    (r"\bmxbai-embed-", (_RETRIEVE, "")),
+    r"\bmxbai-embed-": (_RETRIEVE, ""),
     # https://huggingface.co/Snowflake/snowflake-arctic-embed-l-v2.0; Ollama names it "…-embed2"
-    (r"\barctic-embed(2|.*-v2)", ("query: ", "")),
+    r"\barctic-embed(2|.*-v2)": ("query: ", ""),
     # https://huggingface.co/Snowflake/snowflake-arctic-embed-l
-    (r"\barctic-embed\b", (_RETRIEVE, "")),
+    r"\barctic-embed\b": (_RETRIEVE, ""),
     # https://huggingface.co/BAAI/bge-large-zh-v1.5, model list
-    (r"\bbge-.*noinstruct", ("", "")),
-    (r"\bbge-(small|base|large)-zh\b", ("为这个句子生成表示以用于检索相关文章：", "")),
+    r"\bbge-.*noinstruct": ("", ""),
+    r"\bbge-(small|base|large)-zh\b": ("为这个句子生成表示以用于检索相关文章：", ""),
     # https://huggingface.co/BAAI/bge-large-en-v1.5
-    (r"\bbge-(small|base|large)\b", (_RETRIEVE, "")),
-)
+    r"\bbge-(small|base|large)\b": (_RETRIEVE, ""),
+}
 
 
 def embedding_text(title: str, headings: Sequence[str], content: str, tags: Sequence[str]) -> str:
@@ -71,7 +71,9 @@ def prefixes_for(model: str) -> tuple[str, str]:
         model: its name, as a server, a folder or a model card writes it.
     """
     name = model.casefold().replace("_", "-")
-    return next((prefixes for pattern, prefixes in _BY_NAME if re.search(pattern, name)), ("", ""))
+    return next(
+        (prefixes for pattern, prefixes in _BY_NAME.items() if re.search(pattern, name)), ("", "")
+    )
 
 
 def prepared(texts: Sequence[str], prefix: str) -> list[str]:

@@ -215,13 +215,11 @@ _OFF_SCREEN_TESTS: Mapping[str, Callable[[str], bool]] = {
     "clip-path": _clips_all,
 }
 """For each property that moves or clips an element out of the window, the test."""
-_RELEVANT = frozenset(
-    (
-        *(*_INVISIBLE_TESTS, *_OFF_SCREEN_TESTS, *COLOR_PROPERTIES, *_SIDES, *_OVERFLOWS, *_SIZES),
-        *("font", "text-fill-color", "background", "position", "text-shadow", "background-clip"),
-        *("padding", "padding-top", "padding-bottom"),
-    )
-)
+_RELEVANT = {
+    *(*_INVISIBLE_TESTS, *_OFF_SCREEN_TESTS, *COLOR_PROPERTIES, *_SIDES, *_OVERFLOWS, *_SIZES),
+    *("font", "text-fill-color", "background", "position", "text-shadow", "background-clip"),
+    *("padding", "padding-top", "padding-bottom"),
+}
 
 
 def _number(value: str) -> tuple[float, str]:

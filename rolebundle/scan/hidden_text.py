@@ -106,7 +106,7 @@ def _invisible_characters(text: str, max_findings: int) -> list[Finding]:
         start, end = match.span()
         run = match.group()
         before = text[start - 1] if start else ""
-        after = text[end] if end < len(text) else ""
+        after = text[end : end + 1]
         if start == 0 and run[0] == "\ufeff":  # A byte order mark at the start of the text.
             start, run = 1, run[1:]
         if not run or _is_legitimate(run, before, after, start, text, hyphens):

@@ -45,18 +45,18 @@ _ALPHABETS = {
     "vi": "àáâãèéêìíòóôõùúýăđĩũơưạảấầẩẫậắằẳẵặẹẻẽếềểễệỉịọỏốồổỗộớờởỡợụủứừửữựỳỵỷỹ",
 }
 # The first pattern that matches decides. Two languages: the letters do not distinguish them.
-_BY_LETTERS = (
-    ("[ыэъё]", ("ru",)),
-    ("[іїєґ]", ("uk",)),
-    ("[ђјљњћџ]", ("sr",)),
-    ("[\u0400-\u04ff]", ("ru", "uk")),
-    ("[\u0370-\u03ff\u1f00-\u1fff]", ("el",)),
-    ("[\u0561-\u0587]", ("hy",)),
-    ("[پچژگ]", ("fa",)),
-    ("[\u0620-\u06d3]", ("ar",)),
-    ("[\u0904-\u0963]", ("hi",)),
-    ("[\u0b83-\u0bcd]", ("ta",)),
-)
+_BY_LETTERS = {
+    "[ыэъё]": ("ru",),
+    "[іїєґ]": ("uk",),
+    "[ђјљњћџ]": ("sr",),
+    "[\u0400-\u04ff]": ("ru", "uk"),
+    "[\u0370-\u03ff\u1f00-\u1fff]": ("el",),
+    "[\u0561-\u0587]": ("hy",),
+    "[پچژگ]": ("fa",),
+    "[\u0620-\u06d3]": ("ar",),
+    "[\u0904-\u0963]": ("hi",),
+    "[\u0b83-\u0bcd]": ("ta",),
+}
 UNSPACED = (
     # Thai, Lao, Myanmar, Khmer; Chinese, Japanese; Korean.
     "\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u2fdf\u3005-\u3007\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
@@ -141,7 +141,9 @@ def non_latin_language(text: str) -> str:
 
 
 def _by_letters(text: str) -> tuple[str, ...]:
-    return next((languages for letters, languages in _BY_LETTERS if re.search(letters, text)), ())
+    return next(
+        (languages for letters, languages in _BY_LETTERS.items() if re.search(letters, text)), ()
+    )
 
 
 def _hits(text: str) -> tuple[int, tuple[str, ...], list[str]]:

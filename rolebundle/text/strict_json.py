@@ -136,10 +136,9 @@ def _skip(text: str, at: int) -> int:
 
 
 def _value(text: str, at: int, depth: int) -> tuple[Any, int]:
-    first = text[at : at + 1]
-    if first in {"{", "["} and depth >= MAX_DEPTH:
-        raise NotStrictError(f"nested more than {MAX_DEPTH} levels deep", at)
-    if first in {"{", "["}:
+    if text[at : at + 1] in {"{", "["}:
+        if depth >= MAX_DEPTH:
+            raise NotStrictError(f"nested more than {MAX_DEPTH} levels deep", at)
         return _container(text, at, depth + 1)
     try:
         return _DECODER.raw_decode(text, at)
@@ -151,8 +150,8 @@ def _value(text: str, at: int, depth: int) -> tuple[Any, int]:
 
 def _container(text: str, at: int, depth: int) -> tuple[Any, int]:
     """The object or array that begins at ``at``, and where it ends."""
-    members, items, close = LocatedObject(at), list[Any](), "}" if text[at] == "{" else "]"
-    is_object = close == "}"
+    members, items, is_object = LocatedObject(at), list[Any](), text[at] == "{"
+    close = "}" if is_object else "]"
     at = _skip(text, at + 1)
     mark = text[at : at + 1]
     while mark != close:

@@ -64,7 +64,7 @@ def _fill(item: Any) -> Look:
 
 def _text_fill(item: Any) -> Look:
     shares = (value for part in item.iter("{*}alpha") for value in part.attrib.values())
-    is_clear = any(number_in(share, 0) >= 95_000 for share in shares)
+    is_clear = any(number_in(share) >= 95_000 for share in shares)
     return _HIDDEN if is_clear or item.find("{*}noFill") is not None else {}
 
 
@@ -89,7 +89,7 @@ def _outline(item: Any) -> Look:
 
 
 def _list(item: Any) -> Look:
-    number, level = _value(item, "numId"), integer_in(_value(item, "ilvl"), 0)
+    number, level = _value(item, "numId"), integer_in(_value(item, "ilvl"))
     return {"list_level": level, **({"list": number} if number else {})}
 
 
@@ -144,7 +144,7 @@ class _Numbering:
         for item in root.iter(f"{_W}num"):
             shared = definitions.get(_value(item, "abstractNumId"), root)
             levels = (*shared.iterfind(f"{_W}lvl"), *item.iter(f"{_W}lvl"))
-            by_level = {integer_in(level.get(f"{_W}ilvl"), 0): level for level in levels}
+            by_level = {integer_in(level.get(f"{_W}ilvl")): level for level in levels}
             self._lists[item.get(f"{_W}numId", "")] = by_level, {}
 
     def label(self, number: str, level: int) -> str:
@@ -179,7 +179,7 @@ def _is_off(part: Any) -> bool:
     if name == "extent":
         return min(number_in(part.get(side), 1e9) for side in ("cx", "cy")) <= _EMU
     if name == "posOffset":
-        return not -720 < number_in(part.text, 0) / _EMU < 1600
+        return not -720 < number_in(part.text) / _EMU < 1600
     return bool(_OFF.search(part.get("style", "")))
 
 
@@ -447,7 +447,7 @@ class _Pptx(Walk):
         if name != "p" or (properties is None and not look["is_list"]):
             return look
         parts = () if properties is None else properties
-        level = 0 if properties is None else integer_in(properties.get("lvl"), 0)
+        level = 0 if properties is None else integer_in(properties.get("lvl"))
         level = min(max(level, 0), _MAX_LEVEL)
         bullets = {local_name(part) for part in parts}
         is_list = bullets & {"buChar", "buAutoNum"} or (
@@ -516,8 +516,8 @@ def _box(element: Any) -> _Box | None:
     offset, size = (None, None) if found is None else (found.find("{*}off"), found.find("{*}ext"))
     if offset is None or size is None:
         return None
-    left, top = (number_in(offset.get(key), 0) for key in ("x", "y"))
-    return left, top, left + number_in(size.get("cx"), 0), top + number_in(size.get("cy"), 0)
+    left, top = (number_in(offset.get(key)) for key in ("x", "y"))
+    return left, top, left + number_in(size.get("cx")), top + number_in(size.get("cy"))
 
 
 def _overlap(first: _Box, second: _Box) -> bool:

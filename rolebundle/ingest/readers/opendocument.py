@@ -56,7 +56,7 @@ _MAX_REPEATED = 100
 def _centimetres(value: str | None) -> float | None:
     """A length in centimetres; ``None`` if it is missing or malformed."""
     match = _LENGTH.fullmatch(value or "")
-    return number_in(match[1], 0) * _CENTIMETRES[match[2]] if match else None
+    return number_in(match[1]) * _CENTIMETRES[match[2]] if match else None
 
 
 def _style_look(style: Any) -> dict[str, Any]:

@@ -43,8 +43,13 @@ RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships
 ON = frozenset(("1", "true"))
 """How an attribute says yes."""
 _PARSING: dict[str, Any] = {
-    **dict.fromkeys(("remove_comments", "remove_pis", "no_network"), True),
-    **dict.fromkeys(("resolve_entities", "load_dtd", "huge_tree", "collect_ids"), False),
+    "remove_comments": True,
+    "remove_pis": True,
+    "no_network": True,
+    "resolve_entities": False,
+    "load_dtd": False,
+    "huge_tree": False,
+    "collect_ids": False,
 }
 
 
@@ -211,7 +216,7 @@ def joined(folder: str, target: str) -> str:
     return posixpath.normpath(posixpath.join("/", folder, target)).lstrip("/")
 
 
-def number_in(text: str | None, default: float) -> float:
+def number_in(text: str | None, default: float = 0) -> float:
     """The number that a text is; ``default`` if it is none, as with a unit."""
     try:
         number = float(text or "")
@@ -220,7 +225,7 @@ def number_in(text: str | None, default: float) -> float:
     return number if isfinite(number) else default
 
 
-def integer_in(text: str | None, default: int) -> int:
+def integer_in(text: str | None, default: int = 0) -> int:
     """The whole number that a text is, up to two billion; ``default`` if it is none."""
     return int(min(max(number_in(text, default), -_MAX_INTEGER), _MAX_INTEGER))
 
