@@ -165,10 +165,9 @@ def _personal_place(kind: str, text: str, start: int, end: int) -> tuple[int, in
     if after and (after.isalnum() or (after in "-_=@:/" and text[end + 1 : end + 2].isalnum())):
         return None
     if kind == "iban":
-        length = _iban_length(matched)
-        return (
-            (start, start + length) if length and not before.strip(" \t\n:;,\"'(<>|=*`") else None
-        )
+        is_apart = not before.strip(" \t\n:;,\"'(<>|=*`")
+        end = start + _iban_length(matched)
+        return (start, end) if is_apart and end > start else None
     if before and (before.isalnum() or before in _NUMBER_NEIGHBOURS):
         return None
     is_personal = _is_phone_number(matched) if kind == "phone_number" else _is_card_number(matched)
@@ -219,7 +218,7 @@ def _iban_length(matched: str) -> int:
 
 def _is_card_number(matched: str) -> bool:
     digits = re.sub(r"\D", "", matched)
-    groups = [len(group) for group in re.split(r"[ -]", matched)]
+    groups = [*map(len, re.split(r"[ -]", matched))]
     if groups not in ([len(digits)], [4, 4, 4, 4], [4, 6, 5], [4, 6, 4]):
         return False
     # The last digit is the check digit of the others (Luhn's algorithm).

@@ -31,7 +31,7 @@ _RUN = re.compile(f"[{ch.HIDDEN}]+")
 _KIND_OF = [(re.compile(f"[{members}]"), kind) for kind, members in ch.KINDS.items()]
 _LONG_RUN = 256
 _MIN_SUSPICIOUS_MARKS = 3
-_ZWJ = "\u200d"
+
 # A soft hyphen on both sides of a single letter marks no syllable.
 _SPELLED_OUT = re.compile("\u00ad(?=\\w\u00ad)")
 
@@ -160,10 +160,8 @@ def _is_emoji_glue(run: str, before: str, after: str) -> bool:
         if before in "0123456789#*":
             return after == "\u20e3" or run == "\ufe0e"
         return ch.takes_emoji_selector(before) is not None
-    if run in (_ZWJ, "\ufe0f\u200d"):
-        follows = bool(after) and ch.is_pictograph(after) is not None
-        return follows and ch.is_pictograph(before) is not None
-    return False
+    is_joiner = run in ("\u200d", "\ufe0f\u200d")
+    return is_joiner and bool(ch.is_pictograph(after) and ch.is_pictograph(before))
 
 
 def _is_used(
@@ -178,7 +176,7 @@ def _is_used(
     if ch.is_selector(character):
         return _selector_belongs(character, before, after)
     is_user = _USERS_OF.get(character)
-    return is_user is not None and any(side and is_user(side) for side in (before, after))
+    return is_user is not None and any(map(is_user, before + after))
 
 
 def _is_ascii_letter(character: str) -> bool:
@@ -230,8 +228,7 @@ def _kind(character: str) -> str:
 
 @lru_cache(maxsize=1_024)
 def _run_note(kind: str, run: str) -> str:
-    decoded = decoded_text(kind, run)
-    if decoded:
+    if decoded := decoded_text(kind, run):
         return ascii_note(f"decodes to {decoded!r}")
     codes = " ".join(f"U+{ord(character):04X}" for character in dict.fromkeys(run[:64]))
     return ascii_note(f"{len(run)} x {codes}" if len(run) > 1 else codes)
@@ -250,8 +247,8 @@ def decoded_text(kind: str, run: str) -> str:
             if "\ufe00" <= c <= "\ufe0f" or c >= "\U000e0100"
         )
         text = values.decode("utf-8", "replace")
-        is_text = len(text) > 1 and "\ufffd" not in text and text.isprintable()
-        return text if is_text else ""
+        if len(text) > 1 and "\ufffd" not in text and text.isprintable():
+            return text
     return ""
 
 
@@ -276,8 +273,7 @@ def _look_alike_words(text: str) -> Iterator[tuple[int, int, str]]:
         if word is None:
             continue
         judged = word.end()
-        kind = _look_alike_kind(word.group())
-        if kind:
+        if kind := _look_alike_kind(word.group()):
             yield start, word.end(), kind
 
 

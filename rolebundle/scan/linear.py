@@ -99,9 +99,7 @@ def check(pattern: str, **options: bool) -> Any:
     try:
         regex = re2.compile(pattern, settings)
     except re2.error as error:
-        reason = error.args[0] if error.args else b"does not compile"
-        text = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
-        raise PatternError(text) from None
+        raise PatternError(error.args[0].decode("utf-8", "replace")) from None
     if regex.search(b"") is not None:
         raise PatternError("matches the empty text")
     return regex
