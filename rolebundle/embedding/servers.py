@@ -116,7 +116,7 @@ def parse_url(url: str) -> tuple[SplitResult, int]:
     except ValueError as error:
         raise UsageError("bad_url", f"the model server's URL: {error}", hint) from None
     # The URL is not repeated here: it may hold a password.
-    if parts.username is not None or parts.password is not None:
+    if "@" in parts.netloc:
         raise UsageError(
             "bad_url",
             "the model server's URL contains a user name or a password",

@@ -159,9 +159,9 @@ def _is_emoji_glue(run: str, before: str, after: str) -> bool:
         # A combining keycap after a digit, or any pictograph before.
         if before in "0123456789#*":
             return after == "\u20e3" or run == "\ufe0e"
-        return ch.takes_emoji_selector(before) is not None
+        return ch.takes_emoji_selector(before)
     is_joiner = run in ("\u200d", "\ufe0f\u200d")
-    return is_joiner and bool(ch.is_pictograph(after) and ch.is_pictograph(before))
+    return is_joiner and ch.is_pictograph(after) and ch.is_pictograph(before)
 
 
 def _is_used(
@@ -172,7 +172,7 @@ def _is_used(
         # Between two Latin letters it splits a word, whatever the rest of the text is.
         return _has_rtl(text) and not (_is_ascii_letter(before) and _is_ascii_letter(after))
     if character == ch.SOFT_HYPHEN:
-        return bool(before and ch.is_letter_before_hyphen(before)) and offset not in hyphens
+        return ch.is_letter_before_hyphen(before) and offset not in hyphens
     if ch.is_selector(character):
         return _selector_belongs(character, before, after)
     is_user = _USERS_OF.get(character)
@@ -187,13 +187,13 @@ def _selector_belongs(character: str, before: str, after: str) -> bool:
     if not before:
         return False
     if character in "\u180b\u180c\u180d\u180f":
-        return ch.is_mongolian(before) is not None
+        return ch.is_mongolian(before)
     if character >= "\U000e0100":
         is_registered = character <= ch.LAST_REGISTERED_SELECTOR
-        return is_registered and ch.takes_ideographic_selector(before) is not None
+        return is_registered and ch.takes_ideographic_selector(before)
     if character in "\ufe0e\ufe0f":
         return _is_emoji_glue(character, before, after)
-    return ch.takes_other_selector(before) is not None
+    return ch.takes_other_selector(before)
 
 
 # For each invisible character, the test for the letters that need it.

@@ -15,7 +15,7 @@ from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
 from rolebundle.ingest.readers import title_in
 from rolebundle.ingest.readers.html_hidden import (
     HiddenElement,
-    hidden_elements,
+    Page,
     hiding_sheets,
     parsed_page,
 )
@@ -82,7 +82,7 @@ def read_page(data: bytes, path: str, *, is_message: bool = False) -> ParsedDocu
     inferred = _head_metadata(root)
     sheets = hiding_sheets(root)
     _empty_unread(main, source, is_whole=main is body and not is_message)
-    hidden = hidden_elements(root, main, sheets)
+    hidden = Page(root, main, sheets).hidden()
     parts = (*(_hidden_parts(hidden, page) if hidden else ()), *_comments(page))
     removed = [element for element, part in hidden if not part.is_kept]
     for element in removed:

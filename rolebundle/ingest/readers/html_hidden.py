@@ -106,21 +106,14 @@ def _suspects(sheets: Sheets) -> tuple[Rule, ...]:
     )
 
 
-def hidden_elements(root: Any, main: Any, sheets: Sheets) -> list[HiddenElement]:
-    """The hidden elements in ``main``, and those that contain it; outer elements first.
-
-    Elements inside of an element whose text is removed are left out.
+class Page:
+    """One page, and the rules of its style sheets that match its elements.
 
     Args:
         root: the root of the page.
         main: the element whose text is read.
         sheets: the style sheets of the whole page that may hide elements.
     """
-    return _Page(root, main, sheets).hidden()
-
-
-class _Page:
-    """One page, and the rules of its style sheets that match its elements."""
 
     def __init__(self, root: Any, main: Any, sheets: Sheets) -> None:
         self._root = root
@@ -217,7 +210,10 @@ class _Page:
         return [e for e in candidates if not matched.isdisjoint(e.iterancestors())]
 
     def hidden(self) -> list[HiddenElement]:
-        """The hidden elements, outer elements first."""
+        """The hidden elements in ``main``, and those that contain it; outer elements first.
+
+        Elements inside of an element whose text is removed are left out.
+        """
         removed: set[Any] = set()
         results = []
         if self._is_cut:
@@ -345,11 +341,11 @@ class _Page:
 
     def _is_switched(self, element: Any) -> bool:
         """Whether people can show the element by a click."""
-        if element.get("role") in _INTERFACE_ROLES:
+        role = element.get("role")
+        if role in _INTERFACE_ROLES:
             return False
         is_usual = _SWITCHED_CLASS.search(element.get("class") or "") is not None
-        is_panel = element.get("role") in _SWITCHED_ROLES
-        return is_usual or is_panel or element.get("id") in self._controlled
+        return is_usual or role in _SWITCHED_ROLES or element.get("id") in self._controlled
 
 
 _xpath: Any = lru_cache(maxsize=1_024)(etree.XPath)

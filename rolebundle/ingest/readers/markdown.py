@@ -34,7 +34,7 @@ from rolebundle.ingest.readers import (
     title_in,
     unique_key,
 )
-from rolebundle.ingest.readers.html_hidden import hidden_elements, hiding_sheets, parsed_page
+from rolebundle.ingest.readers.html_hidden import Page, hiding_sheets, parsed_page
 from rolebundle.scan.finding import HiddenPart
 from rolebundle.text.decoding import cleaned, one_line, split_lines
 from rolebundle.text.strict_json import LineIndex, LocatedObject, NotStrictError, parse_located
@@ -353,7 +353,7 @@ def _elements(masked: str, starts: Sequence[int]) -> Iterator[HiddenPart]:
     if problem:
         # Nested too deep; the rest of the tree is missing.
         yield HiddenPart("invisible_element", "", 0, len(masked), is_kept=True)
-    for element, part in hidden_elements(root, root, hiding_sheets(root)):
+    for element, part in Page(root, root, hiding_sheets(root)).hidden():
         if part.text:
             at = starts[min(element.sourceline or 1, len(starts)) - 1]
             yield part._replace(start=at, end=at, is_kept=True)

@@ -69,7 +69,7 @@ def _style_look(style: Any) -> dict[str, Any]:
             look |= _text_look(values)
         if local_name(properties) == "paragraph-properties":
             height = _centimetres(values.get("line-height"))
-            look |= {"hidden": True} if height is not None and height < _MIN_HEIGHT else {}
+            look |= _HIDDEN if height is not None and height < _MIN_HEIGHT else {}
         background = values.get("background-color", "transparent")
         if values.get("fill", "none") != "none":
             background = values.get("fill-color", "") if values["fill"] == "solid" else ""

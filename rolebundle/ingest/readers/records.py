@@ -182,10 +182,10 @@ def _document(line: str, number: int) -> ParsedDocument:
     if isinstance(key, bool) or not isinstance(key, str | int) or not str(key).strip():
         raise ValueError("has an _id that is neither a string nor a number")
     key = cleaned(str(key))
-    title, text = ("" if record.get(name) is None else record[name] for name in ("title", "text"))
-    for name, value in (("title", title), ("text", text)):
-        if not isinstance(value, str):
+    for name in ("title", "text"):
+        if not isinstance(record.get(name), str | None):
             raise ValueError(f"has a {name} that is not a string")  # noqa: TRY004 (all are bad lines)
+    title, text = record.get("title") or "", record.get("text") or ""
     metadata = record.get("metadata") or {}
     if not isinstance(metadata, dict):
         raise ValueError("has metadata that is not an object")  # noqa: TRY004 (all are bad lines)
