@@ -74,8 +74,7 @@ class OllamaProvider(ServerProvider):
         for entry in self._call(self._client.list).models:
             if entry.model and entry.digest and entry.model.casefold() == name:
                 return entry.model, entry.digest
-        what = f"has no model {self._model}"
-        raise self.server.error("model_missing", what, self._pull_hint)
+        raise self.server.error("model_missing", f"has no model {self._model}", self._pull_hint)
 
     @property
     def _pull_hint(self) -> str:

@@ -555,8 +555,7 @@ class _BoundedStream(httpcore.NetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,
     ) -> httpcore.NetworkStream:
-        seconds_left = self._limits.time_left()
-        secured = self._stream.start_tls(ssl_context, server_hostname, seconds_left)
+        secured = self._stream.start_tls(ssl_context, server_hostname, self._limits.time_left())
         return _BoundedStream(secured, self._limits)
 
     def get_extra_info(self, info: str) -> Any:

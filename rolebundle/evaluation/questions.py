@@ -138,8 +138,7 @@ def load_golden(path: Path) -> GoldenSet:
         )
         for number, question in enumerate(golden.questions, 1)
     ]
-    ids = Counter(question.id for question in questions)
-    repeated, count = ids.most_common(1)[0]
+    repeated, count = Counter(question.id for question in questions).most_common(1)[0]
     if count > 1:
         raise _flawed(path, f"questions: two have the id {repeated!r}", "give each its own")
     return golden.model_copy(update={"name": golden.name or path.stem, "questions": questions})

@@ -254,8 +254,7 @@ def _atoms(parsed: ParsedDocument, text: str, starts: list[int], maximum: int) -
         if end - start <= maximum:
             rows.append((number, start, end, first_line, last_line, rank))
         else:
-            aligned = parsed.line_exact or block.aligned
-            pieces = _split_block(number, block, start, aligned, maximum)
+            pieces = _split_block(number, block, start, parsed.line_exact or block.aligned, maximum)
             if not pieces:
                 continue  # nothing but white space
             # The boundary before the first piece is the one before the block.

@@ -60,8 +60,8 @@ def front_matter(
     opening = lines[start].rstrip() if start < stop else ""
     if opening not in _FENCES:
         return without
-    closing = _FENCES[opening]
-    end = next((i for i in range(start + 1, stop) if lines[i].rstrip() in closing), None)
+    closing = (i for i in range(start + 1, stop) if lines[i].rstrip() in _FENCES[opening])
+    end = next(closing, None)
     if end is None:
         return without
     own = lines[start + 1 : end]

@@ -433,8 +433,7 @@ def contextual_model(corpus: Corpus) -> Choice:
         return None, "no passage was embedded yet"
     model = active.identity.model
     if active.connection != NO_CONNECTION or model.provider not in ("static", "onnx"):
-        is_local = model.provider == "onnx"
-        spec = spec_from_json(active.connection, model) if is_local else None
+        spec = spec_from_json(active.connection, model) if model.provider == "onnx" else None
         return spec, "its owner chose it"
     if model.provider == "static" and os.environ.get(MODEL_ENVIRONMENT) == "static":
         return None, f"{MODEL_ENVIRONMENT}=static"

@@ -89,8 +89,7 @@ class Manifest(NamedTuple):
             trusts_documents=trust_documents,
             sources=frozenset(part.source_id.casefold() for part in parts if part.source_id),
         )
-        ignored = frozenset(self.file.ignore_keys)
-        return FileDefaults(authority, reader, separator, ignored), refused
+        return FileDefaults(authority, reader, separator, frozenset(self.file.ignore_keys)), refused
 
 
 def read_manifest(folder: Path) -> Manifest | str:

@@ -119,8 +119,7 @@ def resolve(path: str, defaults: FileDefaults, parsed: ParsedDocument) -> Docume
     # Properties of the format without a meaning here. Invalid values of others are no error,
     # because they are not declared.
     inferred = {key: value for key, value in parsed.inferred.items() if value}
-    known = {key: inferred.pop(key) for key in [*inferred] if key in METADATA_KEYS}
-    usable, _ = _checked(known)
+    usable, _ = _checked({key: inferred.pop(key) for key in [*inferred] if key in METADATA_KEYS})
     merged = {**usable.declared_values(), **authority.values, **weighed}
     # Answers name the claims that do not count.
     merged.setdefault("supersedes", checked.supersedes or [])

@@ -156,8 +156,7 @@ class Watcher:
         if self._settling_until:
             self._settling_until = monotonic() + self.settle_seconds
         # Not at once after a failure, which may last.
-        wait = 1.0 if self._failures else 0.0
-        self._next_pass = min(self._next_pass, monotonic() + wait)
+        self._next_pass = min(self._next_pass, monotonic() + (1.0 if self._failures else 0.0))
 
     def _pass(self) -> None:
         started = monotonic()

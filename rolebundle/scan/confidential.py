@@ -35,8 +35,7 @@ def find_confidential(text: str, data: bytes | None = None) -> tuple[Findings, F
     personal: list[Finding] = []
     for number, start, end, matched in _patterns().spans(text, MAX_FINDINGS_PER_FORMAT, data):
         if number < count:
-            format_ = secrets.FORMATS[number]
-            places = secrets.places(format_, text, start, end, matched)
+            places = secrets.places(secrets.FORMATS[number], text, start, end, matched)
             found += ((*place, number) for place in places)
         elif len(personal) < MAX_FINDINGS:
             kind = FORMATS[number - count][0]

@@ -339,8 +339,7 @@ def rules_of(sheet: str, media: str = "") -> tuple[Rule, ...]:
         raise UnreadableStyleError
     try:
         nodes = tinycss2.parse_stylesheet(_LONG_NUMBER.sub("0", sheet))
-        blocks = _blocks(nodes, "", _media(media))
-        found = (rule for block in blocks for rule in _rules(*block))
+        found = (rule for block in _blocks(nodes, "", _media(media)) for rule in _rules(*block))
         rules = tuple(islice(found, _MAX_RULES + 1))
     except RecursionError:
         raise UnreadableStyleError from None

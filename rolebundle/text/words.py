@@ -54,8 +54,7 @@ def stems_of(text: str, language: str) -> Stems:
         language: ISO 639-1 code.
     """
     if language != "en":
-        stop_words = STOP_WORDS.get(language, frozenset())
-        of_content = forms(text, (language,), stop_words)
+        of_content = forms(text, (language,), STOP_WORDS.get(language, frozenset()))
         content = [*of_content.stems, *of_content.pairs]
         return Stems(forms(text, (language,)).stems, content)
     stems, content = [], []

@@ -237,8 +237,7 @@ def reader_name_for(path: str) -> str | None:
 @cache
 def reader_named(name: str) -> Reader:
     """The reader with one of ``NAMES``."""
-    module = import_module(f"{__name__}.{_MODULES.get(name, name)}")
-    return cast(Reader, module.READERS[name])
+    return cast(Reader, import_module(f"{__name__}.{_MODULES.get(name, name)}").READERS[name])
 
 
 # -- what is not read --

@@ -243,8 +243,7 @@ class Page:
         if way.kind == "white_text" and is_around:
             return None  # The elements inside have colors of their own.
         shown_inside = self._shown_inside(element, way.property)
-        inside = self._main if is_around else element
-        text = one_line("".join(_texts(inside, shown_inside)))
+        text = one_line("".join(_texts(self._main if is_around else element, shown_inside)))
         count = len(_WORD.findall(text))
         if shown_inside and not count:
             return None

@@ -122,8 +122,7 @@ class Scanner:
                 yield block
                 # The body of a directive is not a literal block.
                 if block.kind == "paragraph" and not self.lines[at].lstrip().startswith(".. "):
-                    is_literal = block.text.rstrip().endswith("::")
-                    literal_indent = indent if is_literal else -1
+                    literal_indent = indent if block.text.rstrip().endswith("::") else -1
             at = end
 
     def _element(self, at: int) -> Element:

@@ -148,8 +148,7 @@ def _alternative(message: Message, path: str) -> list[_Text]:
     if plain and html:
         length, html_length = (sum(len(b.text) for b in t.blocks) for t in (plain, html))
         is_stub = length <= _MAX_STUB_CHARS and length * _STUB_SHARE < html_length
-        hidden = tuple(_missing(plain, html))
-        plain = html if is_stub else replace(plain, hidden=hidden)
+        plain = html if is_stub else replace(plain, hidden=tuple(_missing(plain, html)))
     return [text for text in (plain or html, *others) if text]
 
 

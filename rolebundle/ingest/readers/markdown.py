@@ -144,8 +144,7 @@ def _blocks(lines: Sequence[str], start: int, end: int, tokens: Sequence[Token])
         covered = last
         if token.type == "heading_open":
             words = plain_words(tokens[number + 1].content)
-            level = int(token.tag[1])
-            yield block_of(lines, "heading", first, last, level=level, heading=words)
+            yield block_of(lines, "heading", first, last, level=int(token.tag[1]), heading=words)
         elif token.type in _KINDS:
             block = block_of(lines, _KINDS[token.type], first, last)
             yield block._replace(header=lines[first]) if block.kind == "table" else block
@@ -243,8 +242,7 @@ def _hidden_parts(text: str, ranges: Sequence[HiddenPart], offset: int) -> Itera
     for part in ranges:
         start = starts[bisect_right(starts, part.start) - 1]
         end = starts[bisect_right(starts, max(part.start, part.end - 1))] - 1
-        words = one_line(part.text)
-        yield part._replace(text=words, start=offset + start, end=offset + end)
+        yield part._replace(text=one_line(part.text), start=offset + start, end=offset + end)
 
 
 def _line_starts(text: str) -> list[int]:

@@ -563,8 +563,7 @@ def fill_color(fill: Any, theme: Theme) -> Color | None:
         for change in value:
             if local_name(change) != "alpha":
                 return None
-            opacity = number_in(change.get("val"), 100_000) / 100_000
-            found = found and found._replace(alpha=opacity)
+            found = found and found._replace(alpha=number_in(change.get("val"), 100_000) / 100_000)
         return found
     return None
 

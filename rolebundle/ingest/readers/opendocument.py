@@ -153,8 +153,7 @@ class _OpenDocument(Walk):
 
     def _headers_and_footers(self) -> Iterator[Any]:
         """The head and foot of the pages that a text uses."""
-        attribute = f"{_STYLE}master-page-name"
-        used = {style.get(attribute) for style in self._style_elements.values()}
+        used = {style.get(f"{_STYLE}master-page-name") for style in self._style_elements.values()}
         for master in self._root.iter(f"{_STYLE}master-page"):
             if master.get(f"{_STYLE}name") in used | {"Standard", "Default"}:
                 for part in master:

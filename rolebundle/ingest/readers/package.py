@@ -251,8 +251,7 @@ def properties_of(root: Any) -> dict[str, Any]:
     for element in root:
         is_change = element.get("property") == "dcterms:modified"  # of an e-book
         if text := one_line(element.text or ""):
-            name = "modified" if is_change else local_name(element)
-            texts[name].append(text)
+            texts["modified" if is_change else local_name(element)].append(text)
     dates = [*texts["modified"], *texts["date"]]
     return {
         "title": next(filter(is_own_title, texts["title"]), ""),

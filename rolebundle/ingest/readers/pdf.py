@@ -316,8 +316,7 @@ class _Tracker:
             self.state = self.state._replace(opacity=opacity, is_blended=is_blended)
         elif operator == b"Tf":
             # Fonts of type 3 have their own units.
-            font = self.resources["/Font"][operands[0]]
-            is_measured = font.get("/Subtype") != "/Type3"
+            is_measured = self.resources["/Font"][operands[0]].get("/Subtype") != "/Type3"
             size = float(operands[1])
             self.state = self.state._replace(font_size=size, is_measured=is_measured)
         elif operator == b"Tr":
@@ -385,8 +384,7 @@ class _Tracker:
         if drawn["/Subtype"] == "/Image":
             is_masked = any(map(drawn.get, ("/SMask", "/Mask", "/ImageMask")))
             is_opaque = self.state.opacity >= 1 and not is_masked
-            box = _box(matrix, (0.0, 0.0, 1.0, 1.0))
-            self._paint(_Paint(box, None, is_opaque, is_image=True))
+            self._paint(_Paint(_box(matrix, (0.0, 0.0, 1.0, 1.0)), None, is_opaque, is_image=True))
             return
         self.outer = _product([float(value) for value in drawn.get("/Matrix", _IDENTITY)], matrix)
         self.stack = []

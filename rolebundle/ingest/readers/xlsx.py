@@ -106,8 +106,7 @@ class _Xlsx(Walk):
             color, size = fonts.get(integer_in(item.get("fontId")), (None, None))
             has_fill, background = fills.get(integer_in(item.get("fillId")), (False, None))
             code = codes.get(integer_in(item.get("numFmtId"))) or "General"
-            kind = hidden_kind(color, background if has_fill else WHITE, size)
-            yield code, kind, has_fill
+            yield code, hidden_kind(color, background if has_fill else WHITE, size), has_fill
 
     def _font(self, element: Any) -> tuple[Color | None, float | None]:
         """The color and the size of a font, as far as they are known."""
