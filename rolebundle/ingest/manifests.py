@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from rolebundle.contracts.base import Mistake, mistakes_in
+from rolebundle.contracts.base import mistakes_in
 from rolebundle.contracts.ingest import ManifestFile, ManifestRule
 from rolebundle.errors import ConfigurationError, UsageError
 from rolebundle.ingest.authority import Authority
@@ -135,7 +135,16 @@ def parse_manifest(content: bytes, path: Path) -> Manifest:
     try:
         file = ManifestFile.model_validate(values)
     except ValidationError as error:
-        raise _malformed(path, mistakes_in(error, ManifestFile)) from error
+        first, *more = mistakes_in(error, ManifestFile)
+        place = first.place
+        if place[0] == "rule" and len(place) > 1:
+            # Rules have no names, and people count from 1.
+            place = (f"rule {int(place[1]) + 1}", *place[2:])
+        problem = problem_of(first._replace(place=place))
+        others = f" (and {counted(len(more), 'more mistake')})" if more else ""
+        raise ConfigurationError(
+            "bad_manifest", f"{path}: {problem.place}: {problem.message}{others}", problem.hint
+        ) from error
     for number, rule in enumerate(file.rule, start=1):
         if rule.reader and rule.reader not in NAMES:
             raise ConfigurationError(
@@ -144,19 +153,6 @@ def parse_manifest(content: bytes, path: Path) -> Manifest:
                 f"readers: {', '.join(NAMES)}",
             )
     return Manifest(path.parent, file)
-
-
-def _malformed(path: Path, mistakes: Sequence[Mistake]) -> ConfigurationError:
-    first, more = mistakes[0], len(mistakes) - 1
-    place = first.place
-    if place[0] == "rule" and len(place) > 1:
-        # Rules have no names, and people count from 1.
-        place = (f"rule {int(place[1]) + 1}", *place[2:])
-    problem = problem_of(first._replace(place=place))
-    others = f" (and {counted(more, 'more mistake')})" if more else ""
-    return ConfigurationError(
-        "bad_manifest", f"{path}: {problem.place}: {problem.message}{others}", problem.hint
-    )
 
 
 def check_path(path: Path) -> None:

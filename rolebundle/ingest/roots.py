@@ -412,10 +412,9 @@ def record_counts(corpus: Corpus, visits: Sequence[Visit], changed: Container[st
             own[holder.location] -= counts[inner.location]
     after = []
     for root in before:
-        updates: dict[str, object] = {"documents": own[root.location]}
-        is_new = root.location in changed or not root.synced_at
-        if root.location in complete and is_new:
-            updates["synced_at"] = now
+        location = root.location
+        is_new = location in complete and (location in changed or not root.synced_at)
+        updates = {"documents": own[location], "synced_at": now if is_new else root.synced_at}
         after.append(root.model_copy(update=updates))
     if after != before:
         with corpus.writing():

@@ -165,8 +165,7 @@ def document_language(texts: Iterable[str], declared: str) -> str:
         # The most frequent English word, which is fast to find.
         if text.isascii() and " the " in text:
             return ""
-        detected = latin_language(text)
-        if detected:
+        if detected := latin_language(text):
             return detected
     return declared.partition("-")[0].lower()
 
@@ -245,10 +244,10 @@ def _stems(
     """The stems of a word in the languages of its letters, and whether its letters are Latin."""
     if _DIGIT.search(word):
         return (), False
-    if not _NOT_LATIN.search(word):
-        return tuple({_stemmer(code)(word): None for code in latin}), True
-    unchanged = (word,) if _MARK.search(word) else ()
-    return tuple({_stemmer(code)(word): None for code in non_latin}) or unchanged, False
+    is_latin = not _NOT_LATIN.search(word)
+    stems = tuple({_stemmer(code)(word): None for code in (latin if is_latin else non_latin)})
+    unchanged = () if is_latin or not _MARK.search(word) else (word,)
+    return stems or unchanged, is_latin
 
 
 @lru_cache(maxsize=64)

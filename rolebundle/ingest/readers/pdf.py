@@ -212,6 +212,9 @@ class _Paint(NamedTuple):
     is_opaque: bool
     is_image: bool = False
 
+    def covers(self, text: _Text) -> bool:
+        return self.is_opaque and _contains(self.box, text.box)
+
 
 _BROKEN_OPERATORS = suppress(TypeError, ValueError, IndexError, KeyError, AttributeError)
 
@@ -258,12 +261,9 @@ class _Tracker:
                 labelled[number] = "invisible_element"
             elif self._is_like_its_background(text):
                 removed[number] = "white_text"
-            else:
-                after = self.paints[text.paints :]
-                covers = [p for p in after if p.is_opaque and _contains(p.box, text.box)]
-                if covers:
-                    is_image = any(cover.is_image for cover in covers)
-                    (labelled if is_image else removed)[number] = "invisible_element"
+            elif covers := [p for p in self.paints[text.paints :] if p.covers(text)]:
+                is_image = any(cover.is_image for cover in covers)
+                (labelled if is_image else removed)[number] = "invisible_element"
         return removed, labelled
 
     def _is_like_its_background(self, text: _Text) -> bool:
