@@ -17,17 +17,14 @@ from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from rolebundle.contracts.documents import ModelIdentity
-from rolebundle.embedding.provider import MAX_QUERY_WINDOWS, embed_in_windows, prefixes_for
+from rolebundle.embedding.provider import MAX_QUERY_WINDOWS, Matrix, embed_in_windows, prefixes_for
 from rolebundle.embedding.transformer import Network, read_e5, read_minilm
 from rolebundle.errors import EmbedderError, install_hint
 from rolebundle.lazy import numpy as np
 from rolebundle.resources import ENGLISH_VOCABULARY
-
-if TYPE_CHECKING:
-    from rolebundle.embedding.provider import Matrix
 
 DIMENSIONS = 384
 CONTEXT = 512

@@ -153,12 +153,10 @@ class EmbeddingProvider(Protocol):
     @property
     def parallel_batches(self) -> int:
         """How many batches are worth embedding in parallel."""
-        ...
 
     @property
     def batch_size(self) -> int:
         """How many texts are embedded and stored together; a second or two, so that it can end."""
-        ...
 
     @property
     def identity(self) -> ModelIdentity:
@@ -167,7 +165,6 @@ class EmbeddingProvider(Protocol):
         Raises:
             EmbedderError: the model is not available.
         """
-        ...
 
     def embed_passages(self, texts: Sequence[str]) -> Matrix:
         """Vectors of passages.
@@ -175,7 +172,6 @@ class EmbeddingProvider(Protocol):
         Raises:
             EmbedderError: the model could not embed them.
         """
-        ...
 
     def embed_queries(self, texts: Sequence[str]) -> Matrix:
         """Vectors of queries.
@@ -183,7 +179,6 @@ class EmbeddingProvider(Protocol):
         Raises:
             EmbedderError: the model could not embed them.
         """
-        ...
 
 
 class Unavailable:

@@ -155,11 +155,7 @@ def documents_in(corpus: Corpus) -> Callable[[str], str]:
 
 
 def governed(
-    engine: Engine,
-    judged: Judged,
-    document_of: Callable[[str], str],
-    *,
-    lexical_only: bool = False,
+    engine: Engine, judged: Judged, document_of: Callable[[str], str], *, lexical_only: bool = False
 ) -> tuple[RetrievalBundle, list[str], float]:
     """Return the answer that an agent gets, its ranking, and the milliseconds it took.
 

@@ -30,8 +30,6 @@ DEFAULT_SIZE_CAP = 20 * 1024 * 1024
 _MAX_DEPTH = 200
 _BLOCK_BYTES = 1 << 16
 _OPEN_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
-_NO_KEYS: frozenset[str] = frozenset()
-_NO_FLAGS: Mapping[str, FileDefaults] = MappingProxyType({})
 
 
 class FileEntry(NamedTuple):
@@ -59,8 +57,8 @@ def walk(
     start: Path,
     flags: FileDefaults,
     manifest: Manifest | str = "",
-    nested_flags: Mapping[str, FileDefaults] = _NO_FLAGS,
-    excluded: frozenset[str] = _NO_KEYS,
+    nested_flags: Mapping[str, FileDefaults] = MappingProxyType({}),
+    excluded: frozenset[str] = frozenset(),
     *,
     ignore: bool = True,
 ) -> list[FileEntry | Skipped]:
@@ -186,7 +184,7 @@ def _walk_folder(
     for entry in entries:
         name = entry.name
         path = prefix + name
-        if excluded and entry.path in excluded:
+        if entry.path in excluded:
             continue
         if name == MANIFEST_NAME:
             context.unused_manifest(location, path)
@@ -195,7 +193,7 @@ def _walk_folder(
         if isinstance(status, Skipped):
             result.append(status)
             continue
-        flags = nested_flags.get(entry.path, folder_flags) if nested_flags else folder_flags
+        flags = nested_flags.get(entry.path, folder_flags)
         mode = status.st_mode
         is_folder = stat.S_ISDIR(mode)
         reason = _reason(name, entry.path, names, rules, is_folder=is_folder, ignore=ignore)
@@ -441,7 +439,7 @@ def rules_above(base: Path, start: Path) -> tuple[Rules, ...]:
 def names_in(folder: Path) -> frozenset[str]:
     """The names in a folder; none if it cannot be read."""
     try:
-        return frozenset(path.name for path in folder.iterdir())
+        return frozenset(os.listdir(folder))  # noqa: PTH208 - the names are enough
     except OSError:
         return frozenset()
 

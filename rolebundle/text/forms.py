@@ -29,12 +29,7 @@ from typing import NamedTuple
 import Stemmer  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
 from rolebundle.lazy import lazy_pattern
-from rolebundle.text.languages import (
-    UNSPACED,
-    is_unspaced,
-    latin_language,
-    non_latin_language,
-)
+from rolebundle.text.languages import UNSPACED, is_unspaced, latin_language, non_latin_language
 
 FORMS_VERSION = "forms-2"
 _MAX_WORD_CHARS = 64

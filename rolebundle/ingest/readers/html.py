@@ -13,12 +13,7 @@ from rolebundle.contracts.ingest import utc_text
 from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
 from rolebundle.ingest.readers import title_in
-from rolebundle.ingest.readers.html_hidden import (
-    HiddenElement,
-    Page,
-    hiding_sheets,
-    parsed_page,
-)
+from rolebundle.ingest.readers.html_hidden import HiddenElement, Page, hiding_sheets, parsed_page
 from rolebundle.ingest.readers.package import (
     Package,
     TextBlocks,

@@ -581,8 +581,4 @@ class _Outline:
         return frozenset(inside)
 
 
-READERS = {
-    "text": (5, _read_text),
-    "rst": (5, _read_rst),
-    "source": (4, _read_source),
-}
+READERS = {"text": (5, _read_text), "rst": (5, _read_rst), "source": (4, _read_source)}

@@ -515,8 +515,4 @@ def _list(owner: Mapping[str, Any], key: str) -> Sequence[Any]:
     return value if isinstance(value, list) else ()
 
 
-READERS = {
-    "markdown": (4, _read),
-    "separated": (4, _read_separated),
-    "ipynb": (4, _read_notebook),
-}
+READERS = {"markdown": (4, _read), "separated": (4, _read_separated), "ipynb": (4, _read_notebook)}
