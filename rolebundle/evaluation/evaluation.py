@@ -351,19 +351,16 @@ def parse_thresholds(pairs: Iterable[str]) -> dict[Metric, float]:
 
 def with_thresholds(report: EvalReport, thresholds: Mapping[Metric, float]) -> EvalReport:
     """Return the report with thresholds. A leak fails it, also without a threshold."""
-    floors = [
-        _floor(name, threshold, value_of(report, name)) for name, threshold in thresholds.items()
-    ]
+    floors = []
+    for name, threshold in thresholds.items():
+        at_most, value = name in COSTS, value_of(report, name)
+        # A metric that was not measured fails; otherwise a threshold that is never checked would
+        # pass.
+        held = value is not None and (value <= threshold if at_most else value >= threshold)
+        floors.append(Floor(metric=name, bound=threshold, at_most=at_most, value=value, held=held))
     has_leak = report.governance and report.governance.leak_rate
     passed = all(floor.held for floor in floors) and not has_leak
     return report.model_copy(update={"floors": floors, "passed": passed})
-
-
-def _floor(name: str, threshold: float, value: float | None) -> Floor:
-    at_most = name in COSTS
-    # A metric that was not measured fails; otherwise a threshold that is never checked would pass.
-    held = value is not None and (value <= threshold if at_most else value >= threshold)
-    return Floor(metric=name, bound=threshold, at_most=at_most, value=value, held=held)
 
 
 def value_of(report: EvalReport, name: str) -> float | None:

@@ -83,7 +83,8 @@ def front_matter(
                 f"{path}:{line}: front matter: {reason}",
                 with_detail(step, problem.detail),
             ) from problem
-        if not _begins_with_key(own):
+        first = next((line for line in own if line.strip() and not line.startswith("#")), "")
+        if not _KEY.match(first):
             return without
         values = dict(_line_by_line(own)) if is_yaml and len(text) <= _MAX_BYTES else {}
         result = "so it was read line by line" if values else "so it was ignored"
@@ -149,11 +150,6 @@ def _governing_key_in(text: str) -> str:
         if found := governing_key(words) or governing_key(words.rpartition(" ")[2]):
             return found
     return ""
-
-
-def _begins_with_key(lines: Sequence[str]) -> bool:
-    first = next((line for line in lines if line.strip() and not line.startswith("#")), "")
-    return _KEY.match(first) is not None
 
 
 def _line_by_line(lines: Sequence[str]) -> Iterator[tuple[str, object]]:

@@ -366,19 +366,6 @@ def _can_embed(provider: EmbeddingProvider) -> bool:
 # -- maintaining ------------------------------------------------------------------------------
 
 
-def _named_index(corpus: Corpus, name: str) -> EmbeddingIndex:
-    indexes = vector_index.all_indexes(corpus)
-    matching = [i for i in indexes if name in {str(i.id), label(i), i.identity.model.model}]
-    if len(matching) == 1:
-        return matching[0]
-    known = ", ".join(f"{index.id} ({label(index)})" for index in indexes)
-    raise UsageError(
-        "ambiguous_index" if matching else "unknown_index",
-        f"{name!r} is the name of {'more than one' if matching else 'no'} embedding index",
-        f"indexes: {known or 'none'}; use a number",
-    )
-
-
 def label(index: EmbeddingIndex) -> str:
     """``provider:model``."""
     return f"{index.identity.model.provider}:{index.identity.model.model}"
@@ -394,7 +381,16 @@ def drop_index(corpus: Corpus, name: str) -> None:
     Raises:
         UsageError: no index or several have this name, or it is active.
     """
-    index = _named_index(corpus, name)
+    indexes = vector_index.all_indexes(corpus)
+    matching = [i for i in indexes if name in {str(i.id), label(i), i.identity.model.model}]
+    if len(matching) != 1:
+        known = ", ".join(f"{index.id} ({label(index)})" for index in indexes)
+        raise UsageError(
+            "ambiguous_index" if matching else "unknown_index",
+            f"{name!r} is the name of {'more than one' if matching else 'no'} embedding index",
+            f"indexes: {known or 'none'}; use a number",
+        )
+    [index] = matching
     with corpus.writing():
         active = vector_index.active_index(corpus)
         if active is not None and active.id == index.id:

@@ -287,10 +287,8 @@ class _Events:
             # A folder vanished; the next look at the roots begins again.
             self._changes = None
             return True
-        return any(self._is_news(path) for _, path in changes)
-
-    def _is_news(self, path: str) -> bool:
-        return not path.startswith(self._own) and f"{os.sep}.git{os.sep}" not in path
+        git = f"{os.sep}.git{os.sep}"
+        return any(not path.startswith(self._own) and git not in path for _, path in changes)
 
     def _give_up(self, error: Exception) -> None:
         # Too many folders for the system's limit, or a file system without events.

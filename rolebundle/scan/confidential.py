@@ -39,8 +39,7 @@ def find_confidential(text: str, data: bytes | None = None) -> tuple[Findings, F
             found += ((*place, number) for place in places)
         elif len(personal) < MAX_FINDINGS:
             kind = FORMATS[number - count][0]
-            place = _personal_place(kind, text, start, end)
-            if place is not None:
+            if place := _personal_place(kind, text, start, end):
                 personal.append(Finding(f"personal_{kind}", *place, kind.replace("_", " ")))
     found.sort(key=lambda secret: (secret[0], secret[2]))
     findings: list[Finding] = []
@@ -48,7 +47,11 @@ def find_confidential(text: str, data: bytes | None = None) -> tuple[Findings, F
     for start, end, number in found:
         if start >= masked_until:
             masked_until = end
-            findings.append(_secret(secrets.FORMATS[number], text, start, end))
+            format_ = secrets.FORMATS[number]
+            note = format_.kind.replace("_", " ")
+            if format_.value == "whole":
+                note += f", begins with {text[start : start + _SHOWN_CHARS]!r}"
+            findings.append(Finding(f"secret_{format_.kind}", start, end, ascii_note(note)))
     outside = tuple(finding for finding in personal if not overlaps(finding, findings))
     return tuple(findings), outside
 
@@ -61,13 +64,6 @@ def find_secrets(text: str) -> Findings:
 def without_secrets(text: str) -> str:
     """A short text, such as a path, with each secret masked."""
     return secrets.masked(text, find_secrets(text))
-
-
-def _secret(format_: secrets.Format, text: str, start: int, end: int) -> Finding:
-    note = format_.kind.replace("_", " ")
-    if format_.value == "whole":
-        note += f", begins with {text[start : start + _SHOWN_CHARS]!r}"
-    return Finding(f"secret_{format_.kind}", start, end, ascii_note(note))
 
 
 @cache

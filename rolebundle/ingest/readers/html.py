@@ -65,7 +65,9 @@ def read_page(data: bytes, path: str, *, is_message: bool = False) -> ParsedDocu
     Raises:
         DocumentError: ``unreadable_html``, ``undecodable``.
     """
-    page, notes = _utf8(data, path)
+    declared = _CHARSET.search(data[:2048])
+    text, notes = decode(data, path, declared[1].decode("ascii").lower() if declared else "")
+    page = text.encode()
     source = countable_source(page)
     root: Any = _parsed(source, path)
     if root is None:
@@ -90,17 +92,6 @@ def read_page(data: bytes, path: str, *, is_message: bool = False) -> ParsedDocu
         notes=(*notes, f"{counted(len(removed), 'hidden element')} left out") if removed else notes,
         hidden=parts,
     )
-
-
-def _utf8(data: bytes, path: str) -> tuple[bytes, tuple[str, ...]]:
-    """The page in UTF-8, and notes. Other encodings are those of a mark, or ``<meta charset>``.
-
-    Raises:
-        DocumentError: ``undecodable``.
-    """
-    declared = _CHARSET.search(data[:2048])
-    text, notes = decode(data, path, declared[1].decode("ascii").lower() if declared else "")
-    return text.encode(), notes
 
 
 def _parsed(source: bytes, path: str) -> Any:

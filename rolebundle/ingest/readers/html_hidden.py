@@ -259,7 +259,10 @@ class Page:
 
     def _hiding(self, element: Any) -> Hiding | None:
         """How an element is hidden by its attributes and styles."""
-        declared, way = self._cascade(element), self._at_rest(element)
+        declared = self._cascade(element)
+        way = hiding(declared)
+        if (way is None or not way.is_certain) and not COLOR_PROPERTIES.isdisjoint(declared):
+            way = self._by_color(element, declared) or way
         unsure = [rule for rule in self._rules.get(element, ()) if rule.applies]
         if way is None:
             changed = dict(declared)
@@ -272,13 +275,6 @@ class Page:
         others = (item for rule in unsure for item in rule.declared.items())
         is_other = any(name in names and declared.get(name) != value for name, value in others)
         return way._replace(is_certain=way.is_certain and not is_other)
-
-    def _at_rest(self, element: Any) -> Hiding | None:
-        declared = self._cascade(element)
-        way = hiding(declared)
-        if (way is None or not way.is_certain) and not COLOR_PROPERTIES.isdisjoint(declared):
-            return self._by_color(element, declared) or way
-        return way
 
     def _cascade(self, element: Any) -> Declarations:
         """The declarations that win among the attributes and the rules that always apply."""

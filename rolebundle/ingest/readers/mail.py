@@ -264,7 +264,9 @@ def _read_mailbox(
         if _DELETED.search(head):
             continue
         anchor = f"message {number}"
-        key = _key(head, number, keys)
+        found = _MESSAGE_ID.search(head)
+        name = _NOT_IN_KEYS.sub("-", found[1])[:_MAX_KEY_CHARS].strip("-") if found else ""
+        key = unique_key(name or f"message-{number}", keys)
         try:
             yield _read_message(
                 source, f"{path}, {anchor}", key=key, first_line=line, anchor=anchor
@@ -291,13 +293,6 @@ def _messages(data: bytes) -> Iterator[tuple[int, int, int]]:
         start = counted = match.end()
     if start:
         yield start, len(data), line
-
-
-def _key(head: str, number: int, used: set[str]) -> str:
-    """A name for the message that no other one of the file has."""
-    found = _MESSAGE_ID.search(head)
-    name = _NOT_IN_KEYS.sub("-", found[1])[:_MAX_KEY_CHARS].strip("-") if found else ""
-    return unique_key(name or f"message-{number}", used)
 
 
 READERS = {

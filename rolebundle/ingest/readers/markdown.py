@@ -37,7 +37,13 @@ from rolebundle.ingest.readers import (
 from rolebundle.ingest.readers.html_hidden import Page, hiding_sheets, parsed_page
 from rolebundle.scan.finding import HiddenPart
 from rolebundle.text.decoding import cleaned, one_line, split_lines
-from rolebundle.text.strict_json import LineIndex, LocatedObject, NotStrictError, parse_located
+from rolebundle.text.strict_json import (
+    LineOf,
+    LocatedObject,
+    NotStrictError,
+    line_index,
+    parse_located,
+)
 
 _KINDS: dict[str, BlockKind] = {
     **dict.fromkeys(("paragraph_open", "blockquote_open", "html_block"), "paragraph"),
@@ -435,10 +441,10 @@ def _read_notebook(data: bytes, path: str, _separator: str) -> Iterable[ParsedDo
     notebook = _parsed(text, path)
     blocks: list[Block] = []
     hidden: list[HiddenPart] = []
-    index = LineIndex(text)
+    line_of = line_index(text)
     for number, cell in enumerate(_list(notebook, "cells"), 1):
         if isinstance(cell, dict):
-            blocks += _cell(cell, number, index, max(1, len(lines)), hidden)
+            blocks += _cell(cell, number, line_of, max(1, len(lines)), hidden)
     title = next((block.heading for block in blocks if block.heading), "")
     yield ParsedDocument(
         blocks=tuple(blocks),
@@ -469,7 +475,7 @@ def _parsed(text: str, path: str) -> Mapping[str, Any]:
 
 
 def _cell(
-    cell: Mapping[str, Any], number: int, index: LineIndex, last: int, hidden: list[HiddenPart]
+    cell: Mapping[str, Any], number: int, line_of: LineOf, last: int, hidden: list[HiddenPart]
 ) -> Iterator[Block]:
     """The blocks of a cell. What it hides is added to ``hidden``."""
     source = cell.get("source")
@@ -480,7 +486,7 @@ def _cell(
         return
     first, end = 1, last
     if isinstance(cell, LocatedObject):
-        first, end = (index.line(at) for at in cell.spans["source"])
+        first, end = map(line_of, cell.spans["source"])
     kind = cell.get("cell_type")
     if kind == "markdown":
         _, parts, blocks = read_markdown(lines, 0, len(lines))

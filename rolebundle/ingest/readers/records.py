@@ -92,15 +92,15 @@ def _corpus(
     records: Sequence[strict_json.LocatedObject], text: str, path: str, notes: tuple[str, ...]
 ) -> Iterator[ParsedDocument]:
     """The documents of a parsed corpus, with the lines of each chunk's content."""
-    index = strict_json.LineIndex(text)
+    line_of = strict_json.line_index(text)
     for document in records:
         key = document.get("document_id")
         if not isinstance(key, str) or is_blank(key):
-            raise _bad_json(path, index.line(document.at), "`document_id` must be a string")
+            raise _bad_json(path, line_of(document.at), "`document_id` must be a string")
         yield ParsedDocument(
-            ready=tuple(_chunk(chunk, document, index, path) for chunk in document["chunks"]),
+            ready=tuple(_chunk(chunk, document, line_of, path) for chunk in document["chunks"]),
             declared=_declared(document),
-            declared_at=index.line(document.at),
+            declared_at=line_of(document.at),
             key=cleaned(key),
             line_exact=False,
             notes=notes,
@@ -108,17 +108,17 @@ def _corpus(
 
 
 def _chunk(
-    chunk: Any, document: strict_json.LocatedObject, index: strict_json.LineIndex, path: str
+    chunk: Any, document: strict_json.LocatedObject, line_of: strict_json.LineOf, path: str
 ) -> StoredChunk:
     if not isinstance(chunk, strict_json.LocatedObject):
-        raise _bad_json(path, index.line(document.at), "a chunk must be an object")
+        raise _bad_json(path, line_of(document.at), "a chunk must be an object")
     try:
         valid = _Chunk.model_validate(_cleaned(chunk))
     except ValidationError as error:
         problem = error.errors()[0]
         reason = f"`{problem['loc'][0]}`: {problem['msg']}"
-        raise _bad_json(path, index.line(chunk.at), reason) from error
-    first, last = map(index.line, chunk.spans["content"])
+        raise _bad_json(path, line_of(chunk.at), reason) from error
+    first, last = map(line_of, chunk.spans["content"])
     return ready_chunk(
         valid.chunk_id,
         valid.content,
