@@ -208,7 +208,10 @@ _INVISIBLE_TESTS: Mapping[str, Callable[[str], bool]] = {
 }
 """For each property that makes an element invisible, or too small to be seen, the test."""
 _OFF_SCREEN_TESTS: Mapping[str, Callable[[str], bool]] = {
-    **dict.fromkeys(("margin-left", "margin-top", "text-indent", "translate"), _is_far),
+    "margin-left": _is_far,
+    "margin-top": _is_far,
+    "text-indent": _is_far,
+    "translate": _is_far,
     "margin": _is_far_margin,
     "transform": _in_functions("translate", _is_far),
     "clip": _in_functions("", _is_empty_rectangle),

@@ -61,15 +61,10 @@ def load_patterns() -> tuple[list[dict[str, Any]], LinearPatterns]:
     A pattern has an ``id``, a ``category`` and the RE2 expressions ``begins`` and ``goes_on``.
     """
     patterns = tomllib.loads(PATTERNS.read_text(encoding="utf-8"))["pattern"]
-    pairs = [
-        # The flag applies to the rest of the pattern as well.
-        (
-            "(?i)" + _with_spaces(p["begins"], _BETWEEN_FIRST_WORDS),
-            _with_spaces(p.get("goes_on", "")),
-        )
-        for p in patterns
-    ]
-    return patterns, LinearPatterns(pairs)
+    # The flag applies to the rest of the pattern as well.
+    begins = ("(?i)" + _with_spaces(p["begins"], _BETWEEN_FIRST_WORDS) for p in patterns)
+    goes_on = (_with_spaces(p.get("goes_on", "")) for p in patterns)
+    return patterns, LinearPatterns([*zip(begins, goes_on, strict=True)])
 
 
 @cache

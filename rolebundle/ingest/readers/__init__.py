@@ -182,12 +182,18 @@ FORMATS = {
 """Each reader with the suffixes of its files."""
 # Other readers have a module of their name.
 _MODULES = {
-    **dict.fromkeys(("docx", "pptx"), "ooxml"),
-    **dict.fromkeys(("eml", "mbox"), "mail"),
+    "docx": "ooxml",
+    "pptx": "ooxml",
+    "eml": "mail",
+    "mbox": "mail",
     "epub": "html",
-    **dict.fromkeys(("ipynb", "separated"), "markdown"),
-    **dict.fromkeys(("json", "jsonl"), "records"),
-    **dict.fromkeys(("rst", "source", "text"), "lines"),
+    "ipynb": "markdown",
+    "separated": "markdown",
+    "json": "records",
+    "jsonl": "records",
+    "rst": "lines",
+    "source": "lines",
+    "text": "lines",
 }
 NAMES = tuple(sorted(FORMATS))
 """The names of the readers that a manifest may use."""

@@ -46,9 +46,13 @@ from rolebundle.text.strict_json import (
 )
 
 _KINDS: dict[str, BlockKind] = {
-    **dict.fromkeys(("paragraph_open", "blockquote_open", "html_block"), "paragraph"),
-    **dict.fromkeys(("bullet_list_open", "ordered_list_open"), "list"),
-    **dict.fromkeys(("fence", "code_block"), "code"),
+    "paragraph_open": "paragraph",
+    "blockquote_open": "paragraph",
+    "html_block": "paragraph",
+    "bullet_list_open": "list",
+    "ordered_list_open": "list",
+    "fence": "code",
+    "code_block": "code",
     "table_open": "table",
 }
 _MARKUP = re.compile(r"[*_`\[\]<>&\\!~]")

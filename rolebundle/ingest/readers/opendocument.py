@@ -299,7 +299,10 @@ class _OpenDocument(Walk):
             element, {**look, **self._look("text", element)}
         ),
         "note": _note,
-        **dict.fromkeys(("section", "hidden-text", "variable-set", "user-field-get"), _conditional),
+        "section": _conditional,
+        "hidden-text": _conditional,
+        "variable-set": _conditional,
+        "user-field-get": _conditional,
         **dict.fromkeys(
             ("ruby-text", "binary-data", "change-info", "forms", *_INDEXES), office.skip
         ),
