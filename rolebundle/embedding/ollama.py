@@ -14,7 +14,7 @@ from typing import TypeVar
 import httpx
 
 from rolebundle.contracts.documents import ModelIdentity
-from rolebundle.embedding.provider import PROBE_TEXT, ProviderSpec
+from rolebundle.embedding.provider import PROBE_TEXT, ProviderSpec, prefixes_for
 from rolebundle.embedding.servers import OLLAMA_HOST, ModelServer, ServerProvider, ollama_url
 from rolebundle.errors import EmbedderError
 
@@ -40,7 +40,9 @@ class OllamaProvider(ServerProvider):
     texts_per_request = 64
 
     def __init__(self, spec: ProviderSpec) -> None:
-        super().__init__(replace(spec, url=spec.url or ollama_url()))
+        self._model = spec.model
+        self._prefixes = prefixes_for(spec.model)
+        self.server = ModelServer(replace(spec, url=spec.url or ollama_url()))
         self._client = Client(self.server.url, transport=_Transport(self.server))
 
     @cached_property

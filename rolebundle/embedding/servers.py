@@ -327,11 +327,7 @@ class ServerProvider(ABC):
     parallel_batches = 1
     batch_size = 512
     texts_per_request: int
-
-    def __init__(self, spec: ProviderSpec) -> None:
-        self.server = ModelServer(spec)
-        self._model = spec.model
-        self._prefixes = prefixes_for(spec.model)
+    server: ModelServer
 
     @property
     @abstractmethod
@@ -413,6 +409,10 @@ class OpenAICompatibleProvider(ServerProvider):
     # The default limit of text-embeddings-inference; other servers accept as many or more.
     texts_per_request = 32
 
+    def __init__(self, spec: ProviderSpec) -> None:
+        self._model = spec.model
+        self.server = ModelServer(spec)
+
     @cached_property
     def identity(self) -> ModelIdentity:
         """The model, identified by the fingerprint of its vector for a fixed text.
@@ -423,7 +423,7 @@ class OpenAICompatibleProvider(ServerProvider):
         vector = self._request([PROBE_TEXT])
         dimensions = vector.shape[1]
         digest = fingerprint(unit_vectors(vector, 1, dimensions))
-        return ModelIdentity("openai", self._model, digest, dimensions, *self._prefixes)
+        return ModelIdentity("openai", self._model, digest, dimensions, *prefixes_for(self._model))
 
     def _rows(self, texts: Sequence[str]) -> object:
         body = {"model": self._model, "input": list(texts), "encoding_format": "float"}

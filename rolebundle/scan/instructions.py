@@ -61,16 +61,19 @@ def load_patterns() -> tuple[list[dict[str, Any]], LinearPatterns]:
     A pattern has an ``id``, a ``category`` and the RE2 expressions ``begins`` and ``goes_on``.
     """
     patterns = tomllib.loads(PATTERNS.read_text(encoding="utf-8"))["pattern"]
-    # The flag applies to the rest of the pattern as well.
-    begins = ("(?i)" + _with_spaces(p["begins"], _BETWEEN_FIRST_WORDS) for p in patterns)
-    goes_on = (_with_spaces(p.get("goes_on", "")) for p in patterns)
-    return patterns, LinearPatterns([*zip(begins, goes_on, strict=True)])
+    pairs = [(_expression(p["begins"]), _with_spaces(p.get("goes_on", ""))) for p in patterns]
+    return patterns, LinearPatterns(pairs)
 
 
 @cache
 def patterns_digest() -> str:
     """The digest of the patterns. With others all files are scanned again."""
     return blake2b(PATTERNS.read_bytes(), digest_size=8).hexdigest()
+
+
+def _expression(begins: str) -> str:
+    # The flag applies to the rest of the pattern as well.
+    return "(?i)" + _with_spaces(begins, _BETWEEN_FIRST_WORDS)
 
 
 def _with_spaces(regex: str, gap: str = _BETWEEN_WORDS) -> str:

@@ -347,8 +347,8 @@ class _Walk:
     def _leaf(
         self, kind: BlockKind, element: Any, text: str, level: int = 0, header: str = ""
     ) -> None:
-        lines = (start_line(element), end_line(element, is_visible=True))
-        self._add(kind, text, *lines, level, header)
+        last = end_line(element, is_visible=True)
+        self._add(kind, text, start_line(element), last, level, header)
 
     def paragraph(self, element: Any) -> None:
         if len(element) and _holds_block(element):
