@@ -173,12 +173,11 @@ class Watcher:
         seconds = monotonic() - started
         self._print_report(report, seconds)
         # If anything was stored, another pass finds out whether files or corpus changed meanwhile.
-        is_stable = not (any(report.changes) or report.embedded)
-        if is_stable:
+        self._next_pass = monotonic()
+        if not (any(report.changes) or report.embedded):
             self._known_generation = self.generation()
-        pause = max(POLL_SECONDS, _POLL_SHARE * seconds) if self._events.polls else _PASS_SECONDS
-        self._next_pass = monotonic() + (pause if is_stable else 0.0)
-        if is_stable:
+            polled = max(POLL_SECONDS, _POLL_SHARE * seconds)
+            self._next_pass += polled if self._events.polls else _PASS_SECONDS
             self._write_problem("root_missing" if self._missing else "")
 
     def _fail(self, error: RolebundleError) -> None:

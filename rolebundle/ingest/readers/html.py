@@ -512,8 +512,7 @@ def _book(package: Package) -> ParsedDocument:
         if name in package:
             _chapter(package, name, blocks)
     missing = sum(name not in package for name in chapters)
-    metadata = book.find("{*}metadata")
-    properties = properties_of(() if metadata is None else metadata)
+    properties = properties_of(book.iterfind("{*}metadata/*"))
     notes = [f"chapters that the book lacks: {missing}"] if missing else []
     return blocks.document(properties, notes)
 

@@ -572,7 +572,7 @@ def shape_fill(shape: Any, theme: Theme) -> tuple[bool, Color | None]:
     """Whether a shape is filled, and its color if it is known. Pictures and charts are filled."""
     if local_name(shape) in {"pic", "graphicFrame"}:
         return True, None
-    for part in shape.find("{*}spPr") if shape.find("{*}spPr") is not None else ():
+    for part in shape.iterfind("{*}spPr/*"):
         name = local_name(part)
         if name.endswith("Fill"):
             return name != "noFill", fill_color(part, theme) if name == "solidFill" else None

@@ -134,8 +134,8 @@ class _OpenDocument(Walk):
         self.read_stream("content.xml")
         if not self._sheet and not self._pages:
             self.page_margins(self._headers_and_footers())
-        meta = self.package.parse("meta.xml").find(f"{_OFFICE}meta")
-        return self.document(properties_of(() if meta is None else meta))
+        meta = self.package.parse("meta.xml").iterfind(f"{_OFFICE}meta/*")
+        return self.document(properties_of(meta))
 
     def start_part(self, element: Any) -> None:
         """See Walk: the styles of the content."""

@@ -242,13 +242,13 @@ _TEMPLATE_DATES = frozenset(("2013-12-23T23:15:00Z", "2013-01-27T09:15:58Z"))
 """Dates of the templates of python-docx and python-pptx, which their documents keep."""
 
 
-def properties_of(root: Any) -> dict[str, Any]:
-    """Title, author, date and language from the elements below ``root``.
+def properties_of(elements: Iterable[Any]) -> dict[str, Any]:
+    """Title, author, date and language from the elements of the metadata.
 
     All formats call them ``title``, ``creator``, ``modified`` or ``date``, and ``language``.
     """
     texts: dict[str, list[str]] = defaultdict(list)
-    for element in root:
+    for element in elements:
         is_change = element.get("property") == "dcterms:modified"  # of an e-book
         if text := one_line(element.text or ""):
             texts["modified" if is_change else local_name(element)].append(text)
