@@ -219,14 +219,14 @@ def unit_vectors(vectors: Matrix, expected: int, dimensions: int) -> Matrix:
     if vectors.shape[1] != dimensions:
         found = f"{vectors.shape[1]} dimensions, its identity says {dimensions}"
         raise _unsound("embedding_dimensions", found)
-    if not bool(np.isfinite(vectors).all()):
+    if not np.isfinite(vectors).all():
         raise _unsound("embedding_not_finite", "a value that is NaN or infinite")
     # In float64, so that very large or very small components neither overflow nor vanish.
     with np.errstate(over="ignore"):
         lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
-    if not bool(np.isfinite(lengths).all()):
+    if not np.isfinite(lengths).all():
         raise _unsound("embedding_not_finite", "a vector of infinite length")
-    if bool((lengths == 0).any()):
+    if (lengths == 0).any():
         number = int(np.argmin(lengths)) + 1
         raise _unsound("embedding_zero", f"a zero vector for text {number}")
     return np.ascontiguousarray(vectors / lengths, dtype="<f4")

@@ -44,15 +44,8 @@ def find_hidden(text: str, max_findings: int = MAX_FINDINGS) -> tuple[Finding, .
     if not remaining:
         return ()
     unusual = remaining.decode("utf-8", "surrogatepass")
-    has_runs = _RUN.search(unusual) is not None
-    has_two_scripts = (
-        ch.FOREIGN_LETTER.search(unusual) is not None
-        and ch.SCRIPT_BOUNDARY.search(text) is not None
-    )
-    if not has_runs and not has_two_scripts:
-        return ()
-    findings = _invisible_characters(text, max_findings) if has_runs else []
-    if has_two_scripts:
+    findings = _invisible_characters(text, max_findings) if _RUN.search(unusual) else []
+    if ch.FOREIGN_LETTER.search(unusual) and ch.SCRIPT_BOUNDARY.search(text):
         findings += [
             Finding(kind, start, end, _word_note(kind, text[start : min(end, start + 60)]))
             for start, end, kind in islice(_look_alike_words(text), max_findings)
@@ -206,19 +199,18 @@ _USERS_OF = {
 }
 
 
-def _run_findings(run: str, start: int) -> list[Finding]:
+def _run_findings(run: str, start: int) -> Iterator[Finding]:
     """A run of invisible characters as findings, one for each stretch of a kind."""
     if len(run) > _LONG_RUN:  # A finding per stretch would be unreadable, and without end.
         kind = _kind(run[0])
         is_uniform = len(set(map(_kind, run))) == 1
         note = _run_note(kind, run) if is_uniform else f"{len(run)} characters of several kinds"
-        return [Finding(kind, start, start + len(run), note)]
-    findings: list[Finding] = []
+        yield Finding(kind, start, start + len(run), note)
+        return
     for kind, characters in groupby(run, _kind):
         stretch = "".join(characters)
-        findings.append(Finding(kind, start, start + len(stretch), _run_note(kind, stretch)))
+        yield Finding(kind, start, start + len(stretch), _run_note(kind, stretch))
         start += len(stretch)
-    return findings
 
 
 @lru_cache(maxsize=1_024)

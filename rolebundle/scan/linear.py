@@ -35,7 +35,7 @@ class LinearPatterns:
     def __init__(
         self, patterns: Sequence[tuple[str, str]], max_match_bytes: int = MAX_MATCH_BYTES
     ) -> None:
-        self._whole = ["".join(pattern) for pattern in patterns]
+        self._whole = [*map("".join, patterns)]
         beginnings = dict.fromkeys(f"(?:{begins})" for begins, _ in patterns)
         self._beginnings = compiled("|".join(beginnings))
         self._set = re2.Set.MatchSet(_options())

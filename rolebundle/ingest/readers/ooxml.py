@@ -164,10 +164,8 @@ class _Numbering:
         if form != "decimal":
             return "" if form == "none" else "-"
 
-        def written(match: re.Match[str]) -> str:
-            return str(counts.get(int(match[1]) - 1, 0))
-
-        return re.sub(r"%([1-9])", written, _value(levels[level], "lvlText")).strip()
+        text = _value(levels[level], "lvlText")
+        return re.sub("%([1-9])", lambda at: str(counts.get(int(at[1]) - 1, 0)), text).strip()
 
 
 # The document
