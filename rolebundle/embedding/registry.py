@@ -137,9 +137,9 @@ def spec_from_json(
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
-        value = {}
-    stored: dict[str, object] = value if isinstance(value, dict) else {}
-    texts = {name: item for name, item in stored.items() if isinstance(item, str)}
+        value = None
+    stored = value.items() if isinstance(value, dict) else ()
+    texts = {name: item for name, item in stored if isinstance(item, str)}
     provider = texts.get("provider") or model.provider
     name = "" if model.provider == "static" else texts.get("model") or model.model
     if provider not in SERVED:

@@ -103,11 +103,6 @@ def ollama_url() -> str:
     return f"http://{name or '127.0.0.1'}:{port or 11434}"
 
 
-def server_error(code: str, server: str, what: str, hint: str = _URL_HINT) -> EmbedderError:
-    """The error for what a server does, with the next step."""
-    return EmbedderError(code, f"the model server at {server} {what}", hint)
-
-
 def parse_url(url: str) -> tuple[SplitResult, int]:
     """The parts of a model server's URL, and its port.
 
@@ -121,7 +116,7 @@ def parse_url(url: str) -> tuple[SplitResult, int]:
     except ValueError as error:
         raise UsageError("bad_url", f"the model server's URL: {error}", hint) from None
     # The URL is not repeated here: it may hold a password.
-    if parts.username is not None or parts.password is not None:
+    if "@" in parts.netloc:
         raise UsageError(
             "bad_url",
             "the model server's URL contains a user name or a password",
@@ -154,6 +149,14 @@ class ModelServer:
         self.url = permitted_url(spec.url.rstrip("/").removesuffix("/v1"), spec.allow_host)
         self.spec = spec
 
+    def error(self, code: str, what: str, hint: str = _URL_HINT) -> EmbedderError:
+        """The error for what the server does, with the next step."""
+        return EmbedderError(code, f"the model server at {self.url} {what}", hint)
+
+    def unreadable(self, reason: str) -> EmbedderError:
+        """The error for an answer that does not follow the API."""
+        return self.error("bad_response", f"did not answer as its API says: {reason}")
+
     def ask(self, path: str, body: object) -> Mapping[str, Any]:
         """The JSON object that the server answers to a request with a JSON body.
 
@@ -176,9 +179,9 @@ class ModelServer:
         try:
             answer = json.loads(text)
         except (ValueError, RecursionError):
-            raise unreadable_error(self.url, "its answer is not JSON") from None
+            raise self.unreadable("its answer is not JSON") from None
         if not isinstance(answer, dict):
-            raise unreadable_error(self.url, "its answer is JSON, but not an object")
+            raise self.unreadable("its answer is JSON, but not an object")
         return answer
 
     def response(
@@ -202,12 +205,11 @@ class ModelServer:
                 break
             if time.monotonic() + pause >= deadline:
                 what = f"is busy or not ready (status {response.status})"
-                raise server_error("server_busy", self.url, what, _BUSY_HINT)
+                raise self.error("server_busy", what, _BUSY_HINT)
             time.sleep(pause)
         if 300 <= response.status < 400:
-            raise server_error(
+            raise self.error(
                 "redirect_refused",
-                self.url,
                 f"answered with a redirect (status {response.status}), "
                 "and redirects are not followed: texts would be sent to another address",
                 "give the URL that the server itself listens on",
@@ -222,14 +224,13 @@ class ModelServer:
         content: bytes | None,
         deadline: float,
     ) -> httpcore.Response:
-        late = server_error(
+        late = self.error(
             "embedder_timeout",
-            self.url,
             f"did not finish its answer in {self.spec.deadline_seconds:g} seconds",
             "try again when it is less busy, or use a faster model, or --lexical-only",
         )
         most = f"sent more than {MAX_RESPONSE_BYTES >> 20} MiB in one answer"
-        large = server_error("response_too_large", self.url, most)
+        large = self.error("response_too_large", most)
         backend = BoundedBackend(deadline, late, large)
         try:
             with httpcore.ConnectionPool(network_backend=backend) as pool:
@@ -240,9 +241,24 @@ class ModelServer:
             if isinstance(error, httpcore.ProtocolError) and backend.received:
                 what = f"sent an answer that was cut off or is not HTTP ({error})"
                 look = f"{_URL_HINT}, and look at its log"
-                raise server_error("bad_response", self.url, what, look) from error
+                raise self.error("bad_response", what, look) from error
             what = f"cannot be reached ({error})"
-            raise server_error("embedder_down", self.url, what, _START_HINT) from error
+            raise self.error("embedder_down", what, _START_HINT) from error
+
+    def in_order(self, data: object, key: str, expected: int, name: str) -> list[object]:
+        """The values of the entries of an answer, by their ``index``, which begins with 0.
+
+        Raises:
+            EmbedderError: the answer has not exactly one entry for each index.
+        """
+        if not isinstance(data, list) or not all(isinstance(entry, Mapping) for entry in data):
+            raise self.unreadable(f"its answer has no list of {name}")
+        if len(data) != expected:
+            raise self.unreadable(f"it has {len(data)} {name} for {expected} texts")
+        places = [entry.get("index") for entry in data]
+        if not all(type(place) is int for place in places) or sorted(places) != [*range(expected)]:
+            raise self.unreadable(f"the indexes of its {name} are not those of the texts")
+        return [entry.get(key) for entry in sorted(data, key=lambda entry: entry["index"])]
 
     def status_error(self, status: int, body: str, missing_hint: str) -> EmbedderError:
         """The error for an HTTP status that is not a success.
@@ -261,16 +277,16 @@ class ModelServer:
                 "model with a longer context",
             )
         if status == 404 and "model" in detail.casefold():
-            return server_error("model_missing", self.url, f"has no model {model}", missing_hint)
+            return self.error("model_missing", f"has no model {model}", missing_hint)
         what = f"failed (status {status}): {_one_line(detail)}".rstrip(": ")
         if status in {401, 403}:
             hint = f"put the key of the server into the environment variable {KEY}"
-            return server_error("key_refused", self.url, f"refused access (status {status})", hint)
+            return self.error("key_refused", f"refused access (status {status})", hint)
         if status >= 500:
             hint = "look at the server's log, then run the same command again"
-            return server_error("server_error", self.url, what, hint)
+            return self.error("server_error", what, hint)
         hint = "check the URL, and that this server and model can embed"
-        return server_error("request_refused", self.url, what, hint)
+        return self.error("request_refused", what, hint)
 
     def _key(self) -> str:
         # Ollama has no keys.
@@ -300,45 +316,6 @@ def _error_detail(body: str) -> str:
         if isinstance(content, dict):
             content = content.get(key, content)
     return content if isinstance(content, str) else json.dumps(content)
-
-
-def unreadable_error(server: str, reason: str) -> EmbedderError:
-    """The error for an answer that does not follow the API."""
-    return server_error("bad_response", server, f"did not answer as its API says: {reason}")
-
-
-def _vectors_matrix(rows: object, expected: int, dimensions: int | None, server: str) -> Matrix:
-    """A server's vectors as a float32 matrix of shape ``(expected, dimensions)``.
-
-    :func:`rolebundle.embedding.provider.unit_vectors` checks the values.
-
-    Args:
-        rows: the vectors as they were parsed from JSON.
-        expected: how many texts were sent.
-        dimensions: the length of the model's vectors, or None if it is not known yet.
-        server: its URL.
-
-    Raises:
-        EmbedderError: the rows are not vectors of numbers, or their count or length is wrong.
-    """
-    no_vectors = unreadable_error(server, "its vectors are not lists of numbers")
-    if isinstance(rows, list) and len(rows) != expected:
-        what = f"returned {counted(len(rows), 'vector')} for {counted(expected, 'text')}"
-        raise server_error("embedding_count", server, what, _VECTORS_HINT)
-    try:
-        # A number too large for float32 becomes infinite here; unit_vectors refuses it.
-        with np.errstate(over="ignore"):
-            matrix = np.array(rows, dtype=np.float64).astype(np.float32)
-    except (ValueError, TypeError, OverflowError) as error:
-        raise no_vectors from error
-    if matrix.ndim != 2:
-        raise no_vectors
-    found = matrix.shape[1]
-    if not found or found != (dimensions or found):
-        what = f"returned vectors of {found} dimensions"
-        what += f", the model has {dimensions}" if dimensions else ""
-        raise server_error("embedding_dimensions", server, what, _VECTORS_HINT)
-    return matrix
 
 
 class ServerProvider(ABC):
@@ -383,7 +360,37 @@ class ServerProvider(ABC):
         return np.concatenate([np.zeros((0, dimensions), dtype=np.float32), *rows])
 
     def _request(self, texts: Sequence[str], dimensions: int | None = None) -> Matrix:
-        return _vectors_matrix(self._rows(texts), len(texts), dimensions, self.server.url)
+        """The server's vectors of some texts as a float32 matrix, a row for each.
+
+        :func:`rolebundle.embedding.provider.unit_vectors` checks the values.
+
+        Args:
+            texts: prepared texts.
+            dimensions: the length of the model's vectors, or None if it is not known yet.
+
+        Raises:
+            EmbedderError: what was returned is not vectors of numbers, or their count or length is
+                wrong.
+        """
+        rows, server = self._rows(texts), self.server
+        if isinstance(rows, list) and len(rows) != len(texts):
+            what = f"returned {counted(len(rows), 'vector')} for {counted(len(texts), 'text')}"
+            raise server.error("embedding_count", what, _VECTORS_HINT)
+        no_vectors = server.unreadable("its vectors are not lists of numbers")
+        try:
+            # A number too large for float32 becomes infinite here; unit_vectors refuses it.
+            with np.errstate(over="ignore"):
+                matrix: Matrix = np.array(rows, dtype=np.float64).astype(np.float32)
+        except (ValueError, TypeError, OverflowError) as error:
+            raise no_vectors from error
+        if matrix.ndim != 2:
+            raise no_vectors
+        found = matrix.shape[1]
+        if not found or found != (dimensions or found):
+            what = f"returned vectors of {found} dimensions"
+            what += f", the model has {dimensions}" if dimensions else ""
+            raise server.error("embedding_dimensions", what, _VECTORS_HINT)
+        return matrix
 
 
 def _one_line(text: str) -> str:
@@ -423,24 +430,7 @@ class OpenAICompatibleProvider(ServerProvider):
         data = self.server.ask("/v1/embeddings", body).get("data")
         if isinstance(data, list) and len(data) != len(texts):
             return data  # Whoever reads them reports the wrong count.
-        return in_order(data, "embedding", len(texts), self.server.url, "vectors")
-
-
-def in_order(data: object, key: str, expected: int, server: str, name: str) -> list[object]:
-    """The values of the entries of an answer, by their ``index``, which begins with 0.
-
-    Raises:
-        EmbedderError: the answer has not exactly one entry for each index.
-    """
-    if not isinstance(data, list) or not all(isinstance(entry, Mapping) for entry in data):
-        raise unreadable_error(server, f"its answer has no list of {name}")
-    if len(data) != expected:
-        raise unreadable_error(server, f"it has {len(data)} {name} for {expected} texts")
-    places = [entry.get("index") for entry in data]
-    if not all(type(place) is int for place in places) or sorted(places) != [*range(expected)]:
-        raise unreadable_error(server, f"the indexes of its {name} are not those of the texts")
-    by_place = dict(zip(places, (entry.get(key) for entry in data), strict=True))
-    return [by_place[place] for place in range(expected)]
+        return self.server.in_order(data, "embedding", len(texts), "vectors")
 
 
 MAX_PASSAGES = 4
@@ -478,14 +468,14 @@ class RerankServer:
         [query, *texts], model = prepared([question, *passages], ""), self.identity.model
         body = {"model": model, "query": query, "documents": texts, "top_n": len(texts)}
         results = self._server.ask("/v1/rerank", body).get("results")
-        found = in_order(results, "relevance_score", len(texts), self._server.url, "scores")
+        found = self._server.in_order(results, "relevance_score", len(texts), "scores")
         return [self._score(value) for value in found]
 
     def _score(self, value: object) -> float:
         # Neither NaN, infinite nor an integer beyond every float.
         if isinstance(value, int | float) and abs(value) < 2**63:
             return float(value)
-        raise unreadable_error(self._server.url, "a score is not a finite number")
+        raise self._server.unreadable("a score is not a finite number")
 
 
 # -- bounded network access ------------------------------------------------------------------------
@@ -565,8 +555,7 @@ class _BoundedStream(httpcore.NetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,
     ) -> httpcore.NetworkStream:
-        seconds_left = self._limits.time_left()
-        secured = self._stream.start_tls(ssl_context, server_hostname, seconds_left)
+        secured = self._stream.start_tls(ssl_context, server_hostname, self._limits.time_left())
         return _BoundedStream(secured, self._limits)
 
     def get_extra_info(self, info: str) -> Any:

@@ -163,7 +163,7 @@ def read_minilm(content: bytes, vocabulary: bytes) -> Network:
         key=lambda name: int(name[4:-2]),
     )
 
-    def dequantized(*names: str) -> NDArray[np.float32]:
+    def dequantized(*names: str) -> Floats:
         """Several weights beside each other, times their scales."""
         scales = [tensors[name.removesuffix("_q") + "_scale"] for name in names]
         result = np.concatenate([tensors[name] for name in names], axis=1).astype(np.float32)
@@ -367,7 +367,7 @@ def _read_tensors(file: BytesIO, content: bytes) -> dict[str, NDArray[Any]]:
     return tensors
 
 
-def _unpack(blocks: NDArray[Any], rows: int) -> NDArray[np.float32]:
+def _unpack(blocks: NDArray[Any], rows: int) -> Floats:
     """The weights of packed blocks, of shape (rows, columns)."""
     blocks = blocks.reshape(rows, -1, 2 + _BLOCK // 2)
     scales = np.ascontiguousarray(blocks[..., :2]).view("<f2").astype(np.float32)

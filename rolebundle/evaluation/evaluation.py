@@ -155,11 +155,7 @@ def documents_in(corpus: Corpus) -> Callable[[str], str]:
 
 
 def governed(
-    engine: Engine,
-    judged: Judged,
-    document_of: Callable[[str], str],
-    *,
-    lexical_only: bool = False,
+    engine: Engine, judged: Judged, document_of: Callable[[str], str], *, lexical_only: bool = False
 ) -> tuple[RetrievalBundle, list[str], float]:
     """Return the answer that an agent gets, its ranking, and the milliseconds it took.
 
@@ -247,23 +243,22 @@ def _selected(bundle: RetrievalBundle, ids: frozenset[str]) -> list[str]:
 
 def summarize_checks(checks: Sequence[Check]) -> Governance:
     """Return the rates over all checks. A leak counts once for each question."""
-    asked = {check.question for check in checks if check.kind == "must_not_return"}
-    leaky = {
-        check.question for check in checks if check.kind == "must_not_return" and not check.held
-    }
+    guarded = [check for check in checks if check.kind == "must_not_return"]
+    leaky = {check.question for check in guarded if not check.held}
+    asked = {check.question for check in guarded}
     rejections = [check.held for check in checks if check.kind == "expect_rejection"]
     postures = [check.held for check in checks if check.kind in _POSTURES]
     return Governance(
-        leak_rate=len(leaky) / len(asked) if asked else None,
-        rejection_accuracy=_rate(rejections),
-        posture_accuracy=_rate(postures),
+        leak_rate=_share([question in leaky for question in asked]),
+        rejection_accuracy=_share(rejections),
+        posture_accuracy=_share(postures),
         checks=list(checks),
     )
 
 
-def _rate(held: Sequence[bool]) -> float | None:
-    """The fraction of checks that passed; None if there are none."""
-    return sum(held) / len(held) if held else None
+def _share(outcomes: Sequence[bool]) -> float | None:
+    """The fraction that is true; None if there are none."""
+    return sum(outcomes) / len(outcomes) if outcomes else None
 
 
 # -- measures --------------------------------------------------------------------------------------
@@ -280,9 +275,8 @@ def ndcg(ranked: Sequence[str], grades: Grades, k: int) -> float:
         ``ndcg(["b", "a"], {"a": 1}, 10)`` is 1 / log2(3) = 0.63.
     """
     ideal = _dcg(sorted(grades.values(), reverse=True)[:k])
-    return (
-        _dcg([grades.get(judged_id, 0) for judged_id in ranked[:k]]) / ideal if ideal > 0 else 0.0
-    )
+    found = _dcg([grades.get(judged_id, 0) for judged_id in ranked[:k]])
+    return found / ideal if ideal else 0.0
 
 
 def _dcg(gains: Sequence[int]) -> float:
@@ -304,10 +298,8 @@ def reciprocal_rank(ranked: Sequence[str], grades: Grades) -> float:
 
     The mean over questions is MRR (Voorhees, TREC-8, 1999).
     """
-    for rank, judged_id in enumerate(ranked, start=1):
-        if grades.get(judged_id, 0) > 0:
-            return 1 / rank
-    return 0.0
+    ranks = (rank for rank, judged in enumerate(ranked, start=1) if grades.get(judged, 0) > 0)
+    return 1 / next(ranks, math.inf)
 
 
 def measures(ranked: Sequence[str], grades: Grades) -> dict[str, float]:
@@ -359,19 +351,16 @@ def parse_thresholds(pairs: Iterable[str]) -> dict[Metric, float]:
 
 def with_thresholds(report: EvalReport, thresholds: Mapping[Metric, float]) -> EvalReport:
     """Return the report with thresholds. A leak fails it, also without a threshold."""
-    floors = [
-        _floor(name, threshold, value_of(report, name)) for name, threshold in thresholds.items()
-    ]
-    has_leak = report.governance is not None and bool(report.governance.leak_rate)
+    floors = []
+    for name, threshold in thresholds.items():
+        at_most, value = name in COSTS, value_of(report, name)
+        # A metric that was not measured fails; otherwise a threshold that is never checked would
+        # pass.
+        held = value is not None and (value <= threshold if at_most else value >= threshold)
+        floors.append(Floor(metric=name, bound=threshold, at_most=at_most, value=value, held=held))
+    has_leak = report.governance and report.governance.leak_rate
     passed = all(floor.held for floor in floors) and not has_leak
     return report.model_copy(update={"floors": floors, "passed": passed})
-
-
-def _floor(name: str, threshold: float, value: float | None) -> Floor:
-    at_most = name in COSTS
-    # A metric that was not measured fails; otherwise a threshold that is never checked would pass.
-    held = value is not None and (value <= threshold if at_most else value >= threshold)
-    return Floor(metric=name, bound=threshold, at_most=at_most, value=value, held=held)
 
 
 def value_of(report: EvalReport, name: str) -> float | None:

@@ -45,6 +45,8 @@ from rolebundle.text.strict_json import NotStrictError, parse_strict
 FOLDER = "golden"
 """The folder of golden sets beside the overlays."""
 _SUFFIXES = (".toml", ".json")
+_DEFAULTS = ("role", "agent", "limit", "now")
+"""What a question has from its set unless it says otherwise."""
 
 _QRELS = ("qrels.tsv", "qrels/test.tsv")
 _QUERY = 'a line is {"_id": "…", "text": "…"}; the ids are those of the judgments'
@@ -75,10 +77,8 @@ def load_collection(folder: Path) -> GoldenSet:
     Raises:
         ConfigurationError: ``golden_unreadable``, or ``golden_malformed`` with the file.
     """
-    qrels = next(
-        (folder / name for name in _QRELS if (folder / name).is_file()), folder / _QRELS[0]
-    )
-    grades = _judgments(qrels)
+    found = (folder / name for name in _QRELS if (folder / name).is_file())
+    grades = _judgments(next(found, folder / _QRELS[0]))
     queries = folder / "queries.jsonl"
     questions = [
         {"id": question, "task": text, "expect": grades[question]}
@@ -129,11 +129,8 @@ def load_golden(path: Path) -> GoldenSet:
     questions = [
         question.model_copy(
             update={
+                **{key: getattr(question, key) or getattr(golden, key) for key in _DEFAULTS},
                 "id": question.id or str(number),
-                "role": question.role or golden.role,
-                "agent": question.agent or golden.agent,
-                "limit": question.limit or golden.limit,
-                "now": question.now or golden.now,
                 "must_not_return": list(
                     dict.fromkeys([*golden.must_not_return, *question.must_not_return])
                 ),
@@ -141,8 +138,7 @@ def load_golden(path: Path) -> GoldenSet:
         )
         for number, question in enumerate(golden.questions, 1)
     ]
-    ids = Counter(question.id for question in questions)
-    repeated, count = ids.most_common(1)[0]
+    repeated, count = Counter(question.id for question in questions).most_common(1)[0]
     if count > 1:
         raise _flawed(path, f"questions: two have the id {repeated!r}", "give each its own")
     return golden.model_copy(update={"name": golden.name or path.stem, "questions": questions})
@@ -249,16 +245,14 @@ def references_in(corpus: Corpus) -> References:
             return frozenset(named)
         if passage_by_id(corpus, reference) is not None:
             return frozenset({reference})
-        located = _LOCATOR.fullmatch(reference)
-        if located is not None:
-            path, start, end = located[1], int(located[2]), int(located[3])
-            passages = passages_at_lines(corpus, path, max(1, start), end)
+        if located := _LOCATOR.fullmatch(reference):
+            start, end = int(located[2]), int(located[3])
+            passages = passages_at_lines(corpus, located[1], max(1, start), end)
             return frozenset(passage.chunk_id for passage in passages)
+        if "*" not in reference and "?" not in reference:
+            return frozenset()
         return frozenset(
-            document_id
-            for document_id, path in paths
-            if ("*" in reference or "?" in reference)
-            and (matches(reference, document_id) or matches(reference, path))
+            pair[0] for pair in paths if any(matches(reference, name) for name in pair)
         )
 
     return matching_ids

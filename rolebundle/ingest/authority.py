@@ -106,14 +106,13 @@ class Authority:
 
     def reach(self, self_declared: Container[str]) -> SupersessionReach:
         """Which documents a document of the file may supersede, given what it declares itself."""
-        if "supersedes" not in self.values and self.may_not_govern:
+        is_set = "supersedes" in self.values
+        if self.may_not_govern and not is_set:
             return "none"
-        is_owners = "supersedes" in self.values and "supersedes" not in self_declared
-        if is_owners or self.delegates:
+        if self.delegates or (is_set and "supersedes" not in self_declared):
             return "any"
-        return (
-            "less_trusted" if "source_id" in self.values and not self.may_not_govern else "source"
-        )
+        has_source = "source_id" in self.values and not self.may_not_govern
+        return "less_trusted" if has_source else "source"
 
     def weigh(
         self, claims: Mapping[str, Any], *, may_not_govern: bool
@@ -310,4 +309,4 @@ def _with_parents(location: str) -> list[str]:
     if not location:
         return [""]
     path = PurePath(location)
-    return ["", *(str(parent) for parent in reversed(path.parents)), str(path)]
+    return ["", *map(str, reversed(path.parents)), str(path)]

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import accumulate, islice, pairwise, takewhile
+from typing import NamedTuple
 
 from rolebundle.errors import ConfigurationError
 from rolebundle.ingest.parsed import Block, ParsedDocument
@@ -86,12 +87,13 @@ _SENTENCE_END = re.compile(r"(?<=[.!?。！？])[\"')\]]*\s+|(?<=[。！？])")
 _SPACE = re.compile(r"\s+")
 
 
-# An atom: block, start, end, first line, last line, rank of the boundary before it.
 _Row = tuple[int, int, int, int, int, int]
+"""An atom: block, start, end, first line, last line, rank of the boundary before it."""
+_Part = tuple[int, int, int]
+"""A part of a line: start, end, rank of the boundary before it."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Atoms:
+class _Atoms(NamedTuple):
     """Units that are never cut: blocks up to the maximum size, and the pieces of longer blocks.
 
     Stored in columns, because a large document has thousands of atoms and each search reads only
@@ -174,9 +176,10 @@ def _text_of(parsed: ParsedDocument) -> tuple[str, list[int]]:
     """
     blocks = parsed.blocks
     if not parsed.line_exact:
-        kinds = [block.kind for block in blocks]
-        tight = (above == below and above in _TIGHT for above, below in pairwise(kinds))
-        joints = ["\n" if is_tight else "\n\n" for is_tight in tight]
+        joints = [
+            "\n" if above.kind == below.kind and above.kind in _TIGHT else "\n\n"
+            for above, below in pairwise(blocks)
+        ]
         parts = [block.text + joint for block, joint in zip(blocks, [*joints, ""], strict=True)]
         return "".join(parts), list(accumulate(map(len, parts[:-1]), initial=0))
     first, last = blocks[0].start_line - 1, blocks[-1].end_line
@@ -207,12 +210,11 @@ def _headings_of(
     """The headings of a chunk: those of its first block, or the names of all its definitions."""
     if first == last or any(block.kind != "code" for block in blocks[first : last + 1]):
         return paths[first]
-    same = takewhile(
-        lambda parts: len(set(parts)) == 1, zip(*paths[first : last + 1], strict=False)
-    )
+    inside = paths[first : last + 1]
+    same = takewhile(lambda parts: len(set(parts)) == 1, zip(*inside, strict=False))
     common = tuple(parts[0] for parts in same)
     depth = len(common)
-    names = dict.fromkeys(path[depth] for path in paths[first : last + 1] if len(path) > depth)
+    names = dict.fromkeys(path[depth] for path in inside if len(path) > depth)
     return (*common, ", ".join(islice(names, _MAX_NAMES))) if names else common
 
 
@@ -220,8 +222,7 @@ def _headings_of(
 def _short_header(header: str) -> str:
     """As many cells of a header row as fit. Cached, because each chunk of a table asks for it."""
     cells = [" ".join(cell.split()) for cell in header.strip("| \t").split("|")]
-    lengths = accumulate(map(len, cells))
-    fitting = sum(1 for _ in takewhile(lambda length: length <= _MAX_HEADER_CHARS, lengths))
+    fitting = bisect_right([*accumulate(map(len, cells))], _MAX_HEADER_CHARS)
     return " | ".join(cells[: max(1, fitting)])[:_MAX_HEADER_CHARS]
 
 
@@ -234,15 +235,14 @@ def _atoms(parsed: ParsedDocument, text: str, starts: list[int], maximum: int) -
     """
     rows: list[_Row] = []
     headings_start = -1  # start of the headings right above; −1 if there are none
-    current: tuple[int, str] | None = None
+    current = (parsed.blocks[0].page, parsed.blocks[0].anchor)
     for number, (block, start) in enumerate(zip(parsed.blocks, starts, strict=True)):
         # Unpacked, because this is faster than reading each attribute.
         kind, content, first_line, last_line, level, _, page, anchor, _, _ = block
         end = start + len(content)
-        if (page, anchor) != current:
-            is_elsewhere, headings_start, current = current is not None, -1, (page, anchor)
-        else:
-            is_elsewhere = False
+        is_elsewhere = (page, anchor) != current
+        if is_elsewhere:
+            headings_start, current = -1, (page, anchor)
         is_below_heading = headings_start >= 0
         is_heading = kind == "heading"
         # What has no block, such as a comment, may be long and counts, too.
@@ -254,8 +254,7 @@ def _atoms(parsed: ParsedDocument, text: str, starts: list[int], maximum: int) -
         if end - start <= maximum:
             rows.append((number, start, end, first_line, last_line, rank))
         else:
-            aligned = parsed.line_exact or block.aligned
-            pieces = _split_block(number, block, start, aligned, maximum)
+            pieces = _split_block(number, block, start, parsed.line_exact or block.aligned, maximum)
             if not pieces:
                 continue  # nothing but white space
             # The boundary before the first piece is the one before the block.
@@ -314,8 +313,8 @@ def _split_block(number: int, block: Block, start: int, aligned: bool, maximum: 
     return rows
 
 
-def _split_line(line: str, rank: int, maximum: int) -> Iterator[tuple[int, int, int]]:
-    """Parts (start, end, rank) of a line over the maximum: sentences, or groups of words.
+def _split_line(line: str, rank: int, maximum: int) -> Iterator[_Part]:
+    """The parts of a line over the maximum: sentences, or groups of words.
 
     ``rank`` is that of the line, and of its first part.
     """
@@ -328,8 +327,8 @@ def _split_line(line: str, rank: int, maximum: int) -> Iterator[tuple[int, int, 
         rank = _SENTENCE
 
 
-def _group_words(line: str, start: int, end: int, maximum: int) -> Iterator[tuple[int, int, int]]:
-    """Groups of words (start, end, rank). A word over the maximum is cut at any position."""
+def _group_words(line: str, start: int, end: int, maximum: int) -> Iterator[_Part]:
+    """Groups of words. A word over the maximum is cut at any position."""
     group_size = max(1, maximum // _WORD_GROUPS)
     group_start = group_end = start
     for word_start, word_end in _spans_between(line, start, end, _SPACE):
@@ -340,8 +339,8 @@ def _group_words(line: str, start: int, end: int, maximum: int) -> Iterator[tupl
     yield from _cut_to_size(group_start, group_end, maximum)
 
 
-def _cut_to_size(start: int, end: int, maximum: int) -> Iterator[tuple[int, int, int]]:
-    """Parts (start, end, rank) of at most ``maximum`` characters."""
+def _cut_to_size(start: int, end: int, maximum: int) -> Iterator[_Part]:
+    """Parts of at most ``maximum`` characters."""
     for part_start in range(start, end, maximum):
         rank = _WORD if part_start == start else _INSIDE_WORD
         yield part_start, min(part_start + maximum, end), rank
@@ -377,7 +376,7 @@ def _runs(atoms: _Atoms, text: str, settings: ChunkSettings) -> Iterator[tuple[i
             elif are_central:
                 for i in candidates:
                     if i not in hashes:
-                        word = text[starts[i] : min(starts[i] + _HASHED_CHARS, ends[i])]
+                        word = text[starts[i] : ends[i]][:_HASHED_CHARS]
                         data = word.encode("utf-8", "surrogatepass")
                         hashes[i] = blake2b(data, digest_size=8).digest()
                 cut = min(candidates, key=hashes.__getitem__)

@@ -18,7 +18,7 @@ import yaml
 
 from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest.authority import governing_key
-from rolebundle.text.decoding import clean
+from rolebundle.text.decoding import cleaned, one_line
 
 _MAX_BYTES = 64 * 1024
 _FENCES = {"---": ("---", "..."), "+++": ("+++",)}
@@ -27,6 +27,7 @@ _TOML_POSITION = re.compile(r"\(at line (\d+), column \d+\)")
 _KEY = re.compile(r"""["']?\w[^:=#\[\]{}]*(?::(?!\S)|=)""")
 _SEPARATOR = re.compile(r"[:=]")
 _BEFORE_KEY = re.compile(r"""[{}\[\],?"'\n]""")
+_NOT_YAML = "not valid YAML"
 
 
 FrontMatter = tuple[Mapping[str, object], int, int, tuple[str, ...]]
@@ -59,8 +60,8 @@ def front_matter(
     opening = lines[start].rstrip() if start < stop else ""
     if opening not in _FENCES:
         return without
-    closing = _FENCES[opening]
-    end = next((i for i in range(start + 1, stop) if lines[i].rstrip() in closing), None)
+    closing = (i for i in range(start + 1, stop) if lines[i].rstrip() in _FENCES[opening])
+    end = next(closing, None)
     if end is None:
         return without
     own = lines[start + 1 : end]
@@ -82,13 +83,14 @@ def front_matter(
                 f"{path}:{line}: front matter: {reason}",
                 with_detail(step, problem.detail),
             ) from problem
-        if not _begins_with_key(own):
+        first = next((line for line in own if line.strip() and not line.startswith("#")), "")
+        if not _KEY.match(first):
             return without
         values = dict(_line_by_line(own)) if is_yaml and len(text) <= _MAX_BYTES else {}
         result = "so it was read line by line" if values else "so it was ignored"
         note = f"{path}:{line}: front matter: {problem}, {result}"
         notes = (with_detail(note, problem.detail),)
-    declared = {_clean_text(key): _normalize(value) for key, value in values.items()}
+    declared = {cleaned(key): _normalize(value) for key, value in values.items()}
     return declared, first_line, end + 1, notes
 
 
@@ -97,16 +99,12 @@ def _normalize(value: object) -> object:
     if isinstance(value, list):
         return [_normalize(item) for item in value]
     if isinstance(value, dict):
-        return {_clean_text(key): _normalize(item) for key, item in value.items()}
+        return {cleaned(key): _normalize(item) for key, item in value.items()}
     if isinstance(value, date | datetime | time):
         return value.isoformat()
     if isinstance(value, bool):
         return str(value).lower()
-    return None if value is None else _clean_text(str(value))
-
-
-def _clean_text(value: str) -> str:
-    return clean(value)[0]
+    return None if value is None else cleaned(str(value))
 
 
 def _toml(text: str) -> dict[str, object]:
@@ -129,7 +127,7 @@ def _yaml(text: str) -> dict[str, object]:
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
         detail = getattr(error, "problem", None) or str(error)
-        raise _Unreadable("not valid YAML", mark.line if mark else 0, detail) from error
+        raise _Unreadable(_NOT_YAML, mark.line if mark else 0, detail) from error
     if values is None:
         return {}
     if not isinstance(values, dict):
@@ -140,7 +138,7 @@ def _yaml(text: str) -> dict[str, object]:
     known: set[str] = set()
     for key, _ in node.value:
         if key.value in known and governing_key(key.value):
-            raise _Unreadable(f"duplicate key {_clean_text(key.value)!r}", key.start_mark.line)
+            raise _Unreadable(f"duplicate key {cleaned(key.value)!r}", key.start_mark.line)
         known.add(key.value)
     return values
 
@@ -152,11 +150,6 @@ def _governing_key_in(text: str) -> str:
         if found := governing_key(words) or governing_key(words.rpartition(" ")[2]):
             return found
     return ""
-
-
-def _begins_with_key(lines: Sequence[str]) -> bool:
-    first = next((line for line in lines if line.strip() and not line.startswith("#")), "")
-    return _KEY.match(first) is not None
 
 
 def _line_by_line(lines: Sequence[str]) -> Iterator[tuple[str, object]]:
@@ -173,7 +166,7 @@ def _line_by_line(lines: Sequence[str]) -> Iterator[tuple[str, object]]:
             values = _yaml("\n".join(entry).expandtabs(2))
         except _Unreadable:
             key, _, value = "\n".join(entry).partition(":")
-            values = {key.strip(" \t\"'"): " ".join(value.split()).strip("\"'")}
+            values = {key.strip(" \t\"'"): one_line(value).strip("\"'")}
         yield from values.items()
 
 
@@ -201,19 +194,18 @@ def _check_depth(text: str) -> None:
         depth -= isinstance(event, yaml.CollectionEndEvent)
         if depth > _MAX_DEPTH:
             problem = f"nested more than {_MAX_DEPTH} levels deep"
-            raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
+            raise _Unreadable(_NOT_YAML, event.start_mark.line, problem)
 
 
 def _value(node: yaml.Node, numbers: Iterator[int], depth: int) -> object:
     """The value of a node. ``numbers`` counts all values; aliases may nest them deeper."""
     if next(numbers) >= _MAX_VALUES or depth > _MAX_DEPTH:
         problem = f"more than {_MAX_VALUES} values, or too deep ones"
-        raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
+        raise _Unreadable(_NOT_YAML, node.start_mark.line, problem)
     if isinstance(node, yaml.SequenceNode):
         return [_value(item, numbers, depth + 1) for item in node.value]
     if isinstance(node, yaml.MappingNode):
         if not all(isinstance(key, yaml.ScalarNode) for key, _ in node.value):
-            problem = "a key must be a text"
-            raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
+            raise _Unreadable(_NOT_YAML, node.start_mark.line, "a key must be a text")
         return {key.value: _value(item, numbers, depth + 1) for key, item in node.value}
     return None if node.tag == _NULL else node.value

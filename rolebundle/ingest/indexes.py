@@ -10,10 +10,10 @@ import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from math import inf
 from time import perf_counter
+from typing import NamedTuple
 
 from threadpoolctl import threadpool_limits
 
@@ -64,8 +64,7 @@ EmbedResult = tuple[list[bytes | None], str]
 """A vector for each text, or ``None`` if it failed, and message and hint of the first failure."""
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddingReport:
+class EmbeddingReport(NamedTuple):
     """How many chunks were embedded, how many are waiting, and why.
 
     ``seconds_left``: how long the waiting ones would take, if they were left for that reason.
@@ -174,7 +173,7 @@ def build_index(
                 increment_generation(corpus)
                 return EmbeddingReport(embedded, 0)
         if report.problem or report.seconds_left or report.embedded == 0:
-            return replace(report, embedded=embedded, waiting=waiting)
+            return report._replace(embedded=embedded, waiting=waiting)
 
 
 def _remove_outdated_vectors(corpus: Corpus, index: EmbeddingIndex) -> EmbeddingIndex:
@@ -231,8 +230,7 @@ def fill_index(
             if number == parallel and done:
                 seconds = (perf_counter() - started) / done * (total - done)
                 if seconds > max_seconds:
-                    waiting = count_waiting(corpus, index)
-                    return EmbeddingReport(done, waiting, problem, seconds)
+                    return EmbeddingReport(done, count_waiting(corpus, index), problem, seconds)
         if index.noise is None:
             noise = noise_of(provider)
             with corpus.writing():
@@ -321,8 +319,7 @@ def _embed_ahead(
         running: deque[tuple[_Batch, Future[EmbedResult]]] = deque()
         try:
             for batch in batches:
-                texts = list(batch.values())
-                running.append((batch, pool.submit(_embed, provider, texts)))
+                running.append((batch, pool.submit(_embed, provider, [*batch.values()])))
                 if len(running) > parallel:
                     first, result = running.popleft()
                     yield first, result.result()
@@ -369,19 +366,6 @@ def _can_embed(provider: EmbeddingProvider) -> bool:
 # -- maintaining ------------------------------------------------------------------------------
 
 
-def _named_index(corpus: Corpus, name: str) -> EmbeddingIndex:
-    indexes = vector_index.all_indexes(corpus)
-    matching = [i for i in indexes if name in {str(i.id), label(i), i.identity.model.model}]
-    if len(matching) == 1:
-        return matching[0]
-    known = ", ".join(f"{index.id} ({label(index)})" for index in indexes)
-    raise UsageError(
-        "ambiguous_index" if matching else "unknown_index",
-        f"{name!r} is the name of {'more than one' if matching else 'no'} embedding index",
-        f"indexes: {known or 'none'}; use a number",
-    )
-
-
 def label(index: EmbeddingIndex) -> str:
     """``provider:model``."""
     return f"{index.identity.model.provider}:{index.identity.model.model}"
@@ -397,7 +381,16 @@ def drop_index(corpus: Corpus, name: str) -> None:
     Raises:
         UsageError: no index or several have this name, or it is active.
     """
-    index = _named_index(corpus, name)
+    indexes = vector_index.all_indexes(corpus)
+    matching = [i for i in indexes if name in {str(i.id), label(i), i.identity.model.model}]
+    if len(matching) != 1:
+        known = ", ".join(f"{index.id} ({label(index)})" for index in indexes)
+        raise UsageError(
+            "ambiguous_index" if matching else "unknown_index",
+            f"{name!r} is the name of {'more than one' if matching else 'no'} embedding index",
+            f"indexes: {known or 'none'}; use a number",
+        )
+    [index] = matching
     with corpus.writing():
         active = vector_index.active_index(corpus)
         if active is not None and active.id == index.id:
@@ -433,24 +426,23 @@ def contextual_model(corpus: Corpus) -> Choice:
     """The contextual model in this process that a corpus has, or is to have."""
     active = vector_index.active_index(corpus)
     if active is None:
-        return (None, "no passage was embedded yet")
+        return None, "no passage was embedded yet"
     model = active.identity.model
     if active.connection != NO_CONNECTION or model.provider not in ("static", "onnx"):
-        is_local = model.provider == "onnx"
-        spec = spec_from_json(active.connection, model) if is_local else None
-        return (spec, "its owner chose it")
+        spec = spec_from_json(active.connection, model) if model.provider == "onnx" else None
+        return spec, "its owner chose it"
     if model.provider == "static" and os.environ.get(MODEL_ENVIRONMENT) == "static":
-        return (None, f"{MODEL_ENVIRONMENT}=static")
+        return None, f"{MODEL_ENVIRONMENT}=static"
     share = english_share(sampled_contents(corpus, _SAMPLE))
     of_text = f"{share:.0%} of the text is English"
     if model.provider == "onnx":
-        return (ProviderSpec("onnx", model.model), of_text)
+        return ProviderSpec("onnx", model.model), of_text
     candidates = [MINILM, E5] if share >= ENGLISH_ENOUGH else [E5]
     for candidate in candidates:
         if candidate.is_installed:
-            return (ProviderSpec("onnx", candidate.name), of_text)
+            return ProviderSpec("onnx", candidate.name), of_text
     best = candidates[0]
-    return (None, f"{of_text}, and {best.name} is not installed: {best.install}")
+    return None, f"{of_text}, and {best.name} is not installed: {best.install}"
 
 
 def is_contextual(corpus: Corpus) -> bool:
@@ -475,7 +467,6 @@ def building_note(corpus: Corpus) -> str:
 def count_waiting_for(corpus: Corpus, spec: ProviderSpec) -> int:
     """How many chunks have no vector of a contextual model."""
     for index in reversed(vector_index.all_indexes(corpus)):
-        model = index.identity.model
-        if (model.provider, model.model) == (spec.provider, spec.model):
+        if label(index) == f"{spec.provider}:{spec.model}":
             return count_waiting(corpus, index)
     return corpus_counts(corpus).chunks

@@ -7,20 +7,22 @@ not even parsed, so that it can neither grant anything nor stop a run.
 from __future__ import annotations
 
 import os
-import stat
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from rolebundle.contracts.base import Mistake, mistakes_in
+from rolebundle.contracts.base import mistakes_in
 from rolebundle.contracts.ingest import ManifestFile, ManifestRule
 from rolebundle.errors import ConfigurationError, UsageError
 from rolebundle.ingest.authority import Authority
 from rolebundle.ingest.readers import NAMES
 from rolebundle.policy.policy_file import problem_of
+from rolebundle.text.references import may_be_stored
 from rolebundle.text.words import counted
 
 MANIFEST_NAME = "rolebundle.toml"
@@ -28,7 +30,7 @@ _OPEN_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 _ROOT_USER = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FileDefaults:
     """What flags and the manifest say of one file."""
 
@@ -36,10 +38,10 @@ class FileDefaults:
     reader: str = ""
     separator: str = ""
     ignore_keys: frozenset[str] = frozenset()
-    fingerprint: str = field(init=False)
-    """All but the reader and the ignored keys as one text, to compare it."""
 
-    def __post_init__(self) -> None:
+    @cached_property
+    def fingerprint(self) -> str:
+        """All but the reader and the ignored keys as one text, to compare it."""
         authority = self.authority
         parts = (
             self.separator,
@@ -49,11 +51,10 @@ class FileDefaults:
             authority.max_trust,
             authority.trusts_documents,
         )
-        object.__setattr__(self, "fingerprint", repr(parts))
+        return repr(parts)
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
+class Manifest(NamedTuple):
     """A manifest that counts. ``folder`` is where it lies; its globs are relative to it."""
 
     folder: Path
@@ -82,15 +83,13 @@ class Manifest:
             if rule.trust_documents is not None:
                 trust_documents = rule.trust_documents
         parts = (self.file.defaults, *self.file.rule)
-        sources = {part.source_id.casefold() for part in parts if part.source_id}
         authority, refused = flags.authority.with_level(
             values,
             max_trust=max_trust,
             trusts_documents=trust_documents,
-            sources=frozenset(sources),
+            sources=frozenset(part.source_id.casefold() for part in parts if part.source_id),
         )
-        ignored = frozenset(self.file.ignore_keys)
-        return FileDefaults(authority, reader, separator, ignored), refused
+        return FileDefaults(authority, reader, separator, frozenset(self.file.ignore_keys)), refused
 
 
 def read_manifest(folder: Path) -> Manifest | str:
@@ -100,12 +99,10 @@ def read_manifest(folder: Path) -> Manifest | str:
         ConfigurationError: it counts, and it cannot be read or is invalid.
     """
     path = folder / MANIFEST_NAME
-    try:
-        status = path.lstat()
-    except (OSError, ValueError):
+    if os.path.islink(path):  # noqa: PTH114 - for a path that cannot be asked, no error
+        return "it is a symbolic link"
+    if not os.path.isfile(path):  # noqa: PTH113
         return ""
-    if not stat.S_ISREG(status.st_mode):
-        return "it is a symbolic link" if stat.S_ISLNK(status.st_mode) else ""
     try:
         descriptor = os.open(path, _OPEN_FLAGS)
         with os.fdopen(descriptor, "rb") as file:
@@ -138,7 +135,16 @@ def parse_manifest(content: bytes, path: Path) -> Manifest:
     try:
         file = ManifestFile.model_validate(values)
     except ValidationError as error:
-        raise _malformed(path, mistakes_in(error, ManifestFile)) from error
+        first, *more = mistakes_in(error, ManifestFile)
+        place = first.place
+        if place[0] == "rule" and len(place) > 1:
+            # Rules have no names, and people count from 1.
+            place = (f"rule {int(place[1]) + 1}", *place[2:])
+        problem = problem_of(first._replace(place=place))
+        others = f" (and {counted(len(more), 'more mistake')})" if more else ""
+        raise ConfigurationError(
+            "bad_manifest", f"{path}: {problem.place}: {problem.message}{others}", problem.hint
+        ) from error
     for number, rule in enumerate(file.rule, start=1):
         if rule.reader and rule.reader not in NAMES:
             raise ConfigurationError(
@@ -149,33 +155,16 @@ def parse_manifest(content: bytes, path: Path) -> Manifest:
     return Manifest(path.parent, file)
 
 
-def _malformed(path: Path, mistakes: Sequence[Mistake]) -> ConfigurationError:
-    first, more = mistakes[0], len(mistakes) - 1
-    place = first.place
-    if place[0] == "rule" and len(place) > 1:
-        # Rules have no names, and people count from 1.
-        place = (f"rule {int(place[1]) + 1}", *place[2:])
-    problem = problem_of(first._replace(place=place))
-    others = f" (and {counted(more, 'more mistake')})" if more else ""
-    return ConfigurationError(
-        "bad_manifest", f"{path}: {problem.place}: {problem.message}{others}", problem.hint
-    )
-
-
 def check_path(path: Path) -> None:
     """Check that a path can be stored.
 
     Raises:
-        UsageError: it contains bytes that are not valid text.
+        UsageError: it contains bytes that are not valid text, which Python decodes to unpaired
+            surrogates.
     """
-    if not is_valid_name(str(path)):
+    if not may_be_stored(str(path)):
         raise UsageError(
             "bad_path_name",
             f"{path}: the path contains bytes that are not valid text",
             "rename the file or folder and run the same command again",
         )
-
-
-def is_valid_name(name: str) -> bool:
-    """Whether the name of a file is text. Python decodes invalid bytes to unpaired surrogates."""
-    return not any("\ud800" <= character <= "\udfff" for character in name)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from itertools import islice
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -33,6 +34,7 @@ from rolebundle.ingest.authority import (
 )
 from rolebundle.ingest.manifests import FileDefaults
 from rolebundle.ingest.parsed import ParsedDocument
+from rolebundle.text.decoding import one_line
 
 _DESCRIPTIVE_KEYS = keys_that(DESCRIBES)
 _BY_LETTERS = {folded_key(key): key for key in keys_that(DESCRIBES, MATCHED)}
@@ -45,14 +47,14 @@ _DATE_KEYS = (
 _MAX_REFUSED = 20
 
 
-def validated(values: Mapping[str, object], place: str, code: str) -> DeclaredMetadata:
-    """Validate the metadata of flags or a manifest.
+def validated(values: Mapping[str, object], place: str) -> DeclaredMetadata:
+    """Validate the metadata of flags.
 
     Raises:
-        ConfigurationError: with this code, the place, the keys and the allowed values.
+        ConfigurationError: ``bad_flag``, with the place, the keys and the allowed values.
     """
     checked, mistakes = _checked(values)
-    _raise_any(map(_sentence, mistakes), place, ConfigurationError, code)
+    _raise_any(map(_sentence, mistakes), place, ConfigurationError, "bad_flag")
     return checked
 
 
@@ -117,8 +119,7 @@ def resolve(path: str, defaults: FileDefaults, parsed: ParsedDocument) -> Docume
     # Properties of the format without a meaning here. Invalid values of others are no error,
     # because they are not declared.
     inferred = {key: value for key, value in parsed.inferred.items() if value}
-    known = {key: inferred.pop(key) for key in [*inferred] if key in METADATA_KEYS}
-    usable, _ = _checked(known)
+    usable, _ = _checked({key: inferred.pop(key) for key in [*inferred] if key in METADATA_KEYS})
     merged = {**usable.declared_values(), **authority.values, **weighed}
     # Answers name the claims that do not count.
     merged.setdefault("supersedes", checked.supersedes or [])
@@ -163,8 +164,8 @@ def _name_document(
     derived_id = f"{source_id}/{location}"
     merged.setdefault("document_id", derived_id)
     merged.setdefault("uri", location)
-    name = record_name or PurePosixPath(path).stem.replace("_", " ").replace("-", " ")
-    merged.setdefault("title", name)
+    file_name = PurePosixPath(path).stem.replace("_", " ").replace("-", " ")
+    merged.setdefault("title", record_name or file_name)
     return derived_id
 
 
@@ -228,10 +229,13 @@ def flattened(values: Mapping[str, object]) -> Attributes:
 
     Empty values are left out. There are at most 100 values, each of at most 1,000 characters.
     """
+    return grouped(islice(_texts("", values), _MAX_VALUES))
+
+
+def grouped(pairs: Iterable[tuple[str, str]]) -> Attributes:
+    """Attributes of keys, each with one value."""
     found: dict[str, dict[str, None]] = {}
-    for number, (key, text) in enumerate(_texts("", values)):
-        if number == _MAX_VALUES:
-            break
+    for key, text in pairs:
         found.setdefault(key, {})[text] = None
     return tuple(sorted((key, tuple(texts)) for key, texts in found.items()))
 
@@ -239,12 +243,12 @@ def flattened(values: Mapping[str, object]) -> Attributes:
 def _texts(key: str, value: object) -> Iterator[tuple[str, str]]:
     if isinstance(value, Mapping):
         for name, item in value.items():
-            own = " ".join(str(name).replace(":", " ").split())
+            own = one_line(str(name).replace(":", " "))
             yield from _texts(f"{key}.{own}" if key else own, item)
     elif isinstance(value, Sequence) and not isinstance(value, str):
         for item in value:
             yield from _texts(key, item)
     elif value is not None:
-        text = str(value).lower() if isinstance(value, bool) else " ".join(str(value).split())
+        text = str(value).lower() if isinstance(value, bool) else one_line(str(value))
         if text and 0 < len(key) <= _MAX_KEY_CHARS:
             yield key, text[:_MAX_CHARS]

@@ -11,13 +11,13 @@ import re
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import blake2b, sha256
 from itertools import islice, repeat
 from time import time_ns
-from typing import Any, get_type_hints
+from typing import Any, NamedTuple, get_type_hints
 
 from rolebundle.contracts.documents import (
     METADATA_VERSION,
@@ -31,7 +31,7 @@ from rolebundle.contracts.ingest import Skipped
 from rolebundle.errors import DocumentError, RolebundleError, with_detail
 from rolebundle.ingest.authority import AUTHORITY_VERSION
 from rolebundle.ingest.chunking import CHUNKER_VERSION, ChunkSettings, chunk_document
-from rolebundle.ingest.metadata import resolve
+from rolebundle.ingest.metadata import grouped, resolve
 from rolebundle.ingest.parsed import Block, ParsedDocument
 from rolebundle.ingest.readers import (
     is_markup_only,
@@ -80,18 +80,16 @@ _DATE = re.compile(
 _FIRST_DAY = datetime(1980, 1, 3, tzinfo=UTC).timestamp()
 
 
-@dataclass(frozen=True, slots=True)
-class RunSettings:
+class RunSettings(NamedTuple):
     """Settings that are the same for all files of a root."""
 
-    chunks: ChunkSettings = field(default_factory=ChunkSettings)
+    chunks: ChunkSettings = ChunkSettings()
     size_cap: int = DEFAULT_SIZE_CAP
     secrets: SecretsPolicy = "mask"
     """What the intake scan does with secrets."""
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(NamedTuple):
     """A file ready to be stored; while it is read, its documents are :class:`IntakeDocument`.
 
     ``notes`` are remarks on the file (code ``note``) and the errors of records that are not stored.
@@ -208,8 +206,6 @@ def _read(file: FileEntry, settings: RunSettings) -> Outcome:
     try:
         data = read_bytes(file.location, file.path, settings.size_cap)
         name = _reader_name(file)
-        path, recipe = _stored_path(file, settings), _recipe(file, settings)
-        file_hash = hash_of_file(data)
         if name == "text" and not file.defaults.reader:
             # Not a part of the recipe: it depends on the bytes only.
             name = mail_reader_name(file.path, data) or name
@@ -221,12 +217,12 @@ def _read(file: FileEntry, settings: RunSettings) -> Outcome:
         if notes and not documents and not has_bad_metadata:
             return notes[0]  # None of its records can be read.
         # Without a recipe no later run takes the file for unchanged.
-        recipe = "" if has_bad_metadata else recipe
+        recipe = "" if has_bad_metadata else _recipe(file, settings)
+        path, file_hash = _stored_path(file, settings), hash_of_file(data)
         stored = StoredFile(file.location, path, file_hash, recipe, file.size, file.modified_ns)
         return Prepared(stored, tuple(documents), tuple(notes))
     except DocumentError as error:
-        kind = kind_of(file.path) if error.code in _MAYBE_UNSUPPORTED else ""
-        if kind:
+        if error.code in _MAYBE_UNSUPPORTED and (kind := kind_of(file.path)):
             return Skipped(file.path, "unsupported", f"{file.path}: {kind}")
         return skipped_for(file.path, error)
     except Exception as error:
@@ -263,7 +259,7 @@ def _documents(
         documents.append((_allowed(file, parsed), metadata))
         notes += [Skipped(file.path, "note", note) for note in parsed.notes]
     if refused:  # Declarations that the owner does not allow.
-        named = first_of(list(dict.fromkeys(refused)), _MAX_NAMED_CLAIMS)
+        named = first_of([*dict.fromkeys(refused)], _MAX_NAMED_CLAIMS)
         message = f"{file.path}: it may not declare {named}: flags or a manifest say otherwise"
         notes.insert(0, Skipped(file.path, "claim_refused", message))
     return documents, notes, has_bad_metadata
@@ -293,8 +289,7 @@ def inferred_at(file: FileEntry) -> str | None:
 def _check_is_text(data: bytes, path: str) -> None:
     """Raise an error with the kind of a file if it is not text for people."""
     if looks_binary(data) or is_markup_only(path):
-        kind = kind_of(path, data)
-        if kind:
+        if kind := kind_of(path, data):
             raise DocumentError("unsupported", f"{path}: {kind}")
         raise DocumentError("binary", f"{path}: binary data, not text", "exclude the file")
 
@@ -482,12 +477,8 @@ def _metadata_text(parsed: ParsedDocument, metadata: DocumentMetadata) -> str:
 
 def _clean_attributes(attributes: Attributes, masks: bool) -> Attributes:
     # Each value is read after its key, because `password: …` is a secret of any form.
-    clean: dict[str, dict[str, None]] = {}
-    for line in _clean_all(attribute_lines(attributes), masks):
-        key, _, text = line.partition(": ")
-        if key and text.strip():
-            clean.setdefault(key, {})[text] = None
-    return tuple(sorted((key, tuple(texts)) for key, texts in clean.items()))
+    parts = (line.partition(": ") for line in _clean_all(attribute_lines(attributes), masks))
+    return grouped((key, text) for key, _, text in parts if key and text.strip())
 
 
 def _clean_all(texts: Sequence[str], masks: bool) -> tuple[str, ...]:

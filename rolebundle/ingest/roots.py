@@ -148,9 +148,9 @@ def existing_start(path: Path, roots: Sequence[Root]) -> Path:
     start = absolute(path, roots)
     if is_there(start):
         return start
-    root = next((root for root in roots if root.location == str(start)), None)
-    if root is not None:
-        raise missing_root(root)
+    for root in roots:
+        if root.location == str(start):
+            raise missing_root(root)
     check_no_link(start)
     raise UsageError("path_missing", f"{path}: no such file or folder", "check the spelling")
 
@@ -231,10 +231,9 @@ class Plan:
             )
         self.starts[location] = start, False
         for at in [at for at in self.by_location if is_below(at, location)]:
-            options = with_options(self.by_location[at].options, self.new_options)
-            root = self.by_location[at] = self.by_location[at].model_copy(
-                update={"options": options}
-            )
+            root = self.by_location[at]
+            options = with_options(root.options, self.new_options)
+            root = self.by_location[at] = root.model_copy(update={"options": options})
             if self._is_covered(root):
                 del self.by_location[at]
             elif is_there(at):
@@ -266,8 +265,8 @@ class Plan:
             if os.path.lexists(root.location) and folder_of(anchor_of(roots, root)) == base:
                 return root.source_id
         name = source_name(base)
-        used = {source_id.casefold() for source_id in self.other_sources(base)}
-        used |= {root.source_id.casefold() for root in roots}
+        sources = (*self.other_sources(base), *(root.source_id for root in roots))
+        used = {source.casefold() for source in sources}
         for parent in base.parents:
             if name.casefold() not in used:
                 return name
@@ -305,10 +304,9 @@ def root_at(corpus: Corpus, path: Path) -> Root:
     """
     known = root_storage.load(corpus)
     location = str(absolute(path, known))
-    root = next((root for root in known if root.location == location), None)
-    if root is not None:
-        return root
     holder = holder_of(known, location)
+    if holder and holder.location == location:
+        return holder
     raise UsageError(
         "no_root",
         f"{path}: is {'a part of the root ' + holder.location if holder else 'no root'}",
@@ -350,9 +348,9 @@ def move_root(corpus: Corpus, old: Path, new: Path) -> RootChange:
         flags: dict[str, Flags] = {}
         for path, own in records.load_path_flags(corpus).items():
             after = moved_path(path, real_old, real_new)
+            other = flags.get(after, {})
             # Flags of the new path count first.
-            pair = (own, flags.get(after, {})) if after != path else (flags.get(after, {}), own)
-            flags[after] = combined(*pair)
+            flags[after] = combined(own, other) if after != path else combined(other, own)
         records.save_path_flags(corpus, flags)
         increment_generation(corpus)
         moved = [
@@ -414,10 +412,9 @@ def record_counts(corpus: Corpus, visits: Sequence[Visit], changed: Container[st
             own[holder.location] -= counts[inner.location]
     after = []
     for root in before:
-        updates: dict[str, object] = {"documents": own[root.location]}
-        is_new = root.location in changed or not root.synced_at
-        if root.location in complete and is_new:
-            updates["synced_at"] = now
+        location = root.location
+        is_new = location in complete and (location in changed or not root.synced_at)
+        updates = {"documents": own[location], "synced_at": now if is_new else root.synced_at}
         after.append(root.model_copy(update=updates))
     if after != before:
         with corpus.writing():
@@ -459,9 +456,8 @@ def plan_run(
     def flags_of(location: str) -> Flags:
         return combined(flags_at(after, location), command_flags)
 
-    by_location = {root.location: root for root in roots}
     planned = Plan(
-        by_location,
+        {root.location: root for root in roots},
         options.root_options(),
         lambda folder: root_storage.sources_outside(corpus, str(folder)),
     )
@@ -478,7 +474,9 @@ def plan_run(
             for at in [location, *after]
             if is_below(at, location)
         }
-        excluded = frozenset(at for at in by_location if at != start and is_below(at, start))
+        excluded = frozenset(
+            at for at in planned.by_location if at != start and is_below(at, start)
+        )
         visit = Visit(path, root, excluded, is_nested, _settings(root, manifest))
         base = folder_of(anchor_of(planned.roots, root))
         _walk_visit(visit, base, manifest, defaults, policy_file)
@@ -536,16 +534,13 @@ def _walk_visit(
         notes += _manifests_above(base)
     own = defaults[str(start)]
     for entry in walk.walk(base, start, own, manifest, defaults, visit.excluded, ignore=ignore):
-        if isinstance(entry, walk.FileEntry):
-            if policy_file and _is_at(entry, policy_file):
-                # It names what an agent may not see.
-                skipped.append(Skipped(entry.path, "ignored", "the policy of this corpus"))
-            else:
-                files.append(entry)
-        elif entry.code in _MANIFEST_CODES:
-            notes.append(entry)
+        if not isinstance(entry, walk.FileEntry):
+            (notes if entry.code in _MANIFEST_CODES else skipped).append(entry)
+        elif policy_file and _is_at(entry, policy_file):
+            # It names what an agent may not see.
+            skipped.append(Skipped(entry.path, "ignored", "the policy of this corpus"))
         else:
-            skipped.append(entry)
+            files.append(entry)
     visit.unreadable = [
         str(base / entry.path) for entry in skipped if entry.code in TRANSIENT_CODES
     ]
@@ -578,8 +573,8 @@ def _defaults(flags: Flags, root: Root) -> manifests.FileDefaults:
     governing = {key: value for key, value in limits.items() if key in GOVERNANCE_KEYS}
     max_trust = limits.get("max_trust")
     place = "flags of an earlier ingest"
-    validated({} if max_trust is None else {"trust_tier": max_trust}, place, "bad_flag")
-    declared = validated({**root.options.meta, **governing}, place, "bad_flag")
+    validated({} if max_trust is None else {"trust_tier": max_trust}, place)
+    declared = validated({**root.options.meta, **governing}, place)
     authority, _ = Authority(default_source=root.source_id).with_level(
         declared.declared_values(), max_trust=max_trust
     )

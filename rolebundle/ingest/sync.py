@@ -178,8 +178,7 @@ class _Run:
             _merge_lexical_indexes(corpus)
         if provider is not None and index is not None:
             # What a contextual model leaves after this time, the command or a server goes on with.
-            is_bounded = index.identity.model.provider == "onnx"
-            max_seconds = PATIENCE_SECONDS if is_bounded else inf
+            max_seconds = PATIENCE_SECONDS if index.identity.model.provider == "onnx" else inf
             done = fill_index(corpus, index, provider, self.progress, max_seconds=max_seconds)
             report.embedded, self.problem = done.embedded, done.problem
         totals = corpus_counts(corpus)
@@ -196,7 +195,7 @@ class _Run:
         A wrong path or manifest stops the run before the first write.
         """
         corpus, options = self.corpus, self.options
-        flags = validated(options.flags, "command line", "bad_flag")
+        flags = validated(options.flags, "command line")
         command_flags = given_flags(options.flags, flags, options.max_trust)
         while True:
             roots = root_storage.load(corpus)
@@ -257,9 +256,8 @@ class _Run:
         verified = {} if self.options.verified is None else self.options.verified
         report.skipped += visit.skipped
         report.notes += visit.notes
-        present = {file.location for file in visit.files}
         # Removed before others are added: a file that was moved has the same document ids.
-        removed = visit.missing(self.known, present)
+        removed = visit.missing(self.known, {file.location for file in visit.files})
         self._remove(removed)
         # Locations whose documents stay in the corpus.
         stored: set[str] = set()

@@ -10,7 +10,6 @@ import os
 import stat
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from itertools import pairwise
 from operator import attrgetter
@@ -20,18 +19,17 @@ from typing import NamedTuple
 
 from rolebundle.contracts.ingest import Root, Skipped
 from rolebundle.errors import DocumentError, RolebundleError, with_detail
-from rolebundle.ingest.manifests import MANIFEST_NAME, FileDefaults, Manifest, is_valid_name
+from rolebundle.ingest.manifests import MANIFEST_NAME, FileDefaults, Manifest
 from rolebundle.storage.file import OVERLAYS_SUFFIX, PUBLISHED_MANIFEST, PUBLISHED_SUFFIX
 from rolebundle.text.gitignore import GitIgnore
 from rolebundle.text.paths import matches
+from rolebundle.text.references import may_be_stored
 
 DEFAULT_SIZE_CAP = 20 * 1024 * 1024
 
 _MAX_DEPTH = 200
 _BLOCK_BYTES = 1 << 16
 _OPEN_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
-_NO_KEYS: frozenset[str] = frozenset()
-_NO_FLAGS: Mapping[str, FileDefaults] = MappingProxyType({})
 
 
 class FileEntry(NamedTuple):
@@ -59,8 +57,8 @@ def walk(
     start: Path,
     flags: FileDefaults,
     manifest: Manifest | str = "",
-    nested_flags: Mapping[str, FileDefaults] = _NO_FLAGS,
-    excluded: frozenset[str] = _NO_KEYS,
+    nested_flags: Mapping[str, FileDefaults] = MappingProxyType({}),
+    excluded: frozenset[str] = frozenset(),
     *,
     ignore: bool = True,
 ) -> list[FileEntry | Skipped]:
@@ -186,7 +184,7 @@ def _walk_folder(
     for entry in entries:
         name = entry.name
         path = prefix + name
-        if excluded and entry.path in excluded:
+        if entry.path in excluded:
             continue
         if name == MANIFEST_NAME:
             context.unused_manifest(location, path)
@@ -195,7 +193,7 @@ def _walk_folder(
         if isinstance(status, Skipped):
             result.append(status)
             continue
-        flags = nested_flags.get(entry.path, folder_flags) if nested_flags else folder_flags
+        flags = nested_flags.get(entry.path, folder_flags)
         mode = status.st_mode
         is_folder = stat.S_ISDIR(mode)
         reason = _reason(name, entry.path, names, rules, is_folder=is_folder, ignore=ignore)
@@ -210,7 +208,7 @@ def _walk_folder(
 
 
 def _status(entry: os.DirEntry[str], path: str) -> os.stat_result | Skipped:
-    if not (entry.name.isascii() or is_valid_name(entry.name)):
+    if not (entry.name.isascii() or may_be_stored(entry.name)):
         return Skipped(path, "bad_name", "its name is not valid text; rename it")
     try:
         return entry.stat(follow_symlinks=False)
@@ -393,7 +391,7 @@ def reason_for_name(name: str, siblings: Iterable[str], *, is_folder: bool) -> s
 
 
 def rules_of(
-    location: str, path_prefix: str, names: AbstractSet[str], above: tuple[Rules, ...]
+    location: str, path_prefix: str, names: frozenset[str], above: tuple[Rules, ...]
 ) -> tuple[Rules, ...]:
     """The rules that hold in a folder: those above it, and those of its own ignore files.
 
@@ -403,7 +401,7 @@ def rules_of(
         names: the names in it.
         above: the rules of the folder above.
     """
-    files = [name for name in (".gitignore", ".ignore") if name in names]
+    files: list[str] = [name for name in (".gitignore", ".ignore") if name in names]
     rules = list(above)
     if ".git" in names:
         rules = [rules_above for rules_above in above if not rules_above[2]]
@@ -441,7 +439,7 @@ def rules_above(base: Path, start: Path) -> tuple[Rules, ...]:
 def names_in(folder: Path) -> frozenset[str]:
     """The names in a folder; none if it cannot be read."""
     try:
-        return frozenset(path.name for path in folder.iterdir())
+        return frozenset(os.listdir(folder))  # noqa: PTH208 - the names are enough
     except OSError:
         return frozenset()
 

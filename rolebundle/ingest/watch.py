@@ -156,8 +156,7 @@ class Watcher:
         if self._settling_until:
             self._settling_until = monotonic() + self.settle_seconds
         # Not at once after a failure, which may last.
-        wait = 1.0 if self._failures else 0.0
-        self._next_pass = min(self._next_pass, monotonic() + wait)
+        self._next_pass = min(self._next_pass, monotonic() + (1.0 if self._failures else 0.0))
 
     def _pass(self) -> None:
         started = monotonic()
@@ -174,12 +173,11 @@ class Watcher:
         seconds = monotonic() - started
         self._print_report(report, seconds)
         # If anything was stored, another pass finds out whether files or corpus changed meanwhile.
-        is_stable = not (any(report.changes) or report.embedded)
-        if is_stable:
+        self._next_pass = monotonic()
+        if not (any(report.changes) or report.embedded):
             self._known_generation = self.generation()
-        pause = max(POLL_SECONDS, _POLL_SHARE * seconds) if self._events.polls else _PASS_SECONDS
-        self._next_pass = monotonic() + (pause if is_stable else 0.0)
-        if is_stable:
+            polled = max(POLL_SECONDS, _POLL_SHARE * seconds)
+            self._next_pass += polled if self._events.polls else _PASS_SECONDS
             self._write_problem("root_missing" if self._missing else "")
 
     def _fail(self, error: RolebundleError) -> None:
@@ -288,10 +286,8 @@ class _Events:
             # A folder vanished; the next look at the roots begins again.
             self._changes = None
             return True
-        return any(self._is_news(path) for _, path in changes)
-
-    def _is_news(self, path: str) -> bool:
-        return not path.startswith(self._own) and f"{os.sep}.git{os.sep}" not in path
+        git = f"{os.sep}.git{os.sep}"
+        return any(not path.startswith(self._own) and git not in path for _, path in changes)
 
     def _give_up(self, error: Exception) -> None:
         # Too many folders for the system's limit, or a file system without events.

@@ -8,6 +8,7 @@ StandardizedVariants.txt, emoji-variation-sequences.txt and the IVD.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 # The characters of plain ASCII text; any other character is examined. Old documentation often has
 # form feeds and vertical tabs as white space.
@@ -57,27 +58,29 @@ _PICTOGRAPHS = (
 )
 
 
-def _one_of(characters: str) -> re.Pattern[str]:
-    return re.compile(f"[{characters}]")
+def _one_of(characters: str) -> Callable[[str], bool]:
+    """A test for one of these characters, which an empty text does not pass."""
+    pattern = re.compile(f"[{characters}]")
+    return lambda character: pattern.match(character) is not None
 
 
-is_joining = _one_of(_JOINING).match
-is_unspaced = _one_of(_UNSPACED).match
-is_pictograph = _one_of(_PICTOGRAPHS).match
-is_mongolian = _one_of("\u1800-\u18af").match
-is_jamo = _one_of("\u1100-\u11ff\ua960-\ua97f\ud7b0-\ud7ff").match
-is_braille = _one_of("\u2801-\u28ff").match
-is_khmer = _one_of("\u1780-\u17ff").match
-is_letter_before_hyphen = _one_of(r"\w").match
+is_joining = _one_of(_JOINING)
+is_unspaced = _one_of(_UNSPACED)
+is_pictograph = _one_of(_PICTOGRAPHS)
+is_mongolian = _one_of("\u1800-\u18af")
+is_jamo = _one_of("\u1100-\u11ff\ua960-\ua97f\ud7b0-\ud7ff")
+is_braille = _one_of("\u2801-\u28ff")
+is_khmer = _one_of("\u1780-\u17ff")
+is_letter_before_hyphen = _one_of(r"\w")
 
 # The characters that each kind of selector may follow.
-takes_emoji_selector = _one_of(rf"{_PICTOGRAPHS}0-9#*").match
-takes_ideographic_selector = _one_of(_IDEOGRAPHS).match
-is_selector = _one_of(SELECTORS).match
+takes_emoji_selector = _one_of(rf"{_PICTOGRAPHS}0-9#*")
+takes_ideographic_selector = _one_of(_IDEOGRAPHS)
+is_selector = _one_of(SELECTORS)
 takes_other_selector = _one_of(
     rf"{_IDEOGRAPHS}0\u2190-\u2bff\u1000-\u109f\uaa60-\uaa7f\ua840-\ua877\U00010ac0-\U00010aff"
     r"\u3001\u3002\uff01\uff0c\uff0e\uff1a\uff1b\uff1f\u2018-\u201d\U00013000-\U0001342f"
-).match
+)
 
 # Subdivision flags that fonts draw: England, Scotland, Wales, and states that vendors added. If any
 # region were accepted, hidden text could pass as flags, six characters at a time.

@@ -35,13 +35,11 @@ def find_confidential(text: str, data: bytes | None = None) -> tuple[Findings, F
     personal: list[Finding] = []
     for number, start, end, matched in _patterns().spans(text, MAX_FINDINGS_PER_FORMAT, data):
         if number < count:
-            format_ = secrets.FORMATS[number]
-            places = secrets.places(format_, text, start, end, matched)
+            places = secrets.places(secrets.FORMATS[number], text, start, end, matched)
             found += ((*place, number) for place in places)
         elif len(personal) < MAX_FINDINGS:
             kind = FORMATS[number - count][0]
-            place = _personal_place(kind, text, start, end)
-            if place is not None:
+            if place := _personal_place(kind, text, start, end):
                 personal.append(Finding(f"personal_{kind}", *place, kind.replace("_", " ")))
     found.sort(key=lambda secret: (secret[0], secret[2]))
     findings: list[Finding] = []
@@ -49,7 +47,11 @@ def find_confidential(text: str, data: bytes | None = None) -> tuple[Findings, F
     for start, end, number in found:
         if start >= masked_until:
             masked_until = end
-            findings.append(_secret(secrets.FORMATS[number], text, start, end))
+            format_ = secrets.FORMATS[number]
+            note = format_.kind.replace("_", " ")
+            if format_.value == "whole":
+                note += f", begins with {text[start : start + _SHOWN_CHARS]!r}"
+            findings.append(Finding(f"secret_{format_.kind}", start, end, ascii_note(note)))
     outside = tuple(finding for finding in personal if not overlaps(finding, findings))
     return tuple(findings), outside
 
@@ -62,13 +64,6 @@ def find_secrets(text: str) -> Findings:
 def without_secrets(text: str) -> str:
     """A short text, such as a path, with each secret masked."""
     return secrets.masked(text, find_secrets(text))
-
-
-def _secret(format_: secrets.Format, text: str, start: int, end: int) -> Finding:
-    note = format_.kind.replace("_", " ")
-    if format_.value == "whole":
-        note += f", begins with {text[start : start + _SHOWN_CHARS]!r}"
-    return Finding(f"secret_{format_.kind}", start, end, ascii_note(note))
 
 
 @cache
@@ -165,10 +160,9 @@ def _personal_place(kind: str, text: str, start: int, end: int) -> tuple[int, in
     if after and (after.isalnum() or (after in "-_=@:/" and text[end + 1 : end + 2].isalnum())):
         return None
     if kind == "iban":
-        length = _iban_length(matched)
-        return (
-            (start, start + length) if length and not before.strip(" \t\n:;,\"'(<>|=*`") else None
-        )
+        is_apart = not before.strip(" \t\n:;,\"'(<>|=*`")
+        end = start + _iban_length(matched)
+        return (start, end) if is_apart and end > start else None
     if before and (before.isalnum() or before in _NUMBER_NEIGHBOURS):
         return None
     is_personal = _is_phone_number(matched) if kind == "phone_number" else _is_card_number(matched)
@@ -219,7 +213,7 @@ def _iban_length(matched: str) -> int:
 
 def _is_card_number(matched: str) -> bool:
     digits = re.sub(r"\D", "", matched)
-    groups = [len(group) for group in re.split(r"[ -]", matched)]
+    groups = [*map(len, re.split(r"[ -]", matched))]
     if groups not in ([len(digits)], [4, 4, 4, 4], [4, 6, 5], [4, 6, 4]):
         return False
     # The last digit is the check digit of the others (Luhn's algorithm).

@@ -208,20 +208,21 @@ _INVISIBLE_TESTS: Mapping[str, Callable[[str], bool]] = {
 }
 """For each property that makes an element invisible, or too small to be seen, the test."""
 _OFF_SCREEN_TESTS: Mapping[str, Callable[[str], bool]] = {
-    **dict.fromkeys(("margin-left", "margin-top", "text-indent", "translate"), _is_far),
+    "margin-left": _is_far,
+    "margin-top": _is_far,
+    "text-indent": _is_far,
+    "translate": _is_far,
     "margin": _is_far_margin,
     "transform": _in_functions("translate", _is_far),
     "clip": _in_functions("", _is_empty_rectangle),
     "clip-path": _clips_all,
 }
 """For each property that moves or clips an element out of the window, the test."""
-_RELEVANT = frozenset(
-    (
-        *(*_INVISIBLE_TESTS, *_OFF_SCREEN_TESTS, *COLOR_PROPERTIES, *_SIDES, *_OVERFLOWS, *_SIZES),
-        *("font", "text-fill-color", "background", "position", "text-shadow", "background-clip"),
-        *("padding", "padding-top", "padding-bottom"),
-    )
-)
+_RELEVANT = {
+    *(*_INVISIBLE_TESTS, *_OFF_SCREEN_TESTS, *COLOR_PROPERTIES, *_SIDES, *_OVERFLOWS, *_SIZES),
+    *("font", "text-fill-color", "background", "position", "text-shadow", "background-clip"),
+    *("padding", "padding-top", "padding-bottom"),
+}
 
 
 def _number(value: str) -> tuple[float, str]:
@@ -341,8 +342,7 @@ def rules_of(sheet: str, media: str = "") -> tuple[Rule, ...]:
         raise UnreadableStyleError
     try:
         nodes = tinycss2.parse_stylesheet(_LONG_NUMBER.sub("0", sheet))
-        blocks = _blocks(nodes, "", _media(media))
-        found = (rule for block in blocks for rule in _rules(*block))
+        found = (rule for block in _blocks(nodes, "", _media(media)) for rule in _rules(*block))
         rules = tuple(islice(found, _MAX_RULES + 1))
     except RecursionError:
         raise UnreadableStyleError from None

@@ -31,7 +31,7 @@ _RUN = re.compile(f"[{ch.HIDDEN}]+")
 _KIND_OF = [(re.compile(f"[{members}]"), kind) for kind, members in ch.KINDS.items()]
 _LONG_RUN = 256
 _MIN_SUSPICIOUS_MARKS = 3
-_ZWJ = "\u200d"
+
 # A soft hyphen on both sides of a single letter marks no syllable.
 _SPELLED_OUT = re.compile("\u00ad(?=\\w\u00ad)")
 
@@ -44,15 +44,8 @@ def find_hidden(text: str, max_findings: int = MAX_FINDINGS) -> tuple[Finding, .
     if not remaining:
         return ()
     unusual = remaining.decode("utf-8", "surrogatepass")
-    has_runs = _RUN.search(unusual) is not None
-    has_two_scripts = (
-        ch.FOREIGN_LETTER.search(unusual) is not None
-        and ch.SCRIPT_BOUNDARY.search(text) is not None
-    )
-    if not has_runs and not has_two_scripts:
-        return ()
-    findings = _invisible_characters(text, max_findings) if has_runs else []
-    if has_two_scripts:
+    findings = _invisible_characters(text, max_findings) if _RUN.search(unusual) else []
+    if ch.FOREIGN_LETTER.search(unusual) and ch.SCRIPT_BOUNDARY.search(text):
         findings += [
             Finding(kind, start, end, _word_note(kind, text[start : min(end, start + 60)]))
             for start, end, kind in islice(_look_alike_words(text), max_findings)
@@ -106,7 +99,7 @@ def _invisible_characters(text: str, max_findings: int) -> list[Finding]:
         start, end = match.span()
         run = match.group()
         before = text[start - 1] if start else ""
-        after = text[end] if end < len(text) else ""
+        after = text[end : end + 1]
         if start == 0 and run[0] == "\ufeff":  # A byte order mark at the start of the text.
             start, run = 1, run[1:]
         if not run or _is_legitimate(run, before, after, start, text, hyphens):
@@ -159,11 +152,9 @@ def _is_emoji_glue(run: str, before: str, after: str) -> bool:
         # A combining keycap after a digit, or any pictograph before.
         if before in "0123456789#*":
             return after == "\u20e3" or run == "\ufe0e"
-        return ch.takes_emoji_selector(before) is not None
-    if run in (_ZWJ, "\ufe0f\u200d"):
-        follows = bool(after) and ch.is_pictograph(after) is not None
-        return follows and ch.is_pictograph(before) is not None
-    return False
+        return ch.takes_emoji_selector(before)
+    is_joiner = run in ("\u200d", "\ufe0f\u200d")
+    return is_joiner and ch.is_pictograph(after) and ch.is_pictograph(before)
 
 
 def _is_used(
@@ -174,11 +165,11 @@ def _is_used(
         # Between two Latin letters it splits a word, whatever the rest of the text is.
         return _has_rtl(text) and not (_is_ascii_letter(before) and _is_ascii_letter(after))
     if character == ch.SOFT_HYPHEN:
-        return bool(before and ch.is_letter_before_hyphen(before)) and offset not in hyphens
+        return ch.is_letter_before_hyphen(before) and offset not in hyphens
     if ch.is_selector(character):
         return _selector_belongs(character, before, after)
     is_user = _USERS_OF.get(character)
-    return is_user is not None and any(side and is_user(side) for side in (before, after))
+    return is_user is not None and any(map(is_user, before + after))
 
 
 def _is_ascii_letter(character: str) -> bool:
@@ -189,13 +180,13 @@ def _selector_belongs(character: str, before: str, after: str) -> bool:
     if not before:
         return False
     if character in "\u180b\u180c\u180d\u180f":
-        return ch.is_mongolian(before) is not None
+        return ch.is_mongolian(before)
     if character >= "\U000e0100":
         is_registered = character <= ch.LAST_REGISTERED_SELECTOR
-        return is_registered and ch.takes_ideographic_selector(before) is not None
+        return is_registered and ch.takes_ideographic_selector(before)
     if character in "\ufe0e\ufe0f":
         return _is_emoji_glue(character, before, after)
-    return ch.takes_other_selector(before) is not None
+    return ch.takes_other_selector(before)
 
 
 # For each invisible character, the test for the letters that need it.
@@ -208,19 +199,18 @@ _USERS_OF = {
 }
 
 
-def _run_findings(run: str, start: int) -> list[Finding]:
+def _run_findings(run: str, start: int) -> Iterator[Finding]:
     """A run of invisible characters as findings, one for each stretch of a kind."""
     if len(run) > _LONG_RUN:  # A finding per stretch would be unreadable, and without end.
         kind = _kind(run[0])
         is_uniform = len(set(map(_kind, run))) == 1
         note = _run_note(kind, run) if is_uniform else f"{len(run)} characters of several kinds"
-        return [Finding(kind, start, start + len(run), note)]
-    findings: list[Finding] = []
+        yield Finding(kind, start, start + len(run), note)
+        return
     for kind, characters in groupby(run, _kind):
         stretch = "".join(characters)
-        findings.append(Finding(kind, start, start + len(stretch), _run_note(kind, stretch)))
+        yield Finding(kind, start, start + len(stretch), _run_note(kind, stretch))
         start += len(stretch)
-    return findings
 
 
 @lru_cache(maxsize=1_024)
@@ -230,8 +220,7 @@ def _kind(character: str) -> str:
 
 @lru_cache(maxsize=1_024)
 def _run_note(kind: str, run: str) -> str:
-    decoded = decoded_text(kind, run)
-    if decoded:
+    if decoded := decoded_text(kind, run):
         return ascii_note(f"decodes to {decoded!r}")
     codes = " ".join(f"U+{ord(character):04X}" for character in dict.fromkeys(run[:64]))
     return ascii_note(f"{len(run)} x {codes}" if len(run) > 1 else codes)
@@ -250,8 +239,8 @@ def decoded_text(kind: str, run: str) -> str:
             if "\ufe00" <= c <= "\ufe0f" or c >= "\U000e0100"
         )
         text = values.decode("utf-8", "replace")
-        is_text = len(text) > 1 and "\ufffd" not in text and text.isprintable()
-        return text if is_text else ""
+        if len(text) > 1 and "\ufffd" not in text and text.isprintable():
+            return text
     return ""
 
 
@@ -276,8 +265,7 @@ def _look_alike_words(text: str) -> Iterator[tuple[int, int, str]]:
         if word is None:
             continue
         judged = word.end()
-        kind = _look_alike_kind(word.group())
-        if kind:
+        if kind := _look_alike_kind(word.group()):
             yield start, word.end(), kind
 
 

@@ -35,7 +35,7 @@ class LinearPatterns:
     def __init__(
         self, patterns: Sequence[tuple[str, str]], max_match_bytes: int = MAX_MATCH_BYTES
     ) -> None:
-        self._whole = ["".join(pattern) for pattern in patterns]
+        self._whole = [*map("".join, patterns)]
         beginnings = dict.fromkeys(f"(?:{begins})" for begins, _ in patterns)
         self._beginnings = compiled("|".join(beginnings))
         self._set = re2.Set.MatchSet(_options())
@@ -99,9 +99,7 @@ def check(pattern: str, **options: bool) -> Any:
     try:
         regex = re2.compile(pattern, settings)
     except re2.error as error:
-        reason = error.args[0] if error.args else b"does not compile"
-        text = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
-        raise PatternError(text) from None
+        raise PatternError(error.args[0].decode("utf-8", "replace")) from None
     if regex.search(b"") is not None:
         raise PatternError("matches the empty text")
     return regex

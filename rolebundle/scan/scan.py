@@ -33,18 +33,34 @@ Verdict = Literal["clean", "label", "quarantine"]
 
 _WEIGHTS = {
     # Hidden text. If it encodes words, it was meant for machines only.
-    **{"hidden_words": 1.0, "tag_characters": 0.6, "variation_selectors": 0.4},
-    **{"bidi_override": 0.6, "bidi_control": 0.3, "homoglyph": 0.3, "latin_homoglyph": 0.2},
-    **{"format_character": 0.2, "filler": 0.2, "invisible_operator": 0.2},
-    **{"control_character": 0.2, "zero_width": 0.2, "soft_hyphen": 0.2, "directional_mark": 0.2},
+    "hidden_words": 1.0,
+    "tag_characters": 0.6,
+    "variation_selectors": 0.4,
+    "bidi_override": 0.6,
+    "bidi_control": 0.3,
+    "homoglyph": 0.3,
+    "latin_homoglyph": 0.2,
+    "format_character": 0.2,
+    "filler": 0.2,
+    "invisible_operator": 0.2,
+    "control_character": 0.2,
+    "zero_width": 0.2,
+    "soft_hyphen": 0.2,
+    "directional_mark": 0.2,
     # Hidden markup whose text reads like an instruction. Other hidden markup does not count.
-    **{"markup_comment": 0.6, "invisible_element": 0.8, "off_screen_element": 0.8},
-    **{"white_text": 0.8, "aria_hidden": 0.6},
+    "markup_comment": 0.6,
+    "invisible_element": 0.8,
+    "off_screen_element": 0.8,
+    "white_text": 0.8,
+    "aria_hidden": 0.6,
     # Visible instructions. One kind alone labels: a page about prompt injection has it too. Two
     # kinds quarantine.
-    **{"instruction_override": 0.5, "instruction_exfiltration": 0.5},
-    **{"instruction_role_change": 0.5, "instruction_tool_call": 0.5},
-    **{"instruction_encoded_payload": 0.5, "instruction_forged_state": 0.3},
+    "instruction_override": 0.5,
+    "instruction_exfiltration": 0.5,
+    "instruction_role_change": 0.5,
+    "instruction_tool_call": 0.5,
+    "instruction_encoded_payload": 0.5,
+    "instruction_forged_state": 0.3,
     # Hidden text and instructions in the same document, or instructions that markup hides.
     "hidden_instructions": 1.0,
 }
@@ -141,17 +157,13 @@ def scan_text(
             tuple(_in_original(finding, removals) for finding in part)
             for part in (instructions, secrets, personal)
         )
-    decoded = _decoded(text, hidden)
-    has_words = sum(map(str.isalpha, decoded)) >= _MIN_HIDDEN_LETTERS or bool(
-        find_instructions(decoded)
-    )
-    score = _score(body or (0, len(text)), hidden, instructions, markup, has_words)
+    score = _score(body or (0, len(text)), hidden, instructions, markup, _decoded(text, hidden))
     ordered = sorted((*hidden, *instructions, *secrets, *personal), key=lambda f: (f.start, f.end))
     is_quarantined = score >= _QUARANTINE_AT or (
-        bool(secrets) and (is_mostly_secret or policy == "quarantine")
+        secrets and (is_mostly_secret or policy == "quarantine")
     )
-    is_labelled = score >= _LABEL_AT or bool(secrets) or bool(personal)
-    is_labelled = is_labelled or any(part.is_labelled for part in hidden_parts)
+    is_hiding = any(part.is_labelled for part in hidden_parts)
+    is_labelled = score >= _LABEL_AT or secrets or personal or is_hiding
     verdict: Verdict = "quarantine" if is_quarantined else "label" if is_labelled else "clean"
     return ScanResult(tuple(ordered), verdict, normal, markup)
 
@@ -176,18 +188,20 @@ def _score(
     hidden: tuple[Finding, ...],
     instructions: tuple[Finding, ...],
     markup: tuple[Finding, ...],
-    has_words: bool,
+    decoded: str,
 ) -> float:
     """The highest sum of the weights of the kinds in one part of a document.
 
-    Each kind counts once. Findings in title, metadata and markup count for every part.
+    Each kind counts once. Findings in title, metadata and markup count for every part, and so does
+    what the hidden characters encode.
     """
     hidden_kinds = {finding.kind for finding in hidden}
     start, end = body
     everywhere = {finding.kind for finding in markup if finding.severity == "high"}
     if everywhere:  # Of hidden markup only instructions are severe.
         everywhere.add("hidden_instructions")
-    if has_words:
+    has_words = sum(map(str.isalpha, decoded)) >= _MIN_HIDDEN_LETTERS
+    if has_words or find_instructions(decoded):
         everywhere.add("hidden_words")
     in_body: list[tuple[int, str]] = []
     for finding in (*hidden, *instructions):
@@ -221,14 +235,11 @@ def _with_pairs(
 
 
 def _sum_of_weights(kinds: set[str], everywhere: set[str], hidden_kinds: set[str]) -> float:
-    if _has_both(kinds, everywhere, hidden_kinds) or _has_both(everywhere, kinds, hidden_kinds):
-        kinds = kinds | {"hidden_instructions"}
+    for some, others in ((kinds, everywhere), (everywhere, kinds)):
+        has_instruction = any(kind.startswith("instruction_") for kind in others)
+        if has_instruction and not some.isdisjoint(hidden_kinds):
+            kinds = kinds | {"hidden_instructions"}
     return round(sum(_WEIGHTS.get(kind, 0.0) for kind in sorted(kinds)), 6)
-
-
-def _has_both(kinds: set[str], instruction_kinds: set[str], hidden_kinds: set[str]) -> bool:
-    is_instruction = any(kind.startswith("instruction_") for kind in instruction_kinds)
-    return is_instruction and not kinds.isdisjoint(hidden_kinds)
 
 
 def flagged_document(corpus: Corpus, name: str) -> Flagged:

@@ -279,45 +279,41 @@ def masked(text: str, findings: Iterable[Finding]) -> str:
     return "".join(parts)
 
 
-def places(format_: Format, text: str, start: int, end: int, matched: str) -> Iterable[Span]:
+def places(format_: Format, text: str, start: int, end: int, matched: str) -> Iterator[Span]:
     """Start and end of each secret that a match finds."""
     if format_.value == "label":
-        return labelled(text, start)
-    if format_.value == "pair":
-        return paired(text, start)
-    found = place(format_, text, start, end, matched)
-    return [found] if found else []
-
-
-def place(format_: Format, text: str, start: int, end: int, matched: str) -> tuple[int, int] | None:
-    """Start and end of the secret in a match, or ``None`` if the match is none."""
-    if format_.kind == "private_key":
-        return _private_key(text, start, end, matched)
-    if format_.kind == "putty_key":
+        yield from labelled(text, start)
+    elif format_.value == "pair":
+        yield from paired(text, start)
+    elif format_.kind == "private_key":
+        yield from _private_key(text, start, end, matched)
+    elif format_.kind == "putty_key":
         last = text.find("\nPrivate-MAC: ", end, end + _MAX_KEY_CHARS)
-        return (start, _end_of_run(text, last + len("\nPrivate-MAC: "))) if last > 0 else None
-    if format_.value == "whole":
-        is_secret = (
-            not _PLACEHOLDER.search(_decoded_payload(matched))
-            and _entropy(matched) >= format_.min_bits
-            and not _is_inside_base64(text, start)
-        )
-        if not is_secret:
-            return None
-        return start, _end_of_run(text, end) if format_.kind in _UNBOUNDED else end
+        if last > 0:
+            yield start, _end_of_run(text, last + len("\nPrivate-MAC: "))
+    elif format_.value != "whole":
+        yield from _named(format_, text, start, end, matched)
+    elif (
+        not _PLACEHOLDER.search(_decoded_payload(matched))
+        and _entropy(matched) >= format_.min_bits
+        and not _is_inside_base64(text, start)
+    ):
+        yield start, _end_of_run(text, end) if format_.kind in _UNBOUNDED else end
+
+
+def _named(format_: Format, text: str, start: int, end: int, matched: str) -> Iterator[Span]:
+    """The place of a value that its name or its place calls a secret."""
     prefix = compiled(format_.begins).match(matched.encode("utf-8", "replace"))
     before = prefix.group().decode("utf-8", "replace")
     value_start, value = _value(before, matched[len(before) :])
     if format_.value == "basic":
         is_secret = _is_random(_base64_text(value).partition(":")[2], "password")
-    elif format_.kind == "pgpass_password" and _IPV6.match(matched):
-        is_secret = False
     else:
-        is_secret = _is_random(value, format_.value)
-    if not is_secret or (before.endswith(">") and text[end : end + 2] != "</"):
-        return None
-    start += len(before) + value_start
-    return start, start + len(value)
+        is_address = format_.kind == "pgpass_password" and _IPV6.match(matched)
+        is_secret = not is_address and _is_random(value, format_.value)
+    if is_secret and (not before.endswith(">") or text[end : end + 2] == "</"):
+        start += len(before) + value_start
+        yield start, start + len(value)
 
 
 def _value(before: str, text: str) -> tuple[int, str]:
@@ -359,11 +355,12 @@ def _is_random(value: str, kind: str) -> bool:
     )
 
 
-def _private_key(text: str, start: int, end: int, matched: str) -> tuple[int, int] | None:
+def _private_key(text: str, start: int, end: int, matched: str) -> Iterator[Span]:
     """The place of a key with its material. A header alone is no secret."""
     if not matched.startswith("-"):  # The base64 of a key.
-        is_key = "PRIVATE KEY" in _base64_text(matched[:400])
-        return (start, _end_of_run(text, end)) if is_key else None
+        if "PRIVATE KEY" in _base64_text(matched[:400]):
+            yield start, _end_of_run(text, end)
+        return
     last = text.find("-----END ", end, end + _MAX_KEY_CHARS)
     next_key = text.find("-----BEGIN ", end, end + _MAX_KEY_CHARS)
     if last < 0 or 0 <= next_key < last:
@@ -373,9 +370,8 @@ def _private_key(text: str, start: int, end: int, matched: str) -> tuple[int, in
         dashes = text.find("-----", last + 9, last + 80)
         stop = dashes + 5 if dashes >= 0 else last + 9
     material = "".join(_KEY_RUN.findall(text, end, last))
-    if _PLACEHOLDER.search(material) or _entropy(material) < _MIN_KEY_BITS:
-        return None
-    return start, stop
+    if not _PLACEHOLDER.search(material) and _entropy(material) >= _MIN_KEY_BITS:
+        yield start, stop
 
 
 def _end_of_run(text: str, end: int) -> int:

@@ -47,14 +47,22 @@ def with_newlines(text: str) -> str:
 
 def clean(text: str) -> tuple[str, int]:
     """Replace NULs and unpaired surrogates by U+FFFD; return the text and their number."""
-    try:
+    with suppress(UnicodeEncodeError):
         # Encoding is the fastest test for surrogates: ten times as fast as a pattern.
         text.encode()
-    except UnicodeEncodeError:
-        return _INVALID.subn(_REPLACEMENT, text)
-    if "\x00" in text:
-        return _INVALID.subn(_REPLACEMENT, text)
-    return text, 0
+        if "\x00" not in text:
+            return text, 0
+    return _INVALID.subn(_REPLACEMENT, text)
+
+
+def cleaned(text: str) -> str:
+    """The text of :func:`clean`."""
+    return clean(text)[0]
+
+
+def one_line(text: str) -> str:
+    """``text`` with each run of white space as one space, and none at its ends."""
+    return " ".join(text.split())
 
 
 def cleaned_note(count: int) -> tuple[str, ...]:

@@ -29,12 +29,7 @@ from typing import NamedTuple
 import Stemmer  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
 from rolebundle.lazy import lazy_pattern
-from rolebundle.text.languages import (
-    UNSPACED,
-    is_unspaced,
-    latin_language,
-    non_latin_language,
-)
+from rolebundle.text.languages import UNSPACED, is_unspaced, latin_language, non_latin_language
 
 FORMS_VERSION = "forms-2"
 _MAX_WORD_CHARS = 64
@@ -165,8 +160,7 @@ def document_language(texts: Iterable[str], declared: str) -> str:
         # The most frequent English word, which is fast to find.
         if text.isascii() and " the " in text:
             return ""
-        detected = latin_language(text)
-        if detected:
+        if detected := latin_language(text):
             return detected
     return declared.partition("-")[0].lower()
 
@@ -245,10 +239,10 @@ def _stems(
     """The stems of a word in the languages of its letters, and whether its letters are Latin."""
     if _DIGIT.search(word):
         return (), False
-    if not _NOT_LATIN.search(word):
-        return tuple({_stemmer(code)(word): None for code in latin}), True
-    unchanged = (word,) if _MARK.search(word) else ()
-    return tuple({_stemmer(code)(word): None for code in non_latin}) or unchanged, False
+    is_latin = not _NOT_LATIN.search(word)
+    stems = tuple({_stemmer(code)(word): None for code in (latin if is_latin else non_latin)})
+    unchanged = () if is_latin or not _MARK.search(word) else (word,)
+    return stems or unchanged, is_latin
 
 
 @lru_cache(maxsize=64)

@@ -77,7 +77,7 @@ def _parsed(line: str) -> tuple[str, Decision] | None:
         return None
     body = _without_trailing_spaces(line)
     is_left_out = not body.startswith("!")
-    body = body if is_left_out else body[1:]
+    body = body.removeprefix("!")
     only_folders = body.endswith("/")
     body = body.removesuffix("/")
     if not body:

@@ -45,18 +45,18 @@ _ALPHABETS = {
     "vi": "àáâãèéêìíòóôõùúýăđĩũơưạảấầẩẫậắằẳẵặẹẻẽếềểễệỉịọỏốồổỗộớờởỡợụủứừửữựỳỵỷỹ",
 }
 # The first pattern that matches decides. Two languages: the letters do not distinguish them.
-_BY_LETTERS = (
-    ("[ыэъё]", ("ru",)),
-    ("[іїєґ]", ("uk",)),
-    ("[ђјљњћџ]", ("sr",)),
-    ("[\u0400-\u04ff]", ("ru", "uk")),
-    ("[\u0370-\u03ff\u1f00-\u1fff]", ("el",)),
-    ("[\u0561-\u0587]", ("hy",)),
-    ("[پچژگ]", ("fa",)),
-    ("[\u0620-\u06d3]", ("ar",)),
-    ("[\u0904-\u0963]", ("hi",)),
-    ("[\u0b83-\u0bcd]", ("ta",)),
-)
+_BY_LETTERS = {
+    "[ыэъё]": ("ru",),
+    "[іїєґ]": ("uk",),
+    "[ђјљњћџ]": ("sr",),
+    "[\u0400-\u04ff]": ("ru", "uk"),
+    "[\u0370-\u03ff\u1f00-\u1fff]": ("el",),
+    "[\u0561-\u0587]": ("hy",),
+    "[پچژگ]": ("fa",),
+    "[\u0620-\u06d3]": ("ar",),
+    "[\u0904-\u0963]": ("hi",),
+    "[\u0b83-\u0bcd]": ("ta",),
+}
 UNSPACED = (
     # Thai, Lao, Myanmar, Khmer; Chinese, Japanese; Korean.
     "\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u2fdf\u3005-\u3007\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
@@ -98,11 +98,8 @@ def likely_languages(text: str) -> tuple[str, ...]:
     """
     text = text[:_MAX_CHARS].lower()
     languages = () if text.isascii() else _by_letters(text)
-    hits, words = _hits(text)
-    most = max(hits.values(), default=0)
-    if most and most >= sum(word in ENGLISH for word in words):
-        languages += tuple(sorted(language for language, count in hits.items() if count == most))
-    return languages
+    most, best, words = _hits(text)
+    return languages + best if most >= sum(word in ENGLISH for word in words) else languages
 
 
 def english_share(texts: Iterable[str]) -> float:
@@ -115,9 +112,8 @@ def english_share(texts: Iterable[str]) -> float:
     english = known = 0
     for text in texts:
         lowered = text[:_MAX_CHARS].lower()
-        hits, words = _hits(lowered)
+        most, _, words = _hits(lowered)
         own = sum(word in ENGLISH for word in words)
-        most = max(hits.values(), default=0)
         letters = [letter for letter in lowered if letter.isalpha()]
         is_latin = 2 * sum(letter < "\u0250" for letter in letters) >= len(letters)
         if is_latin and own > most and own >= max(_MIN_HITS, 0.1 * len(words)):
@@ -135,11 +131,8 @@ def latin_language(text: str) -> str:
         text: the first 4,000 characters are examined.
     """
     text = text[:_MAX_CHARS].lower()
-    hits, words = _hits(text)
-    most = max(hits.values(), default=0)
-    if most < max(_MIN_HITS, _MIN_SHARE * len(words)):
-        return ""
-    return min(language for language, count in hits.items() if count == most)
+    most, best, words = _hits(text)
+    return best[0] if most >= max(_MIN_HITS, _MIN_SHARE * len(words)) else ""
 
 
 def non_latin_language(text: str) -> str:
@@ -148,20 +141,20 @@ def non_latin_language(text: str) -> str:
 
 
 def _by_letters(text: str) -> tuple[str, ...]:
-    return next((languages for letters, languages in _BY_LETTERS if re.search(letters, text)), ())
+    return next(
+        (languages for letters, languages in _BY_LETTERS.items() if re.search(letters, text)), ()
+    )
 
 
-def _hits(text: str) -> tuple[Counter[str], list[str]]:
-    """Hits per language, and the words of the text.
+def _hits(text: str) -> tuple[int, tuple[str, ...], list[str]]:
+    """The most hits of a language, the languages with so many, and the words of the text.
 
     A hit is a function word; a language whose alphabet has all special letters gets one more.
     """
     words = _LATIN.findall(text)
     hinting = [word for word in words if word in _LANGUAGES_OF]
     hits = Counter(chain.from_iterable(map(_LANGUAGES_OF.__getitem__, hinting)))
-    if text.isascii():
-        return hits, words
-    special = set(_SPECIAL.findall("".join(set(text))))
-    if special:
+    if not text.isascii() and (special := set(_SPECIAL.findall("".join(set(text))))):
         hits.update(code for code, letters in _ALPHABETS.items() if special.issubset(letters))
-    return hits, words
+    most = max(hits.values(), default=0)
+    return most, tuple(sorted(code for code, count in hits.items() if count == most)), words

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -56,21 +56,13 @@ def matches(glob: str, path: str) -> bool:
 
 def compile_glob(glob: str) -> re.Pattern[str]:
     """A glob as a regular expression that matches whole paths."""
-    pieces = [_piece(token) for token in _TOKEN.findall(glob)]
     # Blocks are separated by the stars that match across folders.
-    blocks: list[tuple[str, list[str]]] = [("", [])]
-    for piece in pieces:
-        if piece in (_FOLDERS, _ANYTHING):
-            blocks.append((piece, []))
-        else:
-            blocks[-1][1].append(piece)
-    last = len(blocks) - 1
-    parts = []
-    for number, (star, inside) in enumerate(blocks):
-        lazy = f"{star}?" if star and number < last else star
-        body = lazy + _block(inside, final=number == last)
-        parts.append(body if number == last else f"(?>{body})")
-    return re.compile("".join(parts) + r"\Z", re.DOTALL)
+    blocks = _split(map(_piece, _TOKEN.findall(glob)), _FOLDERS, _ANYTHING)
+    parts = [
+        (star, _joined(_split(inside, _NAME), is_end=number == len(blocks)))
+        for number, (star, inside) in enumerate(blocks, start=1)
+    ]
+    return re.compile(_joined(parts, is_end=True) + r"\Z", re.DOTALL)
 
 
 _cached = lru_cache(maxsize=1024)(compile_glob)
@@ -82,18 +74,22 @@ def _piece(token: str) -> str:
     return _WILDCARDS.get(token) or re.escape(token)
 
 
-def _block(pieces: list[str], *, final: bool) -> str:
-    groups: list[list[str]] = [[]]
+def _split(pieces: Iterable[str], *stars: str) -> list[tuple[str, list[str]]]:
+    """The pieces at the beginning, and after each of some stars; each time with the star before."""
+    parts: list[tuple[str, list[str]]] = [("", [])]
     for piece in pieces:
-        if piece == _NAME:
-            groups.append([])
+        if piece in stars:
+            parts.append((piece, []))
         else:
-            groups[-1].append(piece)
-    first, *starred = ("".join(group) for group in groups)
-    text = first
-    for number, group in enumerate(starred, start=1):
-        if final and number == len(starred):
-            text += f"{_NAME}{group}"
-        else:
-            text += f"(?>{_NAME}?{group})"
+            parts[-1][1].append(piece)
+    return parts
+
+
+def _joined(parts: Sequence[tuple[str, Iterable[str]]], *, is_end: bool) -> str:
+    """The parts as one expression. A star matches as little as possible, except the last one."""
+    text = ""
+    for number, (star, pieces) in enumerate(parts, start=1):
+        after = "".join(pieces)
+        is_last = not star or (is_end and number == len(parts))
+        text += star + after if is_last else f"(?>{star}?{after})"
     return text

@@ -10,6 +10,7 @@ import json
 import re
 from bisect import bisect_right
 from collections import Counter
+from collections.abc import Callable
 from math import isfinite
 from typing import Any, NoReturn
 
@@ -106,15 +107,14 @@ class LocatedObject(dict[str, Any]):
         self.spans: dict[str, tuple[int, int]] = {}
 
 
-class LineIndex:
-    """From offsets in a text, whose lines end in newlines, to 1-based lines."""
+LineOf = Callable[[int], int]
+"""The line, from 1, on which the character at an offset of a text stands."""
 
-    def __init__(self, text: str) -> None:
-        self._breaks = [i.start() for i in re.finditer("\n", text)]
 
-    def line(self, at: int) -> int:
-        """The line on which the character at ``at`` stands."""
-        return bisect_right(self._breaks, at - 1) + 1
+def line_index(text: str) -> LineOf:
+    """The lines of a text, each of which ends in a newline."""
+    breaks = [i.start() for i in re.finditer("\n", text)]
+    return lambda at: bisect_right(breaks, at - 1) + 1
 
 
 def parse_located(text: str) -> Any:
@@ -136,10 +136,9 @@ def _skip(text: str, at: int) -> int:
 
 
 def _value(text: str, at: int, depth: int) -> tuple[Any, int]:
-    first = text[at : at + 1]
-    if first in {"{", "["} and depth >= MAX_DEPTH:
-        raise NotStrictError(f"nested more than {MAX_DEPTH} levels deep", at)
-    if first in {"{", "["}:
+    if text[at : at + 1] in {"{", "["}:
+        if depth >= MAX_DEPTH:
+            raise NotStrictError(f"nested more than {MAX_DEPTH} levels deep", at)
         return _container(text, at, depth + 1)
     try:
         return _DECODER.raw_decode(text, at)
@@ -151,8 +150,8 @@ def _value(text: str, at: int, depth: int) -> tuple[Any, int]:
 
 def _container(text: str, at: int, depth: int) -> tuple[Any, int]:
     """The object or array that begins at ``at``, and where it ends."""
-    members, items, close = LocatedObject(at), list[Any](), "}" if text[at] == "{" else "]"
-    is_object = close == "}"
+    members, items, is_object = LocatedObject(at), list[Any](), text[at] == "{"
+    close = "}" if is_object else "]"
     at = _skip(text, at + 1)
     mark = text[at : at + 1]
     while mark != close:

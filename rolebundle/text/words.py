@@ -24,24 +24,17 @@ _LATIN = re.compile("[a-zA-Z\u00aa\u00ba\u00c0-\u024f\u1e00-\u1eff]")
 
 
 @lru_cache(maxsize=2048)
-def language_of(text: str, default: str) -> str:
+def language_of(text: str) -> str:
     """The language of a sentence or passage, as ISO 639-1 code; "und" if its script is unknown.
 
-    Args:
-        text: any text.
-        default: the language of what surrounds it, for a sentence that does not show its own.
+    English if it shows no other one.
     """
     if not text.isascii():
         letters = len(_LETTERS.findall(text))
         if letters > 2 * len(_LATIN.findall(text)):
             return non_latin_language(text) or "und"
-    languages = likely_languages(text)
     detected = latin_language(text)
-    if detected in languages:
-        return default if default in languages else detected
-    own = STOP_WORDS.get(default, frozenset())
-    words = WORD.findall(text.lower())
-    return "en" if any(word in ENGLISH and word not in own for word in words) else default
+    return detected if detected in likely_languages(text) else "en"
 
 
 class Stems(NamedTuple):
@@ -61,8 +54,7 @@ def stems_of(text: str, language: str) -> Stems:
         language: ISO 639-1 code.
     """
     if language != "en":
-        stop_words = STOP_WORDS.get(language, frozenset())
-        of_content = forms(text, (language,), stop_words)
+        of_content = forms(text, (language,), STOP_WORDS.get(language, frozenset()))
         content = [*of_content.stems, *of_content.pairs]
         return Stems(forms(text, (language,)).stems, content)
     stems, content = [], []
@@ -110,8 +102,7 @@ def rarity(word: str) -> float:
     1 for a word that the vocabulary does not have: a name, an identifier, another language.
     """
     places = _places()
-    place = places.get(word.lower())
-    return 1.0 if place is None else math.log(place) / math.log(len(places))
+    return math.log(places.get(word.lower(), len(places))) / math.log(len(places))
 
 
 def is_english(word: str) -> bool:

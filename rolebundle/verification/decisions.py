@@ -331,14 +331,14 @@ def _has(text: str, entry: str) -> bool:
     """Whether a text has the words of an entry of ``about`` side by side, in any of their forms."""
     if is_unspaced(entry):
         return entry.casefold() in text.casefold()
-    language = language_of(text, "en")
+    language = language_of(text)
     words, wanted = (f" {' '.join(stems_of(part, language).all)} " for part in (text, entry))
     return bool(wanted.strip()) and wanted in words
 
 
 def _shared(decision: str, text: str) -> tuple[float, list[str]]:
     """The share of a decision's words that a text has, by weight, and these words."""
-    language = language_of(decision, "en")
+    language = language_of(decision)
     present = set(stems_of(text, language).content)
     stems = {word: stems_of(word, language).content for word in words_of(decision)}
     words = [word for word, own in stems.items() if own and word not in NEGATIONS]

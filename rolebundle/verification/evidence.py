@@ -259,7 +259,7 @@ def check_citation(
         return "wrong_place", place, f"the words of the sentence are at {place.locator}"
     if own.share or own.words < 2 * MIN_WORDS:
         return "cited", named[0], ""
-    if language_of(prose, "en") != language_of(named[0].content, "en"):
+    if language_of(prose) != language_of(named[0].content):
         note = "the sentence and the passage are in different languages"
         return "unchecked_language", named[0], note
     note = "the passage has none of the sentence's words"

@@ -48,7 +48,7 @@ class Match(NamedTuple):
 @lru_cache(maxsize=2048)
 def content_words(text: str) -> frozenset[str]:
     """The stems of the content words of a text; pairs of letters in a script without spaces."""
-    return frozenset(stems_of(text, language_of(text, "en")).content)
+    return frozenset(stems_of(text, language_of(text)).content)
 
 
 def best_match(text: str, passages: Sequence[Passage]) -> Match:
@@ -155,7 +155,7 @@ def difference(text: str, passages: Sequence[Passage]) -> tuple[str, Passage, st
         What differs, the passage and its sentence.
     """
     stems, operators, denials = _joined(_clauses(text))
-    if len(stems) < MIN_WORDS or language_of(text, "en") != "en":
+    if len(stems) < MIN_WORDS or language_of(text) != "en":
         return None
     best: tuple[float, str, Passage, str] | None = None
     for passage in passages:
@@ -204,7 +204,7 @@ def names_in(text: str) -> Iterator[re.Match[str]]:
 
     Languages that capitalize nouns have identifiers only.
     """
-    has_names = language_of(text, "en") not in _CAPITALIZING
+    has_names = language_of(text) not in _CAPITALIZING
     for match in _NAME.finditer(text):
         if match["identifier"] or (has_names and not _STARTS.search(text[: match.start()])):
             yield match

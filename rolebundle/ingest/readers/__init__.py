@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from itertools import groupby
+from posixpath import basename
 from typing import cast
 
 from rolebundle.errors import DocumentError, with_detail
@@ -43,22 +45,37 @@ def open_text(data: bytes, path: str) -> tuple[list[str], tuple[str, ...]]:
     return split_lines(text), notes
 
 
-def damaged(code: str, path: str, error: object) -> DocumentError:
-    """The error for a file that its parser refuses. What the parser says is at its end.
+@contextmanager
+def parser_errors(code: str, path: str) -> Iterator[None]:
+    """A block that reads a file with a parser, which raises nearly any error on a broken one.
 
     Raises:
+        DocumentError: the parser refuses the file. What the parser says is at its end.
         MemoryError: the parser had not enough memory, which says nothing about the file.
     """
-    if isinstance(error, MemoryError):
-        raise error
-    problem = "it is empty, damaged, or another kind of file than its name says"
-    step = with_detail("open it in its program and save it again, or exclude it", error)
-    return DocumentError(code, f"{path}: {problem}", step)
+    try:
+        yield
+    except (DocumentError, MemoryError):
+        raise
+    except Exception as error:
+        problem = "it is empty, damaged, or another kind of file than its name says"
+        step = with_detail("open it in its program and save it again, or exclude it", error)
+        raise DocumentError(code, f"{path}: {problem}", step) from error
 
 
 def is_blank(line: str) -> bool:
     """Whether ``line`` is empty or white space only."""
     return not line or line.isspace()
+
+
+def first_text(lines: Sequence[str]) -> int:
+    """The index of the first line that is not blank; that after the last one if all are."""
+    return next((i for i, line in enumerate(lines) if not is_blank(line)), len(lines))
+
+
+def title_in(blocks: Iterable[Block]) -> str:
+    """The first heading of level 1; empty if there is none."""
+    return next((block.heading for block in blocks if block.level == 1), "")
 
 
 def unique_key(name: str, used: set[str]) -> str:
@@ -165,12 +182,18 @@ FORMATS = {
 """Each reader with the suffixes of its files."""
 # Other readers have a module of their name.
 _MODULES = {
-    **dict.fromkeys(("docx", "pptx"), "ooxml"),
-    **dict.fromkeys(("eml", "mbox"), "mail"),
+    "docx": "ooxml",
+    "pptx": "ooxml",
+    "eml": "mail",
+    "mbox": "mail",
     "epub": "html",
-    **dict.fromkeys(("ipynb", "separated"), "markdown"),
-    **dict.fromkeys(("json", "jsonl"), "records"),
-    **dict.fromkeys(("rst", "source", "text"), "lines"),
+    "ipynb": "markdown",
+    "separated": "markdown",
+    "json": "records",
+    "jsonl": "records",
+    "rst": "lines",
+    "source": "lines",
+    "text": "lines",
 }
 NAMES = tuple(sorted(FORMATS))
 """The names of the readers that a manifest may use."""
@@ -198,7 +221,7 @@ def mail_reader_name(path: str, data: bytes) -> str:
     Thunderbird's mailboxes are such files (``Inbox``), and the messages of a Maildir
     (``1700000000.M1P2.host:2,S``).
     """
-    name = path.rpartition("/")[2]
+    name = basename(path)
     if ("." in name and ":2," not in name) or not _MAIL.match(data):
         return ""
     return "mbox" if data.startswith(b"From ") else "eml"
@@ -207,7 +230,7 @@ def mail_reader_name(path: str, data: bytes) -> str:
 def reader_name_for(path: str) -> str | None:
     """The name of the reader for ``path``; None if its suffix is unknown."""
     # Suffixes as in pathlib, but without pathlib, which is slow: this runs for every file.
-    file_name = path.rpartition("/")[2].lower()
+    file_name = basename(path).lower()
     stem, dot, last = file_name.lstrip(".").rpartition(".")
     if not dot or not last:
         return _BY_FILE_NAME.get(file_name)
@@ -220,8 +243,7 @@ def reader_name_for(path: str) -> str | None:
 @cache
 def reader_named(name: str) -> Reader:
     """The reader with one of ``NAMES``."""
-    module = import_module(f"{__name__}.{_MODULES.get(name, name)}")
-    return cast(Reader, module.READERS[name])
+    return cast(Reader, import_module(f"{__name__}.{_MODULES.get(name, name)}").READERS[name])
 
 
 # -- what is not read --
@@ -296,5 +318,5 @@ def is_markup_only(path: str) -> bool:
 
 
 def _suffix_of(path: str) -> str:
-    name = path.rpartition("/")[2]
+    name = basename(path)
     return name.rpartition(".")[2].lower() if "." in name else ""

@@ -12,12 +12,8 @@ from lxml import etree
 from rolebundle.contracts.ingest import utc_text
 from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
-from rolebundle.ingest.readers.html_hidden import (
-    HiddenElement,
-    hidden_elements,
-    hiding_sheets,
-    parsed_page,
-)
+from rolebundle.ingest.readers import title_in
+from rolebundle.ingest.readers.html_hidden import HiddenElement, Page, hiding_sheets, parsed_page
 from rolebundle.ingest.readers.package import (
     Package,
     TextBlocks,
@@ -27,7 +23,7 @@ from rolebundle.ingest.readers.package import (
     properties_of,
 )
 from rolebundle.scan.finding import HiddenPart
-from rolebundle.text.decoding import decode
+from rolebundle.text.decoding import decode, one_line
 from rolebundle.text.words import counted
 
 _WORD = re.compile(r"[^\W\d_]{2,}")
@@ -69,7 +65,9 @@ def read_page(data: bytes, path: str, *, is_message: bool = False) -> ParsedDocu
     Raises:
         DocumentError: ``unreadable_html``, ``undecodable``.
     """
-    page, notes = _utf8(data, path)
+    declared = _CHARSET.search(data[:2048])
+    text, notes = decode(data, path, declared[1].decode("ascii").lower() if declared else "")
+    page = text.encode()
     source = countable_source(page)
     root: Any = _parsed(source, path)
     if root is None:
@@ -81,31 +79,19 @@ def read_page(data: bytes, path: str, *, is_message: bool = False) -> ParsedDocu
     inferred = _head_metadata(root)
     sheets = hiding_sheets(root)
     _empty_unread(main, source, is_whole=main is body and not is_message)
-    hidden = hidden_elements(root, main, sheets)
+    hidden = Page(root, main, sheets).hidden()
     parts = (*(_hidden_parts(hidden, page) if hidden else ()), *_comments(page))
     removed = [element for element, part in hidden if not part.is_kept]
     for element in removed:
         _empty(element)
     blocks = html_blocks(main, source.count(b"\n") + (not source.endswith(b"\n")))
-    title = inferred["title"] or next((b.heading for b in blocks if b.level == 1), "")
     return ParsedDocument(
         blocks=blocks,
-        inferred={**inferred, "title": title},
+        inferred={**inferred, "title": inferred["title"] or title_in(blocks)},
         line_exact=False,
         notes=(*notes, f"{counted(len(removed), 'hidden element')} left out") if removed else notes,
         hidden=parts,
     )
-
-
-def _utf8(data: bytes, path: str) -> tuple[bytes, tuple[str, ...]]:
-    """The page in UTF-8, and notes. Other encodings are those of a mark, or ``<meta charset>``.
-
-    Raises:
-        DocumentError: ``undecodable``.
-    """
-    declared = _CHARSET.search(data[:2048])
-    text, notes = decode(data, path, declared[1].decode("ascii").lower() if declared else "")
-    return text.encode(), notes
 
 
 def _parsed(source: bytes, path: str) -> Any:
@@ -134,7 +120,7 @@ def _head_metadata(root: Any) -> Mapping[str, str]:
         value = meta.get("content", "").strip()
         if name.lower() in _UPDATED and utc_text(value):
             updated = value
-    title = " ".join(root.findtext("head/title", "").split())
+    title = one_line(root.findtext("head/title", ""))
     return {"language": language.strip(), "title": title, "updated_at": updated}
 
 
@@ -163,7 +149,7 @@ def _comments(page: bytes) -> Iterator[HiddenPart]:
     """The comments for people: `<!--[if IE]>` and one word such as `<!-- more -->` are not."""
     # Decoded only if there is a comment. Most pages have none.
     for comment in _COMMENT.finditer(page.decode("utf-8", "replace") if b"<!--" in page else ""):
-        text = " ".join(comment[1][:_MAX_COMMENT_CHARS].split())
+        text = one_line(comment[1][:_MAX_COMMENT_CHARS])
         if len(_WORD.findall(text)) > 1 and not text.startswith("[if "):
             yield HiddenPart("markup_comment", text, *comment.span(), is_labelled=False)
 
@@ -275,11 +261,6 @@ def _text(element: Any) -> str:
     return text
 
 
-def _words(text: str) -> str:
-    """``text`` with white space collapsed, as a browser shows it."""
-    return " ".join(text.split())
-
-
 def _has_descendant(element: Any, *tags: str) -> bool:
     """Whether ``element`` has a descendant with one of ``tags``."""
     return next(element.iterdescendants(*tags), None) is not None
@@ -335,7 +316,7 @@ class _Walk:
         """End the paragraph of the current inline content."""
         if not self._run:
             return
-        text = _words("".join([text for text, _, _ in self._run]))
+        text = one_line("".join([text for text, _, _ in self._run]))
         # White space separates words but does not extend the lines.
         while self._run[-1][0].isspace():
             self._run.pop()
@@ -373,10 +354,10 @@ class _Walk:
         if len(element) and _holds_block(element):
             self.container(element)
         else:
-            self._leaf("paragraph", element, _words(_text(element)))
+            self._leaf("paragraph", element, one_line(_text(element)))
 
     def heading(self, element: Any) -> None:
-        self._leaf("heading", element, _words(_text(element)), _HEADINGS[element.tag])
+        self._leaf("heading", element, one_line(_text(element)), _HEADINGS[element.tag])
 
     def list_block(self, element: Any) -> None:
         """A list as one block, or a long list as one block per item, with its own lines."""
@@ -473,7 +454,7 @@ def _item_lines(item: Any, depth: int = 0) -> Iterable[str]:
 
 
 def _line(mark: str, text: str | None) -> Iterable[str]:
-    words = _words(text or "")
+    words = one_line(text or "")
     return (mark + words,) if words else ()
 
 
@@ -491,8 +472,8 @@ def _spaced(element: Any) -> str:
 def _row_line(row: Any) -> str:
     """A row as one line, with bars between its cells, or a caption."""
     if row.tag == "caption":
-        return _words(_spaced(row))
-    cells = [_words(_spaced(cell)) for cell in row if isinstance(cell.tag, str)]
+        return one_line(_spaced(row))
+    cells = [one_line(_spaced(cell)) for cell in row if isinstance(cell.tag, str)]
     return " | ".join(cells) if any(cells) else ""
 
 
@@ -531,8 +512,7 @@ def _book(package: Package) -> ParsedDocument:
         if name in package:
             _chapter(package, name, blocks)
     missing = sum(name not in package for name in chapters)
-    metadata = book.find("{*}metadata")
-    properties = properties_of(() if metadata is None else metadata)
+    properties = properties_of(book.iterfind("{*}metadata/*"))
     notes = [f"chapters that the book lacks: {missing}"] if missing else []
     return blocks.document(properties, notes)
 

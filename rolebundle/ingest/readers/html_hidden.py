@@ -28,6 +28,7 @@ from rolebundle.scan.hidden_style import (
     rules_of,
     style_layers,
 )
+from rolebundle.text.decoding import one_line
 
 # Formulas carry their source beside what is shown, and media a text for browsers without them.
 _NEVER_SHOWN = ("annotation", "annotation-xml", "mphantom", "datalist", "canvas", "audio", "video")
@@ -105,21 +106,14 @@ def _suspects(sheets: Sheets) -> tuple[Rule, ...]:
     )
 
 
-def hidden_elements(root: Any, main: Any, sheets: Sheets) -> list[HiddenElement]:
-    """The hidden elements in ``main``, and those that contain it; outer elements first.
-
-    Elements inside of an element whose text is removed are left out.
+class Page:
+    """One page, and the rules of its style sheets that match its elements.
 
     Args:
         root: the root of the page.
         main: the element whose text is read.
         sheets: the style sheets of the whole page that may hide elements.
     """
-    return _Page(root, main, sheets).hidden()
-
-
-class _Page:
-    """One page, and the rules of its style sheets that match its elements."""
 
     def __init__(self, root: Any, main: Any, sheets: Sheets) -> None:
         self._root = root
@@ -216,7 +210,10 @@ class _Page:
         return [e for e in candidates if not matched.isdisjoint(e.iterancestors())]
 
     def hidden(self) -> list[HiddenElement]:
-        """The hidden elements, outer elements first."""
+        """The hidden elements in ``main``, and those that contain it; outer elements first.
+
+        Elements inside of an element whose text is removed are left out.
+        """
         removed: set[Any] = set()
         results = []
         if self._is_cut:
@@ -246,8 +243,7 @@ class _Page:
         if way.kind == "white_text" and is_around:
             return None  # The elements inside have colors of their own.
         shown_inside = self._shown_inside(element, way.property)
-        inside = self._main if is_around else element
-        text = " ".join("".join(_texts(inside, shown_inside)).split())
+        text = one_line("".join(_texts(self._main if is_around else element, shown_inside)))
         count = len(_WORD.findall(text))
         if shown_inside and not count:
             return None
@@ -263,7 +259,10 @@ class _Page:
 
     def _hiding(self, element: Any) -> Hiding | None:
         """How an element is hidden by its attributes and styles."""
-        declared, way = self._cascade(element), self._at_rest(element)
+        declared = self._cascade(element)
+        way = hiding(declared)
+        if (way is None or not way.is_certain) and not COLOR_PROPERTIES.isdisjoint(declared):
+            way = self._by_color(element, declared) or way
         unsure = [rule for rule in self._rules.get(element, ()) if rule.applies]
         if way is None:
             changed = dict(declared)
@@ -276,13 +275,6 @@ class _Page:
         others = (item for rule in unsure for item in rule.declared.items())
         is_other = any(name in names and declared.get(name) != value for name, value in others)
         return way._replace(is_certain=way.is_certain and not is_other)
-
-    def _at_rest(self, element: Any) -> Hiding | None:
-        declared = self._cascade(element)
-        way = hiding(declared)
-        if (way is None or not way.is_certain) and not COLOR_PROPERTIES.isdisjoint(declared):
-            return self._by_color(element, declared) or way
-        return way
 
     def _cascade(self, element: Any) -> Declarations:
         """The declarations that win among the attributes and the rules that always apply."""
@@ -344,11 +336,11 @@ class _Page:
 
     def _is_switched(self, element: Any) -> bool:
         """Whether people can show the element by a click."""
-        if element.get("role") in _INTERFACE_ROLES:
+        role = element.get("role")
+        if role in _INTERFACE_ROLES:
             return False
         is_usual = _SWITCHED_CLASS.search(element.get("class") or "") is not None
-        is_panel = element.get("role") in _SWITCHED_ROLES
-        return is_usual or is_panel or element.get("id") in self._controlled
+        return is_usual or role in _SWITCHED_ROLES or element.get("id") in self._controlled
 
 
 _xpath: Any = lru_cache(maxsize=1_024)(etree.XPath)
@@ -387,6 +379,6 @@ def _texts(element: Any, without: Iterable[Any] = ()) -> Iterator[str]:
 
 def _decorative(element: Any) -> HiddenElement:
     """What screen readers leave out: a few words are decoration, a longer text stays."""
-    text = " ".join("".join(_texts(element)).split())
+    text = one_line("".join(_texts(element)))
     is_long = len(_WORD.findall(text)) >= _MIN_LABELLED_WORDS
     return element, HiddenPart("aria_hidden", text, is_labelled=is_long, is_kept=is_long)

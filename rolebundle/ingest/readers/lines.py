@@ -29,7 +29,16 @@ from itertools import pairwise, takewhile
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.front_matter import front_matter
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
-from rolebundle.ingest.readers import MAX_TITLE_CHARS, block_of, is_blank, open_text, runs
+from rolebundle.ingest.readers import (
+    MAX_TITLE_CHARS,
+    block_of,
+    first_text,
+    is_blank,
+    open_text,
+    runs,
+    title_in,
+)
+from rolebundle.text.decoding import one_line
 
 _MAX_LEVEL = 6
 
@@ -52,10 +61,9 @@ def _read_text(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocume
     declared, declared_at, start, remarks = front_matter(lines, path)
     heading = _HEADINGS.get(path.rpartition(".")[2].lower(), _NO_HEADING)
     blocks = tuple(_text_blocks(lines, start, heading))
-    title = next((block.heading for block in blocks if block.level == 1), "")
     yield ParsedDocument(
         blocks=blocks,
-        inferred={"title": title},
+        inferred={"title": title_in(blocks)},
         declared=declared,
         declared_at=declared_at,
         lines=lines,
@@ -114,8 +122,7 @@ class Scanner:
                 yield block
                 # The body of a directive is not a literal block.
                 if block.kind == "paragraph" and not self.lines[at].lstrip().startswith(".. "):
-                    is_literal = block.text.rstrip().endswith("::")
-                    literal_indent = indent if is_literal else -1
+                    literal_indent = indent if block.text.rstrip().endswith("::") else -1
             at = end
 
     def _element(self, at: int) -> Element:
@@ -231,7 +238,7 @@ def plain_words(title: str) -> str:
     """A title of reStructuredText without roles and inline markup."""
     if len(title) <= MAX_TITLE_CHARS and ("`" in title or "*" in title):
         title = _INLINE.sub("", title)
-    return " ".join(title.split())
+    return one_line(title)
 
 
 def _item_mark(line: str) -> str:
@@ -318,7 +325,7 @@ def _read_rst(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocumen
     """
     lines, notes = open_text(data, path)
     blocks = tuple(Scanner(lines).blocks())
-    title = _preamble_title(lines) or next((b.heading for b in blocks if b.level), "")
+    title = _preamble_title(lines) or title_in(blocks)
     yield ParsedDocument(blocks=blocks, inferred={"title": title}, lines=lines, notes=notes)
 
 
@@ -461,9 +468,8 @@ def _read_source(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocu
 
 def _source_blocks(lines: Sequence[str], units: Sequence[_Unit]) -> Iterator[Block]:
     """A unit has all lines up to the next one."""
-    first = next((i for i, line in enumerate(lines) if not is_blank(line)), len(lines))
     found: list[_Unit] = [*units, (len(lines), 0, "")]
-    if found[0][0] > first:
+    if found[0][0] > (first := first_text(lines)):
         found.insert(0, (first, 0, ""))
     for (start, level, heading), (end, *_) in pairwise(found):
         yield block_of(lines, "code", start, end, level=level, heading=heading)
@@ -534,7 +540,7 @@ class _Outline:
         is_call = line.endswith("{") and line.count("(") != line.count(")")
         if match is None or not match.lastindex or is_call:
             return ""
-        return " ".join(match[match.lastindex].split())[:_MAX_HEADING_CHARS]
+        return one_line(match[match.lastindex])[:_MAX_HEADING_CHARS]
 
     def _is_directive(self, i: int, body: str) -> bool:
         """Whether a line is for the preprocessor, and in the middle of a definition."""
@@ -575,8 +581,4 @@ class _Outline:
         return frozenset(inside)
 
 
-READERS = {
-    "text": (5, _read_text),
-    "rst": (5, _read_rst),
-    "source": (4, _read_source),
-}
+READERS = {"text": (5, _read_text), "rst": (5, _read_rst), "source": (4, _read_source)}

@@ -26,10 +26,10 @@ from typing import Any, cast
 
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import Block, ParsedDocument
-from rolebundle.ingest.readers import block_of, damaged, runs, unique_key
+from rolebundle.ingest.readers import block_of, parser_errors, runs, unique_key
 from rolebundle.ingest.readers.html import read_page
 from rolebundle.scan.finding import HiddenPart
-from rolebundle.text.decoding import clean, split_lines, with_newlines
+from rolebundle.text.decoding import cleaned, one_line, split_lines, with_newlines
 
 _MAX_STUB_CHARS = 300
 """A longer plain text is not taken for a stub."""
@@ -79,9 +79,11 @@ def _read_message(
     # Each line is compared with the boundaries of all open parts.
     comparisons = len(_BOUNDARY.findall(source)) * source.count("\n")
     if header_chars > _MAX_HEADER_CHARS or comparisons > _MAX_COMPARISONS:
-        reason = "its structure is too complex"
-        raise DocumentError("mail_too_large", f"{path}: {reason}", "exclude the file")
-    try:
+        raise DocumentError(
+            "mail_too_large", f"{path}: its structure is too complex", "exclude the file"
+        )
+    # The standard parser raises nearly any exception on broken messages.
+    with parser_errors("unreadable_mail", path):
         message = Parser().parsestr(source)
         if message.get_content_type() in _ENCRYPTED:
             raise DocumentError(
@@ -93,11 +95,6 @@ def _read_message(
         if subject and not blocks:
             blocks = [Block("paragraph", subject, 1, 1)]
         inferred = _metadata(message, blocks, [text.key for text in texts])
-    except DocumentError:
-        raise
-    except Exception as error:
-        # The standard parser raises nearly any exception on broken messages.
-        raise damaged("unreadable_mail", path, error) from error
     last_line = first_line + source.rstrip("\n").count("\n")
     return ParsedDocument(
         blocks=tuple(
@@ -122,7 +119,7 @@ def _texts(message: Message, path: str) -> Iterator[_Text]:
         if kind in {"text/plain", "text/html"} and not is_named:
             yield _text(message, path)
             return
-        name = header_text(message.get_filename() or "") or clean(kind)[0]
+        name = header_text(message.get_filename() or "") or cleaned(kind)
         yield _Text((Block("list", f"- attachment: {name}", 1, 1),), key=name)
     else:
         for child in _children(message):
@@ -151,15 +148,14 @@ def _alternative(message: Message, path: str) -> list[_Text]:
     if plain and html:
         length, html_length = (sum(len(b.text) for b in t.blocks) for t in (plain, html))
         is_stub = length <= _MAX_STUB_CHARS and length * _STUB_SHARE < html_length
-        hidden = tuple(_missing(plain, html))
-        plain = html if is_stub else replace(plain, hidden=hidden)
+        plain = html if is_stub else replace(plain, hidden=tuple(_missing(plain, html)))
     return [text for text in (plain or html, *others) if text]
 
 
 def _text(part: Message, path: str) -> _Text:
     """The text of a part."""
     raw = cast(bytes, part.get_payload(decode=True))
-    text = clean(_decoded(raw, part.get_content_charset()))[0]
+    text = cleaned(_decoded(raw, part.get_content_charset()))
     if part.get_content_type() == "text/html":
         page = read_page(text.encode(), path, is_message=True)
         # Their offsets are not those of the file.
@@ -194,11 +190,10 @@ def _decoded(data: bytes, charset: str | None) -> str:
 
 def header_text(value: object) -> str:
     """A header's value on one line, decoded."""
-    raw = _decoded(str(value)[:_MAX_HEADER_CHARS].encode("latin-1", "replace"), None)
-    text = " ".join(raw.split())
+    text = one_line(_decoded(str(value)[:_MAX_HEADER_CHARS].encode("latin-1", "replace"), None))
     with suppress(MessageError, ValueError, LookupError):
         text = str(make_header(decode_header(text)))
-    return " ".join(clean(text)[0].split())
+    return one_line(cleaned(text))
 
 
 def _metadata(
@@ -226,12 +221,12 @@ def _metadata(
 def _people(message: Message, name: str) -> list[str]:
     """The names and addresses of a header."""
     # Names are decoded after the addresses are split: an encoded name may contain a comma.
-    values = [" ".join(str(v)[:_MAX_HEADER_CHARS].split()) for v in message.get_all(name, [])]
+    values = [one_line(str(v)[:_MAX_HEADER_CHARS]) for v in message.get_all(name, [])]
     people = (
         f"{header_text(person)} <{address}>" if person else address
         for person, address in getaddresses(values)[:_MAX_NAMES]
     )
-    return [clean(person)[0] for person in people if person]
+    return [cleaned(person) for person in people if person]
 
 
 # Files
@@ -269,7 +264,9 @@ def _read_mailbox(
         if _DELETED.search(head):
             continue
         anchor = f"message {number}"
-        key = _key(head, number, keys)
+        found = _MESSAGE_ID.search(head)
+        name = _NOT_IN_KEYS.sub("-", found[1])[:_MAX_KEY_CHARS].strip("-") if found else ""
+        key = unique_key(name or f"message-{number}", keys)
         try:
             yield _read_message(
                 source, f"{path}, {anchor}", key=key, first_line=line, anchor=anchor
@@ -296,13 +293,6 @@ def _messages(data: bytes) -> Iterator[tuple[int, int, int]]:
         start = counted = match.end()
     if start:
         yield start, len(data), line
-
-
-def _key(head: str, number: int, used: set[str]) -> str:
-    """A name for the message that no other one of the file has."""
-    found = _MESSAGE_ID.search(head)
-    name = _NOT_IN_KEYS.sub("-", found[1])[:_MAX_KEY_CHARS].strip("-") if found else ""
-    return unique_key(name or f"message-{number}", used)
 
 
 READERS = {

@@ -27,20 +27,32 @@ from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
 from rolebundle.ingest.readers import (
     MAX_TITLE_CHARS,
     block_of,
+    first_text,
     is_blank,
     open_text,
     runs,
+    title_in,
     unique_key,
 )
-from rolebundle.ingest.readers.html_hidden import hidden_elements, hiding_sheets, parsed_page
+from rolebundle.ingest.readers.html_hidden import Page, hiding_sheets, parsed_page
 from rolebundle.scan.finding import HiddenPart
-from rolebundle.text.decoding import clean, split_lines
-from rolebundle.text.strict_json import LineIndex, LocatedObject, NotStrictError, parse_located
+from rolebundle.text.decoding import cleaned, one_line, split_lines
+from rolebundle.text.strict_json import (
+    LineOf,
+    LocatedObject,
+    NotStrictError,
+    line_index,
+    parse_located,
+)
 
 _KINDS: dict[str, BlockKind] = {
-    **dict.fromkeys(("paragraph_open", "blockquote_open", "html_block"), "paragraph"),
-    **dict.fromkeys(("bullet_list_open", "ordered_list_open"), "list"),
-    **dict.fromkeys(("fence", "code_block"), "code"),
+    "paragraph_open": "paragraph",
+    "blockquote_open": "paragraph",
+    "html_block": "paragraph",
+    "bullet_list_open": "list",
+    "ordered_list_open": "list",
+    "fence": "code",
+    "code_block": "code",
     "table_open": "table",
 }
 _MARKUP = re.compile(r"[*_`\[\]<>&\\!~]")
@@ -75,12 +87,11 @@ def _document(
     """
     declared, declared_at, first, remarks = front_matter(lines, path, start, end)
     shown, hidden, blocks = read_markdown(lines, first, end)
-    title = next((block.heading for block in blocks if block.level == 1), "")
     return ParsedDocument(
         blocks=blocks,
         declared=declared,
         declared_at=declared_at,
-        inferred={"title": title},
+        inferred={"title": title_in(blocks)},
         key=key,
         lines=shown,
         notes=(*notes, *remarks),
@@ -110,12 +121,12 @@ def read_markdown(lines: Sequence[str], start: int, end: int) -> MarkdownText:
 def plain_words(markup: str) -> str:
     """The words of a heading as a browser shows them, without markup."""
     if len(markup) > MAX_TITLE_CHARS:
-        return " ".join(markup.split())
+        return one_line(markup)
     markup = _ANCHOR.sub("", markup)
     if _MARKUP.search(markup):
         tokens = _inline_parser().parseInline(markup)
         markup = "".join(_words(tokens[0].children or [])) if tokens else markup
-    return " ".join(markup.split())
+    return one_line(markup)
 
 
 @cache
@@ -143,8 +154,7 @@ def _blocks(lines: Sequence[str], start: int, end: int, tokens: Sequence[Token])
         covered = last
         if token.type == "heading_open":
             words = plain_words(tokens[number + 1].content)
-            level = int(token.tag[1])
-            yield block_of(lines, "heading", first, last, level=level, heading=words)
+            yield block_of(lines, "heading", first, last, level=int(token.tag[1]), heading=words)
         elif token.type in _KINDS:
             block = block_of(lines, _KINDS[token.type], first, last)
             yield block._replace(header=lines[first]) if block.kind == "table" else block
@@ -242,8 +252,7 @@ def _hidden_parts(text: str, ranges: Sequence[HiddenPart], offset: int) -> Itera
     for part in ranges:
         start = starts[bisect_right(starts, part.start) - 1]
         end = starts[bisect_right(starts, max(part.start, part.end - 1))] - 1
-        words = " ".join(part.text.split())
-        yield part._replace(text=words, start=offset + start, end=offset + end)
+        yield part._replace(text=one_line(part.text), start=offset + start, end=offset + end)
 
 
 def _line_starts(text: str) -> list[int]:
@@ -352,7 +361,7 @@ def _elements(masked: str, starts: Sequence[int]) -> Iterator[HiddenPart]:
     if problem:
         # Nested too deep; the rest of the tree is missing.
         yield HiddenPart("invisible_element", "", 0, len(masked), is_kept=True)
-    for element, part in hidden_elements(root, root, hiding_sheets(root)):
+    for element, part in Page(root, root, hiding_sheets(root)).hidden():
         if part.text:
             at = starts[min(element.sourceline or 1, len(starts)) - 1]
             yield part._replace(start=at, end=at, is_kept=True)
@@ -436,10 +445,10 @@ def _read_notebook(data: bytes, path: str, _separator: str) -> Iterable[ParsedDo
     notebook = _parsed(text, path)
     blocks: list[Block] = []
     hidden: list[HiddenPart] = []
-    index = LineIndex(text)
+    line_of = line_index(text)
     for number, cell in enumerate(_list(notebook, "cells"), 1):
         if isinstance(cell, dict):
-            blocks += _cell(cell, number, index, max(1, len(lines)), hidden)
+            blocks += _cell(cell, number, line_of, max(1, len(lines)), hidden)
     title = next((block.heading for block in blocks if block.heading), "")
     yield ParsedDocument(
         blocks=tuple(blocks),
@@ -470,18 +479,18 @@ def _parsed(text: str, path: str) -> Mapping[str, Any]:
 
 
 def _cell(
-    cell: Mapping[str, Any], number: int, index: LineIndex, last: int, hidden: list[HiddenPart]
+    cell: Mapping[str, Any], number: int, line_of: LineOf, last: int, hidden: list[HiddenPart]
 ) -> Iterator[Block]:
     """The blocks of a cell. What it hides is added to ``hidden``."""
     source = cell.get("source")
     pieces = source if isinstance(source, list) else [source]
-    lines = split_lines(clean("".join(piece for piece in pieces if isinstance(piece, str)))[0])
-    start = next((i for i, line in enumerate(lines) if not is_blank(line)), None)
-    if start is None:
+    lines = split_lines(cleaned("".join(piece for piece in pieces if isinstance(piece, str))))
+    start = first_text(lines)
+    if start == len(lines):
         return
     first, end = 1, last
     if isinstance(cell, LocatedObject):
-        first, end = (index.line(at) for at in cell.spans["source"])
+        first, end = map(line_of, cell.spans["source"])
     kind = cell.get("cell_type")
     if kind == "markdown":
         _, parts, blocks = read_markdown(lines, 0, len(lines))
@@ -516,8 +525,4 @@ def _list(owner: Mapping[str, Any], key: str) -> Sequence[Any]:
     return value if isinstance(value, list) else ()
 
 
-READERS = {
-    "markdown": (4, _read),
-    "separated": (4, _read_separated),
-    "ipynb": (4, _read_notebook),
-}
+READERS = {"markdown": (4, _read), "separated": (4, _read_separated), "ipynb": (4, _read_notebook)}

@@ -23,13 +23,14 @@ from rolebundle.ingest.readers.package import (
     row_line,
 )
 from rolebundle.scan.hidden_style import WHITE, Color, color
+from rolebundle.text.decoding import one_line
 
 Look = Mapping[str, Any]
 """What is known of a text: ``color``, ``size`` in points, ``fill`` (the color behind it),
 whether it is ``hidden``, and ``away``, the kind of finding if something around it hides it; of a
 paragraph ``style`` (a name in lower case), ``level`` of a heading and ``label`` in a list."""
-Action = Callable[[Any, Any, Look, list[str]], None]
-"""What a walk does with an element inside of a paragraph; visible text is added to the list."""
+Action = Callable[[Any, Any, Look], str | None]
+"""What a walk does with an element inside of a paragraph; returns its visible text."""
 
 _SPACE = re.compile(r"[ \t\r\n]+")
 # Word shows these choices; others are replaced by their fallback.
@@ -209,7 +210,7 @@ class Walk:
     def page_margins(self, elements: Iterable[Any]) -> None:
         """Add the texts at the head and foot of pages, each once, without page numbers."""
         lines = [line for part in elements for line in self.lines(self.pieces(part, {}))]
-        texts = dict.fromkeys(" ".join(line.split()) for line in lines if _WORD.search(line))
+        texts = dict.fromkeys(one_line(line) for line in lines if _WORD.search(line))
         if texts:
             self.blocks.heading("Page header and footer", 1, is_title=False)
             self.blocks.add("paragraph", "\n".join(texts))
@@ -224,16 +225,13 @@ class Walk:
     def pieces(self, element: Any, look: Look) -> Iterator[Piece]:
         """The visible paragraphs and tables of an element; boxes and notes follow their anchor."""
         name = local_name(element)
-        parts: list[str] = []
         if name in PARAGRAPHS:
             look = self.look(element, look)
-            self.inline(element, look, parts)
-            yield Piece("".join(parts), look)
+            yield Piece(self.inline(element, look), look)
         elif name in _TABLES:
             yield Piece(rows=self._rows_of(element, self.look(element, look)))
-        elif name in self.ACTIONS:
-            self.ACTIONS[name](self, element, look, parts)
-            yield Piece("".join(parts))
+        elif action := self.ACTIONS.get(name):
+            yield Piece(action(self, element, look) or "")
         else:
             for child in children(element):
                 yield from self.pieces(child, look)
@@ -245,41 +243,42 @@ class Walk:
             words = " ".join(self.lines(self.pieces(note, {}))).split()
             yield Piece(" ".join([label, *words]) if words else "")
 
-    def inline(self, element: Any, look: Look, parts: list[str]) -> None:
-        """Add the visible text of a paragraph, or of a part of it."""
-        if self.IS_MIXED:
-            self.text(element.text, look, parts)
+    def inline(self, element: Any, look: Look) -> str:
+        """The visible text of a paragraph, or of a part of it."""
+        text = self.text(element.text, look) if self.IS_MIXED else ""
         for child in children(element):
             name = local_name(child)
             if name in _BLOCKS:
                 box_look = {key: look[key] for key in _INHERITED_BY_BOXES if key in look}
                 self._boxes.append((child, box_look))
             elif action := self.ACTIONS.get(name):
-                action(self, child, look, parts)
+                text += action(self, child, look) or ""
             else:
-                self.inline(child, look, parts)
+                text += self.inline(child, look)
             if self.IS_MIXED:
-                self.text(child.tail, look, parts)
+                text += self.text(child.tail, look)
+        return text
 
-    def text(self, text: str | None, look: Look, parts: list[str]) -> None:
-        """Add a text to what is visible, or to what is hidden."""
+    def text(self, text: str | None, look: Look) -> str:
+        """A text, if it is visible. If not, it is added to what is hidden."""
         if not text:
-            return
+            return ""
         background = look.get("fill", WHITE)
         kind = hides_all(look) or hidden_kind(look.get("color"), background, look.get("size"))
         if kind:
             self.blocks.hide(kind, text)
-        else:
-            parts.append(_SPACE.sub(" ", text) if self.IS_MIXED else text)
+            return ""
+        return _SPACE.sub(" ", text) if self.IS_MIXED else text
 
-    def note(self, note: Any, look: Look, parts: list[str]) -> None:
-        """Add the number of a note, whose text follows the paragraph."""
+    def note(self, note: Any, look: Look) -> str:
+        """The number of a note, whose text follows the paragraph."""
         if kind := hides_all(look):
             self.blocks.hide(kind, all_text(note))
-        else:
-            self._note_count += 1
-            parts.append(f"[{self._note_count}]")
-            self._notes.append((parts[-1], note))
+            return ""
+        self._note_count += 1
+        label = f"[{self._note_count}]"
+        self._notes.append((label, note))
+        return label
 
     def lines(self, pieces: Iterable[Piece]) -> Iterator[str]:
         """The lines of some pieces, one for each paragraph or row."""
@@ -476,47 +475,43 @@ def all_text(element: Any) -> str:
 
 def mark(text: str) -> Action:
     """An element that stands for a text."""
+    return lambda walk, element, look: "" if hides_all(look) else text
 
-    def action(walk: Walk, element: Any, look: Look, parts: list[str]) -> None:
-        parts += () if hides_all(look) else (text,)
 
-    return action
+skip = mark("")
+"""An element without text of the document."""
 
 
 def hides(kind: str) -> Action:
     """An element whose text people do not see."""
 
-    def action(walk: Walk, element: Any, look: Look, parts: list[str]) -> None:
+    def action(walk: Walk, element: Any, look: Look) -> str:
         look = {**look, "away": kind}
         if not walk.IS_MIXED:
-            walk.text(element.text, look, parts)
-        walk.inline(element, look, parts)
+            walk.text(element.text, look)
+        return walk.inline(element, look)
 
     return action
 
 
-def skip(walk: Walk, element: Any, look: Look, parts: list[str]) -> None:
-    """An element without text of the document."""
-
-
-def text_of(walk: Walk, element: Any, look: Look, parts: list[str]) -> None:
+def text_of(walk: Walk, element: Any, look: Look) -> str:
     """An element that contains text only."""
-    walk.text(element.text, look, parts)
+    return walk.text(element.text, look)
 
 
-def alt_text(walk: Walk, element: Any, look: Look, parts: list[str]) -> None:
+def alt_text(walk: Walk, element: Any, look: Look) -> None:
     """An element with the description of a picture."""
     for key in ("descr", "title"):
         walk.blocks.hide("alt_text", element.get(key, ""))
 
 
-def diagram(walk: Walk, element: Any, look: Look, parts: list[str]) -> None:
+def diagram(walk: Walk, element: Any, look: Look) -> str:
     """A diagram: one line for each of its points."""
     data = walk.relations.get(element.get(f"{RELATION}dm", ""), ("", ""))[1]
     points = walk.package.parse(data).iter("{*}pt")
     texts = (all_text(point) for point in points if point.get("type", "node") in {"node", "asst"})
-    lines = "\n".join(filter(None, (" ".join(text.split()) for text in texts)))
-    walk.text(lines and f"\n{lines}\n", look, parts)
+    lines = "\n".join(filter(None, map(one_line, texts)))
+    return walk.text(lines and f"\n{lines}\n", look)
 
 
 # Office Open XML
@@ -568,8 +563,7 @@ def fill_color(fill: Any, theme: Theme) -> Color | None:
         for change in value:
             if local_name(change) != "alpha":
                 return None
-            opacity = number_in(change.get("val"), 100_000) / 100_000
-            found = found and found._replace(alpha=opacity)
+            found = found and found._replace(alpha=number_in(change.get("val"), 100_000) / 100_000)
         return found
     return None
 
@@ -578,7 +572,7 @@ def shape_fill(shape: Any, theme: Theme) -> tuple[bool, Color | None]:
     """Whether a shape is filled, and its color if it is known. Pictures and charts are filled."""
     if local_name(shape) in {"pic", "graphicFrame"}:
         return True, None
-    for part in shape.find("{*}spPr") if shape.find("{*}spPr") is not None else ():
+    for part in shape.iterfind("{*}spPr/*"):
         name = local_name(part)
         if name.endswith("Fill"):
             return name != "noFill", fill_color(part, theme) if name == "solidFill" else None

@@ -64,7 +64,7 @@ def _fill(item: Any) -> Look:
 
 def _text_fill(item: Any) -> Look:
     shares = (value for part in item.iter("{*}alpha") for value in part.attrib.values())
-    is_clear = any(number_in(share, 0) >= 95_000 for share in shares)
+    is_clear = any(number_in(share) >= 95_000 for share in shares)
     return _HIDDEN if is_clear or item.find("{*}noFill") is not None else {}
 
 
@@ -89,7 +89,7 @@ def _outline(item: Any) -> Look:
 
 
 def _list(item: Any) -> Look:
-    number, level = _value(item, "numId"), integer_in(_value(item, "ilvl"), 0)
+    number, level = _value(item, "numId"), integer_in(_value(item, "ilvl"))
     return {"list_level": level, **({"list": number} if number else {})}
 
 
@@ -101,8 +101,10 @@ _PROPERTIES: Mapping[str, Callable[[Any], Look]] = {
     "shd": _fill,
     "highlight": lambda item: {"fill": color(item.get(_VAL, "").lower())} if _is_on(item) else {},
     "textFill": _text_fill,
-    **dict.fromkeys(("spacing", "trHeight"), _height),
-    **dict.fromkeys(("framePr", "ind"), _place),
+    "spacing": _height,
+    "trHeight": _height,
+    "framePr": _place,
+    "ind": _place,
     "outlineLvl": _outline,
     "numPr": _list,
     "hidden": lambda item: _AWAY if _is_on(item) else {},
@@ -144,7 +146,7 @@ class _Numbering:
         for item in root.iter(f"{_W}num"):
             shared = definitions.get(_value(item, "abstractNumId"), root)
             levels = (*shared.iterfind(f"{_W}lvl"), *item.iter(f"{_W}lvl"))
-            by_level = {integer_in(level.get(f"{_W}ilvl"), 0): level for level in levels}
+            by_level = {integer_in(level.get(f"{_W}ilvl")): level for level in levels}
             self._lists[item.get(f"{_W}numId", "")] = by_level, {}
 
     def label(self, number: str, level: int) -> str:
@@ -162,10 +164,8 @@ class _Numbering:
         if form != "decimal":
             return "" if form == "none" else "-"
 
-        def written(match: re.Match[str]) -> str:
-            return str(counts.get(int(match[1]) - 1, 0))
-
-        return re.sub(r"%([1-9])", written, _value(levels[level], "lvlText")).strip()
+        text = _value(levels[level], "lvlText")
+        return re.sub("%([1-9])", lambda at: str(counts.get(int(at[1]) - 1, 0)), text).strip()
 
 
 # The document
@@ -179,7 +179,7 @@ def _is_off(part: Any) -> bool:
     if name == "extent":
         return min(number_in(part.get(side), 1e9) for side in ("cx", "cy")) <= _EMU
     if name == "posOffset":
-        return not -720 < number_in(part.text, 0) / _EMU < 1600
+        return not -720 < number_in(part.text) / _EMU < 1600
     return bool(_OFF.search(part.get("style", "")))
 
 
@@ -261,18 +261,18 @@ class _Docx(Walk):
 
     # Elements inside of paragraphs
 
-    def _run(self, element: Any, look: Look, parts: list[str]) -> None:
+    def _run(self, element: Any, look: Look) -> str:
         properties = element.find(f"{_W}rPr")
         if properties is not None:
             style = self._look_of_style(_value(properties, "rStyle"))
             look = {**look, **style, **_look_of(properties)}
-        self.inline(element, look, parts)
+        return self.inline(element, look)
 
-    def _run_text(self, element: Any, look: Look, parts: list[str]) -> None:
+    def _run_text(self, element: Any, look: Look) -> str:
         is_code = any(self._fields)
-        self.text(element.text, {**look, "away": "field_code"} if is_code else look, parts)
+        return self.text(element.text, {**look, "away": "field_code"} if is_code else look)
 
-    def _field(self, element: Any, look: Look, parts: list[str]) -> None:
+    def _field(self, element: Any, look: Look) -> None:
         kind = element.get(f"{_W}fldCharType")
         if kind == "begin":
             self._fields.append(True)
@@ -281,23 +281,22 @@ class _Docx(Walk):
         elif self._fields and kind == "end":
             self._fields.pop()
 
-    def _control(self, element: Any, look: Look, parts: list[str]) -> None:
+    def _control(self, element: Any, look: Look) -> str:
         """A content control, which may show what to write into it."""
-        if element.find(f"{_W}sdtPr/{_W}showingPlcHdr") is None:
-            self.inline(element, look, parts)
+        is_shown = element.find(f"{_W}sdtPr/{_W}showingPlcHdr") is None
+        return self.inline(element, look) if is_shown else ""
 
-    def _reference(self, element: Any, look: Look, parts: list[str]) -> None:
+    def _reference(self, element: Any, look: Look) -> str:
         """A note is added where the text refers to it for the first time."""
         kind = local_name(element).removesuffix("Reference")
         note = self._notes_by_id.pop((kind, element.get(f"{_W}id")), None)
-        if note is not None:
-            self.note(note, look, parts)
+        return "" if note is None else self.note(note, look)
 
-    def _drawing(self, element: Any, look: Look, parts: list[str]) -> None:
+    def _drawing(self, element: Any, look: Look) -> str:
         is_off = any(map(_is_off, element.iter()))
-        self.inline(element, {**look, "away": "off_screen_element"} if is_off else look, parts)
+        return self.inline(element, {**look, "away": "off_screen_element"} if is_off else look)
 
-    def _shape(self, element: Any, look: Look, parts: list[str]) -> None:
+    def _shape(self, element: Any, look: Look) -> str:
         """A shape, also an old one (VML). Without a fill it is not known what is behind it."""
         look = {**look, "fill": office.shape_fill(element, {})[1]}
         if local_name(element) != "wsp" and element.get("filled", "t") not in {"f", "false"}:
@@ -305,10 +304,13 @@ class _Docx(Walk):
         properties = element.find("{*}cNvPr")
         if properties is not None and properties.get("hidden") in ON:
             look["away"] = "off_screen_element"
-        self.inline(element, look, parts)
+        return self.inline(element, look)
 
     ACTIONS: ClassVar[Mapping[str, Action]] = {
-        **dict.fromkeys(("pPr", "rPr", "rt", "sdtPr"), office.skip),
+        "pPr": office.skip,
+        "rPr": office.skip,
+        "rt": office.skip,
+        "sdtPr": office.skip,
         **dict.fromkeys(("tab", "ptab"), office.mark("\t")),
         **dict.fromkeys(("br", "cr"), office.mark("\n")),
         "noBreakHyphen": office.mark("-"),
@@ -318,12 +320,16 @@ class _Docx(Walk):
         "sdt": _control,
         **dict.fromkeys(("del", "moveFrom", "delText"), office.hides("tracked_deletion")),
         **dict.fromkeys(("instrText", "delInstrText"), office.hides("field_code")),
-        **dict.fromkeys(("footnoteReference", "endnoteReference"), _reference),
-        **dict.fromkeys(("drawing", "pict", "object"), _drawing),
+        "footnoteReference": _reference,
+        "endnoteReference": _reference,
+        "drawing": _drawing,
+        "pict": _drawing,
+        "object": _drawing,
         **dict.fromkeys(("wsp", "shape", "rect", "roundrect", "oval"), _shape),
-        **dict.fromkeys(("docPr", "cNvPr"), office.alt_text),
+        "docPr": office.alt_text,
+        "cNvPr": office.alt_text,
         "relIds": office.diagram,
-        "sectPr": lambda self, element, look, parts: self._section(element),
+        "sectPr": lambda self, element, look: self._section(element),
     }
 
 
@@ -448,7 +454,7 @@ class _Pptx(Walk):
         if name != "p" or (properties is None and not look["is_list"]):
             return look
         parts = () if properties is None else properties
-        level = 0 if properties is None else integer_in(properties.get("lvl"), 0)
+        level = 0 if properties is None else integer_in(properties.get("lvl"))
         level = min(max(level, 0), _MAX_LEVEL)
         bullets = {local_name(part) for part in parts}
         is_list = bullets & {"buChar", "buAutoNum"} or (
@@ -456,7 +462,7 @@ class _Pptx(Walk):
         )
         return {**look, "label": f"{'  ' * level}-"} if is_list else look
 
-    def _run(self, element: Any, look: Look, parts: list[str]) -> None:
+    def _run(self, element: Any, look: Look) -> str:
         properties = element.find("{*}rPr")
         own: dict[str, Any] = {}
         for part in () if properties is None else properties:
@@ -469,7 +475,7 @@ class _Pptx(Walk):
                 own["fill"] = fill_color(part, self._theme)
         if properties is not None and properties.get("sz"):
             own["size"] = number_in(properties.get("sz"), 1800) / 100
-        self.inline(element, {**look, **own}, parts)
+        return self.inline(element, {**look, **own})
 
     ACTIONS: ClassVar[Mapping[str, Action]] = {
         "r": _run,
@@ -517,8 +523,8 @@ def _box(element: Any) -> _Box | None:
     offset, size = (None, None) if found is None else (found.find("{*}off"), found.find("{*}ext"))
     if offset is None or size is None:
         return None
-    left, top = (number_in(offset.get(key), 0) for key in ("x", "y"))
-    return left, top, left + number_in(size.get("cx"), 0), top + number_in(size.get("cy"), 0)
+    left, top = (number_in(offset.get(key)) for key in ("x", "y"))
+    return left, top, left + number_in(size.get("cx")), top + number_in(size.get("cy"))
 
 
 def _overlap(first: _Box, second: _Box) -> bool:

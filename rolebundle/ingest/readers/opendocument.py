@@ -56,7 +56,7 @@ _MAX_REPEATED = 100
 def _centimetres(value: str | None) -> float | None:
     """A length in centimetres; ``None`` if it is missing or malformed."""
     match = _LENGTH.fullmatch(value or "")
-    return number_in(match[1], 0) * _CENTIMETRES[match[2]] if match else None
+    return number_in(match[1]) * _CENTIMETRES[match[2]] if match else None
 
 
 def _style_look(style: Any) -> dict[str, Any]:
@@ -69,7 +69,7 @@ def _style_look(style: Any) -> dict[str, Any]:
             look |= _text_look(values)
         if local_name(properties) == "paragraph-properties":
             height = _centimetres(values.get("line-height"))
-            look |= {"hidden": True} if height is not None and height < _MIN_HEIGHT else {}
+            look |= _HIDDEN if height is not None and height < _MIN_HEIGHT else {}
         background = values.get("background-color", "transparent")
         if values.get("fill", "none") != "none":
             background = values.get("fill-color", "") if values["fill"] == "solid" else ""
@@ -134,8 +134,8 @@ class _OpenDocument(Walk):
         self.read_stream("content.xml")
         if not self._sheet and not self._pages:
             self.page_margins(self._headers_and_footers())
-        meta = self.package.parse("meta.xml").find(f"{_OFFICE}meta")
-        return self.document(properties_of(() if meta is None else meta))
+        meta = self.package.parse("meta.xml").iterfind(f"{_OFFICE}meta/*")
+        return self.document(properties_of(meta))
 
     def start_part(self, element: Any) -> None:
         """See Walk: the styles of the content."""
@@ -153,8 +153,7 @@ class _OpenDocument(Walk):
 
     def _headers_and_footers(self) -> Iterator[Any]:
         """The head and foot of the pages that a text uses."""
-        attribute = f"{_STYLE}master-page-name"
-        used = {style.get(attribute) for style in self._style_elements.values()}
+        used = {style.get(f"{_STYLE}master-page-name") for style in self._style_elements.values()}
         for master in self._root.iter(f"{_STYLE}master-page"):
             if master.get(f"{_STYLE}name") in used | {"Standard", "Default"}:
                 for part in master:
@@ -257,28 +256,27 @@ class _OpenDocument(Walk):
 
     # Elements inside of paragraphs
 
-    def _spaces(self, element: Any, look: Look, parts: list[str]) -> None:
+    def _spaces(self, element: Any, look: Look) -> str:
         count = min(integer_in(element.get(f"{_TEXT}c"), 1), _MAX_REPEATED)
-        parts.append("" if office.hides_all(look) else " " * count)
+        return "" if office.hides_all(look) else " " * count
 
-    def _conditional(self, element: Any, look: Look, parts: list[str]) -> None:
+    def _conditional(self, element: Any, look: Look) -> str:
         """A section, or a field that may be hidden."""
         style = self._look("section", element)
         is_hidden = element.get(f"{_TEXT}is-hidden") == "true" or style.get("hidden")
         if is_hidden or element.get(f"{_TEXT}display") in {"none", "condition"}:
             look = {**look, "away": "invisible_element"}
-        self.inline(element, {**look, **style}, parts)
+        return self.inline(element, {**look, **style})
 
-    def _note(self, element: Any, look: Look, parts: list[str]) -> None:
-        for body in element.findall(f"{_TEXT}note-body"):
-            self.note(body, look, parts)
+    def _note(self, element: Any, look: Look) -> str:
+        return "".join(self.note(body, look) for body in element.findall(f"{_TEXT}note-body"))
 
-    def _drawing(self, element: Any, look: Look, parts: list[str]) -> None:
+    def _drawing(self, element: Any, look: Look) -> str:
         """A picture, a shape or a text box. Its text does not look like what is around it."""
         style = self._look("graphic", element, _DRAW)
         kind = office.hides_all(look) or office.hides_all(style) or self._hiding_place(element)
         look = {key: value for key, value in {**look, **style}.items() if key == "fill"}
-        self.inline(element, {**look, "away": kind} if kind else look, parts)
+        return self.inline(element, {**look, "away": kind} if kind else look)
 
     def _hiding_place(self, element: Any) -> str:
         """How the place or size of a shape hides it; empty if it does not."""
@@ -297,11 +295,14 @@ class _OpenDocument(Walk):
         "s": _spaces,
         "tab": office.mark("\t"),
         "line-break": office.mark("\n"),
-        "span": lambda self, element, look, parts: self.inline(
-            element, {**look, **self._look("text", element)}, parts
+        "span": lambda self, element, look: self.inline(
+            element, {**look, **self._look("text", element)}
         ),
         "note": _note,
-        **dict.fromkeys(("section", "hidden-text", "variable-set", "user-field-get"), _conditional),
+        "section": _conditional,
+        "hidden-text": _conditional,
+        "variable-set": _conditional,
+        "user-field-get": _conditional,
         **dict.fromkeys(
             ("ruby-text", "binary-data", "change-info", "forms", *_INDEXES), office.skip
         ),

@@ -17,10 +17,10 @@ from lxml import etree
 
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
-from rolebundle.ingest.readers import Reader, damaged, is_own_title
+from rolebundle.ingest.readers import Reader, is_own_title, parser_errors
 from rolebundle.scan.finding import HiddenPart
 from rolebundle.scan.hidden_style import SAME_COLOR, WHITE, Color
-from rolebundle.text.decoding import clean, cleaned_note, with_newlines
+from rolebundle.text.decoding import clean, cleaned_note, one_line, with_newlines
 
 _MAX_MEMBERS = 20_000
 _MAX_EXPANDED = 400_000_000
@@ -43,8 +43,13 @@ RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships
 ON = frozenset(("1", "true"))
 """How an attribute says yes."""
 _PARSING: dict[str, Any] = {
-    **dict.fromkeys(("remove_comments", "remove_pis", "no_network"), True),
-    **dict.fromkeys(("resolve_entities", "load_dtd", "huge_tree", "collect_ids"), False),
+    "remove_comments": True,
+    "remove_pis": True,
+    "no_network": True,
+    "resolve_entities": False,
+    "load_dtd": False,
+    "huge_tree": False,
+    "collect_ids": False,
 }
 
 
@@ -65,12 +70,8 @@ def package_reader(
         Raises:
             DocumentError: ``encrypted_NAME``, ``NAME_too_large`` or ``unreadable_NAME``.
         """
-        try:
+        with parser_errors(f"unreadable_{name}", path):
             yield document(Package(data, path, name))
-        except DocumentError:
-            raise
-        except Exception as error:  # broken archives and documents raise nearly any exception
-            raise damaged(f"unreadable_{name}", path, error) from error
 
     return version, read
 
@@ -215,7 +216,7 @@ def joined(folder: str, target: str) -> str:
     return posixpath.normpath(posixpath.join("/", folder, target)).lstrip("/")
 
 
-def number_in(text: str | None, default: float) -> float:
+def number_in(text: str | None, default: float = 0) -> float:
     """The number that a text is; ``default`` if it is none, as with a unit."""
     try:
         number = float(text or "")
@@ -224,7 +225,7 @@ def number_in(text: str | None, default: float) -> float:
     return number if isfinite(number) else default
 
 
-def integer_in(text: str | None, default: int) -> int:
+def integer_in(text: str | None, default: int = 0) -> int:
     """The whole number that a text is, up to two billion; ``default`` if it is none."""
     return int(min(max(number_in(text, default), -_MAX_INTEGER), _MAX_INTEGER))
 
@@ -241,17 +242,16 @@ _TEMPLATE_DATES = frozenset(("2013-12-23T23:15:00Z", "2013-01-27T09:15:58Z"))
 """Dates of the templates of python-docx and python-pptx, which their documents keep."""
 
 
-def properties_of(root: Any) -> dict[str, Any]:
-    """Title, author, date and language from the elements below ``root``.
+def properties_of(elements: Iterable[Any]) -> dict[str, Any]:
+    """Title, author, date and language from the elements of the metadata.
 
     All formats call them ``title``, ``creator``, ``modified`` or ``date``, and ``language``.
     """
     texts: dict[str, list[str]] = defaultdict(list)
-    for element in root:
+    for element in elements:
         is_change = element.get("property") == "dcterms:modified"  # of an e-book
-        if text := " ".join((element.text or "").split()):
-            name = "modified" if is_change else local_name(element)
-            texts[name].append(text)
+        if text := one_line(element.text or ""):
+            texts["modified" if is_change else local_name(element)].append(text)
     dates = [*texts["modified"], *texts["date"]]
     return {
         "title": next(filter(is_own_title, texts["title"]), ""),
@@ -319,8 +319,7 @@ class TextBlocks:
             anchor: where it is in the document.
             is_title: whether it can be the title of the document. A name of a sheet cannot.
         """
-        words = " ".join(text.split())
-        if words:
+        if words := one_line(text):
             self._count(len(words))
             self.end_block()
             if is_title and not self.title:
@@ -430,7 +429,7 @@ class TextBlocks:
 
 def row_line(cells: Sequence[str]) -> str:
     """A row of a table as one line; empty if all of its cells are."""
-    words = [" ".join(cell.split()) for cell in cells]
+    words = [one_line(cell) for cell in cells]
     while words and not words[-1]:
         words.pop()
     return " | ".join(words)

@@ -10,7 +10,7 @@ import io
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import hypot
 from typing import Any, NamedTuple
 
@@ -20,10 +20,10 @@ from pypdf.generic import ArrayObject, IndirectObject, TextStringObject
 
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import Block, ParsedDocument
-from rolebundle.ingest.readers import block_of, damaged, is_own_title, runs
+from rolebundle.ingest.readers import block_of, is_own_title, parser_errors, runs
 from rolebundle.scan.finding import HiddenPart
 from rolebundle.scan.hidden_style import BLACK, SAME_COLOR, WHITE, Color
-from rolebundle.text.decoding import clean, cleaned_note, split_lines
+from rolebundle.text.decoding import clean, cleaned, cleaned_note, one_line, split_lines
 from rolebundle.text.words import counted
 
 # pypdf logs a warning for each odd object of a broken file. The ingest report is sufficient.
@@ -57,7 +57,7 @@ def _read(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocument]:
 
 def _extract(data: bytes, path: str) -> tuple[dict[str, object], list[PageText]]:
     """Title and date, and the text of each page."""
-    try:
+    with parser_errors("unreadable_pdf", path):
         reader = pypdf.PdfReader(io.BytesIO(data))
         if reader.is_encrypted and not reader.decrypt(""):
             raise DocumentError(
@@ -66,13 +66,7 @@ def _extract(data: bytes, path: str) -> tuple[dict[str, object], list[PageText]]
                 "save a copy without a password, or exclude it",
             )
         layers = hidden_layers(reader)
-        pages = [page_text(page, layers) for page in reader.pages]
-        return _metadata(reader), pages
-    except DocumentError:
-        raise
-    except Exception as error:
-        # On broken files pypdf raises nearly any exception, such as KeyError or RecursionError.
-        raise damaged("unreadable_pdf", path, error) from error
+        return _metadata(reader), [page_text(page, layers) for page in reader.pages]
 
 
 def _metadata(reader: pypdf.PdfReader) -> dict[str, object]:
@@ -80,7 +74,7 @@ def _metadata(reader: pypdf.PdfReader) -> dict[str, object]:
     found: dict[str, object] = {}
     # Bad metadata must not prevent reading the text.
     with suppress(Exception):
-        title = " ".join(clean(reader.metadata.title)[0].split())  # type: ignore[union-attr, arg-type]
+        title = one_line(cleaned(reader.metadata.title))  # type: ignore[union-attr, arg-type]
         found["title"] = title if is_own_title(title) else ""
     for name in ("creation_date", "modification_date"):
         with suppress(Exception):
@@ -146,7 +140,7 @@ def page_text(page: PageObject, layers: frozenset[int]) -> PageText:
     if removed:
         text = _extracted(page, set(range(len(tracker.texts))) - removed.keys())
     parts = [
-        HiddenPart(kind, " ".join(hidden.split()), is_kept=is_kept)
+        HiddenPart(kind, one_line(hidden), is_kept=is_kept)
         for kinds, is_kept in ((removed, False), (labelled, True))
         for kind in sorted(set(kinds.values()))
         if (hidden := _extracted(page, {n for n in kinds if kinds[n] == kind})).strip()
@@ -189,8 +183,7 @@ def _numbers(references: Any) -> Iterator[int]:
             yield reference.idnum
 
 
-@dataclass(frozen=True, slots=True)
-class _State:
+class _State(NamedTuple):
     """The graphics state. The color is ``None`` if it is not known."""
 
     fill: Color | None = BLACK
@@ -219,6 +212,12 @@ class _Paint(NamedTuple):
     is_opaque: bool
     is_image: bool = False
 
+    def covers(self, text: _Text) -> bool:
+        return self.is_opaque and _contains(self.box, text.box)
+
+
+_BROKEN_OPERATORS = suppress(TypeError, ValueError, IndexError, KeyError, AttributeError)
+
 
 @dataclass(slots=True)
 class _Tracker:
@@ -226,7 +225,7 @@ class _Tracker:
 
     page: PageObject
     layers: frozenset[int]
-    state: _State = _State()
+    state: _State = field(init=False)
     stack: list[_State] = field(default_factory=list)
     outer: Matrix = _IDENTITY
     """Of the form that is drawn: pypdf begins each with a matrix of its own."""
@@ -262,12 +261,9 @@ class _Tracker:
                 labelled[number] = "invisible_element"
             elif self._is_like_its_background(text):
                 removed[number] = "white_text"
-            else:
-                after = self.paints[text.paints :]
-                covers = [p for p in after if p.is_opaque and _contains(p.box, text.box)]
-                if covers:
-                    is_image = any(cover.is_image for cover in covers)
-                    (labelled if is_image else removed)[number] = "invisible_element"
+            elif covers := [p for p in self.paints[text.paints :] if p.covers(text)]:
+                is_image = any(cover.is_image for cover in covers)
+                (labelled if is_image else removed)[number] = "invisible_element"
         return removed, labelled
 
     def _is_like_its_background(self, text: _Text) -> bool:
@@ -283,7 +279,7 @@ class _Tracker:
         if operator == b"Do":
             self.forms.append((self.state, self.stack, self.outer, self.resources))
         if operator not in _SHOWS:
-            with _broken_operators():
+            with _BROKEN_OPERATORS:
                 self._operator(operator, operands, _product(cm, self.outer))
 
     def after(self, operator: bytes, operands: Any, cm: Any, tm: Any) -> None:
@@ -293,7 +289,7 @@ class _Tracker:
         if operator in _SHOWS:
             # Of a broken operator, too, because texts are numbered.
             self.texts.append(_Text(self.box, paints=len(self.paints)))
-            with _broken_operators():
+            with _BROKEN_OPERATORS:
                 self.texts[-1] = self._shown(operator, operands, _product(cm, self.outer), tm)
 
     def _operator(self, operator: bytes, operands: Any, matrix: Matrix) -> None:  # noqa: PLR0912
@@ -302,7 +298,7 @@ class _Tracker:
         elif operator == b"Q":
             self.state = self.stack.pop()
         elif operator == b"Do":
-            self._draw(_resolved(_resolved(self.resources["/XObject"])[operands[0]]), matrix)
+            self._draw(self.resources["/XObject"][operands[0]], matrix)
         elif operator in _MOVES:
             self.advance = 0.0
         elif operator in _PATH_ENDS:
@@ -312,20 +308,19 @@ class _Tracker:
         elif operator in {b"W", b"W*"}:
             self.is_clipping = True
         elif operator in _COLORS:
-            self.state = replace(self.state, fill=_color(operator, operands))
+            self.state = self.state._replace(fill=_color(operator, operands))
         elif operator == b"gs":
-            parameters = _resolved(_resolved(self.resources["/ExtGState"])[operands[0]])
+            parameters = self.resources["/ExtGState"][operands[0]]
             opacity = float(parameters.get("/ca", self.state.opacity))
             is_blended = parameters.get("/BM", "/Normal") not in {"/Normal", "/Compatible"}
-            self.state = replace(self.state, opacity=opacity, is_blended=is_blended)
+            self.state = self.state._replace(opacity=opacity, is_blended=is_blended)
         elif operator == b"Tf":
             # Fonts of type 3 have their own units.
-            font = _resolved(_resolved(self.resources["/Font"])[operands[0]])
-            is_measured = font.get("/Subtype") != "/Type3"
+            is_measured = self.resources["/Font"][operands[0]].get("/Subtype") != "/Type3"
             size = float(operands[1])
-            self.state = replace(self.state, font_size=size, is_measured=is_measured)
+            self.state = self.state._replace(font_size=size, is_measured=is_measured)
         elif operator == b"Tr":
-            self.state = replace(self.state, render_mode=int(operands[0]))
+            self.state = self.state._replace(render_mode=int(operands[0]))
         elif operator in {b"BDC", b"BMC"}:
             self.marks.append(False)
             self.marks[-1] = operator == b"BDC" and operands[0] == "/OC" and self._is_off(operands)
@@ -376,8 +371,7 @@ class _Tracker:
                 is_opaque = is_plain and state.opacity >= 1 and not state.is_blended
                 self._paint(_Paint(box, state.fill if is_opaque else None, is_opaque))
             if self.is_clipping:
-                clip = _common(box, state.clip) or _NOWHERE
-                self.state = replace(state, clip=clip)
+                self.state = state._replace(clip=_common(box, state.clip) or _NOWHERE)
         self.path, self.is_rectangle, self.is_clipping = [], True, False
 
     def _paint(self, paint: _Paint) -> None:
@@ -390,8 +384,7 @@ class _Tracker:
         if drawn["/Subtype"] == "/Image":
             is_masked = any(map(drawn.get, ("/SMask", "/Mask", "/ImageMask")))
             is_opaque = self.state.opacity >= 1 and not is_masked
-            box = _box(matrix, (0.0, 0.0, 1.0, 1.0))
-            self._paint(_Paint(box, None, is_opaque, is_image=True))
+            self._paint(_Paint(_box(matrix, (0.0, 0.0, 1.0, 1.0)), None, is_opaque, is_image=True))
             return
         self.outer = _product([float(value) for value in drawn.get("/Matrix", _IDENTITY)], matrix)
         self.stack = []
@@ -399,15 +392,11 @@ class _Tracker:
 
     def _is_off(self, operands: Sequence[Any]) -> bool:
         """Whether marked content is on layers that are not shown."""
-        reference = _resolved(self.resources["/Properties"]).raw_get(operands[1])
+        reference = self.resources["/Properties"].raw_get(operands[1])
         group = _resolved(reference)
         members = group.raw_get("/OCGs") if "/OCGs" in group else reference
         numbers = set(_numbers([members] if isinstance(_resolved(members), dict) else members))
         return bool(numbers) and numbers <= self.layers
-
-
-def _broken_operators() -> suppress:
-    return suppress(TypeError, ValueError, IndexError, KeyError, AttributeError)
 
 
 def _color(operator: bytes, operands: Any) -> Color | None:

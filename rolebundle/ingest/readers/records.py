@@ -17,12 +17,11 @@ from rolebundle.contracts.ingest import METADATA_KEYS
 from rolebundle.contracts.terms import ContentType
 from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest.parsed import Block, ParsedDocument, ready_chunk
-from rolebundle.ingest.readers import block_of, is_blank, open_text
+from rolebundle.ingest.readers import block_of, first_text, is_blank, open_text
 from rolebundle.storage.documents import StoredChunk
 from rolebundle.text import strict_json
-from rolebundle.text.decoding import clean, cleaned_note, with_newlines
+from rolebundle.text.decoding import clean, cleaned, cleaned_note, with_newlines
 
-_KEYS = frozenset(METADATA_KEYS)
 _BLANK_LINES = re.compile(r"\n(?:[^\S\n]*\n)+")
 # After this many bad lines the file is probably no JSON Lines, and further reports do not help.
 _MAX_PROBLEMS = 20
@@ -30,16 +29,16 @@ _MAX_PROBLEMS = 20
 
 def _declared(record: Mapping[str, Any]) -> dict[str, object]:
     """The metadata that a record declares, with cleaned strings."""
-    return {key: _cleaned(value) for key, value in record.items() if key in _KEYS}
+    return {key: _cleaned(value) for key, value in record.items() if key in METADATA_KEYS}
 
 
 def _cleaned(value: object) -> object:
     if isinstance(value, str):
-        return clean(value)[0]
+        return cleaned(value)
     if isinstance(value, list):
         return [_cleaned(item) for item in value]
     if isinstance(value, dict):
-        return {clean(key)[0]: _cleaned(item) for key, item in value.items()}
+        return {cleaned(key): _cleaned(item) for key, item in value.items()}
     return value
 
 
@@ -66,7 +65,7 @@ def _read_json(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocume
     ):
         yield from _corpus(documents, text, path, notes)
         return
-    first = next((i for i, line in enumerate(lines) if not is_blank(line)), len(lines))
+    first = first_text(lines)
     blocks = (block_of(lines, "code", first, len(lines)),) if first < len(lines) else ()
     yield ParsedDocument(blocks=blocks, lines=lines, notes=notes)
 
@@ -93,33 +92,33 @@ def _corpus(
     records: Sequence[strict_json.LocatedObject], text: str, path: str, notes: tuple[str, ...]
 ) -> Iterator[ParsedDocument]:
     """The documents of a parsed corpus, with the lines of each chunk's content."""
-    index = strict_json.LineIndex(text)
+    line_of = strict_json.line_index(text)
     for document in records:
         key = document.get("document_id")
         if not isinstance(key, str) or is_blank(key):
-            raise _bad_json(path, index.line(document.at), "`document_id` must be a string")
+            raise _bad_json(path, line_of(document.at), "`document_id` must be a string")
         yield ParsedDocument(
-            ready=tuple(_chunk(chunk, document, index, path) for chunk in document["chunks"]),
+            ready=tuple(_chunk(chunk, document, line_of, path) for chunk in document["chunks"]),
             declared=_declared(document),
-            declared_at=index.line(document.at),
-            key=clean(key)[0],
+            declared_at=line_of(document.at),
+            key=cleaned(key),
             line_exact=False,
             notes=notes,
         )
 
 
 def _chunk(
-    chunk: Any, document: strict_json.LocatedObject, index: strict_json.LineIndex, path: str
+    chunk: Any, document: strict_json.LocatedObject, line_of: strict_json.LineOf, path: str
 ) -> StoredChunk:
     if not isinstance(chunk, strict_json.LocatedObject):
-        raise _bad_json(path, index.line(document.at), "a chunk must be an object")
+        raise _bad_json(path, line_of(document.at), "a chunk must be an object")
     try:
         valid = _Chunk.model_validate(_cleaned(chunk))
     except ValidationError as error:
         problem = error.errors()[0]
         reason = f"`{problem['loc'][0]}`: {problem['msg']}"
-        raise _bad_json(path, index.line(chunk.at), reason) from error
-    first, last = map(index.line, chunk.spans["content"])
+        raise _bad_json(path, line_of(chunk.at), reason) from error
+    first, last = map(line_of, chunk.spans["content"])
     return ready_chunk(
         valid.chunk_id,
         valid.content,
@@ -182,17 +181,17 @@ def _document(line: str, number: int) -> ParsedDocument:
     key = record.get("_id", record.get("id", f"line-{number}"))
     if isinstance(key, bool) or not isinstance(key, str | int) or not str(key).strip():
         raise ValueError("has an _id that is neither a string nor a number")
-    key = clean(str(key))[0]
-    title, text = ("" if record.get(name) is None else record[name] for name in ("title", "text"))
-    for name, value in (("title", title), ("text", text)):
-        if not isinstance(value, str):
+    key = cleaned(str(key))
+    for name in ("title", "text"):
+        if not isinstance(record.get(name), str | None):
             raise ValueError(f"has a {name} that is not a string")  # noqa: TRY004 (all are bad lines)
+    title, text = record.get("title") or "", record.get("text") or ""
     metadata = record.get("metadata") or {}
     if not isinstance(metadata, dict):
         raise ValueError("has metadata that is not an object")  # noqa: TRY004 (all are bad lines)
     declared = _declared(metadata)
     if title:
-        declared.setdefault("title", clean(title)[0])
+        declared.setdefault("title", cleaned(title))
     # Exports number their records with `id`, so two files have the same ones.
     if "_id" in record:
         declared["document_id"] = key

@@ -97,17 +97,16 @@ class _Xlsx(Walk):
 
     def _read_formats(self, root: Any) -> Iterator[_Format]:
         codes = _BUILT_IN | {
-            integer_in(item.get("numFmtId"), 0): item.get("formatCode", "General")
+            integer_in(item.get("numFmtId")): item.get("formatCode", "General")
             for item in root.iter(f"{_S}numFmt")
         }
         fonts = dict(enumerate(map(self._font, root.findall(f"{_S}fonts/{_S}font"))))
         fills = dict(enumerate(map(self._fill, root.findall(f"{_S}fills/{_S}fill"))))
         for item in root.findall(f"{_S}cellXfs/{_S}xf"):
-            color, size = fonts.get(integer_in(item.get("fontId"), 0), (None, None))
-            has_fill, background = fills.get(integer_in(item.get("fillId"), 0), (False, None))
-            code = codes.get(integer_in(item.get("numFmtId"), 0)) or "General"
-            kind = hidden_kind(color, background if has_fill else WHITE, size)
-            yield code, kind, has_fill
+            color, size = fonts.get(integer_in(item.get("fontId")), (None, None))
+            has_fill, background = fills.get(integer_in(item.get("fillId")), (False, None))
+            code = codes.get(integer_in(item.get("numFmtId"))) or "General"
+            yield code, hidden_kind(color, background if has_fill else WHITE, size), has_fill
 
     def _font(self, element: Any) -> tuple[Color | None, float | None]:
         """The color and the size of a font, as far as they are known."""
@@ -123,7 +122,7 @@ class _Xlsx(Walk):
 
     def _color(self, element: Any) -> Color | None:
         """The color of an element; ``None`` if it is automatic or not known."""
-        if element is None or number_in(element.get("tint"), 0):
+        if element is None or number_in(element.get("tint")):
             return None
         if element.get("rgb"):
             return office.hex_color(element.get("rgb"))
@@ -162,7 +161,7 @@ class _Xlsx(Walk):
         for cell in row.iter(f"{_S}c"):
             match = _REFERENCE.fullmatch(cell.get("r", ""))
             column = _column(match[1]) if match else column + 1
-            code, kind, has_fill = self._formats.get(integer_in(cell.get("s"), 0), _GENERAL)
+            code, kind, has_fill = self._formats.get(integer_in(cell.get("s")), _GENERAL)
             text, is_text = self._value(cell, code)
             # The style of a table, or a format by a condition, may fill the cell.
             is_kept = kind == "white_text" and not has_fill
