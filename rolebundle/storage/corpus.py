@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf
 from time import perf_counter
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
 import apsw
@@ -66,28 +66,28 @@ Ranges = list[tuple[int, int]]
 class Corpus(SqliteFile):
     """One open corpus file."""
 
-    lexical: Any = field(default=lazy_module("rolebundle.storage.lexical_index"), init=False)
+    lexical: ClassVar[Any] = lazy_module("rolebundle.storage.lexical_index")
     """The module with the full-text indexes. ``postgres_indexes`` has the same functions."""
-    vectors: Any = field(default=lazy_module("rolebundle.storage.vector_search"), init=False)
+    vectors: ClassVar[Any] = lazy_module("rolebundle.storage.vector_search")
     """The module that measures vectors. ``postgres_indexes`` has the same functions."""
 
-    is_restricted: bool = field(default=False, init=False)
+    is_restricted: bool = False
     """Whether only the compartments of :meth:`restrict_to_compartments` are visible."""
-    _has_vectors: bool = field(default=False, init=False)
-    searched_first: int = field(default=0, init=False)
+    _has_vectors: bool = False
+    searched_first: int = 0
     """The first :attr:`snapshot` in which vectors were searched."""
-    in_place_of: str | None = field(default=None, init=False)
+    in_place_of: str | None = None
     """The name of the database's link, if this replica answers because it cannot be reached."""
-    before_commit: Callable[[Corpus], None] | None = field(default=None, init=False)
+    before_commit: Callable[[Corpus], None] | None = None
     """Called before each commit into a database."""
-    _is_stopped: bool = field(default=False, init=False)
-    _end: float = field(default=inf, init=False)
-    _snapshots: int = field(default=0, init=False)
-    _allowed: tuple[int, list[int], int] = field(default=(0, [], 0), init=False)
+    _is_stopped: bool = False
+    _end: float = inf
+    _snapshots: int = 0
+    _allowed: tuple[int, list[int], int] = (0, [], 0)
     """A snapshot, the compartments that are visible in it, and its generation."""
-    in_memory: dict[Hashable, Any] = field(default_factory=dict, init=False)
+    in_memory: dict[Hashable, Any] = field(default_factory=dict)
     """What searches keep; :func:`up_to_date` keeps it so."""
-    verified: dict[str, int] = field(default_factory=dict, init=False)
+    verified: dict[str, int] = field(default_factory=dict)
     """Indexes → the generation at which they were verified."""
 
     @property

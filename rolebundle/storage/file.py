@@ -27,14 +27,6 @@ from rolebundle.errors import (
 from rolebundle.storage.address import address_of, in_database, is_address, link_for
 
 
-def _unchanged(path: Path, error: RolebundleError) -> RolebundleError:
-    return error
-
-
-def _no_views(kind: str, name: str, sql: str) -> bool:
-    return False
-
-
 class FileFormat(NamedTuple):
     """How one kind of SQLite file is recognized, and how its errors are reported.
 
@@ -57,8 +49,8 @@ class FileFormat(NamedTuple):
     foreign_hint: str
     newer_hint: str
     missing: Callable[[Path], RolebundleError]
-    translate: Callable[[Path, RolebundleError], RolebundleError] = _unchanged
-    is_own_view: Callable[[str, str, str], bool] = _no_views
+    translate: Callable[[Path, RolebundleError], RolebundleError] = lambda _path, error: error
+    is_own_view: Callable[[str, str, str], bool] = lambda *_: False
 
 
 def check_path(path: Path, file_format: FileFormat) -> None:

@@ -18,7 +18,7 @@ from json import dumps, loads
 from math import inf
 from pathlib import Path
 from time import perf_counter, sleep
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 from uuid import uuid4
 
 import apsw
@@ -128,21 +128,19 @@ def _size(rows: Sequence[Row]) -> int:
 class PostgresCorpus(Corpus):
     """One connection to a corpus in PostgreSQL. ``path`` is the link on this machine."""
 
-    lexical: Any = field(default=postgres_indexes, init=False)
-    vectors: Any = field(default=postgres_indexes, init=False)
-    is_database: bool = field(default=True, init=False)
+    lexical: ClassVar[Any] = postgres_indexes
+    vectors: ClassVar[Any] = postgres_indexes
+    is_database: bool = True
     connection: psycopg.Connection[Row] = field(kw_only=True)
-    _writes: int = field(default=-1, init=False)
+    _writes: int = -1
     """How many transactions had written when the last snapshot began."""
-    _known: OrderedDict[Hashable, list[Row]] = field(default_factory=OrderedDict, init=False)
+    _known: OrderedDict[Hashable, list[Row]] = field(default_factory=OrderedDict)
     """Results since then, by statement. Each saves a round trip."""
-    _large: list[Hashable] = field(default_factory=list, init=False)
+    _large: list[Hashable] = field(default_factory=list)
     """Those of this snapshot that are too large to be kept."""
-    _pending: dict[Hashable, tuple[str, Sequence[Binding]]] = field(
-        default_factory=dict, init=False
-    )
+    _pending: dict[Hashable, tuple[str, Sequence[Binding]]] = field(default_factory=dict)
     """Statements that are sent with the next one."""
-    _ending: ExitStack | None = field(default=None, init=False)
+    _ending: ExitStack | None = None
     """The pipeline in which the end of a snapshot was sent, as long as nobody read its result."""
 
     # -- statements --------------------------------------------------------------------------------

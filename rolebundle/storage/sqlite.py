@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
@@ -203,8 +203,8 @@ class SqliteFile:
     writable: bool
     file_format: FileFormat
     stamp: tuple[int, ...] = ()
-    on_close: Callable[[], None] | None = field(default=None, kw_only=True)
-    is_database: bool = field(default=False, init=False)
+    on_close: Callable[[], None] | None = None
+    is_database: bool = False
     """Whether it is no file, but a database of a server."""
 
     @classmethod
