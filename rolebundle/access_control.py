@@ -17,9 +17,10 @@ from rolebundle.policy.overlays import load_role
 from rolebundle.policy.trust import UNRESTRICTED_VIEW, AgentView
 from rolebundle.retrieval.filter import is_readable
 from rolebundle.retrieval.request import ReferenceScope, resolve_request
-from rolebundle.storage import compartments, records
+from rolebundle.storage import compartments
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.publications import refuse_expired, stored_manifest
+from rolebundle.storage.records import has_policy
 from rolebundle.text.paths import conceal_paths
 from rolebundle.workspace import Workspace
 
@@ -67,11 +68,11 @@ class AccessControl:
 
     def is_owner(self, agent: str | None) -> bool:
         """Whether the owner asks: without a policy, and not in the name of an agent."""
-        return self.resolve_agent(agent) is None and not records.has_policy(self.workspace.corpus)
+        return self.resolve_agent(agent) is None and not has_policy(self.workspace.corpus)
 
     def has_policy(self) -> bool:
         """Whether a policy was ever set for the corpus."""
-        return self.workspace.path.exists() and records.has_policy(self.workspace.corpus)
+        return self.workspace.path.exists() and has_policy(self.workspace.corpus)
 
     def view_of(self, agent: str | None) -> AgentView:
         """What holds for an agent that may see something of the corpus.
@@ -279,7 +280,5 @@ def _has_restrictions(corpus: Corpus) -> bool:
     A replica knows of quarantined documents that it does not hold.
     """
     return (
-        records.has_policy(corpus)
-        or compartments.has_quarantined(corpus)
-        or bool(stored_manifest(corpus))
+        has_policy(corpus) or compartments.has_quarantined(corpus) or bool(stored_manifest(corpus))
     )

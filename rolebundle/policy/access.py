@@ -17,13 +17,12 @@ from rolebundle.contracts.terms import ACCESS_LEVELS, level_rank
 from rolebundle.errors import AccessDenied, ConfigurationError, RolebundleError, UsageError
 from rolebundle.policy.policy_file import parse_policy, read_policy_file
 from rolebundle.policy.trust import AgentView
-from rolebundle.storage import compartments, records
-from rolebundle.storage.compartments import Compartment
+from rolebundle.storage.compartments import Compartment, stored_compartments
 from rolebundle.storage.corpus import Corpus, increment_generation, true_generation
 from rolebundle.storage.digests import content_hash
 from rolebundle.storage.partition import DeniedPatterns, assign_compartments, no_denied_patterns
 from rolebundle.storage.publications import Publication, find_publication, load_manifest
-from rolebundle.storage.records import StoredPolicy
+from rolebundle.storage.records import StoredPolicy, load_policy, save_agent_access, save_policy
 from rolebundle.text.paths import compile_glob
 
 UNREADABLE = "**: the policy could not be read"
@@ -63,7 +62,7 @@ def active_policy(corpus: Corpus) -> Policy | None:
         AccessDenied: the policy cannot be relied upon.
     """
     try:
-        stored = records.load_policy(corpus)
+        stored = load_policy(corpus)
         if stored is None:
             return None
         if policy_problem(stored):
@@ -120,7 +119,7 @@ def restrict_to_rule(corpus: Corpus, rule: AgentRule | None) -> AgentView:
         rule: the rule of an agent; None, without a policy, shows everything except quarantined
             documents.
     """
-    stored = compartments.stored_compartments(corpus)
+    stored = stored_compartments(corpus)
     replica = load_manifest(corpus)
     # Under a policy the generation is hidden: it also counts writes to what the agent cannot see.
     generation = 0 if rule else true_generation(corpus)
@@ -199,7 +198,7 @@ def set_policy(corpus: Corpus, content: str, kind: str, location: str, set_at: s
     with corpus.writing():
         # The file is on one of the machines that use a database.
         location = "" if corpus.is_database else location
-        records.save_policy(corpus, content, kind, location, set_at)
+        save_policy(corpus, content, kind, location, set_at)
         moved = assign_compartments(corpus, _matcher(policy))
         increment_generation(corpus)
     return moved
@@ -218,12 +217,12 @@ def save_database_access(corpus: Corpus) -> None:
         policy = None
     access = []
     if policy:
-        places = compartments.stored_compartments(corpus)
+        places = stored_compartments(corpus)
         for agent, rule in sorted(policy.agents.items()):
             content = json.dumps({"agents": {agent: rule.model_dump(exclude_unset=True)}})
             visible = tuple(place.id for place in places if may_see(rule, place))
             access.append((agent, visible, decision_scopes(rule), content))
-    records.save_agent_access(corpus, access)
+    save_agent_access(corpus, access)
 
 
 def deny_matcher(corpus: Corpus) -> DeniedPatterns:
@@ -233,7 +232,7 @@ def deny_matcher(corpus: Corpus) -> DeniedPatterns:
     that are assigned meanwhile are hidden from every agent until a policy is set.
     """
     try:
-        stored = records.load_policy(corpus)
+        stored = load_policy(corpus)
         if stored is None:
             return no_denied_patterns
         return _matcher(parse_policy(stored.content, stored.format, "the policy"))

@@ -30,8 +30,7 @@ from rolebundle.policy.overlays import (
     rule_subject,
 )
 from rolebundle.policy.policy_file import parse_policy
-from rolebundle.storage import compartments, records
-from rolebundle.storage.compartments import searchable_compartments
+from rolebundle.storage.compartments import searchable_compartments, visible_compartments
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.documents import (
     DocumentKind,
@@ -39,7 +38,7 @@ from rolebundle.storage.documents import (
     scopes_and_places,
 )
 from rolebundle.storage.lexical_index import Phrase, phrase_of
-from rolebundle.storage.records import StoredPolicy
+from rolebundle.storage.records import StoredPolicy, load_policy
 from rolebundle.text.forms import index_tokens, phrase_form
 from rolebundle.text.languages import likely_languages
 
@@ -281,7 +280,7 @@ def lint_policy(
 
 def lint_active_policy(corpus: Corpus, roles: Collection[str] | None = None) -> list[LintProblem]:
     """The findings for the policy of a corpus."""
-    stored = records.load_policy(corpus)
+    stored = load_policy(corpus)
     if stored is None:
         message = "no policy was set: everyone sees every document, with or without an agent id"
         return [lint_warning("", "no_policy", message)]
@@ -341,8 +340,8 @@ def report_policy(corpus: Corpus, agent: str | None = None) -> PolicySummary:
         UsageError: the policy does not name that agent.
     """
     with corpus.reading():
-        stored = records.load_policy(corpus)
-        visible = compartments.visible_compartments(corpus)
+        stored = load_policy(corpus)
+        visible = visible_compartments(corpus)
     total = sum(compartment.documents for compartment in visible)
     policy, problem = Policy(agents={}), ""
     if stored is not None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from hashlib import blake2b
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG, S_IWOTH
 from types import MappingProxyType
@@ -28,6 +26,8 @@ from rolebundle.contracts.overlay import (
 from rolebundle.errors import OverlayError
 from rolebundle.policy.policy_file import MAX_BYTES, Problem, Values, parse, problem_of
 from rolebundle.resources import data_folder
+from rolebundle.storage.audit import canonical
+from rolebundle.storage.digests import content_hash
 from rolebundle.storage.documents import DocumentKind
 from rolebundle.storage.file import overlays_path
 from rolebundle.text.paths import compile_glob
@@ -233,8 +233,7 @@ def digest_of(overlay: Overlay) -> str:
         if policy[name] == default:
             del policy[name]
     policy["prefer_newest"] = True  # A setting that only the first version of the digest knows.
-    canonical = json.dumps(values, sort_keys=True, separators=(",", ":"))
-    return blake2b(canonical.encode(), digest_size=16).hexdigest()
+    return content_hash(canonical(values))
 
 
 def _resolve_role(

@@ -169,9 +169,7 @@ class Head(NamedTuple):
 
 def canonical(value: object) -> str:
     """The JSON text of a value that is hashed: sorted keys, no blanks, ASCII."""
-    return json.dumps(
-        value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
-    )
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def genesis_hash(log_id: str) -> str:

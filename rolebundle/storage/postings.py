@@ -18,9 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rolebundle.errors import CorpusCorrupt
-from rolebundle.storage import lexical_index
 from rolebundle.storage.corpus import ALL_CHUNKS, Corpus, Ranges, up_to_date
-from rolebundle.storage.lexical_index import COLUMN_WEIGHTS, COLUMNS, OFFSETS, Phrase
+from rolebundle.storage.lexical_index import COLUMN_WEIGHTS, COLUMNS, OFFSETS, Phrase, keys_of_texts
 from rolebundle.storage.sqlite import AMONG
 from rolebundle.storage.stored_values import damaged
 
@@ -250,10 +249,7 @@ def _keys_of_texts(corpus: Corpus, rowids: NDArray[np.int64]) -> dict[str, NDArr
         f"SELECT id, {', '.join(COLUMNS)} FROM main.chunk WHERE id {AMONG} ORDER BY id",
         (rowids.tolist(),),
     )
-    return {
-        word: np.array(found, np.int64)
-        for word, found in lexical_index.keys_of_texts(texts).items()
-    }
+    return {word: np.array(found, np.int64) for word, found in keys_of_texts(texts).items()}
 
 
 def postings_of(corpus: Corpus, compartment: int) -> Postings:

@@ -22,18 +22,10 @@ from uuid import uuid4
 
 from rolebundle.contracts.upkeep import Obstacle, Receipt
 from rolebundle.errors import CorpusBusy, StorageError, storage_errors
-from rolebundle.storage import (
-    compartments,
-    decisions,
-    digests,
-    marks,
-    replicas,
-    roots,
-    store,
-)
+from rolebundle.storage import compartments, digests, marks, replicas, roots, store
 from rolebundle.storage.backup import KEPT_FILE_NAME
 from rolebundle.storage.corpus import Corpus, increment_generation
-from rolebundle.storage.decisions import DecisionKey
+from rolebundle.storage.decisions import DecisionKey, erase_decisions
 from rolebundle.storage.documents import DocumentName
 from rolebundle.storage.file import files_beside
 from rolebundle.storage.publications import decision_name, raise_purge_generations
@@ -77,7 +69,7 @@ def erase(
     corpus.run("DELETE FROM embedding_cache")
     _forget_files(corpus, documents)
     _forget_claims(corpus, documents)
-    decisions.erase_decisions(corpus, decided, purged_at)
+    erase_decisions(corpus, decided, purged_at)
     store.drop_unused(corpus)
     for compartment in compartments.visible_compartments(corpus):
         # All of them: documents that moved or changed left words in other compartments.

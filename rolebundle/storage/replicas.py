@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from rolebundle.errors import CorpusBusy, storage_errors
-from rolebundle.storage import compartments, decisions, digests, partition, vector_index
-from rolebundle.storage.compartments import FACTS
+from rolebundle.storage import decisions, digests, partition, vector_index
+from rolebundle.storage.compartments import FACTS, add_to_counts, visible_compartments
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.digests import (
     INDEXED_COLUMNS,
@@ -41,7 +41,7 @@ def set_identity(replica: Corpus, corpus_id: str, generation: int) -> None:
 def compact(replica: Corpus) -> None:
     """Merge the lexical indexes of a new replica, and leave no free page in its file."""
     with replica.writing():
-        for compartment in compartments.visible_compartments(replica):
+        for compartment in visible_compartments(replica):
             while replica.lexical.merge(replica, compartment.id):
                 pass
     replica.run("VACUUM")
@@ -246,7 +246,7 @@ def _copy_document(replica: Corpus, pseudonym: Pseudonym, values: Sequence[Any])
         (document_id, location, source_id, compartment, *own),
     )
     row = replica.last_rowid()
-    compartments.add_to_counts(replica, compartment, documents=1)
+    add_to_counts(replica, compartment, documents=1)
     claimed = [(row, *claim) for claim in json.loads(claims)]
     replica.insert("supersession (newer, superseded, reach)", claimed)
     if scanned:
