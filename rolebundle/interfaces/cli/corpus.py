@@ -37,7 +37,14 @@ from rolebundle.errors import (
     UsageError,
 )
 from rolebundle.interfaces.cli.ingest import watch
-from rolebundle.interfaces.cli.options import Call, GroupWithDefault, with_call, workspace_for
+from rolebundle.interfaces.cli.options import (
+    PATH,
+    Call,
+    GroupWithDefault,
+    flag,
+    with_call,
+    workspace_for,
+)
 from rolebundle.interfaces.cli.output import (
     field_lines,
     print_first,
@@ -66,13 +73,11 @@ def corpus() -> None:
 
 corpus.add_command(watch)
 
-_yes_option = click.option(
-    "--yes", is_flag=True, help="Do it. Without this, only show what would be done."
-)
+_yes_option = flag("--yes", "Do it. Without this, only show what would be done.")
 
 
 @corpus.command(short_help="Check and repair the file")
-@click.option("--repair", is_flag=True, help="Make damaged indexes again.")
+@flag("--repair", "Make damaged indexes again.")
 @with_call("as_json")
 def doctor(call: Call, repair: bool) -> None:
     """Check the corpus and the files beside it. Change nothing without --repair.
@@ -92,9 +97,7 @@ def doctor(call: Call, repair: bool) -> None:
     rolebundle corpus doctor --json --db team.db
     """
     if repair:
-        with call.admin() as admin:
-            repaired = admin.repair()
-        call.print(repaired)
+        call.print(call.admin().repair())
         return
     report = examine(call.path)
     call.print(report)
@@ -107,7 +110,7 @@ def doctor(call: Call, repair: bool) -> None:
 
 
 @corpus.command(short_help="Copy it while others use it")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=PATH)
 @with_call("as_json")
 def backup(call: Call, file: Path) -> None:
     """Copy the corpus with its policy and its audit, while other processes may write.
@@ -152,7 +155,7 @@ def _require_yes(location: str, *, yes: bool) -> None:
 
 
 @corpus.command(short_help="Replace it by a backup")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=PATH)
 @_yes_option
 @with_call("as_json")
 def restore(call: Call, file: Path, yes: bool) -> None:
@@ -181,9 +184,9 @@ def restore(call: Call, file: Path, yes: bool) -> None:
 @click.option(
     "--decision", "decisions", metavar="ID", multiple=True, help="Purge this decision, too."
 )
-@click.option("--dry-run", is_flag=True, help="Only show what would be erased.")
+@flag("--dry-run", "Only show what would be erased.")
 @_yes_option
-@click.option("--backups", is_flag=True, help="Also delete the backups that migrations made.")
+@flag("--backups", "Also delete the backups that migrations made.")
 @with_call("as_json")
 def purge(
     call: Call,
@@ -330,9 +333,6 @@ def _refuse_pending(receipts: Sequence[Receipt], path: Path) -> None:
             )
 
 
-_PATH = click.Path(path_type=Path)
-
-
 @corpus.group(short_help="List, move and remove the ingested folders")
 def roots() -> None:
     """List, move and remove the folders and files that were ingested.
@@ -359,8 +359,8 @@ def roots_list_command(call: Call) -> None:
 
 
 @roots.command("move")
-@click.argument("old", type=_PATH)
-@click.argument("new", type=_PATH)
+@click.argument("old", type=PATH)
+@click.argument("new", type=PATH)
 @with_call("as_json")
 def move_command(call: Call, old: Path, new: Path) -> None:
     """Change the path of a root in the corpus. No file is moved.
@@ -376,7 +376,7 @@ def move_command(call: Call, old: Path, new: Path) -> None:
 
 
 @roots.command("remove")
-@click.argument("path", type=_PATH)
+@click.argument("path", type=PATH)
 @_yes_option
 @with_call("as_json")
 def remove_command(call: Call, path: Path, yes: bool) -> None:
@@ -471,7 +471,7 @@ def quarantine() -> None:
 
 
 @quarantine.command("list")
-@click.option("--all", "include_all", is_flag=True, help="List all documents with findings.")
+@flag("--all", "List all documents with findings.", "include_all")
 @with_call("as_json")
 def quarantine_list_command(call: Call, include_all: bool) -> None:
     """List the quarantined documents, with the kinds of findings.

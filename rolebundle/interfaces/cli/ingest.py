@@ -33,7 +33,7 @@ from rolebundle.ingest.authority import UNTRUSTED
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP
 from rolebundle.interfaces.cli.main import is_read
-from rolebundle.interfaces.cli.options import Call, non_empty_path, with_call
+from rolebundle.interfaces.cli.options import Call, flag, non_empty_path, with_call
 from rolebundle.interfaces.cli.output import (
     field_lines,
     print_first,
@@ -64,10 +64,9 @@ _LIST_KEYS = {key for key, default in DocumentMetadata._field_defaults.items() i
     type=click.Choice(TRUST_TIERS),
     help="The highest trust tier that manifests and documents may declare.",
 )
-@click.option(
+@flag(
     "--untrusted",
-    is_flag=True,
-    help="For foreign material: trust tier and origin are untrusted; no manifest or "
+    "For foreign material: trust tier and origin are untrusted; no manifest or "
     "document can raise them.",
 )
 @click.option(
@@ -93,9 +92,7 @@ _LIST_KEYS = {key for key, default in DocumentMetadata._field_defaults.items() i
     "output, lock files and minified code are left out.  [default: yes]",
 )
 @click.option("--workers", type=click.IntRange(1, 64), help="Number of processes that read files.")
-@click.option(
-    "--reread", is_flag=True, help="Read every file again, also those that did not change."
-)
+@flag("--reread", "Read every file again, also those that did not change.")
 @with_call("as_json", request=IngestRequest, only=["lexical_only"])
 def ingest(
     call: Call,
@@ -341,11 +338,7 @@ def _print(line: str) -> None:
 
 
 @click.command(short_help="Update it whenever files change")
-@click.option(
-    "--poll",
-    is_flag=True,
-    help="Check all files at intervals. For network drives, which report no changes.",
-)
+@flag("--poll", "Check all files at intervals. For network drives, which report no changes.")
 @with_call(request=IngestRequest, only=["lexical_only"])
 def watch(call: Call, poll: bool) -> None:
     """Update the corpus whenever ingested folders and files change.

@@ -31,7 +31,7 @@ from rolebundle.contracts.memory import (
 )
 from rolebundle.contracts.request import PersonName
 from rolebundle.contracts.terms import MarkState
-from rolebundle.interfaces.cli.options import Call, Command, GroupWithDefault, with_call
+from rolebundle.interfaces.cli.options import Call, Command, GroupWithDefault, flag, with_call
 from rolebundle.interfaces.parse import names_in, parsed
 
 
@@ -82,7 +82,7 @@ def decisions_add_command(call: Call, text: str) -> None:
 
 
 @decisions.command("list")
-@click.option("--all", "include_all", is_flag=True, help="Also decisions that have no effect now.")
+@flag("--all", "Also decisions that have no effect now.", "include_all")
 @click.option("--agent", metavar="ID", help="Only what this agent sees.")
 @with_call("as_json")
 def decisions_list_command(call: Call, include_all: bool, agent: str | None) -> None:

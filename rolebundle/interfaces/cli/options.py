@@ -77,6 +77,15 @@ class GroupWithDefault(click.Group):
         return super().parse_args(ctx, args)
 
 
+PATH = click.Path(path_type=Path)
+"""The type of a path, for which a shell completes the names of files."""
+
+
+def flag(name: str, help_text: str, *attribute: str) -> Callable[[Command], Command]:
+    """An option without a value."""
+    return click.option(name, *attribute, is_flag=True, help=help_text)
+
+
 _SHARED: dict[str, Callable[[Command], Command]] = {
     "db": click.option(
         "--db",
@@ -89,7 +98,7 @@ _SHARED: dict[str, Callable[[Command], Command]] = {
         "overlay_dirs",
         metavar="DIR",
         multiple=True,
-        type=click.Path(path_type=Path),
+        type=PATH,
         help="Look for overlays in this folder first. May be repeated.",
     ),
     "html_file": click.option(
@@ -100,7 +109,7 @@ _SHARED: dict[str, Callable[[Command], Command]] = {
         callback=lambda _context, _option, path: path and check_page_path(path),
         help="Also write a page for a browser into this file.",
     ),
-    "as_json": click.option("--json", "as_json", is_flag=True, help="Print JSON."),
+    "as_json": flag("--json", "Print JSON.", "as_json"),
 }
 """The options that fill a :class:`Call`, by the attribute."""
 

@@ -49,7 +49,9 @@ from rolebundle.evaluation.questions import (
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.interfaces import render
 from rolebundle.interfaces.cli.options import (
+    PATH,
     Call,
+    flag,
     non_empty_path,
     setting,
     url_setting,
@@ -220,9 +222,7 @@ def _summary(entry: OverlayFile) -> str:
     return f"{entry.mission or entry.label}{extends}"
 
 
-_dry_run_option = click.option(
-    "--dry-run", is_flag=True, help="Print what would be written, and write nothing."
-)
+_dry_run_option = flag("--dry-run", "Print what would be written, and write nothing.")
 
 
 @overlay.command("new")
@@ -345,7 +345,7 @@ EXIT_FAILED = 1
 
 
 @click.command("eval")
-@click.argument("path", required=False, type=click.Path(path_type=Path))
+@click.argument("path", required=False, type=PATH)
 @click.option("--role", metavar="ROLE", help="Use this role's overlay for every question.")
 @click.option(
     "--fail-under",

@@ -28,7 +28,7 @@ from rolebundle.contracts.policy import (
     QueryMode,
 )
 from rolebundle.errors import ConfigurationError, CorpusCorrupt, RolebundleError, UsageError
-from rolebundle.interfaces.cli.options import Call, Command, duration, with_call
+from rolebundle.interfaces.cli.options import PATH, Call, Command, duration, flag, with_call
 from rolebundle.interfaces.cli.output import field_lines, finding_counts, finding_line, print_note
 from rolebundle.interfaces.parse import names_in
 from rolebundle.policy.audit import AuditLog, verify_audit
@@ -325,9 +325,8 @@ def replica() -> None:
 
 
 def _key_option(help_text: str) -> Callable[[Command], Command]:
-    kind = click.Path(path_type=Path)
     return click.option(
-        "--key", "key_file", required=True, metavar="FILE", type=kind, help=help_text
+        "--key", "key_file", required=True, metavar="FILE", type=PATH, help=help_text
     )
 
 
@@ -404,7 +403,7 @@ def publish(
 
 
 @replica.command()
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=PATH)
 def keygen(file: Path) -> None:
     """Create the private key FILE and its public key FILE.pub.
 
@@ -420,7 +419,7 @@ def keygen(file: Path) -> None:
 
 @replica.command()
 @click.argument("target")
-@click.option("--yes", is_flag=True, help="Also if replicas from there may still answer.")
+@flag("--yes", "Also if replicas from there may still answer.")
 @with_call()
 def forget(call: Call, target: str, yes: bool) -> None:
     """Forget TARGET, to which you do not publish any more.

@@ -14,7 +14,7 @@ from click.exceptions import Exit
 
 from rolebundle.errors import ConfigurationError, install_hint
 from rolebundle.interfaces.cli.ingest import background_indexing
-from rolebundle.interfaces.cli.options import Call, approvals_option, with_call
+from rolebundle.interfaces.cli.options import PATH, Call, approvals_option, flag, with_call
 from rolebundle.interfaces.cli.output import print_note
 from rolebundle.interfaces.cli.preload import server_path, start, stop
 from rolebundle.interfaces.servers.loopback import default_token_file, listen
@@ -27,7 +27,7 @@ _agent_option = click.option("--agent", metavar="ID", help="Serve only this agen
 
 
 @click.command()
-@click.option("--allow-write", is_flag=True, help="Also allow `ingest`, `mark` and `remember`.")
+@flag("--allow-write", "Also allow `ingest`, `mark` and `remember`.")
 @_agent_option
 @approvals_option("none")
 @with_call("overlay_dirs")
@@ -87,10 +87,10 @@ DEFAULT_PORT = 7_311
 
 
 @click.command()
-@click.option("--allow-write", is_flag=True, help="Also offer the tools mark, remember and ingest.")
+@flag("--allow-write", "Also offer the tools mark, remember and ingest.")
 @_agent_option
 @approvals_option("none")
-@click.option("--http", is_flag=True, help="Serve several clients over HTTP, on this machine only.")
+@flag("--http", "Serve several clients over HTTP, on this machine only.")
 @click.option(
     "--port",
     type=click.IntRange(0, 65_535),
@@ -99,7 +99,7 @@ DEFAULT_PORT = 7_311
 @click.option(
     "--token-file",
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="The file of the bearer token for --http, created if it is missing. Default: one for each "
     "corpus and agent, in your user data folder.",
 )
