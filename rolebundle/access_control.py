@@ -265,12 +265,8 @@ class AccessControl:
     def record_refusal(self, agent: str | None, role: str | None, code: str) -> None:
         """Record in the audit that an agent was refused, and the code of the error that it got."""
         if self.workspace.path.exists():
-            self.workspace.recorder.note(
-                self.workspace.corpus,
-                "refused",
-                agent=self.agent or agent,
-                role=role,
-                details={"code": code},
+            self.workspace.note(
+                "refused", agent=self.agent or agent, role=role, details={"code": code}
             )
 
 

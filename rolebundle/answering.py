@@ -131,8 +131,7 @@ class Answering:
             question = approval_question(request, agent, claim, released)
             person, refusal = ask_program(self.approver, question)
         if refusal:
-            self._workspace.recorder.note(
-                self._workspace.corpus,
+            self._workspace.note(
                 "approval",
                 agent=agent,
                 role=request.role,

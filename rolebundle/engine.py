@@ -526,7 +526,7 @@ class Engine:
     def _record(self, kind: AuditKind, agent: str | None, **fields: Any) -> None:
         """Record a call; the fields are those of :meth:`Recorder.note`."""
         agent = self.access.resolve_agent(agent)
-        self.workspace.recorder.note(self.workspace.corpus, kind, agent=agent, **fields)
+        self.workspace.note(kind, agent=agent, **fields)
 
     def warm_up(self) -> None:
         """Open the corpus and load the embedding model before the first request.

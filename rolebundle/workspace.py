@@ -158,6 +158,10 @@ class Workspace:
         ):
             yield corpus, details
 
+    def note(self, kind: AuditKind, **fields: Any) -> None:
+        """Record something in the audit; see :meth:`rolebundle.policy.audit.Recorder.note`."""
+        self.recorder.note(self.corpus, kind, **fields)
+
     def query_provider(self, corpus: Corpus) -> EmbeddingProvider:
         """The model that embeds queries. A query must not wait long for its vector.
 

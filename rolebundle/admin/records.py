@@ -277,7 +277,7 @@ def publish_replica(
     audience = resolve_audience(corpus, folder.target, agent, scopes, level)
     report = publish(workspace.path, audience, folder, key, options)
     details = {"generation": report.manifest.generation, "for": audience.agent}
-    workspace.recorder.note(workspace.corpus, "publish", details=details)
+    workspace.note("publish", details=details)
     return report
 
 
@@ -286,7 +286,7 @@ def forget_target(workspace: Workspace, target: str, *, confirmed: bool) -> None
     refuse_changes(workspace.corpus)
     publication = forget(workspace.path, target, confirmed=confirmed)
     details = {"forgotten": publication.generation, "for": publication.agent}
-    workspace.recorder.note(workspace.corpus, "publish", details=details)
+    workspace.note("publish", details=details)
 
 
 def pull_replica(workspace: Workspace, folder: PublishedFolder, key: PublicKey) -> PullReport:
@@ -306,7 +306,7 @@ def pull_replica(workspace: Workspace, folder: PublishedFolder, key: PublicKey) 
         workspace.recorder.begin(workspace.corpus)
     if report.state == "updated":
         details = {"generation": report.manifest.generation}
-        workspace.recorder.note(workspace.corpus, "pull", details=details)
+        workspace.note("pull", details=details)
     return report
 
 

@@ -34,6 +34,7 @@ from rolebundle.retrieval.passage_text import (
     part_of,
     source_note,
 )
+from rolebundle.storage.corpus import joined
 from rolebundle.storage.lexical_index import Token, tokens
 from rolebundle.text.forms import index_tokens, word_forms
 from rolebundle.text.languages import latin_language, likely_languages, non_latin_language
@@ -313,13 +314,7 @@ def _places(text: str, part: str, start: int, end: int, number: int) -> Iterator
 
 def covered(matches: Sequence[Match]) -> list[tuple[int, int]]:
     """The parts of a text that matches cover, in order and without overlaps."""
-    parts: list[tuple[int, int]] = []
-    for start, end, _ in matches:
-        if parts and start <= parts[-1][1]:
-            parts[-1] = (parts[-1][0], max(end, parts[-1][1]))
-        else:
-            parts.append((start, end))
-    return parts
+    return joined(((start, end) for start, end, _ in matches), 0)
 
 
 def excerpt(content: str, terms: Terms, above: Collection[str]) -> str:

@@ -347,12 +347,12 @@ def report_policy(corpus: Corpus, agent: str | None = None) -> PolicySummary:
     if stored is not None:
         found, _, problem = _stored_policy(stored)
         policy = found or policy
-    if stored is not None and agent is not None and agent not in policy.agents:
-        raise UsageError(
-            "unknown_agent",
-            f"{agent}: the policy does not name this agent, so it sees nothing",
-            f"agents: {', '.join(policy.agents) or 'none'}",
-        )
+        if agent is not None and agent not in policy.agents:
+            raise UsageError(
+                "unknown_agent",
+                f"{agent}: the policy does not name this agent, so it sees nothing",
+                f"agents: {', '.join(policy.agents) or 'none'}",
+            )
     return PolicySummary(
         policy=stored is not None,
         location=stored.location if stored else "",

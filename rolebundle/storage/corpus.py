@@ -325,18 +325,24 @@ MAX_CHANGED = 5_000
 ALL_CHUNKS: Ranges = [(0, 2**63 - 1)]
 
 
+def joined(ranges: Iterable[tuple[int, int]], gap: int) -> Ranges:
+    """Sorted ranges, in which those that are no further apart than ``gap`` are one."""
+    result: Ranges = []
+    for first, last in ranges:
+        if result and first - result[-1][1] <= gap:
+            result[-1] = (result[-1][0], max(last, result[-1][1]))
+        else:
+            result.append((first, last))
+    return result
+
+
 def record_changes(corpus: Corpus, rowids: Sequence[int]) -> None:
     """Record that these chunks, their words or their vectors change with the next generation.
 
     Call it inside a write transaction that ends with
     :func:`increment_generation`.
     """
-    ranges: Ranges = []
-    for rowid in sorted(rowids):
-        if ranges and rowid - ranges[-1][1] <= _GAP:
-            ranges[-1] = (ranges[-1][0], rowid)
-        else:
-            ranges.append((rowid, rowid))
+    ranges = joined(((rowid, rowid) for rowid in sorted(rowids)), _GAP)
     if len(ranges) > _MAX_RANGES:
         ranges = [(ranges[0][0], ranges[-1][1])]
     record_changed_ranges(corpus, ranges)
@@ -356,15 +362,8 @@ def changed_since(corpus: Corpus, generation: int) -> Ranges | None:
     """
     if not 0 <= true_generation(corpus) - generation < KEPT_GENERATIONS:
         return None  # It goes back if an older state is restored into a database.
-    ranges: Ranges = []
-    for first, last in corpus.rows(
-        "SELECT first, last FROM main.chunk_change WHERE generation > ? ORDER BY first",
-        (generation,),
-    ):
-        if ranges and first <= ranges[-1][1] + 1:
-            ranges[-1] = (ranges[-1][0], max(last, ranges[-1][1]))
-        else:
-            ranges.append((first, last))
+    changes = "SELECT first, last FROM main.chunk_change WHERE generation > ? ORDER BY first"
+    ranges = joined(corpus.rows(changes, (generation,)), 1)
     return ranges if sum(last - first + 1 for first, last in ranges) <= MAX_CHANGED else None
 
 

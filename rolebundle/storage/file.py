@@ -25,6 +25,7 @@ from rolebundle.errors import (
     storage_errors,
 )
 from rolebundle.storage.address import address_of, in_database, is_address, link_for
+from rolebundle.text.references import may_be_stored
 
 
 class FileFormat(NamedTuple):
@@ -348,7 +349,7 @@ def corpus_path(option: str | os.PathLike[str] | None = None) -> Path:
         text = os.fspath(named)
         if is_address(text):
             return link_for(text)
-        if "\x00" in text or any("\ud800" <= character <= "\udfff" for character in text):
+        if "\x00" in text or not may_be_stored(text):
             raise UsageError(
                 "bad_db_name",
                 f"{text!r}: the corpus file's name must be text",

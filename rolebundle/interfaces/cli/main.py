@@ -247,10 +247,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except Exception as error:
         if os.environ.get("ROLEBUNDLE_DEBUG"):
             raise
+        from rolebundle.text.references import may_be_stored
+
         given = sys.argv[1:] if arguments is None else arguments
-        bad = next((argument for argument in given if not _is_text(argument)), None)
+        bad = next((argument for argument in given if not may_be_stored(argument)), None)
         if isinstance(error, UnicodeEncodeError) and bad is not None:
-            # SQLite takes it neither as a name nor as a value.
+            # It was no valid text: SQLite takes it neither as a name nor as a value.
             _print_error(
                 f"error: {bad!r}: holds bytes that are not text [not_text]\n"
                 "  next: give a name in UTF-8"
@@ -272,11 +274,6 @@ def _next_step(error: click.ClickException) -> str:
         return "  next: put a text of several words in quotes\n"
     is_before_command = isinstance(error, click.NoSuchOption) and error.ctx and not error.ctx.parent
     return "  next: give options after the command\n" if is_before_command else ""
-
-
-def _is_text(argument: str) -> bool:
-    """Whether an argument was valid text. Other bytes become unpaired surrogates."""
-    return not any("\ud800" <= character <= "\udfff" for character in argument)
 
 
 def _drop_output() -> None:

@@ -229,7 +229,6 @@ def with_call(
     request: type[Contract] | None = None,
     only: Sequence[str] = (),
     without: Sequence[str] = (),
-    corpus: bool = True,
 ) -> Callable[[Command], Command]:
     """Give a command a :class:`Call` as its first argument, and the options that fill it.
 
@@ -237,13 +236,12 @@ def with_call(
     checks the bounds.
 
     Args:
-        shared: attributes of the call.
+        shared: attributes of the call, besides ``db``.
         request: the contract whose fields get an option each, in its order.
         only: the fields that get an option. Empty for all.
         without: fields that get none.
-        corpus: whether there is ``--db``.
     """
-    shared = ("db", *shared) if corpus else shared
+    shared = ("db", *shared)
     fields = request.model_fields if request else {}
     names = [name for name in fields if name in (only or fields)]
     names = [name for name in names if name not in {*without, *_ONLY_IN_JSON}]

@@ -309,8 +309,7 @@ _PASSAGES = 3
 
 @overlay.command(short_help="Show what three roles get from a sample corpus")
 @click.argument("task", default=TASK)
-@with_call(corpus=False)
-def demo(call: Call, task: str) -> None:
+def demo(task: str) -> None:
     """Ingest the sample corpus and show what three roles retrieve for one task.
 
     \b
@@ -329,8 +328,9 @@ def demo(call: Call, task: str) -> None:
         )
         fields = {"task": task, "limit": _PASSAGES, "now": NOW}
         bundles = [engine.retrieve(request_from({**fields, "role": role})) for role in ROLES]
+    style = Call().style
     for bundle in bundles:
-        click.echo(f"{render.text(bundle, terminal_width(), call.style)}\n", color=call.style.color)
+        click.echo(f"{render.text(bundle, terminal_width(), style)}\n", color=style.color)
     # They work as they stand in a shell; an environment need not be active.
     called, python = quote(sys.argv[0]), quote(sys.executable)
     program = called if Path(sys.argv[0]).name == "rolebundle" else f"{python} -m rolebundle"
@@ -376,12 +376,11 @@ def eval(call: Call, path: Path | None, role: str | None, fail_under: tuple[str,
     rolebundle eval golden.toml --db team.db --rerank rerank:bge-reranker-v2-m3
     """
     thresholds = parse_thresholds(fail_under)
-    folders = overlay_folders(call.overlay_dirs, corpus_path(call.db))
+    folders = call.folders
     if path is None and role is None:
         raise click.UsageError("name a PATH, or a --role whose overlay names a golden set")
     path = path or golden_set_of_role(str(role), folders)
     golden = load_collection(path) if path.is_dir() else load_golden(path)
-    thresholds = golden.fail_under | thresholds
     request = request_from({"task": "that of each question", **call.fields})
     moment = (request.now or datetime.now(UTC)).replace(microsecond=0)
     lexical_only = request.lexical_only
@@ -403,7 +402,7 @@ def eval(call: Call, path: Path | None, role: str | None, fail_under: tuple[str,
             lexical_only=lexical_only,
             ingest_seconds=seconds,
         )
-        report = with_thresholds(report, thresholds)
+        report = with_thresholds(report, golden.fail_under | thresholds)
     call.print(report, _report_lines(report), exclude_none=True)
     raise Exit(0 if report.passed else EXIT_FAILED)
 

@@ -37,10 +37,12 @@ from rolebundle.contracts.terms import Detail
 from rolebundle.contracts.verification import VerifyRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, RolebundleError, UsageError
+from rolebundle.ingest.indexes import Progress
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.interfaces.model_text import answer_text, lookups_text
 from rolebundle.interfaces.parse import parsed
 from rolebundle.interfaces.shape import (
+    Answer,
     shaped_bundle,
     shaped_lookup,
     shaped_lookups,
@@ -49,8 +51,6 @@ from rolebundle.interfaces.shape import (
 from rolebundle.policy.overlays import list_overlays
 from rolebundle.text.references import is_glob
 
-Answer = dict[str, Any]
-Progress = Callable[[str, int, int], None]
 Schema = dict[str, Any]
 
 DEFAULT_DETAIL: Detail = "compact"
