@@ -196,8 +196,7 @@ def _search(inputs: Inputs, request: ResolvedRequest) -> tuple[Retrieval, dict[s
     if has_decisions(corpus):
         from rolebundle.verification.decisions import constraints_on
 
-        constraints = constraints_on(corpus, request, inputs.view, provider)
-        found = replace(found, constraints=constraints)
+        found = replace(found, constraints=constraints_on(corpus, request, inputs.view, provider))
     return found, source_files(corpus, [row.chunk_id for row in found.all_selected])
 
 

@@ -202,8 +202,7 @@ class Workspace:
                 reader.interrupt()
 
     def _open_readers(self) -> list[Corpus]:
-        readers = (self._reader, self._restricted_reader)
-        return [reader for reader in readers if reader is not None]
+        return [reader for reader in (self._reader, self._restricted_reader) if reader is not None]
 
     def refresh(self) -> None:
         """Close the readers if the file was replaced since, or the database may be back."""

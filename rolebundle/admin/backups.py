@@ -101,8 +101,7 @@ def create_backup(workspace: Workspace, target: Path) -> BackupReport:
             rename_synced(audit_copy, audit)
         if not rename_if_free(corpus_copy, target):
             raise _file_exists(target)
-    details = {"documents": manifest.documents}
-    workspace.note("backup", details=details)
+    workspace.note("backup", details={"documents": manifest.documents})
     files = (target, *([audit] if has_audit else ()), manifest_file)
     return BackupReport(
         location=str(target),

@@ -305,8 +305,7 @@ def pull_replica(workspace: Workspace, folder: PublishedFolder, key: PublicKey) 
         # Also if it is current: an earlier pull may have been killed before it came to this.
         workspace.recorder.begin(workspace.corpus)
     if report.state == "updated":
-        details = {"generation": report.manifest.generation}
-        workspace.note("pull", details=details)
+        workspace.note("pull", details={"generation": report.manifest.generation})
     return report
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 import textwrap
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time
+from datetime import date, datetime, time
 from functools import partial
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StringConstraints
 
-from rolebundle.contracts.base import Contract, list_of, moment_of
+from rolebundle.contracts.base import Contract, list_of, moment_of, zoned
 from rolebundle.contracts.documents import iso_utc
 from rolebundle.contracts.overlay import RoleId
 from rolebundle.contracts.terms import (
@@ -35,9 +35,7 @@ def _utc_text(value: object, of_day: time) -> str:
         if isinstance(moment, date) and not isinstance(moment, datetime):
             moment = datetime.combine(moment, of_day)
         if isinstance(moment, datetime):
-            # A time without a zone is taken as UTC, so that the result does not depend on the
-            # machine.
-            return iso_utc(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+            return iso_utc(zoned(moment))
     except (ValueError, OverflowError):
         pass
     raise ValueError("must be an ISO 8601 date or time, such as 2026-03-01")

@@ -15,7 +15,7 @@ from pydantic import (
     model_validator,
 )
 
-from rolebundle.contracts.base import Contract
+from rolebundle.contracts.base import Contract, zoned
 from rolebundle.contracts.overlay import MAX_LIMIT, Count, RoleId
 from rolebundle.contracts.terms import Action, Detail, EvidenceNeed, Fusion
 
@@ -43,9 +43,7 @@ def _parse_moment(value: object) -> object:
     if not isinstance(value, str):
         return value
     try:
-        moment = datetime.fromisoformat(value.strip())
-        # A time without a zone is UTC, so that an answer does not depend on the machine.
-        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        moment = zoned(datetime.fromisoformat(value.strip()))
         moment.astimezone(UTC)  # The first and last hours of the calendar have no time in UTC.
     except (ValueError, OverflowError):
         raise ValueError("must be an ISO 8601 time, such as 2026-03-01") from None

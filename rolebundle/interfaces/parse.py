@@ -51,8 +51,7 @@ def parsed(contract: type[R], fields: Mapping[str, object]) -> R:
     try:
         return contract.model_validate(values)
     except ValidationError as error:
-        mistake = mistakes_in(error, contract)[0]
-        raise _refusal(mistake, contract) from None
+        raise _refusal(mistakes_in(error, contract)[0], contract) from None
 
 
 def names_in(text: str) -> list[str]:

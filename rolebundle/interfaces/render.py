@@ -153,13 +153,11 @@ def passage(chunk: SelectedChunk, terms: Terms, width: int, style: Style) -> Ite
 
 def excerpt_lines(chunk: SelectedChunk, terms: Terms, width: int, style: Style) -> Iterator[str]:
     """The part of a passage that answers best, with the task's terms highlighted."""
-    above = [chunk.title or "", *chunk.headings]
-    part = excerpt(chunk.content, terms, above)
+    part = excerpt(chunk.content, terms, [chunk.title or "", *chunk.headings])
     highlighted = covered(terms.find(part))
     for start, end in spans(part, width - len(_INDENT), break_words=True):
         inside = [(max(a, start), min(b, end)) for a, b in highlighted if a < end and b > start]
-        shifted = [(a - start, b - start) for a, b in inside]
-        yield _INDENT + style.parts(part[start:end], shifted)
+        yield _INDENT + style.parts(part[start:end], [(a - start, b - start) for a, b in inside])
 
 
 def with_place(before: str, place: str, width: int, style: Style) -> list[str]:

@@ -368,8 +368,7 @@ def resolve_audience(
                 f"{level!r} is not an access level",
                 f"one of {', '.join(ACCESS_LEVELS[1:])}",
             )
-        everyone = AgentRule.model_construct(scopes=tuple(scopes), access_level=known)
-        return Audience("", everyone)
+        return Audience("", AgentRule.model_construct(scopes=tuple(scopes), access_level=known))
     rule = policy.agents.get(agent) if policy else None
     if policy is None or rule is None or rule.access_level == "denied":
         raise ConfigurationError(

@@ -269,8 +269,7 @@ def _resolve(
     if isinstance(own, list):
         return own
     parent = _resolve_parent(own, path, folders, (*descendants, path))
-    merged = merge(parent.values, own) if parent else own
-    values = share_weights(merged, own)
+    values = share_weights(merge(parent.values, own) if parent else own, own)
     overlay = validate(values)
     if isinstance(overlay, list):
         return overlay
@@ -393,8 +392,7 @@ def merge(parent: Mapping[str, object], child: Mapping[str, object]) -> Values:
     null removes the parent's key. There is one exception: null is kept for a key that is neither in
     the parent nor in the format, so that validation reports the key.
     """
-    inherited = {key: value for key, value in parent.items() if key not in OWN_KEYS}
-    return _merged(inherited, child, ())
+    return _merged({key: value for key, value in parent.items() if key not in OWN_KEYS}, child, ())
 
 
 def share_weights(values: Values, own: Mapping[str, object]) -> Values:

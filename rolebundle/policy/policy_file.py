@@ -199,13 +199,11 @@ def _parse_toml(content: str, source: str) -> Mapping[str, object]:
 def _parse_json(content: str, source: str) -> Mapping[str, object]:
     parsed = parse(content.encode("utf-8", "surrogatepass"))
     if isinstance(parsed, list):
-        hint = "write one JSON object: agent id → rule"
-        raise bad_policy(source, parsed[0]._replace(hint=hint))
+        raise bad_policy(source, parsed[0]._replace(hint="write one JSON object: agent id → rule"))
     return parsed
 
 
 def bad_policy(source: str, problem: Problem) -> ConfigurationError:
     """The error of a policy file with a problem."""
     place = f"{problem.place}: " if problem.place else ""
-    message = f"{source}: {place}{problem.message}"
-    return ConfigurationError("bad_policy", message, problem.hint)
+    return ConfigurationError("bad_policy", f"{source}: {place}{problem.message}", problem.hint)

@@ -112,8 +112,7 @@ def _at_hand(path: Path) -> ReplicaManifest | None:
         return None
     try:
         with Corpus.open_read_only(path, corpus_format()) as corpus:
-            is_new = schema_version(corpus) >= REPLICAS
-            manifest = stored_manifest(corpus) if is_new else ""
+            manifest = stored_manifest(corpus) if schema_version(corpus) >= REPLICAS else ""
     except CorpusCorrupt as error:
         raise CorpusCorrupt(
             "damaged_at_hand",

@@ -274,8 +274,7 @@ def configure(log: SqliteFile, settings: AuditSettings, details: dict[str, Any])
     log.run("UPDATE head SET mode = ?, query = ?", (settings.mode, settings.query))
     # The details are cut without the settings, which verification compares.
     bounded = bounded_details(details, MAX_CHARACTERS // 2)
-    entry = AuditEntry(kind="settings", details=bounded | settings.model_dump())
-    _add(log, entry, read_head(log))
+    _add(log, AuditEntry(kind="settings", details=bounded | settings.model_dump()), read_head(log))
 
 
 # -- reading -----------------------------------------------------------------------------------

@@ -104,6 +104,5 @@ def marks_for(corpus: Corpus, passages: Sequence[tuple[str, str, str]]) -> dict[
 
 
 def _marks_of(corpus: Corpus, kind: MarkKind, targets: Sequence[str]) -> dict[str, StoredMark]:
-    chosen = f"mark WHERE kind = ? AND target {AMONG}"
-    found = corpus.select(StoredMark, chosen, (kind, targets))
+    found = corpus.select(StoredMark, f"mark WHERE kind = ? AND target {AMONG}", (kind, targets))
     return {marked.target: marked for marked in found}

@@ -118,13 +118,11 @@ def find_or_create(
 def move_documents(corpus: Corpus, rows: Sequence[int], source: int, target: int) -> None:
     """Move documents with their chunks and vectors; compartment 0 has no indexes."""
     with digests.renewing(corpus, rows):
-        of_documents = f"SELECT id FROM chunk WHERE document {AMONG} ORDER BY id"
-        chunks = corpus.column(of_documents, (rows,))
+        chunks = corpus.column(f"SELECT id FROM chunk WHERE document {AMONG} ORDER BY id", (rows,))
         if source:
             corpus.lexical.remove_chunks(corpus, source, chunks)
             add_to_counts(corpus, source, documents=-len(rows), chunks=-len(chunks))
-        moved = f"UPDATE document SET compartment = ? WHERE id {AMONG}"
-        corpus.run(moved, (target, rows))
+        corpus.run(f"UPDATE document SET compartment = ? WHERE id {AMONG}", (target, rows))
         corpus.lexical.add_chunks(corpus, target, chunks)
         add_to_counts(corpus, target, documents=len(rows), chunks=len(chunks))
         vector_index.move(corpus, chunks, target)

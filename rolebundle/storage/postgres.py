@@ -150,8 +150,7 @@ class PostgresCorpus(Corpus):
             self.raise_if_interrupted()
         self._finish_ending()
         statement, places = translated(sql)
-        values = _values(bindings, places)
-        return self.connection.execute(statement.encode(), values, binary=True)
+        return self.connection.execute(statement.encode(), _values(bindings, places), binary=True)
 
     def rows(self, sql: str, bindings: Sequence[Binding] = ()) -> list[Row]:
         """See :meth:`SqliteFile.rows`. In a snapshot, the same statement is run once."""
@@ -343,9 +342,8 @@ class PostgresCorpus(Corpus):
                 yield
                 if self.before_commit is not None:
                     self.before_commit(self)
-                ended = self.connection.execute(b"COMMIT")
                 # After a statement that failed, COMMIT undoes all.
-                if ended.statusmessage != "COMMIT":
+                if self.connection.execute(b"COMMIT").statusmessage != "COMMIT":
                     raise StorageError(
                         "not_committed",
                         f"{self.path}: a statement failed, so nothing was written",
@@ -421,8 +419,7 @@ class PostgresCorpus(Corpus):
         self._end = perf_counter() + (inf if seconds is None else seconds)
         try:
             if seconds is not None:
-                milliseconds = max(1, int(seconds * 1000))
-                self._set("statement_timeout", str(milliseconds))
+                self._set("statement_timeout", str(max(1, int(seconds * 1000))))
             yield
             self.raise_if_interrupted()
         finally:
@@ -654,8 +651,7 @@ def _version(corpus: Corpus) -> int:
     Raises:
         StorageError: this user may not see it.
     """
-    there = "SELECT to_regclass(?) IS NOT NULL"
-    if not corpus.value(there, (f"{SCHEMA}.schema_version",)):
+    if not corpus.value("SELECT to_regclass(?) IS NOT NULL", (f"{SCHEMA}.schema_version",)):
         return 0
     version = corpus.value(f"SELECT version FROM {SCHEMA}.schema_version")
     if version is None:

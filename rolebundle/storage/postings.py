@@ -73,8 +73,7 @@ class Postings:
     def _set(self, corpus: Corpus, rowids: NDArray[np.int64], lengths: NDArray[np.float64]) -> None:
         self.rowids, self.lengths = rowids, lengths
         self.tokens = float(lengths.sum())
-        extent = corpus.lexical.extent(corpus, self._compartment)
-        if extent != (len(rowids), self.tokens):
+        if corpus.lexical.extent(corpus, self._compartment) != (len(rowids), self.tokens):
             raise self._damaged()
 
     def _damaged(self) -> CorpusCorrupt:

@@ -42,8 +42,7 @@ def extent(corpus: Corpus, documents: Sequence[int]) -> dict[str, Any]:
 
     Vectors of all embedding indexes count.
     """
-    of_documents = f"SELECT id FROM chunk WHERE document {AMONG}"
-    chunks = corpus.column(of_documents, (documents,))
+    chunks = corpus.column(f"SELECT id FROM chunk WHERE document {AMONG}", (documents,))
     vectors = corpus.value(f"SELECT count(*) FROM embedded WHERE chunk {AMONG}", (chunks,))
     return {"documents": len(documents), "chunks": len(chunks), "vectors": vectors}
 

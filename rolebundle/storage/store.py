@@ -282,8 +282,7 @@ class _Batch:
 
 def _among(corpus: Corpus, column: str, select: str, names: Iterable[str]) -> list[Row]:
     """The selected rows whose column has one of the names."""
-    chosen = f"SELECT {select} WHERE {column} {AMONG}"
-    return corpus.rows(chosen, ([*names],))
+    return corpus.rows(f"SELECT {select} WHERE {column} {AMONG}", ([*names],))
 
 
 def _ids_of(documents: Iterable[StoredDocument]) -> Iterator[str]:

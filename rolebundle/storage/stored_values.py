@@ -108,8 +108,7 @@ def columns_of(kind: type[Any]) -> dict[str, object]:
     columns: dict[str, object] = {}
     for name, annotation in get_type_hints(kind).items():
         if _is_record(annotation):
-            inner = columns_of(annotation).items()
-            columns |= {f"{name}.{column}": held for column, held in inner}
+            columns |= {f"{name}.{column}": held for column, held in columns_of(annotation).items()}
         else:
             columns[name] = annotation
     return columns

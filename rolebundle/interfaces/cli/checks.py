@@ -352,8 +352,7 @@ def hook_command(
     """
     fields: object = {"hook_event_name": "Stop"}
     if form == "claude-code":
-        data = sys.stdin.buffer.read(_MAX_EVENT_BYTES + 1)
-        fields = json_value(data, _MAX_EVENT_BYTES)
+        fields = json_value(sys.stdin.buffer.read(_MAX_EVENT_BYTES + 1), _MAX_EVENT_BYTES)
     if not isinstance(fields, dict):
         raise click.UsageError("the event on standard input is not a JSON object")
     event = hook_event(fields)

@@ -244,8 +244,7 @@ def purge(
     result = PurgeResult(
         receipts=receipts, returning=[*returning], backups=left, backups_deleted=deleted
     )
-    was_idle = not (receipts or chosen or backups)
-    call.print(result, ["no purge was pending"] if was_idle else None)
+    call.print(result, None if receipts or chosen or backups else ["no purge was pending"])
     _warn(returning, left)
     _print_publications(receipt.publications for receipt in receipts)
     _refuse_pending(receipts, path)

@@ -199,5 +199,4 @@ def retrieve(
     elif bundle.packet is not None:
         click.echo(bundle.packet)
     else:
-        text = render.text(bundle, terminal_width(), call.style)
-        click.echo(text, color=call.style.color)
+        click.echo(render.text(bundle, terminal_width(), call.style), color=call.style.color)

@@ -243,8 +243,7 @@ def new_command(call: Call, role: str, parent: str, dry_run: bool) -> None:
     """
     target = Target(call.path, call.folders, call.db or "")
     report = new_overlay(role, target, parent=parent, dry_run=dry_run)
-    lines = (*draft_lines(report.draft), *closing_lines(report.remarks, report.next))
-    call.print(report, lines)
+    call.print(report, (*draft_lines(report.draft), *closing_lines(report.remarks, report.next)))
 
 
 @click.command()

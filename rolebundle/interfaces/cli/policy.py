@@ -152,8 +152,7 @@ def lint_command(call: Call, file: str | None) -> None:
             with open_reader(path) as corpus:
                 findings = lint_policy(parsed, corpus, roles)
     name = file or "current policy"
-    lines = (finding_line(name, finding) for finding in findings)
-    call.print(PolicyLint(findings=findings), lines)
+    call.print(PolicyLint(findings=findings), (finding_line(name, finding) for finding in findings))
     errors, counts = finding_counts(findings)
     print_note(counts)
     if errors:
@@ -293,9 +292,8 @@ def audit_set_command(call: Call, mode: AuditMode | None, query: QueryMode | Non
     rolebundle policy audit set required --query text
     rolebundle policy audit set off
     """
-    path = call.path
     # Without a corpus there is nothing to audit, and a later corpus would get this file.
-    open_reader(path).close()
+    open_reader(call.path).close()
     call.print(call.owner(set_audit, mode, query), exclude_none=True)
 
 

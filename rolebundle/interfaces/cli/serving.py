@@ -43,8 +43,7 @@ def serve(call: Call, allow_write: bool, agent: str | None, approvals: str) -> N
     echo '{"jsonrpc":"2.0","id":1,"method":"retrieve","params":{"task":"Plan release 3.0"}}' \\
       | rolebundle serve
     """
-    operations = _operations(call, agent, approvals, allow_write)
-    raise Exit(serve_lines(operations, take_over()))
+    raise Exit(serve_lines(_operations(call, agent, approvals, allow_write), take_over()))
 
 
 def _operations(call: Call, agent: str | None, approvals: str, allow_write: bool) -> Operations:
