@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from rolebundle.access_control import AccessControl
 from rolebundle.answering import Answering, request_time
@@ -19,6 +19,7 @@ from rolebundle.errors import AccessDenied, CorpusCorrupt
 from rolebundle.policy.access import access_denied, check_agent
 from rolebundle.policy.overlays import ResolvedOverlay
 from rolebundle.retrieval.request import ReferenceScope
+from rolebundle.storage.sqlite import Closable
 from rolebundle.workspace import Workspace
 
 # What a `retrieve` does not need is imported by the methods that need it.
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from rolebundle.verification.judge import Judge
 
 
-class Engine:
+class Engine(Closable):
     """Governed retrieval over one corpus file.
 
     Args:
@@ -547,10 +548,3 @@ class Engine:
     def close(self) -> None:
         """Close the corpus file. It is opened again on demand."""
         self.workspace.close()
-
-    def __enter__(self) -> Self:
-        """The engine itself; it is closed at the end of the block."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

@@ -46,13 +46,13 @@ from rolebundle.storage.audit import (
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.file import audit_path, is_there
 from rolebundle.storage.records import StoredAudit, load_stored_audit, save_stored_audit
-from rolebundle.storage.sqlite import SqliteFile
+from rolebundle.storage.sqlite import Closable, SqliteFile
 from rolebundle.text.words import counted
 
 _LOGGER = logging.getLogger("rolebundle")
 
 
-class AuditLog:
+class AuditLog(Closable):
     """The audit of one corpus.
 
     Args:
@@ -286,13 +286,6 @@ class AuditLog:
             # The written rows are in the write-ahead log, so an error on closing loses nothing.
             with suppress(RolebundleError):
                 writer.close()
-
-    def __enter__(self) -> AuditLog:
-        """The audit itself, closed at the end of the block."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def entry_of_bundle(

@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG, S_IWOTH
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeVar
+from typing import NamedTuple, NoReturn, TypeVar
 
 from pydantic import ValidationError
 
@@ -20,6 +20,7 @@ from rolebundle.contracts.overlay import (
     WEIGHT_TOLERANCE,
     WEIGHTS,
     Overlay,
+    OverlayFile,
     RetrievalPolicy,
     SourceRule,
 )
@@ -31,9 +32,6 @@ from rolebundle.storage.digests import content_hash
 from rolebundle.storage.documents import DocumentKind
 from rolebundle.storage.file import overlays_path
 from rolebundle.text.paths import compile_glob
-
-if TYPE_CHECKING:
-    from rolebundle.contracts.overlay import OverlayFile
 
 ENVIRONMENT = "ROLEBUNDLE_OVERLAYS"
 
@@ -203,8 +201,6 @@ def problems_of(path: Path, folders: Sequence[Path]) -> list[Problem]:
 
 def list_overlays(folders: Sequence[Path]) -> list[OverlayFile]:
     """Return the overlay of each role, sorted by role id. A malformed one has a ``problem``."""
-    from rolebundle.contracts.overlay import OverlayFile
-
     files = []
     for role_id, path in sorted(_role_files(folders).items()):
         fields = {"role_id": role_id, "label": "", "mission": "", "extends": None, "problem": ""}

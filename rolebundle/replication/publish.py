@@ -32,10 +32,10 @@ from rolebundle.storage.file import partial_file
 from rolebundle.storage.opening import latest_version, open_reader
 from rolebundle.storage.publications import (
     Publication,
+    carried_hash,
     carried_names,
     delete_publication,
     find_publication,
-    publication_id,
     publications,
     refuse_changes,
     save_manifest,
@@ -239,7 +239,7 @@ def _manifest(
         publisher=options.publisher,
         agent=audience.agent,
         corpus_id=corpus_id,
-        publication=publication_id(corpus_id, last.target),
+        publication=carried_hash(corpus_id, last.target).hex(),
         generation=last.generation + is_new,
         purge_generation=last.purge_generation,
         content_digest=digest,

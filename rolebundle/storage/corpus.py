@@ -15,7 +15,7 @@ import apsw
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.lazy import lazy_module
 from rolebundle.storage import seal
-from rolebundle.storage.sqlite import UNUSABLE, Binding, SqliteFile, interrupted, vectors_library
+from rolebundle.storage.sqlite import UNUSABLE, Bindings, SqliteFile, interrupted, vectors_library
 from rolebundle.storage.stored_values import damaged, records
 
 _STEPS_BETWEEN_CHECKS = 10_000  # of SQLite's virtual machine: well under a millisecond
@@ -122,7 +122,7 @@ class Corpus(SqliteFile):
             yield
             seal.write(self, broken_before)
 
-    def prefetch(self, sql: str, bindings: Sequence[Binding]) -> None:
+    def prefetch(self, sql: str, bindings: Bindings) -> None:
         """Say that the rows of a statement will be asked for in this snapshot.
 
         A database sends it with the next one, so that both take one round trip.

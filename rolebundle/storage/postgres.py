@@ -44,7 +44,7 @@ from rolebundle.storage import postgres_indexes
 from rolebundle.storage.address import parameters_of
 from rolebundle.storage.corpus import RESTRICTING_VIEWS, Corpus
 from rolebundle.storage.file import FileFormat, busy_timeout
-from rolebundle.storage.sqlite import SINGLE, Binding, Row, closed_on_error, interrupted, stamp_of
+from rolebundle.storage.sqlite import SINGLE, Bindings, Row, closed_on_error, interrupted, stamp_of
 
 _INSIDE = (TransactionStatus.INTRANS, TransactionStatus.ACTIVE, TransactionStatus.INERROR)
 
@@ -138,21 +138,21 @@ class PostgresCorpus(Corpus):
     """Results since then, by statement. Each saves a round trip."""
     _large: list[Hashable] = field(default_factory=list)
     """Those of this snapshot that are too large to be kept."""
-    _pending: dict[Hashable, tuple[str, Sequence[Binding]]] = field(default_factory=dict)
+    _pending: dict[Hashable, tuple[str, Bindings]] = field(default_factory=dict)
     """Statements that are sent with the next one."""
     _ending: ExitStack | None = None
     """The pipeline in which the end of a snapshot was sent, as long as nobody read its result."""
 
     # -- statements --------------------------------------------------------------------------------
 
-    def _execute(self, sql: str, bindings: Sequence[Binding]) -> psycopg.Cursor[Row]:
+    def _execute(self, sql: str, bindings: Bindings) -> psycopg.Cursor[Row]:
         if self._is_stopped or self._end < inf:
             self.raise_if_interrupted()
         self._finish_ending()
         statement, places = translated(sql)
         return self.connection.execute(statement.encode(), _values(bindings, places), binary=True)
 
-    def rows(self, sql: str, bindings: Sequence[Binding] = ()) -> list[Row]:
+    def rows(self, sql: str, bindings: Bindings = ()) -> list[Row]:
         """See :meth:`SqliteFile.rows`. In a snapshot, the same statement is run once."""
         if not self.snapshot:
             with self._mapped_errors():
@@ -164,10 +164,10 @@ class PostgresCorpus(Corpus):
         self._known.move_to_end(key)
         return [*self._known[key]]
 
-    def _key(self, sql: str, bindings: Sequence[Binding]) -> Hashable:
+    def _key(self, sql: str, bindings: Bindings) -> Hashable:
         return sql, repr(bindings), repr(self._allowed[1:])
 
-    def prefetch(self, sql: str, bindings: Sequence[Binding]) -> None:
+    def prefetch(self, sql: str, bindings: Bindings) -> None:
         """See :meth:`Corpus.prefetch`."""
         key = self._key(sql, bindings)
         if self.snapshot and key not in self._known:
@@ -185,7 +185,7 @@ class PostgresCorpus(Corpus):
             if _size(rows) > _MAX_SIZE:
                 self._large.append(key)
 
-    def iterate(self, sql: str, bindings: Sequence[Binding] = ()) -> Iterator[Row]:
+    def iterate(self, sql: str, bindings: Bindings = ()) -> Iterator[Row]:
         """See :meth:`SqliteFile.iterate`."""
         if not self._is_inside():
             yield from self.rows(sql, bindings)
@@ -200,12 +200,12 @@ class PostgresCorpus(Corpus):
             cursor.itersize = _BATCH
             yield from cursor.execute(statement.encode(), values)
 
-    def run(self, sql: str, bindings: Sequence[Binding] = ()) -> None:
+    def run(self, sql: str, bindings: Bindings = ()) -> None:
         """See :meth:`SqliteFile.run`."""
         with self._mapped_errors():
             self._execute(sql, bindings)
 
-    def run_many(self, sql: str, bindings: Iterable[Sequence[Binding]]) -> None:
+    def run_many(self, sql: str, bindings: Iterable[Bindings]) -> None:
         """See :meth:`SqliteFile.run_many`."""
         statement, places = translated(sql)
         values = [_values(row, places) or [] for row in bindings]

@@ -50,7 +50,7 @@ def known_files(corpus: Corpus) -> dict[str, FileIdentity]:
 
 def put_files(
     corpus: Corpus,
-    files: Iterable[tuple[StoredFile, Sequence[StoredDocument]]],
+    files: Files,
     denied: DeniedPatterns = no_denied_patterns,
     displaced: list[tuple[str, DocumentError]] | None = None,
 ) -> list[DocumentError | None]:
@@ -68,7 +68,6 @@ def put_files(
     Returns:
         For each file why it was refused, or ``None``. Nothing of a refused file is written.
     """
-    files = list(files)
     batch = _Batch(corpus, files, denied)
     refused: dict[str, str] = {}
     if batch.has_contested_ids(files):

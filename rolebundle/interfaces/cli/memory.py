@@ -31,7 +31,7 @@ from rolebundle.contracts.memory import (
 )
 from rolebundle.contracts.request import PersonName
 from rolebundle.contracts.terms import MarkState
-from rolebundle.interfaces.cli.options import Call, Command, GroupWithDefault, flag, with_call
+from rolebundle.interfaces.cli.options import Call, Decorator, GroupWithDefault, flag, with_call
 from rolebundle.interfaces.parse import names_in, parsed
 
 
@@ -47,7 +47,7 @@ def _checked(kind: Any, form: str) -> Callable[..., Any]:
     return check
 
 
-def _by_option(help_text: str, *, required: bool = True) -> Callable[[Command], Command]:
+def _by_option(help_text: str, *, required: bool = True) -> Decorator:
     is_name = _checked(PersonName, "a name of 1 to 200 characters on one line")
     return click.option("--by", metavar="NAME", required=required, callback=is_name, help=help_text)
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from rolebundle.verification.judge import Judge
 
 Command = Callable[..., Any]
+Decorator = Callable[[Command], Command]
 T = TypeVar("T")
 
 _FLAGS = {
@@ -81,12 +82,12 @@ PATH = click.Path(path_type=Path)
 """The type of a path, for which a shell completes the names of files."""
 
 
-def flag(name: str, help_text: str, *attribute: str) -> Callable[[Command], Command]:
+def flag(name: str, help_text: str, *attribute: str) -> Decorator:
     """An option without a value."""
     return click.option(name, *attribute, is_flag=True, help=help_text)
 
 
-_SHARED: dict[str, Callable[[Command], Command]] = {
+_SHARED: dict[str, Decorator] = {
     "db": click.option(
         "--db",
         metavar="FILE",
@@ -123,7 +124,7 @@ request_file_option = click.option(
 )
 
 
-def approvals_option(default: str | None) -> Callable[[Command], Command]:
+def approvals_option(default: str | None) -> Decorator:
     """``--approvals SOURCE``."""
     return click.option(
         "--approvals",
@@ -229,7 +230,7 @@ def with_call(
     request: type[Contract] | None = None,
     only: Sequence[str] = (),
     without: Sequence[str] = (),
-) -> Callable[[Command], Command]:
+) -> Decorator:
     """Give a command a :class:`Call` as its first argument, and the options that fill it.
 
     An option of a request has the type, the choices and the description of its field. The contract
@@ -268,7 +269,7 @@ def with_call(
     return decorate
 
 
-def _option(name: str, field: FieldInfo) -> Callable[[Command], Command]:
+def _option(name: str, field: FieldInfo) -> Decorator:
     kind = _plain_type(field.annotation)
     types: dict[str, Any] = {"type": int if kind is int else str}
     if kind is bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -28,7 +28,7 @@ from rolebundle.contracts.policy import (
     QueryMode,
 )
 from rolebundle.errors import ConfigurationError, CorpusCorrupt, RolebundleError, UsageError
-from rolebundle.interfaces.cli.options import PATH, Call, Command, duration, flag, with_call
+from rolebundle.interfaces.cli.options import PATH, Call, Decorator, duration, flag, with_call
 from rolebundle.interfaces.cli.output import field_lines, finding_counts, finding_line, print_note
 from rolebundle.interfaces.parse import names_in
 from rolebundle.policy.audit import AuditLog, verify_audit
@@ -322,7 +322,7 @@ def replica() -> None:
     """
 
 
-def _key_option(help_text: str) -> Callable[[Command], Command]:
+def _key_option(help_text: str) -> Decorator:
     return click.option(
         "--key", "key_file", required=True, metavar="FILE", type=PATH, help=help_text
     )
