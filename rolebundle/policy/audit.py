@@ -33,6 +33,7 @@ from rolebundle.contracts.terms import REJECTION_CODES
 from rolebundle.errors import CorpusCorrupt, RolebundleError, StorageError, UsageError
 from rolebundle.storage import audit, records
 from rolebundle.storage.audit import (
+    Details,
     Head,
     bounded_text,
     canonical,
@@ -471,7 +472,7 @@ class Recorder:
     @contextmanager
     def change(
         self, corpus: Corpus, kind: AuditKind, *, agent: str | None = None
-    ) -> Iterator[dict[str, Any]]:
+    ) -> Iterator[Details]:
         """One write transaction of the corpus, which is committed only if it could be recorded.
 
         The audit is another file, and its row is written first. So there is no change without its
@@ -489,7 +490,7 @@ class Recorder:
             StorageError: as for :meth:`record`. Nothing was changed.
         """
         with corpus.writing():
-            details: dict[str, Any] = {}
+            details: Details = {}
             yield details
             self.note(corpus, kind, agent=agent, details=details)
 

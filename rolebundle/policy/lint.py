@@ -20,6 +20,7 @@ from rolebundle.contracts.policy import AgentAccess, AgentRule, Policy, PolicySu
 from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.policy.access import denies, may_see, policy_problem
 from rolebundle.policy.overlays import (
+    Folders,
     ResolvedOverlay,
     RuleSubject,
     found_by_name,
@@ -59,7 +60,7 @@ def lint_warning(place: str, code: str, message: str) -> LintProblem:
 
 def lint_overlay(
     path: Path,
-    folders: Sequence[Path],
+    folders: Folders,
     corpus: Corpus | None,
     kinds: Sequence[DocumentKind] | None = None,
 ) -> list[LintProblem]:
@@ -101,7 +102,7 @@ def unmatched_values(
     resolved: ResolvedOverlay,
     corpus: Corpus,
     kinds: Sequence[DocumentKind],
-    folders: Sequence[Path],
+    folders: Folders,
 ) -> list[LintProblem]:
     """The rules and words of an overlay that match nothing in a corpus.
 
@@ -142,7 +143,7 @@ def _phrases(words: Vocabulary) -> dict[str, list[str]]:
     }
 
 
-def _name(overlay: Overlay, path: Path, folders: Sequence[Path]) -> Iterator[LintProblem]:
+def _name(overlay: Overlay, path: Path, folders: Folders) -> Iterator[LintProblem]:
     expected = f"{overlay.role_id}.json"
     if path.name == expected:
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG, S_IWOTH
@@ -25,7 +25,7 @@ from rolebundle.contracts.overlay import (
     SourceRule,
 )
 from rolebundle.errors import OverlayError
-from rolebundle.policy.policy_file import MAX_BYTES, Problem, Values, parse, problem_of
+from rolebundle.policy.policy_file import MAX_BYTES, Fields, Problem, Values, parse, problem_of
 from rolebundle.resources import data_folder
 from rolebundle.storage.audit import canonical
 from rolebundle.storage.digests import content_hash
@@ -44,6 +44,7 @@ _NULL_HINT = (
     "the same name"
 )
 _ROOT_USER = 0
+Folders = Sequence[Path]
 _T = TypeVar("_T")
 
 
@@ -59,10 +60,10 @@ class ResolvedOverlay(NamedTuple):
     digest: str
     path: Path
     ancestors: tuple[Path, ...] = ()
-    values: Mapping[str, object] = MappingProxyType({})
+    values: Fields = MappingProxyType({})
 
 
-def overlay_folders(options: Sequence[Path] = (), corpus: Path | None = None) -> tuple[Path, ...]:
+def overlay_folders(options: Folders = (), corpus: Path | None = None) -> tuple[Path, ...]:
     """Return the folders of overlays, in order of precedence.
 
     They are those in ``options``, or else those in $ROLEBUNDLE_OVERLAYS; then the corpus's own
@@ -126,7 +127,7 @@ def _is_own_folder(folder: Path) -> bool:
     return True
 
 
-def load_role(role_id: str, folders: Sequence[Path]) -> ResolvedOverlay:
+def load_role(role_id: str, folders: Folders) -> ResolvedOverlay:
     """Return the overlay of a role, from the first folder that has its file.
 
     Raises:
@@ -138,7 +139,7 @@ def load_role(role_id: str, folders: Sequence[Path]) -> ResolvedOverlay:
     return _resolve_role(role_id, path, folders, ())
 
 
-def load_file(path: Path, folders: Sequence[Path]) -> ResolvedOverlay:
+def load_file(path: Path, folders: Folders) -> ResolvedOverlay:
     """Return the overlay in a file with any name.
 
     An overlay that it extends is searched for in the folder of the file, and then in the folders.
@@ -154,7 +155,7 @@ def load_file(path: Path, folders: Sequence[Path]) -> ResolvedOverlay:
     return _or_raise(path, _resolve(path, _parent_folders(path, folders), ()))
 
 
-def locate(role_id: str, folders: Sequence[Path]) -> Path | None:
+def locate(role_id: str, folders: Folders) -> Path | None:
     """Return the file of a role in the first folder that has one, or ``None``.
 
     Raises:
@@ -179,7 +180,7 @@ def locate(role_id: str, folders: Sequence[Path]) -> Path | None:
     return None
 
 
-def found_by_name(path: Path, folders: Sequence[Path]) -> bool:
+def found_by_name(path: Path, folders: Folders) -> bool:
     """Return whether this file is the one that the folders have under its name."""
     if path.suffix != _SUFFIX:
         return False
@@ -187,7 +188,7 @@ def found_by_name(path: Path, folders: Sequence[Path]) -> bool:
     return first is not None and first.absolute() == path.absolute()
 
 
-def problems_of(path: Path, folders: Sequence[Path]) -> list[Problem]:
+def problems_of(path: Path, folders: Folders) -> list[Problem]:
     """Return all problems that prevent the overlay in a file from being loaded.
 
     The arguments are those of :func:`load_file`.
@@ -199,7 +200,7 @@ def problems_of(path: Path, folders: Sequence[Path]) -> list[Problem]:
     return result if isinstance(result, list) else []
 
 
-def list_overlays(folders: Sequence[Path]) -> list[OverlayFile]:
+def list_overlays(folders: Folders) -> list[OverlayFile]:
     """Return the overlay of each role, sorted by role id. A malformed one has a ``problem``."""
     files = []
     for role_id, path in sorted(_role_files(folders).items()):
@@ -233,7 +234,7 @@ def digest_of(overlay: Overlay) -> str:
 
 
 def _resolve_role(
-    role_id: str, path: Path, folders: Sequence[Path], descendants: tuple[Path, ...]
+    role_id: str, path: Path, folders: Folders, descendants: tuple[Path, ...]
 ) -> ResolvedOverlay:
     """Resolve the overlay in the file of a role, and check that it has the role's id."""
     resolution = _or_raise(path, _resolve(path, folders, descendants))
@@ -249,7 +250,7 @@ def _resolve_role(
 
 
 def _resolve(
-    path: Path, folders: Sequence[Path], descendants: tuple[Path, ...]
+    path: Path, folders: Folders, descendants: tuple[Path, ...]
 ) -> ResolvedOverlay | list[Problem]:
     """Resolve the overlay in a file. Return all problems if it has any.
 
@@ -274,7 +275,7 @@ def _resolve(
 
 
 def _resolve_parent(
-    values: Mapping[str, object], path: Path, folders: Sequence[Path], chain: tuple[Path, ...]
+    values: Fields, path: Path, folders: Folders, chain: tuple[Path, ...]
 ) -> ResolvedOverlay | None:
     """Resolve the parent of the overlay in a file. Return ``None`` if it has none.
 
@@ -300,7 +301,7 @@ def _resolve_parent(
     return _resolve_role(role_id, parent, folders, chain)
 
 
-def _parent_folders(path: Path, folders: Sequence[Path]) -> tuple[Path, ...]:
+def _parent_folders(path: Path, folders: Folders) -> tuple[Path, ...]:
     """Return the folders in which the parents of a file are searched for."""
     return tuple(folders) if found_by_name(path, folders) else (path.parent, *folders)
 
@@ -338,7 +339,7 @@ def _role_ids(folder: Path) -> list[str]:
     ]
 
 
-def _role_files(folders: Sequence[Path]) -> dict[str, Path]:
+def _role_files(folders: Folders) -> dict[str, Path]:
     """Role → its file, in the first folder that has one."""
     files: dict[str, Path] = {}
     for folder in folders:
@@ -368,7 +369,7 @@ def _unreadable(path: Path, reason: str) -> OverlayError:
     )
 
 
-def _raise_missing(problem: str, role_id: str, folders: Sequence[Path]) -> NoReturn:
+def _raise_missing(problem: str, role_id: str, folders: Folders) -> NoReturn:
     known = sorted({name for folder in folders for name in _role_ids(folder)})
     raise OverlayError(
         "overlay_missing",
@@ -381,7 +382,7 @@ def _raise_missing(problem: str, role_id: str, folders: Sequence[Path]) -> NoRet
 # -- the values of files ---------------------------------------------------------------------------
 
 
-def merge(parent: Mapping[str, object], child: Mapping[str, object]) -> Values:
+def merge(parent: Fields, child: Fields) -> Values:
     """Merge an overlay into the one that it extends. Both are the values of their files.
 
     This is JSON Merge Patch (RFC 7396): objects are merged key by key, other values replace, and
@@ -391,7 +392,7 @@ def merge(parent: Mapping[str, object], child: Mapping[str, object]) -> Values:
     return _merged({key: value for key, value in parent.items() if key not in OWN_KEYS}, child, ())
 
 
-def share_weights(values: Values, own: Mapping[str, object]) -> Values:
+def share_weights(values: Values, own: Fields) -> Values:
     """Let the weights that a file leaves out share what it leaves of 1.
 
     If it gives one to three weights, the others keep their proportions, which are those of the
@@ -434,7 +435,7 @@ def validate(values: Values) -> Overlay | list[Problem]:
         ]
 
 
-def _merged(parent: Mapping[str, object], child: Mapping[str, object], place: Place) -> Values:
+def _merged(parent: Fields, child: Fields, place: Place) -> Values:
     merged = dict(parent)
     for key, value in child.items():
         if isinstance(value, dict):

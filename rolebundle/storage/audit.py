@@ -57,13 +57,15 @@ COLUMNS = (
     "seq, time, kind, agent, role, action, query, bundle_digest, allowed, blocked, details, "
     "previous, hash"
 )
+Details = dict[str, Any]
+"""Small, plain values of a row."""
 _TYPES = (int, *([str] * 7), int, *([str] * 4))
 
 
 # -- the file -------------------------------------------------------------------------------------
 
 
-def create_audit(path: Path, settings: AuditSettings, details: dict[str, Any]) -> bool:
+def create_audit(path: Path, settings: AuditSettings, details: Details) -> bool:
     """Create the audit's file with its head and first row, which records the settings.
 
     Returns:
@@ -226,9 +228,7 @@ def seal(entry: AuditEntry, head: Head) -> AuditRow:
     return AuditRow(**(row.model_dump() | {"hash": row_hash(row)}))
 
 
-def bounded_details(
-    details: dict[str, Any], max_characters: int = MAX_CHARACTERS
-) -> dict[str, Any]:
+def bounded_details(details: Details, max_characters: int = MAX_CHARACTERS) -> Details:
     """Details of at most so many characters of JSON; longer ones are replaced by their digest."""
     text = canonical(details)
     if len(text) <= max_characters:
@@ -269,7 +269,7 @@ def _add(log: SqliteFile, entry: AuditEntry, head: Head) -> AuditRow:
     return row
 
 
-def configure(log: SqliteFile, settings: AuditSettings, details: dict[str, Any]) -> None:
+def configure(log: SqliteFile, settings: AuditSettings, details: Details) -> None:
     """Change the settings, and record it as a row. Call it inside a write transaction."""
     log.run("UPDATE head SET mode = ?, query = ?", (settings.mode, settings.query))
     # The details are cut without the settings, which verification compares.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from rolebundle.contracts.documents import DocumentMetadata, attribute_texts
+from rolebundle.contracts.documents import DocumentMetadata, Texts, attribute_texts
 from rolebundle.errors import DocumentError
 from rolebundle.storage import vector_index
 from rolebundle.storage.compartments import REMEMBERED, Kind, add_to_counts, chunks_by_compartment
@@ -367,7 +367,7 @@ def _stored_ids(corpus: Corpus, names: Sequence[str]) -> Iterator[tuple[str, str
         *_among(corpus, "document_id", f"document_id, {owner}", names),
         *_among(corpus, "chunk_id", chunks, names),
     ]:
-        [(own,)] = typed([(declared,)], tuple[str, ...])
+        [(own,)] = typed([(declared,)], Texts)
         is_right = not _is_claim(own, document_id, source_id, path)
         is_own = name == document_id or name.startswith(f"{document_id}#")
         yield name, location, path, is_right and is_own
@@ -417,7 +417,7 @@ def chunk_columns(metadata: DocumentMetadata, chunks: Sequence[StoredChunk]) -> 
     }
 
 
-def _hints(metadata: DocumentMetadata, ordinal: int, forms: str) -> tuple[str, ...]:
+def _hints(metadata: DocumentMetadata, ordinal: int, forms: str) -> Texts:
     """Words for the index alone. They are no part of what is shown or embedded of a chunk."""
     hints = metadata.retrieval_hints
     if metadata.attributes and ordinal == 0:
@@ -500,5 +500,5 @@ def _remove_vectors(corpus: Corpus, rowids: Sequence[int]) -> None:
         vector_index.remove(corpus, index, rowids)
 
 
-def _distinct(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
+def _distinct(first: Texts, second: Texts) -> Texts:
     return tuple(dict.fromkeys((*first, *second))) if second else first

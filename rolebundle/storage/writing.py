@@ -100,9 +100,8 @@ def _open_writer(path: Path, verify: bool, replica: bool, *, is_private: bool) -
         with Corpus.open_read_only(path, corpus_format()) as corpus:
             if not replica and schema_version(corpus) >= REPLICAS:
                 refuse_changes(corpus)
-            if verify and corpus.value("PRAGMA user_version") == latest_version():
-                with corpus.reading():
-                    seal.verify(corpus)
+            if verify and schema_version(corpus) == latest_version():
+                seal.verify(corpus)
     corpus = Corpus.open_for_writing(path, corpus_format(), create=True)
     db = corpus.db
     with closed_on_error(db), MappedErrors(path, corpus.file_format):
