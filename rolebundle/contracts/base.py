@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime
 from difflib import get_close_matches
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.fields import FieldInfo
 
 
@@ -53,6 +53,11 @@ def list_of(items: type[Contract], key: str, name: str, description: str) -> Any
     """A contract, called ``name``, with nothing but a list under one key."""
     fields: dict[str, Any] = {key: (list[items], ...)}  # type: ignore[valid-type]
     return create_model(name, __base__=Contract, __doc__=description, **fields)
+
+
+def optional(description: str) -> Any:
+    """A field that may be left out."""
+    return Field(None, description=description)
 
 
 _DAYS = (
