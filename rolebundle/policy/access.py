@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fnmatch import translate
 from functools import lru_cache
 from pathlib import Path
 from shlex import join
+from typing import NamedTuple
 from unicodedata import normalize
 
 from rolebundle.contracts.policy import AgentRule, Policy
@@ -286,8 +286,7 @@ def _plain(path: str) -> str:
 # -- who reads a replica ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Audience:
+class Audience(NamedTuple):
     """Who reads a replica.
 
     Attributes:

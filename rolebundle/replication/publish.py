@@ -7,10 +7,10 @@ gives equal rows; then the generation stays, and little is moved.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from pathlib import Path
+from typing import NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -62,8 +62,7 @@ from rolebundle.storage.replicas import (
 from rolebundle.storage.writing import open_writer
 
 
-@dataclass(frozen=True, slots=True)
-class PublishOptions:
+class PublishOptions(NamedTuple):
     """How to publish.
 
     Attributes:
@@ -97,7 +96,7 @@ def publish(
         CorpusBusy: another process publishes from this corpus.
         UsageError, ConfigurationError, StorageError: it was not published.
     """
-    options = replace(options, publisher=_publisher_name(options.publisher))
+    options = options._replace(publisher=_publisher_name(options.publisher))
     with staging(path) as own_folder:
         report = None
         while report is None:

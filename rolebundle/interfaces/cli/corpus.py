@@ -234,11 +234,9 @@ def purge(
                 _warn_of(plan)
             _require_yes(str(path), yes=dry_run)
             return
-        returning: Sequence[str] = ()
-        if chosen:
-            receipts, returning = _erase(admin, selection)
-        else:
-            receipts = finish_pending(admin.workspace)
+        receipts, returning = (
+            _erase(admin, selection) if chosen else (finish_pending(admin.workspace), ())
+        )
         deleted = delete_backups(path) if backups else 0
         left = [str(backup) for backup in backups_of(path)]
     result = PurgeResult(

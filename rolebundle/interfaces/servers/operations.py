@@ -13,10 +13,9 @@ import json
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rolebundle.admin import Admin
 from rolebundle.admin.indexes import Indexing
@@ -74,8 +73,7 @@ _SAME = "As for retrieve."
 """What tools that repeat a request of `retrieve` say of its fields."""
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(NamedTuple):
     """One thing that agents and programs may ask.
 
     Attributes:
