@@ -251,7 +251,7 @@ def _restore(
         partial_file(folder / audit.name) as audit_copy,
     ):
         copied, purges = _copy_backup(backup, manifest, corpus_copy)
-        audit_state = _audit_to_use(backup, manifest, audit)
+        audit_state = _audit_to_use(manifest, audit)
         if audit_state == "restored" and manifest is not None and manifest.audit is not None:
             _copy_verified(audit_path(backup), audit_copy, manifest.audit.sha256, backup)
         report = RestoreReport(
@@ -331,7 +331,7 @@ def _read_manifest(backup: Path) -> BackupManifest | None:
 
 
 def _audit_to_use(
-    backup: Path, manifest: BackupManifest | None, present: Path
+    manifest: BackupManifest | None, present: Path
 ) -> Literal["kept", "restored", "none"]:
     """Whether the present audit stays. It does if it has all rows of the one in the backup."""
     if manifest is None or manifest.audit is None:

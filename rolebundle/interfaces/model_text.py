@@ -96,11 +96,11 @@ def _joined(passages: Sequence[FoundPassage]) -> list[FoundPassage]:
     """
     joined: list[FoundPassage] = []
     for passage in passages:
-        previous = joined[-1] if joined else None
-        gap = _lines_between(previous, passage) if previous else 0
-        if previous is None or not gap:
+        gap = _lines_between(joined[-1], passage) if joined else 0
+        if not gap:
             joined.append(passage)
             continue
+        previous = joined[-1]
         start = previous.locator.rpartition("-")[0]
         update = {
             "locator": f"{start}-{passage.locator.rpartition('-')[2]}",

@@ -106,8 +106,10 @@ def filed_since(corpus: Corpus, name: str, since: str) -> int:
 def document_from(corpus: Corpus, address: str) -> str | None:
     """The id of the first visible document, no fact, that was fetched from an address."""
     fetched = "uri = ? AND id NOT IN (SELECT document FROM remembered) ORDER BY id LIMIT 1"
-    found = corpus.value(f"SELECT document_id FROM document WHERE {fetched}", (address,))
-    return None if found is None else str(found)
+    found: str | None = corpus.value(
+        f"SELECT document_id FROM document WHERE {fetched}", (address,)
+    )
+    return found
 
 
 _FILE_OF = "file f JOIN document d ON d.file = f.id"

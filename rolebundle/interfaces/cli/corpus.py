@@ -501,7 +501,7 @@ def show_command(call: Call, document: str) -> None:
     with call.admin() as admin:
         flagged = flagged_document(admin.workspace.answering_corpus, document)
     findings = json.loads(flagged.scanned.findings)
-    call.print(QuarantineDetails.model_validate({**_summary(flagged), "findings": findings}))
+    call.print(QuarantineDetails(**_summary(flagged), findings=findings))
 
 
 @quarantine.command("release")

@@ -386,10 +386,13 @@ def eval(call: Call, path: Path | None, role: str | None, fail_under: tuple[str,
     with ExitStack() as stack:
         progress = stack.enter_context(progress_bar())
         corpus, documents = _corpus(stack, golden, path, call.db)
-        workspace = workspace_for(corpus)
-        rerank = request.rerank or setting("RERANK")
         engine = stack.enter_context(
-            Engine(workspace, folders, rerank=rerank, rerank_url=url_setting("RERANK_URL"))
+            Engine(
+                workspace_for(corpus),
+                folders,
+                rerank=request.rerank or setting("RERANK"),
+                rerank_url=url_setting("RERANK_URL"),
+            )
         )
         seconds = _ingest(engine, documents, lexical_only, progress)
         report = evaluate(

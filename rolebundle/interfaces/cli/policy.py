@@ -39,7 +39,6 @@ from rolebundle.replication.folder import PublishedFolder
 from rolebundle.replication.publish import PublishOptions
 from rolebundle.replication.signatures import create_key, key_id, load_private_key, load_public_key
 from rolebundle.retrieval.passage_text import one_line
-from rolebundle.storage.file import corpus_path
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.publications import load_manifest
 from rolebundle.storage.records import load_stored_audit
@@ -243,7 +242,7 @@ def verify_command(call: Call, expect: str) -> None:
     rolebundle policy audit verify --json
     """
     with AuditLog(call.path) as log:
-        result = verify_audit(log.path, expect or _known_head(call.db))
+        result = verify_audit(log.path, expect or _known_head(call.path))
     call.print(result, [result.head] if result.ok else [], exclude_none=True)
     if result.problem is not None:
         raise CorpusCorrupt(
@@ -297,9 +296,8 @@ def audit_set_command(call: Call, mode: AuditMode | None, query: QueryMode | Non
     call.print(call.owner(set_audit, mode, query), exclude_none=True)
 
 
-def _known_head(db: str | None) -> str:
+def _known_head(path: Path) -> str:
     """The head that the corpus remembers of a required audit; empty if there is none."""
-    path = corpus_path(db)
     if not path.exists():
         return ""
     with open_reader(path) as corpus:
