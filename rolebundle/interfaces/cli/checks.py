@@ -22,7 +22,14 @@ from rolebundle.contracts.verification import (
     VerifyRequest,
 )
 from rolebundle.errors import RolebundleError, UsageError
-from rolebundle.interfaces.cli.options import PATH, Call, flag, request_file_option, with_call
+from rolebundle.interfaces.cli.options import (
+    PATH,
+    Call,
+    flag,
+    request_file_option,
+    with_call,
+    with_json,
+)
 from rolebundle.interfaces.cli.output import print_json, print_note
 from rolebundle.interfaces.json_lines import MAX_LINE_BYTES, json_object, json_value
 from rolebundle.interfaces.layout import harmless
@@ -217,7 +224,7 @@ def gate() -> None:
 @gate.command("start")
 @_contract
 @flag("--yes", "Replace the baseline of an earlier start.", "restart")
-@with_call("as_json")
+@with_json
 def start_command(call: Call, contract: Path, restart: bool) -> None:
     """Record the files that CONTRACT names as they are before the work.
 
@@ -267,7 +274,7 @@ def facts_command(call: Call, contract: Path, agent: str | None) -> None:
 @click.argument("contract", required=False, type=PATH)
 @flag("--undo", "Withdraw the approval instead.", "revoke")
 @flag("--inline-code", "Also allow a shell, or code in an argument.")
-@with_call("as_json")
+@with_json
 def approve_command(call: Call, contract: Path | None, revoke: bool, inline_code: bool) -> None:
     """Allow the commands of CONTRACT until its content changes. It prints them.
 

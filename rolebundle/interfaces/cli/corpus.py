@@ -43,6 +43,7 @@ from rolebundle.interfaces.cli.options import (
     GroupWithDefault,
     flag,
     with_call,
+    with_json,
     workspace_for,
 )
 from rolebundle.interfaces.cli.output import (
@@ -78,7 +79,7 @@ _yes_option = flag("--yes", "Do it. Without this, only show what would be done."
 
 @corpus.command(short_help="Check and repair the file")
 @flag("--repair", "Make damaged indexes again.")
-@with_call("as_json")
+@with_json
 def doctor(call: Call, repair: bool) -> None:
     """Check the corpus and the files beside it. Change nothing without --repair.
 
@@ -111,7 +112,7 @@ def doctor(call: Call, repair: bool) -> None:
 
 @corpus.command(short_help="Copy it while others use it")
 @click.argument("file", type=PATH)
-@with_call("as_json")
+@with_json
 def backup(call: Call, file: Path) -> None:
     """Copy the corpus with its policy and its audit, while other processes may write.
 
@@ -131,7 +132,7 @@ def backup(call: Call, file: Path) -> None:
 @corpus.command("copy", short_help="Copy it between a file and a database")
 @click.argument("source", metavar="FROM")
 @click.argument("target", metavar="TO")
-@with_call("as_json")
+@with_json
 def copy_command(call: Call, source: str, target: str) -> None:
     """Copy a corpus with its audit to a new file or to an empty database, or back.
 
@@ -157,7 +158,7 @@ def _require_yes(location: str, *, yes: bool) -> None:
 @corpus.command(short_help="Replace it by a backup")
 @click.argument("file", type=PATH)
 @_yes_option
-@with_call("as_json")
+@with_json
 def restore(call: Call, file: Path, yes: bool) -> None:
     """Replace the corpus, which may be damaged or missing, by a backup.
 
@@ -187,7 +188,7 @@ def restore(call: Call, file: Path, yes: bool) -> None:
 @flag("--dry-run", "Only show what would be erased.")
 @_yes_option
 @flag("--backups", "Also delete the backups that migrations made.")
-@with_call("as_json")
+@with_json
 def purge(
     call: Call,
     names: tuple[str, ...],
@@ -342,7 +343,7 @@ def roots() -> None:
 
 
 @roots.command("list")
-@with_call("as_json")
+@with_json
 def roots_list_command(call: Call) -> None:
     """List the roots with path, source, number of documents and time of the last change.
 
@@ -358,7 +359,7 @@ def roots_list_command(call: Call) -> None:
 @roots.command("move")
 @click.argument("old", type=PATH)
 @click.argument("new", type=PATH)
-@with_call("as_json")
+@with_json
 def move_command(call: Call, old: Path, new: Path) -> None:
     """Change the path of a root in the corpus. No file is moved.
 
@@ -375,7 +376,7 @@ def move_command(call: Call, old: Path, new: Path) -> None:
 @roots.command("remove")
 @click.argument("path", type=PATH)
 @_yes_option
-@with_call("as_json")
+@with_json
 def remove_command(call: Call, path: Path, yes: bool) -> None:
     """Forget a root and remove its documents from the corpus. Your files are not changed.
 
@@ -407,7 +408,7 @@ def embed() -> None:
     metavar="PROVIDER[:NAME]",
     help="Build the index of this model: static, onnx[:NAME], ollama:NAME or openai[:NAME].",
 )
-@with_call("as_json")
+@with_json
 def embed_command(call: Call, model: str | None) -> None:
     """Embed the chunks that have no vector, or switch to another model, and build its index.
 
@@ -469,7 +470,7 @@ def quarantine() -> None:
 
 @quarantine.command("list")
 @flag("--all", "List all documents with findings.", "include_all")
-@with_call("as_json")
+@with_json
 def quarantine_list_command(call: Call, include_all: bool) -> None:
     """List the quarantined documents, with the kinds of findings.
 
@@ -487,8 +488,8 @@ def quarantine_list_command(call: Call, include_all: bool) -> None:
 
 
 @quarantine.command("show")
-@click.argument("document", metavar="DOCUMENT")
-@with_call("as_json")
+@click.argument("document")
+@with_json
 def show_command(call: Call, document: str) -> None:
     """Show the findings in one document and their places, but never the text of a secret.
 
@@ -505,7 +506,7 @@ def show_command(call: Call, document: str) -> None:
 
 
 @quarantine.command("release")
-@click.argument("document", metavar="DOCUMENT")
+@click.argument("document")
 @with_call()
 def release_command(call: Call, document: str) -> None:
     """Release a document. It may be quarantined again when its text changes.
@@ -518,7 +519,7 @@ def release_command(call: Call, document: str) -> None:
 
 
 @quarantine.command("drop")
-@click.argument("document", metavar="DOCUMENT")
+@click.argument("document")
 @with_call()
 def drop_command(call: Call, document: str) -> None:
     """Remove a document from the corpus. It is ingested again when its file changes.

@@ -33,7 +33,7 @@ from rolebundle.ingest.authority import UNTRUSTED
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP
 from rolebundle.interfaces.cli.main import is_read
-from rolebundle.interfaces.cli.options import Call, flag, non_empty_path, with_call
+from rolebundle.interfaces.cli.options import Call, flag, non_empty_path, with_call, with_json
 from rolebundle.interfaces.cli.output import (
     field_lines,
     print_first,
@@ -393,7 +393,7 @@ _OF_INDEX = {"digest", "query_prefix", "passage_prefix", "normalization", "chunk
 
 
 @click.command()
-@with_call("as_json")
+@with_json
 def status(call: Call) -> None:
     """Show what the corpus holds, by source, and the state of its indexes.
 

@@ -269,6 +269,10 @@ def with_call(
     return decorate
 
 
+with_json = with_call("as_json")
+"""For commands that share no other option."""
+
+
 def _option(name: str, field: FieldInfo) -> Decorator:
     kind = _plain_type(field.annotation)
     types: dict[str, Any] = {"type": int if kind is int else str}

@@ -56,6 +56,7 @@ from rolebundle.interfaces.cli.options import (
     setting,
     url_setting,
     with_call,
+    with_json,
     workspace_for,
 )
 from rolebundle.interfaces.cli.output import (
@@ -226,7 +227,7 @@ _dry_run_option = flag("--dry-run", "Print what would be written, and write noth
 
 
 @overlay.command("new")
-@click.argument("role", metavar="ROLE")
+@click.argument("role")
 @click.option("--from", "parent", default="", metavar="ROLE", help="Extend this role.")
 @_dry_run_option
 @with_call("overlay_dirs", "as_json")
@@ -250,7 +251,7 @@ def new_command(call: Call, role: str, parent: str, dry_run: bool) -> None:
 @click.argument("folder", metavar="DIR", type=non_empty_path)
 @click.option("--role", default="", metavar="NAME", help="Also write a neutral overlay of a role.")
 @_dry_run_option
-@with_call("as_json")
+@with_json
 def init(call: Call, folder: Path, role: str, dry_run: bool) -> None:
     """Write a commented DIR/rolebundle.toml that says what the documents of a folder are.
 

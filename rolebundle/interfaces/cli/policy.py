@@ -28,7 +28,15 @@ from rolebundle.contracts.policy import (
     QueryMode,
 )
 from rolebundle.errors import ConfigurationError, CorpusCorrupt, RolebundleError, UsageError
-from rolebundle.interfaces.cli.options import PATH, Call, Decorator, duration, flag, with_call
+from rolebundle.interfaces.cli.options import (
+    PATH,
+    Call,
+    Decorator,
+    duration,
+    flag,
+    with_call,
+    with_json,
+)
 from rolebundle.interfaces.cli.output import field_lines, finding_counts, finding_line, print_note
 from rolebundle.interfaces.parse import names_in
 from rolebundle.policy.audit import AuditLog, verify_audit
@@ -88,7 +96,7 @@ def policy_set_command(call: Call, file: str) -> None:
 
 @policy.command("show")
 @click.option("--agent", metavar="ID", help="Only show what this agent sees.")
-@with_call("as_json")
+@with_json
 def policy_show_command(call: Call, agent: str | None) -> None:
     """Show the current policy, and how much of the corpus each agent sees.
 
@@ -206,7 +214,7 @@ def audit() -> None:
     show_default=True,
     help="Number of rows at most. The newest are listed.",
 )
-@with_call("as_json")
+@with_json
 def list_command(call: Call, agent: str | None, limit: int) -> None:
     """List the newest rows, the newest last.
 
@@ -228,7 +236,7 @@ def list_command(call: Call, agent: str | None, limit: int) -> None:
 @click.option(
     "--expect", default="", metavar="SEQ:HASH", help="A head that an earlier `verify` printed."
 )
-@with_call("as_json")
+@with_json
 def verify_command(call: Call, expect: str) -> None:
     """Check that no row was changed, removed, moved or inserted. Exit code 7 if one was.
 
@@ -277,7 +285,7 @@ def export_command(call: Call, agent: str | None) -> None:
 @click.option(
     "--query", type=click.Choice(QUERY_MODES), help="How the text of the task is recorded."
 )
-@with_call("as_json")
+@with_json
 def audit_set_command(call: Call, mode: AuditMode | None, query: QueryMode | None) -> None:
     """Set whether and how records are made, for every interface. The change itself is recorded.
 
@@ -356,7 +364,7 @@ def _key_option(help_text: str) -> Decorator:
     metavar="TIME",
     help="How long after that a pulled replica still answers.",
 )
-@with_call("as_json")
+@with_json
 def publish(
     call: Call,
     target: str,
@@ -435,7 +443,7 @@ def forget(call: Call, target: str, yes: bool) -> None:
 @replica.command()
 @click.argument("source")
 @_key_option("The publisher's public key.")
-@with_call("as_json")
+@with_json
 def pull(call: Call, source: str, key_file: Path) -> None:
     """Fetch the replica that was published at SOURCE, and replace the local one.
 
