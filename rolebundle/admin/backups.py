@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
+from rolebundle.contracts.documents import iso_utc
 from rolebundle.contracts.upkeep import (
     BackedUpFile,
     BackupManifest,
@@ -45,7 +46,6 @@ from rolebundle.storage.file import (
 )
 from rolebundle.storage.opening import corpus_format, latest_version, open_reader
 from rolebundle.storage.publications import PULL, load_manifest, stored_manifest
-from rolebundle.storage.stored_values import iso_now
 from rolebundle.storage.writing import open_writer
 from rolebundle.workspace import Workspace
 
@@ -86,7 +86,7 @@ def create_backup(workspace: Workspace, target: Path) -> BackupReport:
             counts = corpus_counts(copy)._asdict()
         manifest = BackupManifest(
             **counts,
-            created_at=iso_now(),
+            created_at=iso_utc(datetime.now(UTC)),
             schema_version=latest_version(),
             policy_digest=policy.digest if policy else "",
             corpus=_described(corpus_copy, target),

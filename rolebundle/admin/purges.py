@@ -6,10 +6,12 @@ How bytes are erased, and how a purge survives a crash, is in :mod:`rolebundle.s
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from datetime import UTC, datetime
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+from rolebundle.contracts.documents import iso_utc
 from rolebundle.contracts.upkeep import PublishedCopy, PurgePreview, Receipt
 from rolebundle.errors import UsageError
 from rolebundle.policy.access import publish_command
@@ -20,7 +22,6 @@ from rolebundle.storage.decisions import DecisionKey, decisions, parse_id
 from rolebundle.storage.documents import DocumentName, document_names
 from rolebundle.storage.facts import citing as citing_facts
 from rolebundle.storage.publications import Publication, carrying, publications
-from rolebundle.storage.stored_values import iso_now
 from rolebundle.text.paths import locations, matches
 from rolebundle.text.references import MAX_SUGGESTIONS, is_glob, named_document, similar_names
 from rolebundle.workspace import Workspace
@@ -182,7 +183,7 @@ def purge(
     with recorder.change(corpus, "purge") as details:
         documents, _ = _with_facts(corpus, names, folder)
         keys = _select_decisions(corpus, decided)
-        pending = purge_storage.erase(corpus, documents, iso_now(), keys)
+        pending = purge_storage.erase(corpus, documents, iso_utc(datetime.now(UTC)), keys)
         details.update(_details(pending))
     [receipt] = _finish(corpus, {pending.id})
     if receipt.state == "done":

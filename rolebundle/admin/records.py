@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from rolebundle.contracts.documents import iso_utc
 from rolebundle.contracts.gate import GateStart
 from rolebundle.contracts.ingest import RootChange
 from rolebundle.contracts.memory import (
@@ -36,7 +37,6 @@ from rolebundle.storage.address import address_of, replica_of
 from rolebundle.storage.corpus import Corpus, corpus_counts
 from rolebundle.storage.publications import load_manifest, refuse_changes
 from rolebundle.storage.records import StoredAudit, load_stored_audit, save_stored_audit
-from rolebundle.storage.stored_values import iso_now
 from rolebundle.verification import decisions, gate, memory
 from rolebundle.verification.gate import has_inline_code, load_contract, location_of
 from rolebundle.workspace import Workspace
@@ -96,7 +96,7 @@ def all_decisions(workspace: Workspace) -> list[DecisionRecord]:
 def file_fact(workspace: Workspace, request: RememberRequest, remembered_by: str) -> RememberedFact:
     """File a fact with its source as the owner; the agent of the request is ignored."""
     with workspace.recorded_change("remember") as (corpus, details):
-        author, now = memory.Author(remembered_by), iso_now()
+        author, now = memory.Author(remembered_by), iso_utc(datetime.now(UTC))
         fact, chunk = memory.remember(corpus, corpus, request, author, now)
         details.update(_fact_details(fact, remembered_by))
     memory.embed_passage(workspace, chunk)
@@ -207,7 +207,7 @@ def approve_contract(workspace: Workspace, contract: Path, *, inline_code: bool 
                 f"{loaded.path}: has a shell or code as argument: {shlex.join(command)[:200]}",
                 "put the code into a file beside the contract, or use --inline-code",
             )
-    location, approved_at = str(loaded.path), iso_now()
+    location, approved_at = str(loaded.path), iso_utc(datetime.now(UTC))
     with workspace.recorded_change("trust", create=True) as (corpus, details):
         approvals.approve(corpus, location, loaded.content_hash, approved_at)
         details["approved"] = 1
@@ -249,7 +249,7 @@ def set_policy(workspace: Workspace, content: str, kind: str, location: str = ""
         ConfigurationError: the policy is malformed. The former policy stays in force.
         StorageError: the audit cannot be created or written. The former policy stays in force.
     """
-    now = iso_now()
+    now = iso_utc(datetime.now(UTC))
     with workspace.recorded_change("scopes") as (corpus, details):
         moved = access.set_policy(corpus, content, kind, location, now)
         workspace.recorder.begin(corpus)

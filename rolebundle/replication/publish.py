@@ -7,10 +7,10 @@ gives equal rows; then the generation stays, and little is moved.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from pathlib import Path
-from typing import NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -27,6 +27,7 @@ from rolebundle.policy.trust import AgentView
 from rolebundle.replication.folder import PublishedFolder, storage_error
 from rolebundle.replication.pull import read_manifest
 from rolebundle.replication.signatures import PrivateKey, sign
+from rolebundle.storage import replicas as replica_file
 from rolebundle.storage.corpus import Corpus, corpus_counts
 from rolebundle.storage.file import partial_file
 from rolebundle.storage.opening import latest_version, open_reader
@@ -50,19 +51,12 @@ from rolebundle.storage.records import (
     save_policy,
     save_stored_audit,
 )
-from rolebundle.storage.replicas import (
-    compact,
-    content_digest,
-    copy_visible,
-    keyed_pseudonym,
-    prepare_for_readers,
-    set_identity,
-    staging,
-)
+from rolebundle.storage.replicas import copy_visible, keyed_pseudonym, staging
 from rolebundle.storage.writing import open_writer
 
 
-class PublishOptions(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class PublishOptions:
     """How to publish.
 
     Attributes:
@@ -96,7 +90,7 @@ def publish(
         CorpusBusy: another process publishes from this corpus.
         UsageError, ConfigurationError, StorageError: it was not published.
     """
-    options = options._replace(publisher=_publisher_name(options.publisher))
+    options = replace(options, publisher=_publisher_name(options.publisher))
     with staging(path) as own_folder:
         report = None
         while report is None:
@@ -205,18 +199,18 @@ def _build(
                     raw = key.private_bytes_raw()
                     secret = blake2b(raw, person=b"pseudonyms", digest_size=32).digest()
                     copy_visible(source, replica, keyed_pseudonym(secret), view.decision_scopes)
-                compact(replica)
+                replica_file.compact(replica)
                 with replica.writing():
                     # A replica keeps an audit of its own. Only whether it must comes from here.
                     save_stored_audit(replica, StoredAudit(audit.required))
                     if policy := audience.replica_policy():
                         # Without a time, so that an equal policy is equal content.
                         save_policy(replica, policy, "json", "", "")
-                prepare_for_readers(replica)
+                replica_file.prepare_for_readers(replica)
                 corpus_id, names = corpus_counts(source).corpus_id, carried_names(replica)
                 signed = sign(_manifest(replica, corpus_id, audience, view, last, options), key)
                 with replica.writing():
-                    set_identity(replica, corpus_id, signed.manifest.generation)
+                    replica_file.set_identity(replica, corpus_id, signed.manifest.generation)
                     save_manifest(replica, signed.model_dump_json())
     return signed, names
 
@@ -231,7 +225,7 @@ def _manifest(
 ) -> ReplicaManifest:
     counts, now = corpus_counts(replica), datetime.now(UTC)
     policy = load_policy(replica)
-    digest, published_at = content_digest(replica), iso_utc(now)
+    digest, published_at = replica_file.content_digest(replica), iso_utc(now)
     # Also if this machine's clock was put back: else readers would take it for an older one.
     is_new = digest != last.content_digest or published_at < last.published_at
     return ReplicaManifest(

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import shutil
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
+from rolebundle.contracts.documents import iso_utc
 from rolebundle.contracts.upkeep import PullReport, ReplicaManifest, SignedManifest
 from rolebundle.errors import (
     CorpusCorrupt,
@@ -34,7 +36,6 @@ from rolebundle.storage.opening import REPLICAS, corpus_format, latest_version, 
 from rolebundle.storage.publications import save_manifest, stored_manifest
 from rolebundle.storage.replicas import content_digest, prepare_for_readers
 from rolebundle.storage.sqlite import is_missing_or_empty, page_problem
-from rolebundle.storage.stored_values import iso_now
 from rolebundle.storage.writing import open_writer
 
 _ATTEMPTS = 3
@@ -290,7 +291,7 @@ def check_acceptable(
             "somebody may have exchanged two replicas: ask its publisher; name another file with "
             "--db if you want this one",
         )
-    if manifest.expires_at <= iso_now():
+    if manifest.expires_at <= iso_utc(datetime.now(UTC)):
         raise CorpusCorrupt(
             "offer_expired",
             f"{source}: this replica expired at {manifest.expires_at}",

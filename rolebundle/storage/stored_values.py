@@ -7,24 +7,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cache, lru_cache
 from json.encoder import encode_basestring
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
-from rolebundle.contracts.documents import Attributes, iso_utc
+from rolebundle.contracts.documents import Attributes
 from rolebundle.errors import CorpusCorrupt
 
 DAMAGE_HINT = (
     "run `rolebundle corpus doctor`, then `rolebundle corpus doctor --repair` or "
     "`rolebundle corpus restore BACKUP`"
 )
-
-
-def iso_now() -> str:
-    """The present time, as all times in the corpus are stored."""
-    return iso_utc(datetime.now(UTC))
 
 
 def is_moment(text: str) -> bool:
