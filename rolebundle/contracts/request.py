@@ -80,6 +80,7 @@ def printable_line(text: str) -> str:
 PersonName = Annotated[Name, AfterValidator(printable_line)]
 Reference = Annotated[str, StringConstraints(max_length=MAX_REFERENCE_CHARACTERS, pattern=r"\S")]
 Milliseconds = Annotated[int, Field(ge=1, le=MAX_DEADLINE_MS)]
+Prefix = Annotated[str, StringConstraints(max_length=MAX_REFERENCE_CHARACTERS)]
 _Values = Annotated[list[Name], Field(min_length=1, max_length=MAX_ALTERNATIVES)]
 Alternatives = Annotated[_Values, BeforeValidator(as_list, json_schema_input_type=Name | _Values)]
 """One value or a list of alternatives."""
@@ -279,10 +280,8 @@ class MultiGetRequest(Contract):
 class ListRequest(Contract):
     """A request for the documents below a path or of a source."""
 
-    prefix: Annotated[str, StringConstraints(max_length=MAX_REFERENCE_CHARACTERS)] | None = (
-        optional(
-            "A folder, a path, a source_id, or a glob such as manual/**. Default: all documents."
-        )
+    prefix: Prefix | None = optional(
+        "A folder, a path, a source_id, or a glob such as manual/**. Default: all documents."
     )
     agent: AgentName = None
     limit: Annotated[int, Field(ge=1, le=MAX_LISTED)] | None = optional(
@@ -300,9 +299,7 @@ class GrepRequest(Contract):
         description="Exact text. Case counts only if it has a capital letter."
     )
     regex: bool = Field(False, description="The pattern is an RE2 expression.")
-    prefix: Annotated[str, StringConstraints(max_length=MAX_REFERENCE_CHARACTERS)] | None = (
-        optional("A folder, path, source_id or glob.")
-    )
+    prefix: Prefix | None = optional("A folder, path, source_id or glob.")
     agent: AgentName = None
     limit: Annotated[int, Field(ge=1, le=MAX_LINES)] | None = optional(
         f"Number of lines, 1 to {MAX_LINES}. Default: {DEFAULT_LINES}."

@@ -215,12 +215,13 @@ class PostgresCorpus(Corpus):
     def insert(self, target: str, rows: Sequence[Row], verb: str = "INSERT") -> None:
         """See :meth:`SqliteFile.insert`."""
         table, _, columns = target.partition(" (")
+        into = f"INSERT INTO {target}"
         if verb == "REPLACE":
             names = columns.rstrip(")").split(", ") if columns else self.columns(table)
             changed = ", ".join(f"{name} = excluded.{name}" for name in names)
-            self._insert(target, rows, f" ON CONFLICT ({_KEYS[table]}) DO UPDATE SET {changed}")
+            self._insert(into, rows, f" ON CONFLICT ({_KEYS[table]}) DO UPDATE SET {changed}")
         elif table == "embedded":
-            self._insert(target, [(*row[:-1], postgres_indexes.Vector(row[-1])) for row in rows])
+            self._insert(into, [(*row[:-1], postgres_indexes.Vector(row[-1])) for row in rows])
         elif rows:
             with (
                 self._mapped_errors(),
@@ -229,11 +230,6 @@ class PostgresCorpus(Corpus):
             ):
                 for row in rows:
                     copy.write_row([_value(value) for value in row])
-
-    def _insert(self, target: str, rows: Sequence[Row], conflict: str = "") -> None:
-        if rows:
-            places = ", ".join("?" * len(rows[0]))
-            self.run_many(f"INSERT INTO {target} VALUES ({places}){conflict}", rows)
 
     def standby_seconds(self) -> float | None:
         """See :meth:`Corpus.standby_seconds`."""

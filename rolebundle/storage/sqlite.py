@@ -355,9 +355,12 @@ class SqliteFile(Closable):
 
     def insert(self, target: str, rows: Sequence[Row], verb: str = "INSERT") -> None:
         """Insert rows into ``target``: a table and, if they are not all, its columns."""
+        self._insert(f"{verb} INTO {target}", rows)
+
+    def _insert(self, into: str, rows: Sequence[Row], conflict: str = "") -> None:
         if rows:
             places = ", ".join("?" * len(rows[0]))
-            self.run_many(f"{verb} INTO {target} VALUES ({places})", rows)
+            self.run_many(f"{into} VALUES ({places}){conflict}", rows)
 
     def last_rowid(self) -> int:
         """The rowid of the last insert."""

@@ -271,7 +271,7 @@ class Worker:
 
     def _refuse_all(self) -> None:
         with self._changed:
-            jobs = [*([self._running] if self._running else []), *self._waiting]
+            jobs = [*filter(None, [self._running]), *self._waiting]
             self._replace_waiting([])
         for job in jobs:
             self._refuse(job)
