@@ -74,6 +74,7 @@ def _replica_status(signed: SignedManifest, now: datetime) -> ReplicaStatus:
 
 
 def _index_status(index: EmbeddingIndex, chunks: int) -> IndexStatus:
+    floor, related = index.noise or (None, None)
     return IndexStatus(
         id=index.id,
         **index.identity.model._asdict(),
@@ -83,8 +84,8 @@ def _index_status(index: EmbeddingIndex, chunks: int) -> IndexStatus:
         vectors=index.vectors,
         waiting=chunks - index.vectors,
         since=index.started_at,
-        noise_floor=index.noise.floor if index.noise else None,
-        related_cosine=index.noise.related if index.noise else None,
+        noise_floor=floor,
+        related_cosine=related,
     )
 
 

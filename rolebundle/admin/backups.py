@@ -355,26 +355,26 @@ def copy_to(workspace: Workspace, target: Path) -> dict[str, Any]:
         UsageError: there is no corpus, it is a replica, or the target is not empty.
         CorpusBusy, CorpusCorrupt, WrongFile, StorageError: it was not copied.
     """
-    audits = audit_path(workspace.path), audit_path(target)
+    own_audit, audit = audit_path(workspace.path), audit_path(target)
     with open_reader(workspace.path) as source, open_writer(target) as corpus:
         corpus.before_commit = save_database_access
         with corpus.writing():
             # Nothing was ever stored in an empty corpus.
-            if corpus_counts(corpus).generation or audits[1].exists():
+            if corpus_counts(corpus).generation or audit.exists():
                 raise UsageError(
                     "target_not_empty", f"{target}: has a corpus already", "name a new one"
                 )
             copy_corpus(source, corpus)
         counts = corpus_counts(corpus)
-    if audits[0].exists():
+    if own_audit.exists():
         with (
             storage_errors(
-                "audit_not_copied", f"{audits[1]}: it cannot be written", "copy the audit yourself"
+                "audit_not_copied", f"{audit}: it cannot be written", "copy the audit yourself"
             ),
             # With its log, which copying the file alone would leave out.
-            open_audit_reader(audits[0]) as log,
-            partial_file(audits[1]) as partial,
+            open_audit_reader(own_audit) as log,
+            partial_file(audit) as partial,
         ):
-            copy_database(log, partial, audits[1])
-            rename_if_free(partial, audits[1])
-    return {"location": str(target), **counts._asdict(), "audit": audits[0].exists()}
+            copy_database(log, partial, audit)
+            rename_if_free(partial, audit)
+    return {"location": str(target), **counts._asdict(), "audit": own_audit.exists()}

@@ -225,5 +225,5 @@ def _finish(corpus: Corpus, pending: Collection[str]) -> list[Receipt]:
 def _details(receipt: Receipt) -> dict[str, Any]:
     """What is recorded of a purge when it is pending, and again when it is done."""
     # The receipt's id is random. It links the two records and does not name what was erased.
-    shown = {name: getattr(receipt, name) for name in ("documents", "chunks", "state")}
+    shown = receipt.model_dump(include={"documents", "chunks", "state"})
     return {**shown, "receipt": receipt.id}

@@ -351,7 +351,7 @@ def _numbered_for_agent(row: AuditRow, number: int) -> AuditRow:
     # What the policy keeps from an agent, it must not learn of here either.
     blocked = {code: count for code, count in row.blocked.items() if code in REJECTION_CODES}
     shown = {"seq": number, "previous": "", "hash": "", "blocked": blocked}
-    return AuditRow(**(row.model_dump() | shown))
+    return row.model_copy(update=shown)
 
 
 class AuditNeeds(NamedTuple):

@@ -45,6 +45,7 @@ _NULL_HINT = (
 )
 _ROOT_USER = 0
 Folders = Sequence[Path]
+Paths = tuple[Path, ...]
 _T = TypeVar("_T")
 
 
@@ -59,11 +60,11 @@ class ResolvedOverlay(NamedTuple):
     overlay: Overlay
     digest: str
     path: Path
-    ancestors: tuple[Path, ...] = ()
+    ancestors: Paths = ()
     values: Fields = MappingProxyType({})
 
 
-def overlay_folders(options: Folders = (), corpus: Path | None = None) -> tuple[Path, ...]:
+def overlay_folders(options: Folders = (), corpus: Path | None = None) -> Paths:
     """Return the folders of overlays, in order of precedence.
 
     They are those in ``options``, or else those in $ROLEBUNDLE_OVERLAYS; then the corpus's own
@@ -234,7 +235,7 @@ def digest_of(overlay: Overlay) -> str:
 
 
 def _resolve_role(
-    role_id: str, path: Path, folders: Folders, descendants: tuple[Path, ...]
+    role_id: str, path: Path, folders: Folders, descendants: Paths
 ) -> ResolvedOverlay:
     """Resolve the overlay in the file of a role, and check that it has the role's id."""
     resolution = _or_raise(path, _resolve(path, folders, descendants))
@@ -249,9 +250,7 @@ def _resolve_role(
     return resolution
 
 
-def _resolve(
-    path: Path, folders: Folders, descendants: tuple[Path, ...]
-) -> ResolvedOverlay | list[Problem]:
+def _resolve(path: Path, folders: Folders, descendants: Paths) -> ResolvedOverlay | list[Problem]:
     """Resolve the overlay in a file. Return all problems if it has any.
 
     Args:
@@ -275,7 +274,7 @@ def _resolve(
 
 
 def _resolve_parent(
-    values: Fields, path: Path, folders: Folders, chain: tuple[Path, ...]
+    values: Fields, path: Path, folders: Folders, chain: Paths
 ) -> ResolvedOverlay | None:
     """Resolve the parent of the overlay in a file. Return ``None`` if it has none.
 
@@ -301,7 +300,7 @@ def _resolve_parent(
     return _resolve_role(role_id, parent, folders, chain)
 
 
-def _parent_folders(path: Path, folders: Folders) -> tuple[Path, ...]:
+def _parent_folders(path: Path, folders: Folders) -> Paths:
     """Return the folders in which the parents of a file are searched for."""
     return tuple(folders) if found_by_name(path, folders) else (path.parent, *folders)
 

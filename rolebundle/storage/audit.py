@@ -225,7 +225,7 @@ def seal(entry: AuditEntry, head: Head) -> AuditRow:
     }
     # Through JSON and back, so that the hashed values are those that will be read.
     row = AuditRow(**json.loads(canonical(values)))
-    return AuditRow(**(row.model_dump() | {"hash": row_hash(row)}))
+    return row.model_copy(update={"hash": row_hash(row)})
 
 
 def bounded_details(details: Details, max_characters: int = MAX_CHARACTERS) -> Details:

@@ -27,7 +27,7 @@ from rolebundle.storage.corpus import Corpus, Ranges, record_changes
 from rolebundle.storage.lexical_index import COLUMNS, OFFSETS, keys_of_texts
 from rolebundle.storage.sqlite import AMONG, Binding, Row, vectors_library
 from rolebundle.storage.stored_values import damaged
-from rolebundle.storage.vector_search import cosines_of
+from rolebundle.storage.vector_search import Cosines, cosines_of
 
 _OF_A_CHUNK = OFFSETS * len(COLUMNS)
 """How many keys a chunk may have."""
@@ -262,7 +262,7 @@ def nearest(
     limit: int,
     compartments: Sequence[int],
     documents: Sequence[int] | None,
-) -> dict[int, float]:
+) -> Cosines:
     """The nearest chunks of compartments, or of documents in them: rowid → cosine."""
     chosen, bindings = "", list[Binding]()
     if documents is not None:
@@ -284,14 +284,12 @@ def prefetch(corpus: Corpus, index_id: int, rowids: Sequence[int]) -> None:
     corpus.prefetch(_VECTORS, (index_id, rowids))
 
 
-def cosines(
-    corpus: Corpus, index_id: int, vector: bytes, rowids: Sequence[int]
-) -> dict[int, float]:
+def cosines(corpus: Corpus, index_id: int, vector: bytes, rowids: Sequence[int]) -> Cosines:
     """Rowid → cosine, of those chunks that have a vector."""
     return _measured(vector, corpus.rows(_VECTORS, (index_id, rowids)))
 
 
-def _measured(vector: bytes, rows: Iterable[Row]) -> dict[int, float]:
+def _measured(vector: bytes, rows: Iterable[Row]) -> Cosines:
     measure = "SELECT vec_distance_L2(?, ?)"
     return cosines_of(
         (rowid, _measuring().execute(measure, (vector, own)).get) for rowid, own in rows
