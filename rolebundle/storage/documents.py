@@ -141,12 +141,11 @@ def superseders(
     rows = corpus.rows(superseders_sql(documents), bindings)
     newer: dict[int, tuple[Superseder, ...]] = {}
     ignored: dict[int, Texts] = {}
-    for old, counts, document_id, trust_tier, updated_at, valid_from in rows:
-        if not counts:
-            ignored[old] = (*ignored.get(old, ()), document_id)
+    for old, counts, *document in rows:
+        if counts:
+            newer[old] = (*newer.get(old, ()), Superseder(*document))
         else:
-            superseder = Superseder(document_id, trust_tier, updated_at, valid_from)
-            newer[old] = (*newer.get(old, ()), superseder)
+            ignored[old] = (*ignored.get(old, ()), document[0])
     return newer, ignored
 
 
@@ -459,4 +458,4 @@ def self_declared(corpus: Corpus) -> list[SelfDeclaredDocument]:
 def scopes_and_places(corpus: Corpus) -> list[tuple[str, str, str]]:
     """The combinations of scope, path and location in the corpus."""
     rows = corpus.rows(f"SELECT scope, path, location FROM {PLACED} GROUP BY 1, 2, 3")
-    return [(scope, path, location) for scope, path, location in typed(rows, str, str, str)]
+    return typed(rows, str, str, str)

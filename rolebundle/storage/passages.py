@@ -179,7 +179,7 @@ def chunk_texts(corpus: Corpus, rowids: Sequence[int]) -> list[ChunkText]:
         f"SELECT id, title, headings, content, tags FROM chunk WHERE id {AMONG} ORDER BY id",
         (rowids,),
     )
-    return [(*row,) for row in typed(rows, int, str, tuple[str, ...], str, tuple[str, ...])]
+    return typed(rows, int, str, tuple[str, ...], str, tuple[str, ...])
 
 
 def sampled_contents(corpus: Corpus, count: int) -> list[str]:
