@@ -46,8 +46,7 @@ class AccessControl:
         agent: str | None,
         folder: str | None,
     ) -> None:
-        if agent is not None:
-            check_agent(agent)
+        check_agent(agent)
         self.workspace = workspace
         self.overlay_folders = overlay_folders
         self.agent = agent

@@ -39,9 +39,9 @@ def access_denied() -> AccessDenied:
     )
 
 
-def check_agent(agent: str) -> None:
+def check_agent(agent: str | None) -> None:
     """Raise a UsageError if the name of an agent is blank, as that of an unset variable."""
-    if not agent.strip():
+    if agent is not None and not agent.strip():
         raise UsageError(
             "blank_agent", "the name of the agent is blank", "name the agent, or leave --agent out"
         )

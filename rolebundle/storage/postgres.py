@@ -291,7 +291,7 @@ class PostgresCorpus(Corpus):
                 yield
             finally:
                 self._forget()
-                if not self.connection.closed and self._is_inside():
+                if self._is_inside():
                     self._end_snapshot()
 
     def _end_snapshot(self) -> None:
@@ -346,7 +346,7 @@ class PostgresCorpus(Corpus):
                         "run the same command again",
                     )
             finally:
-                if not self.connection.closed and self._is_inside():
+                if self._is_inside():
                     self.connection.execute(b"ROLLBACK")
 
     def renumber(self) -> None:

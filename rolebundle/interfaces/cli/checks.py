@@ -25,6 +25,7 @@ from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.interfaces.cli.options import (
     PATH,
     Call,
+    agent_option,
     flag,
     request_file_option,
     with_call,
@@ -202,9 +203,7 @@ _LINE_CHARACTERS = 300
 _NOT_IN_FACTS = "commands are not run for facts"
 
 _contract = click.argument("contract", type=PATH)
-_agent_option = click.option(
-    "--agent", metavar="ID", help="Ask the corpus in the name of this agent."
-)
+_agent_option = agent_option("Ask the corpus in the name of this agent.")
 
 
 @click.group()

@@ -35,6 +35,7 @@ from rolebundle.interfaces.cli.options import (
     Call,
     Decorator,
     GroupWithDefault,
+    agent_option,
     flag,
     with_call,
     with_json,
@@ -90,7 +91,7 @@ def decisions_add_command(call: Call, text: str) -> None:
 
 @decisions.command("list")
 @flag("--all", "Also decisions that have no effect now.", "include_all")
-@click.option("--agent", metavar="ID", help="Only what this agent sees.")
+@agent_option("Only what this agent sees.")
 @with_json
 def decisions_list_command(call: Call, include_all: bool, agent: str | None) -> None:
     """List the active decisions. --json has every field.

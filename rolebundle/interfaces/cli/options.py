@@ -87,6 +87,11 @@ def flag(name: str, help_text: str, *attribute: str) -> Decorator:
     return click.option(name, *attribute, is_flag=True, help=help_text)
 
 
+def agent_option(help_text: str) -> Decorator:
+    """``--agent ID``."""
+    return click.option("--agent", metavar="ID", help=help_text)
+
+
 _SHARED: dict[str, Decorator] = {
     "db": click.option(
         "--db",

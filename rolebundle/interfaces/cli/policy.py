@@ -32,6 +32,7 @@ from rolebundle.interfaces.cli.options import (
     PATH,
     Call,
     Decorator,
+    agent_option,
     duration,
     flag,
     with_call,
@@ -95,7 +96,7 @@ def policy_set_command(call: Call, file: str) -> None:
 
 
 @policy.command("show")
-@click.option("--agent", metavar="ID", help="Only show what this agent sees.")
+@agent_option("Only show what this agent sees.")
 @with_json
 def policy_show_command(call: Call, agent: str | None) -> None:
     """Show the current policy, and how much of the corpus each agent sees.
@@ -184,10 +185,8 @@ _HASHES = {"bundle_digest", "previous", "hash"}
 _DEFAULT_LIMIT = 20
 
 
-_agent_option = click.option(
-    "--agent",
-    metavar="ID",
-    help="Read as this agent: only its own rows, numbered from 1, without hashes.",
+_agent_option = agent_option(
+    "Read as this agent: only its own rows, numbered from 1, without hashes."
 )
 
 

@@ -14,7 +14,14 @@ from click.exceptions import Exit
 
 from rolebundle.errors import ConfigurationError, install_hint
 from rolebundle.interfaces.cli.ingest import background_indexing
-from rolebundle.interfaces.cli.options import PATH, Call, approvals_option, flag, with_call
+from rolebundle.interfaces.cli.options import (
+    PATH,
+    Call,
+    agent_option,
+    approvals_option,
+    flag,
+    with_call,
+)
 from rolebundle.interfaces.cli.output import print_note
 from rolebundle.interfaces.cli.preload import server_path, start, stop
 from rolebundle.interfaces.servers.loopback import default_token_file, listen
@@ -23,7 +30,7 @@ from rolebundle.interfaces.servers.serve import serve as serve_lines
 from rolebundle.interfaces.servers.stdio import take_over
 from rolebundle.policy.access import check_agent
 
-_agent_option = click.option("--agent", metavar="ID", help="Serve only this agent.")
+_agent_option = agent_option("Serve only this agent.")
 
 
 @click.command()
@@ -174,8 +181,7 @@ def connect(call: Call, host: str, agent: str | None) -> None:
     rolebundle connect claude-code --db team.db
     rolebundle connect cursor --db team.db --agent reviewer
     """
-    if agent is not None:
-        check_agent(agent)
+    check_agent(agent)
     container, file, adder = HOSTS[host]
     corpus = call.path.absolute()
     script = Path(sys.executable).with_name("rolebundle")
