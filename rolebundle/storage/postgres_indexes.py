@@ -26,7 +26,7 @@ from rolebundle.storage.compartments import searchable_compartments
 from rolebundle.storage.corpus import Corpus, Ranges, record_changes
 from rolebundle.storage.lexical_index import COLUMNS, OFFSETS, keys_of_texts
 from rolebundle.storage.sqlite import AMONG, Binding, Row, vectors_library
-from rolebundle.storage.stored_values import damaged
+from rolebundle.storage.stored_values import damaged, grouped
 from rolebundle.storage.vector_search import Cosines, cosines_of
 
 _OF_A_CHUNK = OFFSETS * len(COLUMNS)
@@ -136,14 +136,12 @@ def keys(corpus: Corpus, compartment: int, words: Sequence[str], *, with_offsets
     # A search reads the same words of other compartments, too: in one round trip.
     searched = searchable_compartments(corpus, with_facts=True) if corpus.snapshot else ()
     places = sorted({compartment, *(other.id for other in searched)})
-    blocks: dict[str, list[bytes]] = {}
-    for place, word, block in corpus.rows(
+    rows = corpus.rows(
         f"SELECT compartment, word, keys FROM main.posting WHERE compartment {AMONG} "
         f"AND word {AMONG}",
         (places, words),
-    ):
-        if place == compartment:
-            blocks.setdefault(word, []).append(block)
+    )
+    blocks = grouped((word, block) for place, word, block in rows if place == compartment)
     unit = 1 if with_offsets else OFFSETS
     return {
         word: np.sort(np.frombuffer(b"".join(blocks.get(word, ())), "<i8")) // unit

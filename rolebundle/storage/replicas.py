@@ -26,6 +26,7 @@ from rolebundle.storage.publications import PUBLISHED
 from rolebundle.storage.seal import digest_rows, row_digest
 from rolebundle.storage.sqlite import AMONG, Row, SqliteFile
 from rolebundle.storage.store import insert_chunks
+from rolebundle.storage.stored_values import grouped
 from rolebundle.storage.vector_index import EmbeddingIndex
 
 _NOT_COVERED = ("replica", "seal", "corpus_state")
@@ -210,13 +211,12 @@ def _copy_documents(
 ) -> None:
     """Copy these documents of the source with their chunks."""
     listed = (rows,)
-    chunks: dict[int, list[Row]] = {}
-    for document, *columns in source.iterate(
+    found = source.iterate(
         f"SELECT document, {_CHUNK_COLUMNS} FROM chunk WHERE document {AMONG} "
         "ORDER BY document, ordinal, chunk_id",
         listed,
-    ):
-        chunks.setdefault(document, []).append(tuple(columns))
+    )
+    chunks = grouped((document, columns) for document, *columns in found)
     copied: list[Row] = []
     for source_row, *columns in source.iterate(_DOCUMENTS, listed):
         row = _copy_document(replica, pseudonym, columns)

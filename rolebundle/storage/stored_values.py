@@ -30,7 +30,17 @@ def is_moment(text: str) -> bool:
         return False
 
 
+K = TypeVar("K")
+V = TypeVar("V")
 R = TypeVar("R", bound=tuple[Any, ...])
+
+
+def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
+    """Key → its values, both in the order of the pairs."""
+    groups: dict[K, list[V]] = {}
+    for key, value in pairs:
+        groups.setdefault(key, []).append(value)
+    return groups
 
 
 def damaged(subject: str, code: str = "corpus_corrupt", path: Path | None = None) -> CorpusCorrupt:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -45,6 +45,7 @@ from rolebundle.interfaces.layout import Style, folded, harmless, terminal_width
 from rolebundle.interfaces.signals import ended_by_sigterm, on_end
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.status import owner_status
+from rolebundle.storage.stored_values import grouped
 from rolebundle.text.words import counted, first_of
 
 _LIST_KEYS = {key for key, default in DocumentMetadata._field_defaults.items() if default == ()}
@@ -263,10 +264,10 @@ def _summary(report: IngestReport) -> str:
 
 def _lines(label: str, entries: Iterable[Skipped]) -> Iterator[str]:
     """One line per entry, or per code and message with a few paths."""
-    groups: dict[tuple[str, str], list[Skipped]] = defaultdict(list)
-    for entry in entries:
-        message = entry.message.removeprefix(f"{entry.path}:").strip()
-        groups[entry.code, message].append(entry)
+    groups = grouped(
+        ((entry.code, entry.message.removeprefix(f"{entry.path}:").strip()), entry)
+        for entry in entries
+    )
     for (code, message), group in groups.items():
         if len(group) == 1:
             yield f"{label} [{code}] {_with_path(group[0])}"
