@@ -80,6 +80,7 @@ def printable_line(text: str) -> str:
 PersonName = Annotated[Name, AfterValidator(printable_line)]
 Reference = Annotated[str, StringConstraints(max_length=MAX_REFERENCE_CHARACTERS, pattern=r"\S")]
 Milliseconds = Annotated[int, Field(ge=1, le=MAX_DEADLINE_MS)]
+References = Annotated[list[Reference], Field(max_length=MAX_SEEN)]
 Prefix = Annotated[str, StringConstraints(max_length=MAX_REFERENCE_CHARACTERS)]
 _Values = Annotated[list[Name], Field(min_length=1, max_length=MAX_ALTERNATIVES)]
 Alternatives = Annotated[_Values, BeforeValidator(as_list, json_schema_input_type=Name | _Values)]
@@ -147,7 +148,7 @@ class RetrievalRequest(Contract):
     where: Where | None = optional(
         "Search only documents that match every key. Of several values of a key, one is enough."
     )
-    seen: Annotated[list[Reference], Field(max_length=MAX_SEEN)] | None = optional(
+    seen: References | None = optional(
         "path:start-end or chunk_ids of passages that you already have. Others take their places."
     )
     limit: Count | None = optional(f"Number of passages, 1 to {MAX_LIMIT}. Default: the overlay's.")

@@ -6,13 +6,7 @@ from pydantic import Field, model_validator
 
 from rolebundle.contracts.base import Contract, optional
 from rolebundle.contracts.overlay import RoleId
-from rolebundle.contracts.request import (
-    MAX_SEEN,
-    AgentName,
-    Milliseconds,
-    Moment,
-    Reference,
-)
+from rolebundle.contracts.request import AgentName, Milliseconds, Moment, References
 
 MAX_DRAFT_CHARACTERS = 1_000_000
 
@@ -40,7 +34,7 @@ class VerifyRequest(Contract):
     bundle: dict[str, Any] | None = optional(
         "The bundle that the draft was written from. Its passages are read again from the corpus."
     )
-    chunk_ids: Annotated[list[Reference], Field(max_length=MAX_SEEN)] | None = optional(
+    chunk_ids: References | None = optional(
         "path:start-end or chunk_ids of its passages; [1] in the draft is the first. "
         "Without a bundle and chunk_ids the whole visible corpus is the evidence."
     )

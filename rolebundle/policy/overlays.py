@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG, S_IWOTH
 from types import MappingProxyType
-from typing import NamedTuple, NoReturn, TypeVar
+from typing import NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
@@ -134,10 +134,7 @@ def load_role(role_id: str, folders: Folders) -> ResolvedOverlay:
     Raises:
         OverlayError: there is none, or it or one that it extends is malformed.
     """
-    path = locate(role_id, folders)
-    if path is None:
-        _raise_missing(f"the role {role_id!r} has no overlay", role_id, folders)
-    return _resolve_role(role_id, path, folders, ())
+    return _resolve_role(role_id, _found(role_id, folders), folders, ())
 
 
 def load_file(path: Path, folders: Folders) -> ResolvedOverlay:
@@ -287,9 +284,7 @@ def _resolve_parent(
     role_id = values.get("extends")
     if not isinstance(role_id, str) or not re.fullmatch(ROLE_ID_PATTERN, role_id):
         return None  # Missing, or not a role id; validation reports the latter.
-    parent = locate(role_id, folders)
-    if parent is None:
-        _raise_missing(f"{path}: extends: the role {role_id!r} has no overlay", role_id, folders)
+    parent = _found(role_id, folders, f"{path}: extends: ")
     if parent in chain:
         names = " → ".join(file.stem for file in (*chain[chain.index(parent) :], parent))
         raise OverlayError(
@@ -368,11 +363,16 @@ def _unreadable(path: Path, reason: str) -> OverlayError:
     )
 
 
-def _raise_missing(problem: str, role_id: str, folders: Folders) -> NoReturn:
+def _found(role_id: str, folders: Folders, place: str = "") -> Path:
+    """The file of a role. ``place`` is where it is named, for the error if there is none."""
+    path = locate(role_id, folders)
+    if path is not None:
+        return path
     known = sorted({name for folder in folders for name in _role_ids(folder)})
     raise OverlayError(
         "overlay_missing",
-        f"{problem} in {', '.join(map(str, folders)) or 'any folder'}"
+        f"{place}the role {role_id!r} has no overlay in "
+        f"{', '.join(map(str, folders)) or 'any folder'}"
         f"{did_you_mean(role_id, known)}",
         f"roles there: {', '.join(known) or 'none'}; name another folder with --overlay-dir",
     )
