@@ -38,24 +38,24 @@ if TYPE_CHECKING:
     from rolebundle.workspace import Workspace as Workspace
 
 _PUBLIC = {
-    "Admin": "rolebundle.admin:Admin",
-    "CorpusStatus": "rolebundle.contracts.upkeep:CorpusStatus",
-    "EmbeddingProvider": "rolebundle.embedding.provider:EmbeddingProvider",
-    "Engine": "rolebundle.engine:Engine",
-    "IngestOptions": "rolebundle.ingest.options:IngestOptions",
-    "IngestReport": "rolebundle.contracts.ingest:IngestReport",
-    "Lookup": "rolebundle.contracts.lookup:Lookup",
-    "Overlay": "rolebundle.contracts.overlay:Overlay",
-    "ResolvedOverlay": "rolebundle.policy.overlays:ResolvedOverlay",
-    "RetrievalBundle": "rolebundle.contracts.bundle:RetrievalBundle",
-    "RetrievalRequest": "rolebundle.contracts.request:RetrievalRequest",
-    "RolebundleError": "rolebundle.errors:RolebundleError",
-    "Verification": "rolebundle.contracts.verification:Verification",
-    "VerifyRequest": "rolebundle.contracts.verification:VerifyRequest",
-    "load_role": "rolebundle.policy.overlays:load_role",
-    "load_file": "rolebundle.policy.overlays:load_file",
-    "overlay_folders": "rolebundle.policy.overlays:overlay_folders",
-    "Workspace": "rolebundle.workspace:Workspace",
+    "Admin": "rolebundle.admin",
+    "CorpusStatus": "rolebundle.contracts.upkeep",
+    "EmbeddingProvider": "rolebundle.embedding.provider",
+    "Engine": "rolebundle.engine",
+    "IngestOptions": "rolebundle.ingest.options",
+    "IngestReport": "rolebundle.contracts.ingest",
+    "Lookup": "rolebundle.contracts.lookup",
+    "Overlay": "rolebundle.contracts.overlay",
+    "ResolvedOverlay": "rolebundle.policy.overlays",
+    "RetrievalBundle": "rolebundle.contracts.bundle",
+    "RetrievalRequest": "rolebundle.contracts.request",
+    "RolebundleError": "rolebundle.errors",
+    "Verification": "rolebundle.contracts.verification",
+    "VerifyRequest": "rolebundle.contracts.verification",
+    "load_role": "rolebundle.policy.overlays",
+    "load_file": "rolebundle.policy.overlays",
+    "overlay_folders": "rolebundle.policy.overlays",
+    "Workspace": "rolebundle.workspace",
 }
 
 __all__ = sorted(_PUBLIC)  # noqa: PLE0605 - the table is the list
@@ -64,8 +64,7 @@ __all__ = sorted(_PUBLIC)  # noqa: PLE0605 - the table is the list
 def __getattr__(name: str) -> Any:
     if name not in _PUBLIC:
         raise AttributeError(f"module 'rolebundle' has no attribute {name!r}")
-    module, _, attribute = _PUBLIC[name].partition(":")
-    return getattr(import_module(module), attribute)
+    return getattr(import_module(_PUBLIC[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -6,29 +6,23 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import WriteKind
 from rolebundle.errors import AccessDenied, RolebundleError, UsageError
-from rolebundle.lazy import lazy_module
 from rolebundle.policy.access import access_denied, check_agent, restrict_to_agent, role_denied
 from rolebundle.policy.overlays import load_role
 from rolebundle.policy.trust import UNRESTRICTED_VIEW, AgentView
 from rolebundle.retrieval.filter import is_readable
 from rolebundle.retrieval.request import ReferenceScope, resolve_request
-from rolebundle.storage import compartments, records
+from rolebundle.storage import compartments
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.publications import refuse_expired, stored_manifest
+from rolebundle.storage.records import has_policy
 from rolebundle.text.paths import conceal_paths
 from rolebundle.workspace import Workspace
-
-# Answers do not need it.
-if TYPE_CHECKING:
-    from rolebundle.retrieval import why as why_module
-else:
-    why_module = lazy_module("rolebundle.retrieval.why")
 
 
 class AccessControl:
@@ -52,8 +46,7 @@ class AccessControl:
         agent: str | None,
         folder: str | None,
     ) -> None:
-        if agent is not None:
-            check_agent(agent)
+        check_agent(agent)
         self.workspace = workspace
         self.overlay_folders = overlay_folders
         self.agent = agent
@@ -74,11 +67,11 @@ class AccessControl:
 
     def is_owner(self, agent: str | None) -> bool:
         """Whether the owner asks: without a policy, and not in the name of an agent."""
-        return self.resolve_agent(agent) is None and not records.has_policy(self.workspace.corpus)
+        return self.resolve_agent(agent) is None and not has_policy(self.workspace.corpus)
 
     def has_policy(self) -> bool:
         """Whether a policy was ever set for the corpus."""
-        return self.workspace.path.exists() and records.has_policy(self.workspace.corpus)
+        return self.workspace.path.exists() and has_policy(self.workspace.corpus)
 
     def view_of(self, agent: str | None) -> AgentView:
         """What holds for an agent that may see something of the corpus.
@@ -151,10 +144,8 @@ class AccessControl:
         Raises:
             AccessDenied: the policy does not allow it.
         """
-        if view.allows_role(role) and not (has_own_overlay and view.roles is not None):
-            return
-
-        raise role_denied(view)
+        if not view.allows_role(role) or (has_own_overlay and view.roles is not None):
+            raise role_denied(view)
 
     def check_write(self, view: AgentView, kind: WriteKind) -> None:
         """Check that the policy allows an agent to write.
@@ -263,22 +254,18 @@ class AccessControl:
             yield
         except UsageError as error:
             if error.code == "not_found" and self.is_owner(agent):
+                from rolebundle.retrieval.why import quarantined_error
+
                 scope = self.reference_scope(UNRESTRICTED_VIEW)
-                if quarantined := why_module.quarantined_error(
-                    self.workspace.corpus, reference, scope
-                ):
+                if quarantined := quarantined_error(self.workspace.corpus, reference, scope):
                     raise quarantined from None
             raise
 
     def record_refusal(self, agent: str | None, role: str | None, code: str) -> None:
         """Record in the audit that an agent was refused, and the code of the error that it got."""
         if self.workspace.path.exists():
-            self.workspace.recorder.note(
-                self.workspace.corpus,
-                "refused",
-                agent=self.agent or agent,
-                role=role,
-                details={"code": code},
+            self.workspace.note(
+                "refused", agent=self.agent or agent, role=role, details={"code": code}
             )
 
 
@@ -288,7 +275,5 @@ def _has_restrictions(corpus: Corpus) -> bool:
     A replica knows of quarantined documents that it does not hold.
     """
     return (
-        records.has_policy(corpus)
-        or compartments.has_quarantined(corpus)
-        or bool(stored_manifest(corpus))
+        has_policy(corpus) or compartments.has_quarantined(corpus) or bool(stored_manifest(corpus))
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from shlex import quote
 
@@ -95,11 +95,9 @@ def _own_files(path: Path) -> list[Path]:
 def _permissions(path: Path) -> DoctorCheck:
     wide = []
     for file in _own_files(path):
-        try:
+        with suppress(OSError):
             if file.stat().st_mode & 0o077:
                 wide.append(file)
-        except OSError:
-            continue
     if wide:
         names = ", ".join(file.name for file in wide)
         return _check(

@@ -20,11 +20,16 @@ from rolebundle.contracts.upkeep import (
 from rolebundle.ingest.authority import as_arguments
 from rolebundle.ingest.indexes import building_note, contextual_model
 from rolebundle.retrieval.pipeline import corpus_state
-from rolebundle.storage import documents, records, vector_index
+from rolebundle.storage import documents, records
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.file import heartbeat_path, try_lock
 from rolebundle.storage.publications import load_manifest, publications
-from rolebundle.storage.vector_index import EmbeddingIndex
+from rolebundle.storage.vector_index import (
+    EmbeddingIndex,
+    active_index,
+    all_indexes,
+    count_vectors,
+)
 
 
 def corpus_status(corpus: Corpus) -> CorpusStatus:
@@ -33,12 +38,10 @@ def corpus_status(corpus: Corpus) -> CorpusStatus:
     with corpus.reading():
         state = corpus_state(corpus, now)
         replica = load_manifest(corpus)
-        active_index = vector_index.active_index(corpus)
-        embedded = vector_index.count_vectors(corpus, active_index) if active_index else 0
+        active = active_index(corpus)
+        embedded = count_vectors(corpus, active) if active else 0
         sizes = documents.source_sizes(corpus)
-        indexes = [
-            _index_status(corpus, index, state.chunks) for index in vector_index.all_indexes(corpus)
-        ]
+        indexes = [_index_status(index, state.chunks) for index in all_indexes(corpus)]
     by_source: dict[str, SourceStatus] = {}
     for name, tier, count, chunks in sizes:
         former = by_source.get(name)
@@ -70,7 +73,8 @@ def _replica_status(signed: SignedManifest, now: datetime) -> ReplicaStatus:
     )
 
 
-def _index_status(corpus: Corpus, index: EmbeddingIndex, chunks: int) -> IndexStatus:
+def _index_status(index: EmbeddingIndex, chunks: int) -> IndexStatus:
+    floor, related = index.noise or (None, None)
     return IndexStatus(
         id=index.id,
         **index.identity.model._asdict(),
@@ -80,8 +84,8 @@ def _index_status(corpus: Corpus, index: EmbeddingIndex, chunks: int) -> IndexSt
         vectors=index.vectors,
         waiting=chunks - index.vectors,
         since=index.started_at,
-        noise_floor=index.noise.floor if index.noise else None,
-        related_cosine=index.noise.related if index.noise else None,
+        noise_floor=floor,
+        related_cosine=related,
     )
 
 

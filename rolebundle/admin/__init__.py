@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
-from typing import Self
 
 from rolebundle.admin.indexes import Indexing
 from rolebundle.admin.purges import finish_purges
@@ -25,10 +24,11 @@ from rolebundle.ingest.watch import Watcher
 from rolebundle.storage import roots
 from rolebundle.storage.corpus import Corpus, true_generation
 from rolebundle.storage.publications import refuse_changes
+from rolebundle.storage.sqlite import Closable
 from rolebundle.workspace import Workspace
 
 
-class Admin:
+class Admin(Closable):
     """The maintenance of one corpus file.
 
     Args:
@@ -145,10 +145,3 @@ class Admin:
     def close(self) -> None:
         """Close the corpus file. It is opened again on demand."""
         self.workspace.close()
-
-    def __enter__(self) -> Self:
-        """The admin itself; it is closed at the end of the block."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

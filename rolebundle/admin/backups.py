@@ -63,6 +63,7 @@ def create_backup(workspace: Workspace, target: Path) -> BackupReport:
     """
     path = workspace.path
     target = Path(os.path.abspath(target))  # noqa: PTH100 - resolve() would follow a link
+    audit, manifest_file = audit_path(target), manifest_path(target)
     remove_stale_partials(target)
     _refuse_existing(target)
     warnings: list[str] = []
@@ -73,8 +74,8 @@ def create_backup(workspace: Workspace, target: Path) -> BackupReport:
             "choose another place, or make room there, and run the same command again",
         ),
         partial_file(target) as corpus_copy,
-        partial_file(audit_path(target)) as audit_copy,
-        partial_file(manifest_path(target)) as manifest_copy,
+        partial_file(audit) as audit_copy,
+        partial_file(manifest_file) as manifest_copy,
     ):
         with open_reader(path) as corpus:
             copy_database(corpus, corpus_copy, target)
@@ -89,23 +90,22 @@ def create_backup(workspace: Workspace, target: Path) -> BackupReport:
             schema_version=latest_version(),
             policy_digest=policy.digest if policy else "",
             corpus=_described(corpus_copy, target),
-            audit=_described(audit_copy, audit_path(target)) if has_audit else None,
+            audit=_described(audit_copy, audit) if has_audit else None,
             audit_head=head,
         )
         manifest_copy.write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8")
         # Each name is on the disk before the next one, so that a power loss leaves nothing that
         # the next backup takes for a file of the user.
-        rename_synced(manifest_copy, manifest_path(target))
+        rename_synced(manifest_copy, manifest_file)
         if has_audit:
-            rename_synced(audit_copy, audit_path(target))
+            rename_synced(audit_copy, audit)
         if not rename_if_free(corpus_copy, target):
             raise _file_exists(target)
-    details = {"documents": manifest.documents}
-    workspace.recorder.note(workspace.corpus, "backup", details=details)
-    files = [target, audit_path(target), manifest_path(target)]
+    workspace.note("backup", details={"documents": manifest.documents})
+    files = (target, *([audit] if has_audit else ()), manifest_file)
     return BackupReport(
         location=str(target),
-        files=[str(file) for file in files if file != audit_path(target) or has_audit],
+        files=[str(file) for file in files],
         manifest=manifest,
         warnings=warnings,
     )
@@ -120,14 +120,14 @@ def _refuse_existing(target: Path) -> None:
     """Refuse a name that is taken. What a killed run left is free: it has no file of this name."""
     if is_there(target):
         raise _file_exists(target)
+    audit = audit_path(target)
     if not is_there(manifest_path(target)):
-        if is_there(audit_path(target)):
-            raise _file_exists(audit_path(target))
+        if is_there(audit):
+            raise _file_exists(audit)
         return
     manifest = _read_manifest(target)
     if manifest is None or (
-        is_there(audit_path(target))
-        and (manifest.audit is None or sha256_of(audit_path(target)) != manifest.audit.sha256)
+        is_there(audit) and (manifest.audit is None or sha256_of(audit) != manifest.audit.sha256)
     ):
         raise _file_exists(manifest_path(target))
 
@@ -251,7 +251,7 @@ def _restore(
         partial_file(folder / audit.name) as audit_copy,
     ):
         copied, purges = _copy_backup(backup, manifest, corpus_copy)
-        audit_state = _audit_to_use(backup, manifest, audit)
+        audit_state = _audit_to_use(manifest, audit)
         if audit_state == "restored" and manifest is not None and manifest.audit is not None:
             _copy_verified(audit_path(backup), audit_copy, manifest.audit.sha256, backup)
         report = RestoreReport(
@@ -331,7 +331,7 @@ def _read_manifest(backup: Path) -> BackupManifest | None:
 
 
 def _audit_to_use(
-    backup: Path, manifest: BackupManifest | None, present: Path
+    manifest: BackupManifest | None, present: Path
 ) -> Literal["kept", "restored", "none"]:
     """Whether the present audit stays. It does if it has all rows of the one in the backup."""
     if manifest is None or manifest.audit is None:
@@ -355,26 +355,26 @@ def copy_to(workspace: Workspace, target: Path) -> dict[str, Any]:
         UsageError: there is no corpus, it is a replica, or the target is not empty.
         CorpusBusy, CorpusCorrupt, WrongFile, StorageError: it was not copied.
     """
-    audits = audit_path(workspace.path), audit_path(target)
+    own_audit, audit = audit_path(workspace.path), audit_path(target)
     with open_reader(workspace.path) as source, open_writer(target) as corpus:
         corpus.before_commit = save_database_access
         with corpus.writing():
             # Nothing was ever stored in an empty corpus.
-            if corpus_counts(corpus).generation or audits[1].exists():
+            if corpus_counts(corpus).generation or audit.exists():
                 raise UsageError(
                     "target_not_empty", f"{target}: has a corpus already", "name a new one"
                 )
             copy_corpus(source, corpus)
         counts = corpus_counts(corpus)
-    if audits[0].exists():
+    if own_audit.exists():
         with (
             storage_errors(
-                "audit_not_copied", f"{audits[1]}: it cannot be written", "copy the audit yourself"
+                "audit_not_copied", f"{audit}: it cannot be written", "copy the audit yourself"
             ),
             # With its log, which copying the file alone would leave out.
-            open_audit_reader(audits[0]) as log,
-            partial_file(audits[1]) as partial,
+            open_audit_reader(own_audit) as log,
+            partial_file(audit) as partial,
         ):
-            copy_database(log, partial, audits[1])
-            rename_if_free(partial, audits[1])
-    return {"location": str(target), **counts._asdict(), "audit": audits[0].exists()}
+            copy_database(log, partial, audit)
+            rename_if_free(partial, audit)
+    return {"location": str(target), **counts._asdict(), "audit": own_audit.exists()}

@@ -16,12 +16,10 @@ from rolebundle.contracts.upkeep import PublishedCopy, PurgePreview, Receipt
 from rolebundle.errors import UsageError
 from rolebundle.policy.access import publish_command
 from rolebundle.policy.audit import Recorder
-from rolebundle.storage import decisions
-from rolebundle.storage import documents as stored
 from rolebundle.storage import purge as purge_storage
 from rolebundle.storage.corpus import Corpus
-from rolebundle.storage.decisions import DecisionKey
-from rolebundle.storage.documents import DocumentName
+from rolebundle.storage.decisions import DecisionKey, decisions, parse_id
+from rolebundle.storage.documents import DocumentName, document_names
 from rolebundle.storage.facts import citing as citing_facts
 from rolebundle.storage.publications import Publication, carrying, publications
 from rolebundle.text.paths import locations, matches
@@ -44,7 +42,7 @@ def _with_facts(
     corpus: Corpus, names: Sequence[str], folder: str | None
 ) -> tuple[list[DocumentName], list[DocumentName]]:
     """The selected documents with the facts that cite them, and those of the facts not selected."""
-    purgeable = stored.document_names(corpus, facts=True)
+    purgeable = document_names(corpus, facts=True)
     selected = _select_documents(purgeable, names, folder)
     citing = citing_facts(corpus, [document.document_id for document in selected])
     facts = [name for name in purgeable if name.row in citing and name not in selected]
@@ -98,10 +96,8 @@ def _select_decisions(corpus: Corpus, names: Sequence[str]) -> list[DecisionKey]
     """
     if not names:
         return []
-    known = {
-        decisions.parse_id(record.id) for record in decisions.decisions(corpus, "") if record.text
-    }
-    keys = {name: decisions.parse_id(name) for name in names}
+    known = {parse_id(record.id) for record in decisions(corpus, "") if record.text}
+    keys = {name: parse_id(name) for name in names}
     for name, key in keys.items():
         if key not in known:
             raise UsageError(
@@ -229,5 +225,5 @@ def _finish(corpus: Corpus, pending: Collection[str]) -> list[Receipt]:
 def _details(receipt: Receipt) -> dict[str, Any]:
     """What is recorded of a purge when it is pending, and again when it is done."""
     # The receipt's id is random. It links the two records and does not name what was erased.
-    shown = {name: getattr(receipt, name) for name in ("documents", "chunks", "state")}
+    shown = receipt.model_dump(include={"documents", "chunks", "state"})
     return {**shown, "receipt": receipt.id}

@@ -276,8 +276,9 @@ def publish_replica(
     refuse_changes(corpus)
     audience = resolve_audience(corpus, folder.target, agent, scopes, level)
     report = publish(workspace.path, audience, folder, key, options)
-    details = {"generation": report.manifest.generation, "for": audience.agent}
-    workspace.recorder.note(workspace.corpus, "publish", details=details)
+    workspace.note(
+        "publish", details={"generation": report.manifest.generation, "for": audience.agent}
+    )
     return report
 
 
@@ -285,8 +286,9 @@ def forget_target(workspace: Workspace, target: str, *, confirmed: bool) -> None
     """Forget a target; see :func:`rolebundle.replication.publish.forget`."""
     refuse_changes(workspace.corpus)
     publication = forget(workspace.path, target, confirmed=confirmed)
-    details = {"forgotten": publication.generation, "for": publication.agent}
-    workspace.recorder.note(workspace.corpus, "publish", details=details)
+    workspace.note(
+        "publish", details={"forgotten": publication.generation, "for": publication.agent}
+    )
 
 
 def pull_replica(workspace: Workspace, folder: PublishedFolder, key: PublicKey) -> PullReport:
@@ -305,8 +307,7 @@ def pull_replica(workspace: Workspace, folder: PublishedFolder, key: PublicKey) 
         # Also if it is current: an earlier pull may have been killed before it came to this.
         workspace.recorder.begin(workspace.corpus)
     if report.state == "updated":
-        details = {"generation": report.manifest.generation}
-        workspace.recorder.note(workspace.corpus, "pull", details=details)
+        workspace.note("pull", details={"generation": report.manifest.generation})
     return report
 
 
@@ -347,9 +348,9 @@ def set_audit(
     """
     known = load_stored_audit(workspace.corpus)
     with AuditLog(workspace.path, floor="required" if known.required else "off") as log:
-        if mode is None and query is None:
-            return log.settings()
         settings = log.settings()
+        if mode is None and query is None:
+            return settings
         settings = AuditSettings(mode=mode or settings.mode, query=query or settings.query)
         if known.required != (settings.mode == "required"):
             # The corpus would have to remember it.

@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime
 from difflib import get_close_matches
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.fields import FieldInfo
 
 
@@ -55,6 +55,11 @@ def list_of(items: type[Contract], key: str, name: str, description: str) -> Any
     return create_model(name, __base__=Contract, __doc__=description, **fields)
 
 
+def optional(description: str) -> Any:
+    """A field that may be left out."""
+    return Field(None, description=description)
+
+
 _DAYS = (
     "%Y-%m-%d", "%Y/%m/%d", "%d %B %Y", "%d %b %Y", "%B %d, %Y", "%b %d, %Y", "%a, %d %b %Y",
 )  # fmt: skip
@@ -78,19 +83,19 @@ def moment_of(text: str) -> date | datetime | None:
         return datetime.fromtimestamp(int(text[:10]), UTC)
     with suppress(ValueError, OverflowError):
         moment = datetime.fromisoformat(text)
-        return moment.date() if len(text) <= len("2024-05-03") else _zoned(moment)
+        return moment.date() if len(text) <= len("2024-05-03") else zoned(moment)
     text = _UTC_SUFFIX.sub(" +0000", text)
     for day in _DAYS:
         with suppress(ValueError, OverflowError):
             return datetime.strptime(text, day).date()
         for time in _TIMES:
             with suppress(ValueError, OverflowError):
-                return _zoned(datetime.strptime(text, f"{day}{time}"))
+                return zoned(datetime.strptime(text, f"{day}{time}"))
     return None
 
 
-def _zoned(moment: datetime) -> datetime:
-    # A time without a zone is in UTC, so that the result does not depend on the machine.
+def zoned(moment: datetime) -> datetime:
+    """The time with its zone: UTC if it has none, whatever the machine."""
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
@@ -179,8 +184,7 @@ def keys_at(contract: type[BaseModel], place: Place) -> tuple[str, ...]:
 
 
 def _fields(kind: Any) -> dict[str, FieldInfo]:
-    is_contract = isinstance(kind, type) and issubclass(kind, BaseModel)
-    return kind.model_fields if is_contract else {}
+    return kind.model_fields if isinstance(kind, type) and issubclass(kind, BaseModel) else {}
 
 
 _MESSAGES: Mapping[str, str | Callable[[dict[str, Any]], str]] = {

@@ -16,6 +16,8 @@ from rolebundle.contracts.terms import (
     TrustTier,
 )
 
+Texts = tuple[str, ...]
+
 
 def iso_utc(moment: datetime) -> str:
     """Return a time as ISO 8601 in UTC, the form of all times in the corpus."""
@@ -30,16 +32,16 @@ SupersessionReach = Literal["none", "source", "less_trusted", "any"]
 less trusted ones of other sources; or any. It never is a more trusted one."""
 
 
-Attributes = tuple[tuple[str, tuple[str, ...]], ...]
+Attributes = tuple[tuple[str, Texts], ...]
 """Keys with their values, sorted by key. No key has a colon."""
 
 
-def attribute_lines(attributes: Attributes) -> tuple[str, ...]:
+def attribute_lines(attributes: Attributes) -> Texts:
     """Each value of the attributes after its key, as ``key: value``."""
     return tuple(f"{key}: {text}" for key, texts in attributes for text in texts)
 
 
-def attribute_texts(attributes: Attributes) -> tuple[str, ...]:
+def attribute_texts(attributes: Attributes) -> Texts:
     """The different values of the attributes, without their keys."""
     return tuple(dict.fromkeys(text for _, texts in attributes for text in texts))
 
@@ -76,14 +78,14 @@ class DocumentMetadata(NamedTuple):
     sensitivity: Sensitivity = "internal"
     origin: Origin = "internal"
     scope: str = DEFAULT_SCOPE
-    tags: tuple[str, ...] = ()
-    applicable_roles: tuple[str, ...] = ()
-    excluded_roles: tuple[str, ...] = ()
-    retrieval_hints: tuple[str, ...] = ()
-    supersedes: tuple[str, ...] = ()
-    contradicts: tuple[str, ...] = ()
-    self_declared: tuple[str, ...] = ()
-    refused_claims: tuple[str, ...] = ()
+    tags: Texts = ()
+    applicable_roles: Texts = ()
+    excluded_roles: Texts = ()
+    retrieval_hints: Texts = ()
+    supersedes: Texts = ()
+    contradicts: Texts = ()
+    self_declared: Texts = ()
+    refused_claims: Texts = ()
     attributes: Attributes = ()
     reach: SupersessionReach = "source"
 
@@ -136,20 +138,20 @@ class Passage(NamedTuple):
     rowid: int
     chunk_id: str
     path: str
-    headings: tuple[str, ...]
+    headings: Texts
     content: str
     content_type: ContentType
     content_hash: str
     start_line: int
     end_line: int
     page: int
-    tags: tuple[str, ...]
-    applicable_roles: tuple[str, ...]
-    excluded_roles: tuple[str, ...]
+    tags: Texts
+    applicable_roles: Texts
+    excluded_roles: Texts
     document: DocumentMetadata
     superseded_by: tuple[Superseder, ...] = ()
-    flags: tuple[str, ...] = ()
-    ignored_claims: tuple[str, ...] = ()
+    flags: Texts = ()
+    ignored_claims: Texts = ()
     mark: Mark | None = None
     anchor: str = ""
     ordinal: int = 0
@@ -195,10 +197,10 @@ class DocumentGroup(NamedTuple):
 
     document: DocumentMetadata
     path: str
-    applicable_roles: tuple[str, ...]
-    flags: tuple[str, ...]
+    applicable_roles: Texts
+    flags: Texts
     rowids: list[int]
-    excluded_roles: tuple[str, ...]
+    excluded_roles: Texts
     mark: None = None
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 import textwrap
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time
+from datetime import date, datetime, time
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StringConstraints
 
-from rolebundle.contracts.base import Contract, list_of, moment_of
+from rolebundle.contracts.base import Contract, list_of, moment_of, zoned
 from rolebundle.contracts.documents import iso_utc
 from rolebundle.contracts.overlay import RoleId
 from rolebundle.contracts.terms import (
@@ -35,9 +35,7 @@ def _utc_text(value: object, of_day: time) -> str:
         if isinstance(moment, date) and not isinstance(moment, datetime):
             moment = datetime.combine(moment, of_day)
         if isinstance(moment, datetime):
-            # A time without a zone is taken as UTC, so that the result does not depend on the
-            # machine.
-            return iso_utc(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+            return iso_utc(zoned(moment))
     except (ValueError, OverflowError):
         pass
     raise ValueError("must be an ISO 8601 date or time, such as 2026-03-01")
@@ -147,6 +145,13 @@ LIMITS: KeyKind = "limits"
 MATCHED: KeyKind = "matched"
 DESCRIBES: KeyKind = "describes"
 
+# A key of this kind, which need not be declared.
+T = TypeVar("T")
+Governing = Annotated[T | None, GOVERNS]
+Limiting = Annotated[T | None, LIMITS]
+Matched = Annotated[T | None, MATCHED]
+Describing = Annotated[T | None, DESCRIBES]
+
 
 class DeclaredMetadata(Contract):
     """The keys that front matter, a manifest or a command line option may set, with their kinds.
@@ -156,30 +161,30 @@ class DeclaredMetadata(Contract):
     A single text is a list of one; in tags and roles, commas separate several.
     """
 
-    document_id: Annotated[ShortLine | None, GOVERNS] = None
-    source_id: Annotated[ShortLine | None, GOVERNS] = None
-    title: Annotated[Line | None, DESCRIBES] = None
-    uri: Annotated[Line | None, DESCRIBES] = None
-    document_type: Annotated[ShortLine | None, MATCHED] = None
-    domain: Annotated[ShortLine | None, MATCHED] = None
-    trust_tier: Annotated[TrustTier | None, GOVERNS] = None
+    document_id: Governing[ShortLine] = None
+    source_id: Governing[ShortLine] = None
+    title: Describing[Line] = None
+    uri: Describing[Line] = None
+    document_type: Matched[ShortLine] = None
+    domain: Matched[ShortLine] = None
+    trust_tier: Governing[TrustTier] = None
     updated_at: UtcText | None = None
-    valid_from: Annotated[UtcText | None, LIMITS] = None
-    valid_until: Annotated[UtcEndText | None, LIMITS] = None
-    language: Annotated[ShortLine | None, DESCRIBES] = None
-    source_kind: Annotated[ShortLine | None, DESCRIBES] = None
-    sensitivity: Annotated[Sensitivity | None, GOVERNS] = None
-    origin: Annotated[Origin | None, GOVERNS] = None
-    scope: Annotated[ShortLine | None, GOVERNS] = None
-    tags: Annotated[Tags | None, DESCRIBES] = None
-    keywords: Annotated[Keywords | None, DESCRIBES] = None
-    applicable_roles: Annotated[Roles | None, GOVERNS] = None
-    excluded_roles: Annotated[Roles | None, GOVERNS] = None
-    retrieval_hints: Annotated[Lines | None, DESCRIBES] = None
-    authors: Annotated[Authors | None, DESCRIBES] = None
-    author: Annotated[Authors | None, DESCRIBES] = None
-    supersedes: Annotated[ShortLines | None, GOVERNS] = None
-    contradicts: Annotated[ShortLines | None, GOVERNS] = None
+    valid_from: Limiting[UtcText] = None
+    valid_until: Limiting[UtcEndText] = None
+    language: Describing[ShortLine] = None
+    source_kind: Describing[ShortLine] = None
+    sensitivity: Governing[Sensitivity] = None
+    origin: Governing[Origin] = None
+    scope: Governing[ShortLine] = None
+    tags: Describing[Tags] = None
+    keywords: Describing[Keywords] = None
+    applicable_roles: Governing[Roles] = None
+    excluded_roles: Governing[Roles] = None
+    retrieval_hints: Describing[Lines] = None
+    authors: Describing[Authors] = None
+    author: Describing[Authors] = None
+    supersedes: Governing[ShortLines] = None
+    contradicts: Governing[ShortLines] = None
 
     def declared_values(self) -> dict[str, Any]:
         """Return the declared values by key. This takes a third of the time of ``model_dump``."""

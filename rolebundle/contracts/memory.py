@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self, get_args
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
-from rolebundle.contracts.base import Contract, list_of
+from rolebundle.contracts.base import Contract, list_of, optional
 from rolebundle.contracts.bundle import Constraint
 from rolebundle.contracts.ingest import ShortLine, UtcEndText, UtcText
 from rolebundle.contracts.overlay import RoleId
@@ -103,14 +103,11 @@ class NewDecision(Contract):
     status: DecisionStatus = Field(
         "active", description="A proposed decision is listed and has no effect. Default: active."
     )
-    effect: DecisionEffect | None = Field(
-        None,
-        description="What it does at most: block only for a command that matches, require_approval "
-        "for a word of about, warn for a likeness. Default: block with commands, else warn.",
+    effect: DecisionEffect | None = optional(
+        "What it does at most: block only for a command that matches, require_approval "
+        "for a word of about, warn for a likeness. Default: block with commands, else warn."
     )
-    action: Action | None = Field(
-        None, description="The only action that it is about. Default: every action."
-    )
+    action: Action | None = optional("The only action that it is about. Default: every action.")
     about: AboutWords = Field(
         [],
         description="The words by which other people may name the thing, separated by commas; any "
@@ -120,11 +117,9 @@ class NewDecision(Contract):
         [],
         description="A glob pattern over a shell command, as in 'restic forget*'; * is any text.",
     )
-    reason: Statement | None = Field(None, description="Why it was decided.")
-    valid_from: UtcText | None = Field(None, description="ISO 8601. Default: now.")
-    valid_until: UtcEndText | None = Field(
-        None, description="ISO 8601; a date is included. Default: for ever."
-    )
+    reason: Statement | None = optional("Why it was decided.")
+    valid_from: UtcText | None = optional("ISO 8601. Default: now.")
+    valid_until: UtcEndText | None = optional("ISO 8601; a date is included. Default: for ever.")
     supersedes: list[str] = Field(
         [], description="A decision of the same scope that it replaces: a number, or an id."
     )
@@ -169,17 +164,16 @@ DecisionList = list_of(DecisionRecord, "decisions", "DecisionList", "`decisions 
 class CheckRequest(Contract):
     """A request to find the decisions that may apply to what somebody is about to do."""
 
-    intent: IntentText | None = Field(None, description="What you will do, in a sentence or two.")
-    command: IntentText | None = Field(None, description="The shell command, if it is one.")
+    intent: IntentText | None = optional("What you will do, in a sentence or two.")
+    command: IntentText | None = optional("The shell command, if it is one.")
     also: Annotated[list[IntentText], Field(max_length=MAX_ALSO)] = Field(
         [], description="Other wordings of it."
     )
-    action: Action | None = Field(
-        None,
-        description="execute changes something, external_send leaves the organization.",
+    action: Action | None = optional(
+        "execute changes something, external_send leaves the organization."
     )
     agent: AgentName = None
-    role: RoleId | None = Field(None, description="Your role.")
+    role: RoleId | None = optional("Your role.")
 
     @model_validator(mode="after")
     def _has_an_intent(self) -> Self:
@@ -262,9 +256,8 @@ class RememberRequest(Contract):
     source: Reference = Field(
         description="A path:start-end or chunk_id from an answer, or the http(s) address of a page."
     )
-    scope: Annotated[Name, StringConstraints(pattern=r"^[^\x00-\x1f]+$")] | None = Field(
-        None,
-        description="The scope that the fact belongs to. Default: that of its source.",
+    scope: Annotated[Name, StringConstraints(pattern=r"^[^\x00-\x1f]+$")] | None = optional(
+        "The scope that the fact belongs to. Default: that of its source."
     )
     agent: AgentName = None
 

@@ -15,7 +15,7 @@ from pydantic import (
     model_validator,
 )
 
-from rolebundle.contracts.base import Contract
+from rolebundle.contracts.base import Contract, optional, zoned
 from rolebundle.contracts.overlay import MAX_LIMIT, Count, RoleId
 from rolebundle.contracts.terms import Action, Detail, EvidenceNeed, Fusion
 
@@ -43,9 +43,7 @@ def _parse_moment(value: object) -> object:
     if not isinstance(value, str):
         return value
     try:
-        moment = datetime.fromisoformat(value.strip())
-        # A time without a zone is UTC, so that an answer does not depend on the machine.
-        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        moment = zoned(datetime.fromisoformat(value.strip()))
         moment.astimezone(UTC)  # The first and last hours of the calendar have no time in UTC.
     except (ValueError, OverflowError):
         raise ValueError("must be an ISO 8601 time, such as 2026-03-01") from None
@@ -82,6 +80,8 @@ def printable_line(text: str) -> str:
 PersonName = Annotated[Name, AfterValidator(printable_line)]
 Reference = Annotated[str, StringConstraints(max_length=MAX_REFERENCE_CHARACTERS, pattern=r"\S")]
 Milliseconds = Annotated[int, Field(ge=1, le=MAX_DEADLINE_MS)]
+References = Annotated[list[Reference], Field(max_length=MAX_SEEN)]
+Prefix = Annotated[str, StringConstraints(max_length=MAX_REFERENCE_CHARACTERS)]
 _Values = Annotated[list[Name], Field(min_length=1, max_length=MAX_ALTERNATIVES)]
 Alternatives = Annotated[_Values, BeforeValidator(as_list, json_schema_input_type=Name | _Values)]
 """One value or a list of alternatives."""
@@ -104,14 +104,12 @@ class Where(Contract):
     document_type: Alternatives | None = None
     domain: Alternatives | None = None
     tags: Alternatives | None = None
-    path: Alternatives | None = Field(
-        None, description="Glob of the path or uri, such as manual/**."
-    )
+    path: Alternatives | None = optional("Glob of the path or uri, such as manual/**.")
     attributes: Annotated[dict[Name, Alternatives], Field(max_length=MAX_ATTRIBUTES)] | None = (
-        Field(None, description='Other keys of front matter, such as {"status": "draft"}.')
+        optional('Other keys of front matter, such as {"status": "draft"}.')
     )
-    updated_after: Moment | None = Field(None, description="ISO 8601; this time or later.")
-    updated_before: Moment | None = Field(None, description="ISO 8601; before this time.")
+    updated_after: Moment | None = optional("ISO 8601; this time or later.")
+    updated_before: Moment | None = optional("ISO 8601; before this time.")
 
     @model_validator(mode="after")
     def _check_dates(self) -> Self:
@@ -131,43 +129,32 @@ class RetrievalRequest(Contract):
     task: TaskText = Field(
         description="What you are about to do, in one or two sentences: the goal and its key terms."
     )
-    also: Annotated[list[TaskText], Field(max_length=MAX_ALSO)] | None = Field(
-        None,
-        description=f"Up to {MAX_ALSO} other wordings of the task: synonyms, names, keywords that "
-        "the documents may use, the answer that you expect. All are searched.",
+    also: Annotated[list[TaskText], Field(max_length=MAX_ALSO)] | None = optional(
+        f"Up to {MAX_ALSO} other wordings of the task: synonyms, names, keywords that "
+        "the documents may use, the answer that you expect. All are searched."
     )
-    role: RoleId | None = Field(
-        None,
-        description="The role whose overlay governs the answer. Without a role no overlay applies.",
+    role: RoleId | None = optional(
+        "The role whose overlay governs the answer. Without a role no overlay applies."
     )
     agent: AgentName = None
-    action: Action | None = Field(
-        None,
-        description="What the passages are for: execute changes something, external_send leaves "
-        "the organization. Default: read. Ask again with that action before you use them for more.",
+    action: Action | None = optional(
+        "What the passages are for: execute changes something, external_send leaves "
+        "the organization. Default: read. Ask again with that action before you use them for more."
     )
-    approval: Name | None = Field(
-        None,
-        description="Name of the person who approved the action; never make one up. Counts only if "
-        "the host takes approvals from requests.",
+    approval: Name | None = optional(
+        "Name of the person who approved the action; never make one up. Counts only if "
+        "the host takes approvals from requests."
     )
-    where: Where | None = Field(
-        None,
-        description="Search only documents that match every key. Of several values of a key, one "
-        "is enough.",
+    where: Where | None = optional(
+        "Search only documents that match every key. Of several values of a key, one is enough."
     )
-    seen: Annotated[list[Reference], Field(max_length=MAX_SEEN)] | None = Field(
-        None,
-        description="path:start-end or chunk_ids of passages that you already have. Others take "
-        "their places.",
+    seen: References | None = optional(
+        "path:start-end or chunk_ids of passages that you already have. Others take their places."
     )
-    limit: Count | None = Field(
-        None, description=f"Number of passages, 1 to {MAX_LIMIT}. Default: the overlay's."
-    )
-    token_budget: Annotated[int, Field(ge=1)] | None = Field(
-        None,
-        description="Upper bound on the estimated tokens of the passages; with packet, of the "
-        f"packet, at least {MIN_PACKET_TOKENS}.",
+    limit: Count | None = optional(f"Number of passages, 1 to {MAX_LIMIT}. Default: the overlay's.")
+    token_budget: Annotated[int, Field(ge=1)] | None = optional(
+        "Upper bound on the estimated tokens of the passages; with packet, of the "
+        f"packet, at least {MIN_PACKET_TOKENS}."
     )
     packet: bool = Field(
         False,
@@ -178,41 +165,32 @@ class RetrievalRequest(Contract):
         False,
         description="Match words only, without an embedding model: faster, but finds no synonyms.",
     )
-    fusion: Fusion | None = Field(
-        None,
-        description="How matches of words and of meaning are combined. Default: the overlay's "
-        "choice.",
+    fusion: Fusion | None = optional(
+        "How matches of words and of meaning are combined. Default: the overlay's choice."
     )
-    rerank: Name | None = Field(
-        None,
-        description="The cross-encoder that scores the best passages again, as API:MODEL; the "
-        "API of its server is rerank. Or none. Default: the configured model.",
+    rerank: Name | None = optional(
+        "The cross-encoder that scores the best passages again, as API:MODEL; the "
+        "API of its server is rerank. Or none. Default: the configured model."
     )
-    evidence: EvidenceNeed | None = Field(
-        None,
-        description="required: return no passages if the documents have little of the task. Else "
-        "they come with a caution, unless the overlay requires evidence.",
+    evidence: EvidenceNeed | None = optional(
+        "required: return no passages if the documents have little of the task. Else "
+        "they come with a caution, unless the overlay requires evidence."
     )
-    as_of: Moment | None = Field(
-        None,
-        description="Answer as at this ISO 8601 time: leave out later and expired documents. "
-        "Those without a declared date stay.",
+    as_of: Moment | None = optional(
+        "Answer as at this ISO 8601 time: leave out later and expired documents. "
+        "Those without a declared date stay."
     )
-    now: Moment | None = Field(
-        None,
-        description="ISO 8601 time that ages are measured against. Default: as_of, or the current "
-        "time.",
+    now: Moment | None = optional(
+        "ISO 8601 time that ages are measured against. Default: as_of, or the current time."
     )
-    detail: Detail | None = Field(
-        None,
-        description="How much of the answer comes back as JSON. ids: references and scores. "
-        "compact: passages to read. full: everything.",
+    detail: Detail | None = optional(
+        "How much of the answer comes back as JSON. ids: references and scores. "
+        "compact: passages to read. full: everything."
     )
     max_chars: MaxChars = None
-    deadline_ms: Milliseconds | None = Field(
-        None,
-        description="Stop the search after so many milliseconds, with an error that can be "
-        "retried. Without reranking if its server is too slow for it.",
+    deadline_ms: Milliseconds | None = optional(
+        "Stop the search after so many milliseconds, with an error that can be "
+        "retried. Without reranking if its server is too slow for it."
     )
 
     @model_validator(mode="after")
@@ -289,9 +267,7 @@ class MultiGetRequest(Contract):
     outline: bool = Field(
         False, description="Return only the headings of the document, with their lines."
     )
-    section: Name | None = Field(
-        None, description="Return only the text below this heading of the document."
-    )
+    section: Name | None = optional("Return only the text below this heading of the document.")
     agent: AgentName = None
     max_chars: MaxChars = None
 
@@ -305,17 +281,15 @@ class MultiGetRequest(Contract):
 class ListRequest(Contract):
     """A request for the documents below a path or of a source."""
 
-    prefix: Annotated[str, StringConstraints(max_length=MAX_REFERENCE_CHARACTERS)] | None = Field(
-        None,
-        description="A folder, a path, a source_id, or a glob such as manual/**. Default: all "
-        "documents.",
+    prefix: Prefix | None = optional(
+        "A folder, a path, a source_id, or a glob such as manual/**. Default: all documents."
     )
     agent: AgentName = None
-    limit: Annotated[int, Field(ge=1, le=MAX_LISTED)] | None = Field(
-        None, description=f"Number of documents, 1 to {MAX_LISTED}. Default: {DEFAULT_LISTED}."
+    limit: Annotated[int, Field(ge=1, le=MAX_LISTED)] | None = optional(
+        f"Number of documents, 1 to {MAX_LISTED}. Default: {DEFAULT_LISTED}."
     )
-    after: Reference | None = Field(
-        None, description="The last document_id of the previous page: `next` of its answer."
+    after: Reference | None = optional(
+        "The last document_id of the previous page: `next` of its answer."
     )
 
 
@@ -326,14 +300,12 @@ class GrepRequest(Contract):
         description="Exact text. Case counts only if it has a capital letter."
     )
     regex: bool = Field(False, description="The pattern is an RE2 expression.")
-    prefix: Annotated[str, StringConstraints(max_length=MAX_REFERENCE_CHARACTERS)] | None = Field(
-        None, description="A folder, path, source_id or glob."
-    )
+    prefix: Prefix | None = optional("A folder, path, source_id or glob.")
     agent: AgentName = None
-    limit: Annotated[int, Field(ge=1, le=MAX_LINES)] | None = Field(
-        None, description=f"Number of lines, 1 to {MAX_LINES}. Default: {DEFAULT_LINES}."
+    limit: Annotated[int, Field(ge=1, le=MAX_LINES)] | None = optional(
+        f"Number of lines, 1 to {MAX_LINES}. Default: {DEFAULT_LINES}."
     )
-    after: Reference | None = Field(None, description="`next` of the previous answer.")
+    after: Reference | None = optional("`next` of the previous answer.")
 
 
 class StatusRequest(Contract):

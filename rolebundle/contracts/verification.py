@@ -4,15 +4,9 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from rolebundle.contracts.base import Contract
+from rolebundle.contracts.base import Contract, optional
 from rolebundle.contracts.overlay import RoleId
-from rolebundle.contracts.request import (
-    MAX_SEEN,
-    AgentName,
-    Milliseconds,
-    Moment,
-    Reference,
-)
+from rolebundle.contracts.request import AgentName, Milliseconds, Moment, References
 
 MAX_DRAFT_CHARACTERS = 1_000_000
 
@@ -37,43 +31,34 @@ class VerifyRequest(Contract):
     draft: Annotated[str, Field(max_length=MAX_DRAFT_CHARACTERS)] = Field(
         description="The text to check: an answer, a report, a message."
     )
-    bundle: dict[str, Any] | None = Field(
-        None,
-        description="The bundle that the draft was written from. Its passages are read again from "
-        "the corpus.",
+    bundle: dict[str, Any] | None = optional(
+        "The bundle that the draft was written from. Its passages are read again from the corpus."
     )
-    chunk_ids: Annotated[list[Reference], Field(max_length=MAX_SEEN)] | None = Field(
-        None,
-        description="path:start-end or chunk_ids of its passages; [1] in the draft is the first. "
-        "Without a bundle and chunk_ids the whole visible corpus is the evidence.",
+    chunk_ids: References | None = optional(
+        "path:start-end or chunk_ids of its passages; [1] in the draft is the first. "
+        "Without a bundle and chunk_ids the whole visible corpus is the evidence."
     )
-    role: RoleId | None = Field(
-        None,
-        description="The role that the draft was written in. Its policy applies. Default: the "
-        "bundle's.",
+    role: RoleId | None = optional(
+        "The role that the draft was written in. Its policy applies. Default: the bundle's."
     )
     agent: AgentName = None
-    require: list[Check] | None = Field(
-        None,
-        description="The checks whose failures make the verdict `failed`: quotes, citations, "
+    require: list[Check] | None = optional(
+        "The checks whose failures make the verdict `failed`: quotes, citations, "
         "figures, names, coverage (each sentence has its words in a passage), judge (two answers "
-        "`no`). Default: quotes, citations, figures, names.",
+        "`no`). Default: quotes, citations, figures, names."
     )
     redact: bool = Field(
         False, description="Return the draft without what fails, instead of with marks."
     )
-    now: Moment | None = Field(
-        None, description="ISO 8601 time that ages are measured against. Default: the current time."
+    now: Moment | None = optional(
+        "ISO 8601 time that ages are measured against. Default: the current time."
     )
-    detail: VerifyDetail | None = Field(
-        None,
-        description="How many findings come back as JSON. compact: those that fail or have a "
-        "remedy. full: all.",
+    detail: VerifyDetail | None = optional(
+        "How many findings come back as JSON. compact: those that fail or have a remedy. full: all."
     )
-    deadline_ms: Milliseconds | None = Field(
-        None,
-        description="Stop after so many milliseconds, with an error that can be retried. Default: "
-        "what is not checked within 45 seconds is `not_checked`, which fails.",
+    deadline_ms: Milliseconds | None = optional(
+        "Stop after so many milliseconds, with an error that can be retried. Default: "
+        "what is not checked within 45 seconds is `not_checked`, which fails."
     )
 
     @model_validator(mode="after")

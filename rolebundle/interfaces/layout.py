@@ -126,8 +126,7 @@ def cut(line: str, width: int) -> str:
 
 def wrapped(text: str, width: int, indent: str = "") -> list[str]:
     """A text on one line as lines with an indent. A word that is wider than a line stays whole."""
-    lines = spans(text, width - len(indent))
-    return [f"{indent}{text[start:end]}" for start, end in lines]
+    return [f"{indent}{text[start:end]}" for start, end in spans(text, width - len(indent))]
 
 
 def folded(line: str, width: int) -> list[str]:

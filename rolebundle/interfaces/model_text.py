@@ -38,7 +38,7 @@ _MAX_GAP = 3
 def answer_text(method: str, answer: Values) -> str:
     """The answer of a method as text."""
     if method in _TEXTS:
-        return _TEXTS[method](answer)
+        return "\n".join(_TEXTS[method](answer))
     return json.dumps(answer, ensure_ascii=False, separators=(", ", ": "))
 
 
@@ -96,11 +96,11 @@ def _joined(passages: Sequence[FoundPassage]) -> list[FoundPassage]:
     """
     joined: list[FoundPassage] = []
     for passage in passages:
-        previous = joined[-1] if joined else None
-        gap = _lines_between(previous, passage) if previous else 0
-        if previous is None or not gap:
+        gap = _lines_between(joined[-1], passage) if joined else 0
+        if not gap:
             joined.append(passage)
             continue
+        previous = joined[-1]
         start = previous.locator.rpartition("-")[0]
         update = {
             "locator": f"{start}-{passage.locator.rpartition('-')[2]}",
@@ -129,11 +129,11 @@ def _readable_content(lookup: Lookup, passage: FoundPassage) -> tuple[str, int]:
     return without_link_lists(passage.content)
 
 
-def _listing(answer: Values) -> str:
+def _listing(answer: Values) -> list[str]:
     lines = [f"- {listed_line(document)}" for document in answer["documents"]]
     if answer.get("next"):
         lines.append(f"There are more. Call ls with after {shown_id(answer['next'])}")
-    return "\n".join(lines) or "There are no documents."
+    return lines or ["There are no documents."]
 
 
 def listed_line(document: Values) -> str:
@@ -142,7 +142,7 @@ def listed_line(document: Values) -> str:
     return f"{on_one_line(document['document_id'])}: {one_line(document['title'])} ({about})"
 
 
-def _found_lines(answer: Values) -> str:
+def _found_lines(answer: Values) -> list[str]:
     lines = [
         f"{one_line(line['locator'], _LOCATOR_CHARS)}: {harmless(line['text'])}"
         f"{line_notes({**line, 'flags': None})}"
@@ -156,10 +156,10 @@ def _found_lines(answer: Values) -> str:
     )
     lines += [one_line(f"Caution: {'; '.join(flagged)}", _CAUTION_CHARS)] if flagged else []
     if not lines:
-        return "No line matches. The documents may use other words: call retrieve."
+        return ["No line matches. The documents may use other words: call retrieve."]
     if answer.get("next"):
         lines.append(f"There are more. Call grep with after {shown_id(answer['next'])}")
-    return "\n".join([DATA, *lines])
+    return [DATA, *lines]
 
 
 def error_text(error: Values) -> str:
@@ -171,7 +171,7 @@ def error_text(error: Values) -> str:
     return "\n".join(lines)
 
 
-def _why(answer: Values) -> str:
+def _why(answer: Values) -> list[str]:
     rank = f" at rank {answer['rank']}" if answer.get("rank") else ""
     code = f" ({answer['code']})" if answer.get("code") else ""
     step = f" by {answer['step']}" if answer.get("step") else ""
@@ -189,7 +189,7 @@ def _why(answer: Values) -> str:
         f"ranked above it: {one_line(passage['locator'], _LOCATOR_CHARS)}, final {passage['final']}"
         for passage in answer.get("lost_to", ())
     ]
-    return "\n".join(lines)
+    return lines
 
 
 def comparison_lines(answer: Values) -> list[str]:
@@ -254,7 +254,7 @@ def line_and_column(text: str, offset: int) -> str:
     return f"{before.count(chr(10)) + 1}:{offset - before.rfind(chr(10))}"
 
 
-def _roles(answer: Values) -> str:
+def _roles(answer: Values) -> list[str]:
     lines = [
         f"- {role['role_id']}: "
         + (
@@ -264,15 +264,15 @@ def _roles(answer: Values) -> str:
         )
         for role in answer["roles"]
     ]
-    return "\n".join(lines) or "There are no roles. Call retrieve without a role."
+    return lines or ["There are no roles. Call retrieve without a role."]
 
 
-_TEXTS: Mapping[str, Callable[[Values], str]] = {
+_TEXTS: Mapping[str, Callable[[Values], list[str]]] = {
     "ls": _listing,
     "grep": _found_lines,
     "roles.list": _roles,
     "why": _why,
-    "compare": lambda answer: "\n".join(comparison_lines(answer)),
-    "check": lambda answer: "\n".join(check_lines(answer)),
-    "verify": lambda answer: "\n".join(verification_lines(answer)),
+    "compare": comparison_lines,
+    "check": check_lines,
+    "verify": verification_lines,
 }

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from rolebundle.contracts.base import Contract, Mistake, Place, dotted, keys_at, mistakes_in
 from rolebundle.contracts.request import ALIASES, RetrievalRequest
 from rolebundle.errors import UsageError
+from rolebundle.text.references import may_be_stored
 
 R = TypeVar("R", bound=Contract)
 
@@ -36,7 +37,7 @@ def parsed(contract: type[R], fields: Mapping[str, object]) -> R:
     values = _with_canonical_names(contract, fields)
     for name in ("task", "draft"):
         text = values.get(name)
-        if isinstance(text, str) and any("\ud800" <= character <= "\udfff" for character in text):
+        if isinstance(text, str) and not may_be_stored(text):
             raise UsageError(
                 f"{name}_not_text",
                 f"the {name} holds bytes or unpaired surrogates, which are not Unicode text",
@@ -50,8 +51,7 @@ def parsed(contract: type[R], fields: Mapping[str, object]) -> R:
     try:
         return contract.model_validate(values)
     except ValidationError as error:
-        mistake = mistakes_in(error, contract)[0]
-        raise _refusal(mistake, contract) from None
+        raise _refusal(mistakes_in(error, contract)[0], contract) from None
 
 
 def names_in(text: str) -> list[str]:

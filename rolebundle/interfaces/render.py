@@ -34,6 +34,7 @@ from rolebundle.retrieval.passage_text import (
     part_of,
     source_note,
 )
+from rolebundle.storage.corpus import joined
 from rolebundle.storage.lexical_index import Token, tokens
 from rolebundle.text.forms import index_tokens, word_forms
 from rolebundle.text.languages import latin_language, likely_languages, non_latin_language
@@ -152,13 +153,11 @@ def passage(chunk: SelectedChunk, terms: Terms, width: int, style: Style) -> Ite
 
 def excerpt_lines(chunk: SelectedChunk, terms: Terms, width: int, style: Style) -> Iterator[str]:
     """The part of a passage that answers best, with the task's terms highlighted."""
-    above = [chunk.title or "", *chunk.headings]
-    part = excerpt(chunk.content, terms, above)
+    part = excerpt(chunk.content, terms, [chunk.title or "", *chunk.headings])
     highlighted = covered(terms.find(part))
     for start, end in spans(part, width - len(_INDENT), break_words=True):
         inside = [(max(a, start), min(b, end)) for a, b in highlighted if a < end and b > start]
-        shifted = [(a - start, b - start) for a, b in inside]
-        yield _INDENT + style.parts(part[start:end], shifted)
+        yield _INDENT + style.parts(part[start:end], [(a - start, b - start) for a, b in inside])
 
 
 def with_place(before: str, place: str, width: int, style: Style) -> list[str]:
@@ -313,13 +312,7 @@ def _places(text: str, part: str, start: int, end: int, number: int) -> Iterator
 
 def covered(matches: Sequence[Match]) -> list[tuple[int, int]]:
     """The parts of a text that matches cover, in order and without overlaps."""
-    parts: list[tuple[int, int]] = []
-    for start, end, _ in matches:
-        if parts and start <= parts[-1][1]:
-            parts[-1] = (parts[-1][0], max(end, parts[-1][1]))
-        else:
-            parts.append((start, end))
-    return parts
+    return joined(((start, end) for start, end, _ in matches), 0)
 
 
 def excerpt(content: str, terms: Terms, above: Collection[str]) -> str:

@@ -18,6 +18,7 @@ from rolebundle.contracts.bundle import FIELDS, Form, More, RetrievalBundle, fie
 from rolebundle.contracts.lookup import FoundPassage, Lookup, Lookups
 from rolebundle.contracts.terms import Detail
 from rolebundle.retrieval.passage_text import one_line, part_of
+from rolebundle.storage.stored_values import grouped
 from rolebundle.text.words import counted
 
 if TYPE_CHECKING:
@@ -201,9 +202,8 @@ def _prepare(passage: Answer, rank: int) -> None:
 
 def _nearest(rejected: Sequence[Answer], count: int) -> list[Answer]:
     """The nearest misses of each code in turn, in the order of the bundle."""
-    by_code: dict[str, list[int]] = {}
-    for place, rejection in enumerate(rejected if count else ()):
-        by_code.setdefault(rejection["reason"], []).append(place)
+    listed = enumerate(rejected if count else ())
+    by_code = grouped((rejection["reason"], place) for place, rejection in listed)
     turns = [place for turn in zip_longest(*by_code.values()) for place in turn]
     places = [place for place in turns if place is not None]
     return [rejected[place] for place in sorted(places[:count])]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fnmatch import translate
 from functools import lru_cache
 from pathlib import Path
 from shlex import join
+from typing import NamedTuple
 from unicodedata import normalize
 
 from rolebundle.contracts.policy import AgentRule, Policy
@@ -17,13 +17,12 @@ from rolebundle.contracts.terms import ACCESS_LEVELS, level_rank
 from rolebundle.errors import AccessDenied, ConfigurationError, RolebundleError, UsageError
 from rolebundle.policy.policy_file import parse_policy, read_policy_file
 from rolebundle.policy.trust import AgentView
-from rolebundle.storage import compartments, records
-from rolebundle.storage.compartments import Compartment
+from rolebundle.storage.compartments import Compartment, stored_compartments
 from rolebundle.storage.corpus import Corpus, increment_generation, true_generation
 from rolebundle.storage.digests import content_hash
 from rolebundle.storage.partition import DeniedPatterns, assign_compartments, no_denied_patterns
 from rolebundle.storage.publications import Publication, find_publication, load_manifest
-from rolebundle.storage.records import StoredPolicy
+from rolebundle.storage.records import StoredPolicy, load_policy, save_agent_access, save_policy
 from rolebundle.text.paths import compile_glob
 
 UNREADABLE = "**: the policy could not be read"
@@ -40,9 +39,9 @@ def access_denied() -> AccessDenied:
     )
 
 
-def check_agent(agent: str) -> None:
+def check_agent(agent: str | None) -> None:
     """Raise a UsageError if the name of an agent is blank, as that of an unset variable."""
-    if not agent.strip():
+    if agent is not None and not agent.strip():
         raise UsageError(
             "blank_agent", "the name of the agent is blank", "name the agent, or leave --agent out"
         )
@@ -63,7 +62,7 @@ def active_policy(corpus: Corpus) -> Policy | None:
         AccessDenied: the policy cannot be relied upon.
     """
     try:
-        stored = records.load_policy(corpus)
+        stored = load_policy(corpus)
         if stored is None:
             return None
         if policy_problem(stored):
@@ -120,7 +119,7 @@ def restrict_to_rule(corpus: Corpus, rule: AgentRule | None) -> AgentView:
         rule: the rule of an agent; None, without a policy, shows everything except quarantined
             documents.
     """
-    stored = compartments.stored_compartments(corpus)
+    stored = stored_compartments(corpus)
     replica = load_manifest(corpus)
     # Under a policy the generation is hidden: it also counts writes to what the agent cannot see.
     generation = 0 if rule else true_generation(corpus)
@@ -199,7 +198,7 @@ def set_policy(corpus: Corpus, content: str, kind: str, location: str, set_at: s
     with corpus.writing():
         # The file is on one of the machines that use a database.
         location = "" if corpus.is_database else location
-        records.save_policy(corpus, content, kind, location, set_at)
+        save_policy(corpus, content, kind, location, set_at)
         moved = assign_compartments(corpus, _matcher(policy))
         increment_generation(corpus)
     return moved
@@ -218,12 +217,12 @@ def save_database_access(corpus: Corpus) -> None:
         policy = None
     access = []
     if policy:
-        places = compartments.stored_compartments(corpus)
+        places = stored_compartments(corpus)
         for agent, rule in sorted(policy.agents.items()):
             content = json.dumps({"agents": {agent: rule.model_dump(exclude_unset=True)}})
             visible = tuple(place.id for place in places if may_see(rule, place))
             access.append((agent, visible, decision_scopes(rule), content))
-    records.save_agent_access(corpus, access)
+    save_agent_access(corpus, access)
 
 
 def deny_matcher(corpus: Corpus) -> DeniedPatterns:
@@ -233,7 +232,7 @@ def deny_matcher(corpus: Corpus) -> DeniedPatterns:
     that are assigned meanwhile are hidden from every agent until a policy is set.
     """
     try:
-        stored = records.load_policy(corpus)
+        stored = load_policy(corpus)
         if stored is None:
             return no_denied_patterns
         return _matcher(parse_policy(stored.content, stored.format, "the policy"))
@@ -287,8 +286,7 @@ def _plain(path: str) -> str:
 # -- who reads a replica ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Audience:
+class Audience(NamedTuple):
     """Who reads a replica.
 
     Attributes:
@@ -369,8 +367,7 @@ def resolve_audience(
                 f"{level!r} is not an access level",
                 f"one of {', '.join(ACCESS_LEVELS[1:])}",
             )
-        everyone = AgentRule.model_construct(scopes=tuple(scopes), access_level=known)
-        return Audience("", everyone)
+        return Audience("", AgentRule.model_construct(scopes=tuple(scopes), access_level=known))
     rule = policy.agents.get(agent) if policy else None
     if policy is None or rule is None or rule.access_level == "denied":
         raise ConfigurationError(

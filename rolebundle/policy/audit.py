@@ -33,6 +33,7 @@ from rolebundle.contracts.terms import REJECTION_CODES
 from rolebundle.errors import CorpusCorrupt, RolebundleError, StorageError, UsageError
 from rolebundle.storage import audit, records
 from rolebundle.storage.audit import (
+    Details,
     Head,
     bounded_text,
     canonical,
@@ -46,13 +47,13 @@ from rolebundle.storage.audit import (
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.file import audit_path, is_there
 from rolebundle.storage.records import StoredAudit, load_stored_audit, save_stored_audit
-from rolebundle.storage.sqlite import SqliteFile
+from rolebundle.storage.sqlite import Closable, SqliteFile
 from rolebundle.text.words import counted
 
 _LOGGER = logging.getLogger("rolebundle")
 
 
-class AuditLog:
+class AuditLog(Closable):
     """The audit of one corpus.
 
     Args:
@@ -287,13 +288,6 @@ class AuditLog:
             with suppress(RolebundleError):
                 writer.close()
 
-    def __enter__(self) -> AuditLog:
-        """The audit itself, closed at the end of the block."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
 
 def entry_of_bundle(
     bundle: RetrievalBundle,
@@ -357,7 +351,7 @@ def _numbered_for_agent(row: AuditRow, number: int) -> AuditRow:
     # What the policy keeps from an agent, it must not learn of here either.
     blocked = {code: count for code, count in row.blocked.items() if code in REJECTION_CODES}
     shown = {"seq": number, "previous": "", "hash": "", "blocked": blocked}
-    return AuditRow(**(row.model_dump() | shown))
+    return row.model_copy(update=shown)
 
 
 class AuditNeeds(NamedTuple):
@@ -478,7 +472,7 @@ class Recorder:
     @contextmanager
     def change(
         self, corpus: Corpus, kind: AuditKind, *, agent: str | None = None
-    ) -> Iterator[dict[str, Any]]:
+    ) -> Iterator[Details]:
         """One write transaction of the corpus, which is committed only if it could be recorded.
 
         The audit is another file, and its row is written first. So there is no change without its
@@ -496,7 +490,7 @@ class Recorder:
             StorageError: as for :meth:`record`. Nothing was changed.
         """
         with corpus.writing():
-            details: dict[str, Any] = {}
+            details: Details = {}
             yield details
             self.note(corpus, kind, agent=agent, details=details)
 

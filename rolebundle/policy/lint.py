@@ -20,6 +20,7 @@ from rolebundle.contracts.policy import AgentAccess, AgentRule, Policy, PolicySu
 from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.policy.access import denies, may_see, policy_problem
 from rolebundle.policy.overlays import (
+    Folders,
     ResolvedOverlay,
     RuleSubject,
     found_by_name,
@@ -30,8 +31,7 @@ from rolebundle.policy.overlays import (
     rule_subject,
 )
 from rolebundle.policy.policy_file import parse_policy
-from rolebundle.storage import compartments, records
-from rolebundle.storage.compartments import searchable_compartments
+from rolebundle.storage.compartments import searchable_compartments, visible_compartments
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.documents import (
     DocumentKind,
@@ -39,7 +39,7 @@ from rolebundle.storage.documents import (
     scopes_and_places,
 )
 from rolebundle.storage.lexical_index import Phrase, phrase_of
-from rolebundle.storage.records import StoredPolicy
+from rolebundle.storage.records import StoredPolicy, load_policy
 from rolebundle.text.forms import index_tokens, phrase_form
 from rolebundle.text.languages import likely_languages
 
@@ -60,7 +60,7 @@ def lint_warning(place: str, code: str, message: str) -> LintProblem:
 
 def lint_overlay(
     path: Path,
-    folders: Sequence[Path],
+    folders: Folders,
     corpus: Corpus | None,
     kinds: Sequence[DocumentKind] | None = None,
 ) -> list[LintProblem]:
@@ -102,7 +102,7 @@ def unmatched_values(
     resolved: ResolvedOverlay,
     corpus: Corpus,
     kinds: Sequence[DocumentKind],
-    folders: Sequence[Path],
+    folders: Folders,
 ) -> list[LintProblem]:
     """The rules and words of an overlay that match nothing in a corpus.
 
@@ -143,7 +143,7 @@ def _phrases(words: Vocabulary) -> dict[str, list[str]]:
     }
 
 
-def _name(overlay: Overlay, path: Path, folders: Sequence[Path]) -> Iterator[LintProblem]:
+def _name(overlay: Overlay, path: Path, folders: Folders) -> Iterator[LintProblem]:
     expected = f"{overlay.role_id}.json"
     if path.name == expected:
         return
@@ -281,7 +281,7 @@ def lint_policy(
 
 def lint_active_policy(corpus: Corpus, roles: Collection[str] | None = None) -> list[LintProblem]:
     """The findings for the policy of a corpus."""
-    stored = records.load_policy(corpus)
+    stored = load_policy(corpus)
     if stored is None:
         message = "no policy was set: everyone sees every document, with or without an agent id"
         return [lint_warning("", "no_policy", message)]
@@ -341,19 +341,19 @@ def report_policy(corpus: Corpus, agent: str | None = None) -> PolicySummary:
         UsageError: the policy does not name that agent.
     """
     with corpus.reading():
-        stored = records.load_policy(corpus)
-        visible = compartments.visible_compartments(corpus)
+        stored = load_policy(corpus)
+        visible = visible_compartments(corpus)
     total = sum(compartment.documents for compartment in visible)
     policy, problem = Policy(agents={}), ""
     if stored is not None:
         found, _, problem = _stored_policy(stored)
         policy = found or policy
-    if stored is not None and agent is not None and agent not in policy.agents:
-        raise UsageError(
-            "unknown_agent",
-            f"{agent}: the policy does not name this agent, so it sees nothing",
-            f"agents: {', '.join(policy.agents) or 'none'}",
-        )
+        if agent is not None and agent not in policy.agents:
+            raise UsageError(
+                "unknown_agent",
+                f"{agent}: the policy does not name this agent, so it sees nothing",
+                f"agents: {', '.join(policy.agents) or 'none'}",
+            )
     return PolicySummary(
         policy=stored is not None,
         location=stored.location if stored else "",

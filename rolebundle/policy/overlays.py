@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from hashlib import blake2b
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG, S_IWOTH
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeVar
+from typing import NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
@@ -22,18 +20,18 @@ from rolebundle.contracts.overlay import (
     WEIGHT_TOLERANCE,
     WEIGHTS,
     Overlay,
+    OverlayFile,
     RetrievalPolicy,
     SourceRule,
 )
 from rolebundle.errors import OverlayError
-from rolebundle.policy.policy_file import MAX_BYTES, Problem, Values, parse, problem_of
+from rolebundle.policy.policy_file import MAX_BYTES, Fields, Problem, Values, parse, problem_of
 from rolebundle.resources import data_folder
+from rolebundle.storage.audit import canonical
+from rolebundle.storage.digests import content_hash
 from rolebundle.storage.documents import DocumentKind
 from rolebundle.storage.file import overlays_path
 from rolebundle.text.paths import compile_glob
-
-if TYPE_CHECKING:
-    from rolebundle.contracts.overlay import OverlayFile
 
 ENVIRONMENT = "ROLEBUNDLE_OVERLAYS"
 
@@ -46,6 +44,8 @@ _NULL_HINT = (
     "the same name"
 )
 _ROOT_USER = 0
+Folders = Sequence[Path]
+Paths = tuple[Path, ...]
 _T = TypeVar("_T")
 
 
@@ -60,11 +60,11 @@ class ResolvedOverlay(NamedTuple):
     overlay: Overlay
     digest: str
     path: Path
-    ancestors: tuple[Path, ...] = ()
-    values: Mapping[str, object] = MappingProxyType({})
+    ancestors: Paths = ()
+    values: Fields = MappingProxyType({})
 
 
-def overlay_folders(options: Sequence[Path] = (), corpus: Path | None = None) -> tuple[Path, ...]:
+def overlay_folders(options: Folders = (), corpus: Path | None = None) -> Paths:
     """Return the folders of overlays, in order of precedence.
 
     They are those in ``options``, or else those in $ROLEBUNDLE_OVERLAYS; then the corpus's own
@@ -128,19 +128,16 @@ def _is_own_folder(folder: Path) -> bool:
     return True
 
 
-def load_role(role_id: str, folders: Sequence[Path]) -> ResolvedOverlay:
+def load_role(role_id: str, folders: Folders) -> ResolvedOverlay:
     """Return the overlay of a role, from the first folder that has its file.
 
     Raises:
         OverlayError: there is none, or it or one that it extends is malformed.
     """
-    path = locate(role_id, folders)
-    if path is None:
-        _raise_missing(f"the role {role_id!r} has no overlay", role_id, folders)
-    return _resolve_role(role_id, path, folders, ())
+    return _resolve_role(role_id, _found(role_id, folders), folders, ())
 
 
-def load_file(path: Path, folders: Sequence[Path]) -> ResolvedOverlay:
+def load_file(path: Path, folders: Folders) -> ResolvedOverlay:
     """Return the overlay in a file with any name.
 
     An overlay that it extends is searched for in the folder of the file, and then in the folders.
@@ -156,7 +153,7 @@ def load_file(path: Path, folders: Sequence[Path]) -> ResolvedOverlay:
     return _or_raise(path, _resolve(path, _parent_folders(path, folders), ()))
 
 
-def locate(role_id: str, folders: Sequence[Path]) -> Path | None:
+def locate(role_id: str, folders: Folders) -> Path | None:
     """Return the file of a role in the first folder that has one, or ``None``.
 
     Raises:
@@ -181,7 +178,7 @@ def locate(role_id: str, folders: Sequence[Path]) -> Path | None:
     return None
 
 
-def found_by_name(path: Path, folders: Sequence[Path]) -> bool:
+def found_by_name(path: Path, folders: Folders) -> bool:
     """Return whether this file is the one that the folders have under its name."""
     if path.suffix != _SUFFIX:
         return False
@@ -189,7 +186,7 @@ def found_by_name(path: Path, folders: Sequence[Path]) -> bool:
     return first is not None and first.absolute() == path.absolute()
 
 
-def problems_of(path: Path, folders: Sequence[Path]) -> list[Problem]:
+def problems_of(path: Path, folders: Folders) -> list[Problem]:
     """Return all problems that prevent the overlay in a file from being loaded.
 
     The arguments are those of :func:`load_file`.
@@ -201,10 +198,8 @@ def problems_of(path: Path, folders: Sequence[Path]) -> list[Problem]:
     return result if isinstance(result, list) else []
 
 
-def list_overlays(folders: Sequence[Path]) -> list[OverlayFile]:
+def list_overlays(folders: Folders) -> list[OverlayFile]:
     """Return the overlay of each role, sorted by role id. A malformed one has a ``problem``."""
-    from rolebundle.contracts.overlay import OverlayFile
-
     files = []
     for role_id, path in sorted(_role_files(folders).items()):
         fields = {"role_id": role_id, "label": "", "mission": "", "extends": None, "problem": ""}
@@ -233,12 +228,11 @@ def digest_of(overlay: Overlay) -> str:
         if policy[name] == default:
             del policy[name]
     policy["prefer_newest"] = True  # A setting that only the first version of the digest knows.
-    canonical = json.dumps(values, sort_keys=True, separators=(",", ":"))
-    return blake2b(canonical.encode(), digest_size=16).hexdigest()
+    return content_hash(canonical(values))
 
 
 def _resolve_role(
-    role_id: str, path: Path, folders: Sequence[Path], descendants: tuple[Path, ...]
+    role_id: str, path: Path, folders: Folders, descendants: Paths
 ) -> ResolvedOverlay:
     """Resolve the overlay in the file of a role, and check that it has the role's id."""
     resolution = _or_raise(path, _resolve(path, folders, descendants))
@@ -253,9 +247,7 @@ def _resolve_role(
     return resolution
 
 
-def _resolve(
-    path: Path, folders: Sequence[Path], descendants: tuple[Path, ...]
-) -> ResolvedOverlay | list[Problem]:
+def _resolve(path: Path, folders: Folders, descendants: Paths) -> ResolvedOverlay | list[Problem]:
     """Resolve the overlay in a file. Return all problems if it has any.
 
     Args:
@@ -270,8 +262,7 @@ def _resolve(
     if isinstance(own, list):
         return own
     parent = _resolve_parent(own, path, folders, (*descendants, path))
-    merged = merge(parent.values, own) if parent else own
-    values = share_weights(merged, own)
+    values = share_weights(merge(parent.values, own) if parent else own, own)
     overlay = validate(values)
     if isinstance(overlay, list):
         return overlay
@@ -280,7 +271,7 @@ def _resolve(
 
 
 def _resolve_parent(
-    values: Mapping[str, object], path: Path, folders: Sequence[Path], chain: tuple[Path, ...]
+    values: Fields, path: Path, folders: Folders, chain: Paths
 ) -> ResolvedOverlay | None:
     """Resolve the parent of the overlay in a file. Return ``None`` if it has none.
 
@@ -293,9 +284,7 @@ def _resolve_parent(
     role_id = values.get("extends")
     if not isinstance(role_id, str) or not re.fullmatch(ROLE_ID_PATTERN, role_id):
         return None  # Missing, or not a role id; validation reports the latter.
-    parent = locate(role_id, folders)
-    if parent is None:
-        _raise_missing(f"{path}: extends: the role {role_id!r} has no overlay", role_id, folders)
+    parent = _found(role_id, folders, f"{path}: extends: ")
     if parent in chain:
         names = " → ".join(file.stem for file in (*chain[chain.index(parent) :], parent))
         raise OverlayError(
@@ -306,7 +295,7 @@ def _resolve_parent(
     return _resolve_role(role_id, parent, folders, chain)
 
 
-def _parent_folders(path: Path, folders: Sequence[Path]) -> tuple[Path, ...]:
+def _parent_folders(path: Path, folders: Folders) -> Paths:
     """Return the folders in which the parents of a file are searched for."""
     return tuple(folders) if found_by_name(path, folders) else (path.parent, *folders)
 
@@ -344,7 +333,7 @@ def _role_ids(folder: Path) -> list[str]:
     ]
 
 
-def _role_files(folders: Sequence[Path]) -> dict[str, Path]:
+def _role_files(folders: Folders) -> dict[str, Path]:
     """Role → its file, in the first folder that has one."""
     files: dict[str, Path] = {}
     for folder in folders:
@@ -374,11 +363,16 @@ def _unreadable(path: Path, reason: str) -> OverlayError:
     )
 
 
-def _raise_missing(problem: str, role_id: str, folders: Sequence[Path]) -> NoReturn:
+def _found(role_id: str, folders: Folders, place: str = "") -> Path:
+    """The file of a role. ``place`` is where it is named, for the error if there is none."""
+    path = locate(role_id, folders)
+    if path is not None:
+        return path
     known = sorted({name for folder in folders for name in _role_ids(folder)})
     raise OverlayError(
         "overlay_missing",
-        f"{problem} in {', '.join(map(str, folders)) or 'any folder'}"
+        f"{place}the role {role_id!r} has no overlay in "
+        f"{', '.join(map(str, folders)) or 'any folder'}"
         f"{did_you_mean(role_id, known)}",
         f"roles there: {', '.join(known) or 'none'}; name another folder with --overlay-dir",
     )
@@ -387,18 +381,17 @@ def _raise_missing(problem: str, role_id: str, folders: Sequence[Path]) -> NoRet
 # -- the values of files ---------------------------------------------------------------------------
 
 
-def merge(parent: Mapping[str, object], child: Mapping[str, object]) -> Values:
+def merge(parent: Fields, child: Fields) -> Values:
     """Merge an overlay into the one that it extends. Both are the values of their files.
 
     This is JSON Merge Patch (RFC 7396): objects are merged key by key, other values replace, and
     null removes the parent's key. There is one exception: null is kept for a key that is neither in
     the parent nor in the format, so that validation reports the key.
     """
-    inherited = {key: value for key, value in parent.items() if key not in OWN_KEYS}
-    return _merged(inherited, child, ())
+    return _merged({key: value for key, value in parent.items() if key not in OWN_KEYS}, child, ())
 
 
-def share_weights(values: Values, own: Mapping[str, object]) -> Values:
+def share_weights(values: Values, own: Fields) -> Values:
     """Let the weights that a file leaves out share what it leaves of 1.
 
     If it gives one to three weights, the others keep their proportions, which are those of the
@@ -441,7 +434,7 @@ def validate(values: Values) -> Overlay | list[Problem]:
         ]
 
 
-def _merged(parent: Mapping[str, object], child: Mapping[str, object], place: Place) -> Values:
+def _merged(parent: Fields, child: Fields, place: Place) -> Values:
     merged = dict(parent)
     for key, value in child.items():
         if isinstance(value, dict):

@@ -21,6 +21,7 @@ MAX_BYTES = 1024 * 1024
 _NOT_JSON = 'write plain JSON, as `rolebundle overlay show ROLE` prints it under "overlay"'
 
 Values = dict[str, object]
+Fields = Mapping[str, object]
 
 
 class Problem(NamedTuple):
@@ -179,7 +180,7 @@ def parse_policy(content: str, kind: str, source: str) -> Policy:
         raise bad_policy(source, problem_of(mistake._replace(place=place))) from error
 
 
-def _has_agents_key(values: Mapping[str, object], rule_keys: Iterable[str]) -> bool:
+def _has_agents_key(values: Fields, rule_keys: Iterable[str]) -> bool:
     # An agent may be named "agents"; then the value is its rule, whose values are not tables. An
     # agent under ``agents`` may be named "scopes"; then its value is a table.
     agents = values.get("agents")
@@ -188,7 +189,7 @@ def _has_agents_key(values: Mapping[str, object], rule_keys: Iterable[str]) -> b
     )
 
 
-def _parse_toml(content: str, source: str) -> Mapping[str, object]:
+def _parse_toml(content: str, source: str) -> Fields:
     try:
         return tomllib.loads(content)
     except (ValueError, RecursionError) as error:
@@ -196,16 +197,14 @@ def _parse_toml(content: str, source: str) -> Mapping[str, object]:
         raise bad_policy(source, problem) from error
 
 
-def _parse_json(content: str, source: str) -> Mapping[str, object]:
+def _parse_json(content: str, source: str) -> Fields:
     parsed = parse(content.encode("utf-8", "surrogatepass"))
     if isinstance(parsed, list):
-        hint = "write one JSON object: agent id → rule"
-        raise bad_policy(source, parsed[0]._replace(hint=hint))
+        raise bad_policy(source, parsed[0]._replace(hint="write one JSON object: agent id → rule"))
     return parsed
 
 
 def bad_policy(source: str, problem: Problem) -> ConfigurationError:
     """The error of a policy file with a problem."""
     place = f"{problem.place}: " if problem.place else ""
-    message = f"{source}: {place}{problem.message}"
-    return ConfigurationError("bad_policy", message, problem.hint)
+    return ConfigurationError("bad_policy", f"{source}: {place}{problem.message}", problem.hint)

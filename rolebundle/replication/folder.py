@@ -197,8 +197,7 @@ class PublishedFolder:
         if (now.generation, now.content_digest) != (before.generation, before.content_digest):
             return None
         with suppress(FileNotFoundError):
-            digest = sha256_of(self._folder / _packed_name(before.packed_digest))
-            if digest == before.packed_digest:
+            if sha256_of(self._folder / _packed_name(before.packed_digest)) == before.packed_digest:
                 return before.model_dump(include={"packed_digest", "unpacked_bytes"})
         return None
 

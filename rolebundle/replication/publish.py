@@ -27,24 +27,30 @@ from rolebundle.policy.trust import AgentView
 from rolebundle.replication.folder import PublishedFolder, storage_error
 from rolebundle.replication.pull import read_manifest
 from rolebundle.replication.signatures import PrivateKey, sign
-from rolebundle.storage import publications as replicas
-from rolebundle.storage import records
 from rolebundle.storage import replicas as replica_file
 from rolebundle.storage.corpus import Corpus, corpus_counts
 from rolebundle.storage.file import partial_file
 from rolebundle.storage.opening import latest_version, open_reader
 from rolebundle.storage.publications import (
     Publication,
+    carried_hash,
     carried_names,
     delete_publication,
     find_publication,
-    publication_id,
     publications,
+    refuse_changes,
+    save_manifest,
     save_publication,
     with_carried,
 )
 from rolebundle.storage.purge import purge_ids
-from rolebundle.storage.records import StoredAudit, load_stored_audit, save_stored_audit
+from rolebundle.storage.records import (
+    StoredAudit,
+    load_policy,
+    load_stored_audit,
+    save_policy,
+    save_stored_audit,
+)
 from rolebundle.storage.replicas import copy_visible, keyed_pseudonym, staging
 from rolebundle.storage.writing import open_writer
 
@@ -157,7 +163,7 @@ def _former(
     none, or if it is of somebody else.
     """
     with open_reader(path) as corpus, corpus.reading():
-        replicas.refuse_changes(corpus)
+        refuse_changes(corpus)
         last = find_publication(corpus, folder.target) or Publication(folder.target)
         purges = purge_ids(corpus)
         corpus_id = corpus_counts(corpus).corpus_id
@@ -199,13 +205,13 @@ def _build(
                     save_stored_audit(replica, StoredAudit(audit.required))
                     if policy := audience.replica_policy():
                         # Without a time, so that an equal policy is equal content.
-                        records.save_policy(replica, policy, "json", "", "")
+                        save_policy(replica, policy, "json", "", "")
                 replica_file.prepare_for_readers(replica)
                 corpus_id, names = corpus_counts(source).corpus_id, carried_names(replica)
                 signed = sign(_manifest(replica, corpus_id, audience, view, last, options), key)
                 with replica.writing():
                     replica_file.set_identity(replica, corpus_id, signed.manifest.generation)
-                    replicas.save_manifest(replica, signed.model_dump_json())
+                    save_manifest(replica, signed.model_dump_json())
     return signed, names
 
 
@@ -218,7 +224,7 @@ def _manifest(
     options: PublishOptions,
 ) -> ReplicaManifest:
     counts, now = corpus_counts(replica), datetime.now(UTC)
-    policy = records.load_policy(replica)
+    policy = load_policy(replica)
     digest, published_at = replica_file.content_digest(replica), iso_utc(now)
     # Also if this machine's clock was put back: else readers would take it for an older one.
     is_new = digest != last.content_digest or published_at < last.published_at
@@ -226,7 +232,7 @@ def _manifest(
         publisher=options.publisher,
         agent=audience.agent,
         corpus_id=corpus_id,
-        publication=publication_id(corpus_id, last.target),
+        publication=carried_hash(corpus_id, last.target).hex(),
         generation=last.generation + is_new,
         purge_generation=last.purge_generation,
         content_digest=digest,

@@ -22,8 +22,6 @@ from rolebundle.errors import (
 )
 from rolebundle.replication.folder import PublishedFolder
 from rolebundle.replication.signatures import PublicKey, is_signed_by, key_id
-from rolebundle.storage import publications as replicas
-from rolebundle.storage import replicas as replica_file
 from rolebundle.storage import seal
 from rolebundle.storage.corpus import Corpus, CorpusCounts, corpus_counts
 from rolebundle.storage.file import (
@@ -35,6 +33,8 @@ from rolebundle.storage.file import (
     sync_folder,
 )
 from rolebundle.storage.opening import REPLICAS, corpus_format, latest_version, schema_version
+from rolebundle.storage.publications import save_manifest, stored_manifest
+from rolebundle.storage.replicas import content_digest, prepare_for_readers
 from rolebundle.storage.sqlite import is_missing_or_empty, page_problem
 from rolebundle.storage.writing import open_writer
 
@@ -112,8 +112,7 @@ def _at_hand(path: Path) -> ReplicaManifest | None:
         return None
     try:
         with Corpus.open_read_only(path, corpus_format()) as corpus:
-            is_new = schema_version(corpus) >= REPLICAS
-            manifest = replicas.stored_manifest(corpus) if is_new else ""
+            manifest = stored_manifest(corpus) if schema_version(corpus) >= REPLICAS else ""
     except CorpusCorrupt as error:
         raise CorpusCorrupt(
             "damaged_at_hand",
@@ -207,7 +206,7 @@ def _renewed(copy: Path, source: Path, key: PublicKey, offered: SignedManifest) 
         )
     if signed != offered:
         with open_writer(copy, lock=False, replica=True) as corpus, corpus.writing():
-            replicas.save_manifest(corpus, offered.model_dump_json())
+            save_manifest(corpus, offered.model_dump_json())
     return offered
 
 
@@ -228,7 +227,7 @@ def _erase_purged(path: Path, manifest: bytes) -> None:
 def _replace(copy: Path, path: Path) -> None:
     """Let the fetched file take the place of the one at hand. It has no log, nor had that one."""
     with Corpus.open_for_writing(copy, corpus_format()) as file:
-        replica_file.prepare_for_readers(file)
+        prepare_for_readers(file)
     for suffix in COMPANIONS:
         Path(f"{copy}{suffix}").unlink(missing_ok=True)
         Path(f"{path}{suffix}").unlink(missing_ok=True)
@@ -328,7 +327,7 @@ def verify_replica(file: Path, source: str, key: PublicKey) -> SignedManifest:
     """
     try:
         with Corpus.open_read_only(file, corpus_format()) as corpus, corpus.reading():
-            stored = replicas.stored_manifest(corpus)
+            stored = stored_manifest(corpus)
             if stored:
                 signed = read_manifest(stored, source, key)
                 problem = _problem(corpus, stored, signed)
@@ -361,7 +360,7 @@ def _problem(corpus: Corpus, stored: str, signed: SignedManifest) -> str:
     if (corpus_counts(corpus), schema_version(corpus)) != (described, manifest.schema_version):
         return "the file is of another generation than its manifest"
     # Before SQLite's check, which runs the code of extensions on what is in the file.
-    if replica_file.content_digest(corpus) != manifest.content_digest:
+    if content_digest(corpus) != manifest.content_digest:
         return "its rows are not those that were signed"
     seal.verify(corpus)
     return page_problem(corpus)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from base64 import b64decode, b64encode
 from collections.abc import Callable
@@ -15,6 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ed25519
 
 from rolebundle.contracts.upkeep import ReplicaManifest, SignedManifest
 from rolebundle.errors import ConfigurationError, StorageError, UsageError
+from rolebundle.storage.audit import canonical
 from rolebundle.storage.file import OWNER_ONLY
 
 PrivateKey = ed25519.Ed25519PrivateKey
@@ -149,6 +149,4 @@ def is_signed_by(signed: SignedManifest, key: PublicKey) -> bool:
 
 
 def _signed_bytes(manifest: ReplicaManifest) -> bytes:
-    return json.dumps(
-        manifest.model_dump(), sort_keys=True, separators=(",", ":"), ensure_ascii=True
-    ).encode()
+    return canonical(manifest.model_dump()).encode()

@@ -53,17 +53,16 @@ MAX_CHARACTERS = 4_000
 """Of each text of a row. A longer text is cut and marked: a query may have a million characters."""
 PAGE_ROWS = 500
 
-COLUMNS = (
-    "seq, time, kind, agent, role, action, query, bundle_digest, allowed, blocked, details, "
-    "previous, hash"
-)
+COLUMNS = ", ".join(AuditRow.model_fields)
+Details = dict[str, Any]
+"""Small, plain values of a row."""
 _TYPES = (int, *([str] * 7), int, *([str] * 4))
 
 
 # -- the file -------------------------------------------------------------------------------------
 
 
-def create_audit(path: Path, settings: AuditSettings, details: dict[str, Any]) -> bool:
+def create_audit(path: Path, settings: AuditSettings, details: Details) -> bool:
     """Create the audit's file with its head and first row, which records the settings.
 
     Returns:
@@ -169,21 +168,21 @@ class Head(NamedTuple):
 
 def canonical(value: object) -> str:
     """The JSON text of a value that is hashed: sorted keys, no blanks, ASCII."""
-    return json.dumps(
-        value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
-    )
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def _sha256(text: str) -> str:
+    return sha256(text.encode()).hexdigest()
 
 
 def genesis_hash(log_id: str) -> str:
     """The previous hash of the first row. It depends on the log, so rows of another do not fit."""
-    return sha256(f"rolebundle-audit:{VERSION}:{log_id}".encode()).hexdigest()
+    return _sha256(f"rolebundle-audit:{VERSION}:{log_id}")
 
 
 def row_hash(row: AuditRow) -> str:
     """SHA-256 of the canonical JSON of all fields but the hash itself."""
-    plain = row.model_dump()
-    del plain["hash"]
-    return sha256(canonical(plain).encode()).hexdigest()
+    return _sha256(canonical(row.model_dump(exclude={"hash"})))
 
 
 def query_digest(log_id: str, text: str) -> str:
@@ -192,7 +191,7 @@ def query_digest(log_id: str, text: str) -> str:
     Because of the salt, precomputed tables and digests of other logs are useless. Whoever has the
     file can still test guesses.
     """
-    return f"sha256:{sha256(f'{log_id}:{writable(text)}'.encode()).hexdigest()}"
+    return f"sha256:{_sha256(f'{log_id}:{writable(text)}')}"
 
 
 def bounded_text(text: str) -> str:
@@ -200,8 +199,7 @@ def bounded_text(text: str) -> str:
     text = writable(text)
     if len(text) <= MAX_CHARACTERS:
         return text
-    digest = sha256(text.encode()).hexdigest()
-    return f"{text[:MAX_CHARACTERS]}… [{len(text)} characters, sha256:{digest}]"
+    return f"{text[:MAX_CHARACTERS]}… [{len(text)} characters, sha256:{_sha256(text)}]"
 
 
 def seal(entry: AuditEntry, head: Head) -> AuditRow:
@@ -225,17 +223,15 @@ def seal(entry: AuditEntry, head: Head) -> AuditRow:
     }
     # Through JSON and back, so that the hashed values are those that will be read.
     row = AuditRow(**json.loads(canonical(values)))
-    return AuditRow(**(row.model_dump() | {"hash": row_hash(row)}))
+    return row.model_copy(update={"hash": row_hash(row)})
 
 
-def bounded_details(
-    details: dict[str, Any], max_characters: int = MAX_CHARACTERS
-) -> dict[str, Any]:
+def bounded_details(details: Details, max_characters: int = MAX_CHARACTERS) -> Details:
     """Details of at most so many characters of JSON; longer ones are replaced by their digest."""
     text = canonical(details)
     if len(text) <= max_characters:
         return details
-    return {"cut": True, "characters": len(text), "sha256": sha256(text.encode()).hexdigest()}
+    return {"cut": True, "characters": len(text), "sha256": _sha256(text)}
 
 
 # -- writing --------------------------------------------------------------------------------------
@@ -266,18 +262,17 @@ def _add(log: SqliteFile, entry: AuditEntry, head: Head) -> AuditRow:
     row = seal(entry, head)
     values = row.model_dump()
     values |= {name: canonical(values[name]) for name in ("blocked", "details")}
-    log.insert(f"entry ({COLUMNS})", [tuple(values[name] for name in COLUMNS.split(", "))])
+    log.insert(f"entry ({COLUMNS})", [tuple(values.values())])
     log.run("UPDATE head SET rows = ?, hash = ?", (row.seq, row.hash))
     return row
 
 
-def configure(log: SqliteFile, settings: AuditSettings, details: dict[str, Any]) -> None:
+def configure(log: SqliteFile, settings: AuditSettings, details: Details) -> None:
     """Change the settings, and record it as a row. Call it inside a write transaction."""
     log.run("UPDATE head SET mode = ?, query = ?", (settings.mode, settings.query))
     # The details are cut without the settings, which verification compares.
     bounded = bounded_details(details, MAX_CHARACTERS // 2)
-    entry = AuditEntry(kind="settings", details=bounded | settings.model_dump())
-    _add(log, entry, read_head(log))
+    _add(log, AuditEntry(kind="settings", details=bounded | settings.model_dump()), read_head(log))
 
 
 # -- reading -----------------------------------------------------------------------------------
@@ -346,7 +341,7 @@ def file_problem(log: SqliteFile) -> str:
 def _row(log: SqliteFile, values: tuple[Any, ...]) -> AuditRow:
     try:
         typed([values], *_TYPES)
-        fields = dict(zip(COLUMNS.split(", "), values, strict=True))
+        fields = dict(zip(AuditRow.model_fields, values, strict=True))
         for name in ("blocked", "details"):
             stored, fields[name] = fields[name], json.loads(fields[name])
             # The stored text must be exactly the text that is hashed.

@@ -8,7 +8,6 @@ one. Only of a file that SQLite cannot read, the log is already aside in one of 
 
 from __future__ import annotations
 
-import glob
 import os
 import re
 import shutil
@@ -28,6 +27,7 @@ from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.file import (
     COMPANIONS,
     FileFormat,
+    files_beside,
     partial_file,
     rename_synced,
     sync_file,
@@ -41,6 +41,7 @@ KEPT_FILE_NAME = r"\.(?:replaced|damaged)-\d{8}-\d{6}(?:\.\d+)?"
 
 _CONTENT = ("", "-wal", "-journal")
 _COPY_ATTEMPTS = 5
+_NUMBER = re.compile(r"(?:\.\d+)?")
 
 
 def back_up(corpus: SqliteFile, target: Path) -> None:
@@ -61,11 +62,8 @@ def back_up(corpus: SqliteFile, target: Path) -> None:
         partial_file(target) as partial,
     ):
         copy_database(corpus, partial, target)
-        existing = target.parent.glob(f"{glob.escape(target.name)}*")
-        is_numbered = re.compile(rf"{re.escape(target.name)}(?:\.\d+)?").fullmatch
-        same = (file for file in existing if is_numbered(file.name) and file.is_file())
-        digest = sha256_of(partial)
-        if all(sha256_of(file) != digest for file in same):
+        existing = (file for file, _ in files_beside(target, _NUMBER) if file.is_file())
+        if sha256_of(partial) not in map(sha256_of, existing):
             rename_synced(partial, _free_name(target))
 
 

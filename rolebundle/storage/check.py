@@ -81,8 +81,7 @@ def _count_problems(corpus: Corpus) -> Found:
     for name, *counts in corpus.rows(_COUNTS):
         recorded, actual = counts[:2], counts[2:]
         if recorded != actual:
-            message = f"{name} records {recorded} documents and chunks, and has {actual}"
-            yield "miscounted", message
+            yield "miscounted", f"{name} records {recorded} documents and chunks, and has {actual}"
 
 
 def _row_problems(corpus: Corpus) -> Found:
@@ -101,8 +100,7 @@ def _placement_problems(corpus: Corpus, denied: DeniedPatterns) -> Found:
     compartments = {compartment.id: compartment for compartment in visible_compartments(corpus)}
     for _, document_id, number, kind in placements(corpus, denied):
         if number not in compartments or compartments[number].kind != kind:
-            message = f"the document {document_id} is not in the compartment it belongs to"
-            yield "misplaced", message
+            yield "misplaced", f"the document {document_id} is not in the compartment it belongs to"
 
 
 def _lexical_problems(corpus: Corpus) -> Found:
@@ -110,8 +108,7 @@ def _lexical_problems(corpus: Corpus) -> Found:
         try:
             corpus.lexical.check(corpus, compartment.id)
         except CorpusCorrupt as error:
-            message = f"the lexical index differs from the chunks ({error.message})"
-            yield "lexical_drift", message
+            yield "lexical_drift", f"the lexical index differs from the chunks ({error.message})"
 
 
 def _vector_problems(corpus: Corpus) -> Found:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.sqlite import AMONG
+from rolebundle.storage.stored_values import grouped
 
 REMEMBERED = "remembered:"
 """How the location of a remembered fact begins. No file of a machine has such an absolute path."""
@@ -86,13 +87,10 @@ def has_quarantined(corpus: Corpus) -> bool:
 def chunks_by_compartment(corpus: Corpus, rowids: Sequence[int]) -> dict[int, list[int]]:
     """Compartment → those of these chunks that are in it, ordered by rowid."""
     places = (
-        "SELECT c.id, d.compartment FROM chunk c JOIN document d ON d.id = c.document "
+        "SELECT d.compartment, c.id FROM chunk c JOIN document d ON d.id = c.document "
         f"WHERE c.id {AMONG} ORDER BY c.id"
     )
-    by_compartment: dict[int, list[int]] = {}
-    for rowid, compartment in corpus.rows(places, (rowids,)):
-        by_compartment.setdefault(compartment, []).append(rowid)
-    return by_compartment
+    return grouped(corpus.rows(places, (rowids,)))
 
 
 def add_to_counts(corpus: Corpus, compartment: int, *, documents: int = 0, chunks: int = 0) -> None:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf
 from time import perf_counter
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
 import apsw
@@ -15,7 +15,7 @@ import apsw
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.lazy import lazy_module
 from rolebundle.storage import seal
-from rolebundle.storage.sqlite import UNUSABLE, Binding, SqliteFile, interrupted, vectors_library
+from rolebundle.storage.sqlite import UNUSABLE, Bindings, SqliteFile, interrupted, vectors_library
 from rolebundle.storage.stored_values import damaged, records
 
 _STEPS_BETWEEN_CHECKS = 10_000  # of SQLite's virtual machine: well under a millisecond
@@ -66,28 +66,28 @@ Ranges = list[tuple[int, int]]
 class Corpus(SqliteFile):
     """One open corpus file."""
 
-    lexical: Any = field(default=lazy_module("rolebundle.storage.lexical_index"), init=False)
+    lexical: ClassVar[Any] = lazy_module("rolebundle.storage.lexical_index")
     """The module with the full-text indexes. ``postgres_indexes`` has the same functions."""
-    vectors: Any = field(default=lazy_module("rolebundle.storage.vector_search"), init=False)
+    vectors: ClassVar[Any] = lazy_module("rolebundle.storage.vector_search")
     """The module that measures vectors. ``postgres_indexes`` has the same functions."""
 
-    is_restricted: bool = field(default=False, init=False)
+    is_restricted: bool = False
     """Whether only the compartments of :meth:`restrict_to_compartments` are visible."""
-    _has_vectors: bool = field(default=False, init=False)
-    searched_first: int = field(default=0, init=False)
+    _has_vectors: bool = False
+    searched_first: int = 0
     """The first :attr:`snapshot` in which vectors were searched."""
-    in_place_of: str | None = field(default=None, init=False)
+    in_place_of: str | None = None
     """The name of the database's link, if this replica answers because it cannot be reached."""
-    before_commit: Callable[[Corpus], None] | None = field(default=None, init=False)
+    before_commit: Callable[[Corpus], None] | None = None
     """Called before each commit into a database."""
-    _is_stopped: bool = field(default=False, init=False)
-    _end: float = field(default=inf, init=False)
-    _snapshots: int = field(default=0, init=False)
-    _allowed: tuple[int, list[int], int] = field(default=(0, [], 0), init=False)
+    _is_stopped: bool = False
+    _end: float = inf
+    _snapshots: int = 0
+    _allowed: tuple[int, list[int], int] = (0, [], 0)
     """A snapshot, the compartments that are visible in it, and its generation."""
-    in_memory: dict[Hashable, Any] = field(default_factory=dict, init=False)
+    in_memory: dict[Hashable, Any] = field(default_factory=dict)
     """What searches keep; :func:`up_to_date` keeps it so."""
-    verified: dict[str, int] = field(default_factory=dict, init=False)
+    verified: dict[str, int] = field(default_factory=dict)
     """Indexes → the generation at which they were verified."""
 
     @property
@@ -122,7 +122,7 @@ class Corpus(SqliteFile):
             yield
             seal.write(self, broken_before)
 
-    def prefetch(self, sql: str, bindings: Sequence[Binding]) -> None:
+    def prefetch(self, sql: str, bindings: Bindings) -> None:
         """Say that the rows of a statement will be asked for in this snapshot.
 
         A database sends it with the next one, so that both take one round trip.
@@ -325,18 +325,24 @@ MAX_CHANGED = 5_000
 ALL_CHUNKS: Ranges = [(0, 2**63 - 1)]
 
 
+def joined(ranges: Iterable[tuple[int, int]], gap: int) -> Ranges:
+    """Sorted ranges, in which those that are no further apart than ``gap`` are one."""
+    result: Ranges = []
+    for first, last in ranges:
+        if result and first - result[-1][1] <= gap:
+            result[-1] = (result[-1][0], max(last, result[-1][1]))
+        else:
+            result.append((first, last))
+    return result
+
+
 def record_changes(corpus: Corpus, rowids: Sequence[int]) -> None:
     """Record that these chunks, their words or their vectors change with the next generation.
 
     Call it inside a write transaction that ends with
     :func:`increment_generation`.
     """
-    ranges: Ranges = []
-    for rowid in sorted(rowids):
-        if ranges and rowid - ranges[-1][1] <= _GAP:
-            ranges[-1] = (ranges[-1][0], rowid)
-        else:
-            ranges.append((rowid, rowid))
+    ranges = joined(((rowid, rowid) for rowid in sorted(rowids)), _GAP)
     if len(ranges) > _MAX_RANGES:
         ranges = [(ranges[0][0], ranges[-1][1])]
     record_changed_ranges(corpus, ranges)
@@ -356,15 +362,8 @@ def changed_since(corpus: Corpus, generation: int) -> Ranges | None:
     """
     if not 0 <= true_generation(corpus) - generation < KEPT_GENERATIONS:
         return None  # It goes back if an older state is restored into a database.
-    ranges: Ranges = []
-    for first, last in corpus.rows(
-        "SELECT first, last FROM main.chunk_change WHERE generation > ? ORDER BY first",
-        (generation,),
-    ):
-        if ranges and first <= ranges[-1][1] + 1:
-            ranges[-1] = (ranges[-1][0], max(last, ranges[-1][1]))
-        else:
-            ranges.append((first, last))
+    changes = "SELECT first, last FROM main.chunk_change WHERE generation > ? ORDER BY first"
+    ranges = joined(corpus.rows(changes, (generation,)), 1)
     return ranges if sum(last - first + 1 for first, last in ranges) <= MAX_CHANGED else None
 
 

@@ -12,6 +12,7 @@ from rolebundle.contracts.documents import (
     DocumentGroup,
     DocumentMetadata,
     Superseder,
+    Texts,
     attribute_lines,
 )
 from rolebundle.contracts.terms import ORIGINS, TRUST_TIERS, TRUSTED_TIERS, ContentType, TrustTier
@@ -50,7 +51,7 @@ class StoredChunk(NamedTuple):
     """A chunk as it is stored. A tuple, because hundreds of thousands come out of the workers."""
 
     chunk_id: str
-    headings: tuple[str, ...]
+    headings: Texts
     content: str
     content_type: ContentType
     content_hash: str
@@ -58,9 +59,9 @@ class StoredChunk(NamedTuple):
     end_line: int
     page: int = 0
     anchor: str = ""
-    tags: tuple[str, ...] = ()
-    applicable_roles: tuple[str, ...] = ()
-    excluded_roles: tuple[str, ...] = ()
+    tags: Texts = ()
+    applicable_roles: Texts = ()
+    excluded_roles: Texts = ()
     forms: str = ""
     """Further word forms for the index (``rolebundle/text/forms.py``)."""
 
@@ -129,7 +130,7 @@ def superseders_sql(documents: str) -> str:
 
 def superseders(
     corpus: Corpus, documents: str, *bindings: Binding
-) -> tuple[dict[int, tuple[Superseder, ...]], dict[int, tuple[str, ...]]]:
+) -> tuple[dict[int, tuple[Superseder, ...]], dict[int, Texts]]:
     """By document: what replaces it, and the ids of what claims to, but may not.
 
     Args:
@@ -139,13 +140,12 @@ def superseders(
     """
     rows = corpus.rows(superseders_sql(documents), bindings)
     newer: dict[int, tuple[Superseder, ...]] = {}
-    ignored: dict[int, tuple[str, ...]] = {}
-    for old, counts, document_id, trust_tier, updated_at, valid_from in rows:
-        if not counts:
-            ignored[old] = (*ignored.get(old, ()), document_id)
+    ignored: dict[int, Texts] = {}
+    for old, counts, *document in rows:
+        if counts:
+            newer[old] = (*newer.get(old, ()), Superseder(*document))
         else:
-            superseder = Superseder(document_id, trust_tier, updated_at, valid_from)
-            newer[old] = (*newer.get(old, ()), superseder)
+            ignored[old] = (*ignored.get(old, ()), document[0])
     return newer, ignored
 
 
@@ -315,7 +315,7 @@ def document_groups(
         "AS kind JOIN document d ON d.id = kind.first JOIN source s ON s.id = d.source "
         "ORDER BY d.id"
     )
-    lists = typed((row[1:3] for row in rows), tuple[str, ...], tuple[str, ...])
+    lists = typed((row[1:3] for row in rows), Texts, Texts)
     documents = metadata_of(row[3:] for row in rows)
     groups = [
         DocumentGroup(document, "", roles, kinds, json.loads(row[0]), document.excluded_roles)
@@ -440,7 +440,7 @@ def self_declared(corpus: Corpus) -> list[SelfDeclaredDocument]:
     )
     documents = []
     for document_id, path, tier, declared, supersedes in typed(
-        rows, str, str, TrustTier, tuple[str, ...], str
+        rows, str, str, TrustTier, Texts, str
     ):
         counting = {
             "trust_tier": tier in TRUSTED_TIERS,
@@ -458,4 +458,4 @@ def self_declared(corpus: Corpus) -> list[SelfDeclaredDocument]:
 def scopes_and_places(corpus: Corpus) -> list[tuple[str, str, str]]:
     """The combinations of scope, path and location in the corpus."""
     rows = corpus.rows(f"SELECT scope, path, location FROM {PLACED} GROUP BY 1, 2, 3")
-    return [(scope, path, location) for scope, path, location in typed(rows, str, str, str)]
+    return typed(rows, str, str, str)

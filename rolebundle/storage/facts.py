@@ -106,8 +106,10 @@ def filed_since(corpus: Corpus, name: str, since: str) -> int:
 def document_from(corpus: Corpus, address: str) -> str | None:
     """The id of the first visible document, no fact, that was fetched from an address."""
     fetched = "uri = ? AND id NOT IN (SELECT document FROM remembered) ORDER BY id LIMIT 1"
-    found = corpus.value(f"SELECT document_id FROM document WHERE {fetched}", (address,))
-    return None if found is None else str(found)
+    found: str | None = corpus.value(
+        f"SELECT document_id FROM document WHERE {fetched}", (address,)
+    )
+    return found
 
 
 _FILE_OF = "file f JOIN document d ON d.file = f.id"
@@ -143,8 +145,7 @@ def put_fact(
     [problem] = store.put_files(corpus, [(file, [document])], denied)
     if problem is not None:
         raise problem
-    of_file = f"SELECT d.id FROM {_FILE_OF} WHERE f.location = ?"
-    row = int(corpus.value(of_file, (file.location,)))
+    row = int(corpus.value(f"SELECT d.id FROM {_FILE_OF} WHERE f.location = ?", (file.location,)))
     _put_record(corpus, row, record)
     increment_generation(corpus)
     [fact] = _facts(corpus, "WHERE d.id = ?", row)
@@ -167,8 +168,7 @@ def count_repetition(corpus: Corpus, fact: Fact, at: str, *, renew: bool) -> Fac
 def promote(corpus: Corpus, fact: Fact, promoted_by: str) -> Fact:
     """Raise a fact to the trust tier general. Call it inside a write transaction."""
     record = fact.record._replace(promoted_by=promoted_by)
-    changed = _changed(corpus, fact, record, {"trust_tier": "general"})
-    return changed._replace(trust_tier="general")
+    return _changed(corpus, fact, record, {"trust_tier": "general"})._replace(trust_tier="general")
 
 
 def _changed(corpus: Corpus, fact: Fact, record: Record, columns: Mapping[str, str]) -> Fact:
@@ -205,8 +205,7 @@ def missing_sources(corpus: Corpus) -> set[str]:
 def without_record(corpus: Corpus) -> set[int]:
     """The rows of documents that are facts, and of which nothing else is known."""
     facts = "f.location LIKE ? AND d.id NOT IN (SELECT document FROM remembered)"
-    rows = corpus.column(f"SELECT d.id FROM {_FILE_OF} WHERE {facts}", (f"{REMEMBERED}%",))
-    return set(rows)
+    return set(corpus.column(f"SELECT d.id FROM {_FILE_OF} WHERE {facts}", (f"{REMEMBERED}%",)))
 
 
 def _put_record(corpus: Corpus, row: int, record: Record) -> None:

@@ -25,14 +25,7 @@ from rolebundle.errors import (
     storage_errors,
 )
 from rolebundle.storage.address import address_of, in_database, is_address, link_for
-
-
-def _unchanged(path: Path, error: RolebundleError) -> RolebundleError:
-    return error
-
-
-def _no_views(kind: str, name: str, sql: str) -> bool:
-    return False
+from rolebundle.text.references import may_be_stored
 
 
 class FileFormat(NamedTuple):
@@ -57,8 +50,8 @@ class FileFormat(NamedTuple):
     foreign_hint: str
     newer_hint: str
     missing: Callable[[Path], RolebundleError]
-    translate: Callable[[Path, RolebundleError], RolebundleError] = _unchanged
-    is_own_view: Callable[[str, str, str], bool] = _no_views
+    translate: Callable[[Path, RolebundleError], RolebundleError] = lambda _path, error: error
+    is_own_view: Callable[[str, str, str], bool] = lambda *_: False
 
 
 def check_path(path: Path, file_format: FileFormat) -> None:
@@ -356,7 +349,7 @@ def corpus_path(option: str | os.PathLike[str] | None = None) -> Path:
         text = os.fspath(named)
         if is_address(text):
             return link_for(text)
-        if "\x00" in text or any("\ud800" <= character <= "\udfff" for character in text):
+        if "\x00" in text or not may_be_stored(text):
             raise UsageError(
                 "bad_db_name",
                 f"{text!r}: the corpus file's name must be text",

@@ -23,6 +23,8 @@ from rolebundle.storage.stored_values import damaged
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    Integers = NDArray[np.int64]
+
 COLUMNS = ("title", "headings", "content", "tags", "hints")
 COLUMN_WEIGHTS = (2.0, 1.5, 1.0, 1.0, 1.0)
 """How much an occurrence in each column counts."""
@@ -122,7 +124,7 @@ def _varints(block: bytes) -> list[int]:
 
 def lengths(
     corpus: Corpus, compartment: int, ranges: Ranges
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+) -> tuple[Integers, NDArray[np.float64]]:
     """The rowids in these ranges, sorted, and the number of tokens of each."""
     name = table_name(compartment)
     [(found, sizes)] = corpus.rows(
@@ -134,7 +136,7 @@ def lengths(
     # A varint for each column: seven bits a byte, the high bit set on all but the last.
     data = np.frombuffer(bytes.fromhex(sizes or ""), np.uint8)
     is_last = data < 0x80
-    number: NDArray[np.int64] = np.cumsum(is_last) - is_last
+    number: Integers = np.cumsum(is_last) - is_last
     if is_last.sum() != len(COLUMNS) * len(rowids):
         raise damaged(name)
     after = np.flatnonzero(is_last)[number] - np.arange(len(data))
@@ -144,7 +146,7 @@ def lengths(
 
 def keys(
     corpus: Corpus, compartment: int, words: Sequence[str], *, with_offsets: bool
-) -> dict[str, NDArray[np.int64]]:
+) -> dict[str, Integers]:
     """Word → ``rowid * columns + column`` of each occurrence, sorted.
 
     With offsets, each of these is multiplied by ``OFFSETS``, and the offset is added.
@@ -160,7 +162,7 @@ def keys(
     return {word: _numbers(found) for word, found in rows}
 
 
-def _numbers(text: str | None) -> NDArray[np.int64]:
+def _numbers(text: str | None) -> Integers:
     return np.fromstring(text or "", np.int64, sep=",")
 
 

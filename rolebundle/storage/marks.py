@@ -62,8 +62,10 @@ def text_hash(corpus: Corpus, kind: MarkKind, target: str) -> str | None:
     That of a document is the hash of those of its passages, in order.
     """
     if kind == "chunk":
-        found = corpus.value("SELECT content_hash FROM chunk WHERE chunk_id = ?", (target,))
-        return None if found is None else str(found)
+        found: str | None = corpus.value(
+            "SELECT content_hash FROM chunk WHERE chunk_id = ?", (target,)
+        )
+        return found
     hashes = corpus.column(
         "SELECT c.content_hash FROM document d JOIN chunk c ON c.document = d.id "
         "WHERE d.document_id = ? ORDER BY c.ordinal",
@@ -104,6 +106,5 @@ def marks_for(corpus: Corpus, passages: Sequence[tuple[str, str, str]]) -> dict[
 
 
 def _marks_of(corpus: Corpus, kind: MarkKind, targets: Sequence[str]) -> dict[str, StoredMark]:
-    chosen = f"mark WHERE kind = ? AND target {AMONG}"
-    found = corpus.select(StoredMark, chosen, (kind, targets))
+    found = corpus.select(StoredMark, f"mark WHERE kind = ? AND target {AMONG}", (kind, targets))
     return {marked.target: marked for marked in found}

@@ -9,8 +9,14 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from rolebundle.storage import compartments, digests, vector_index
-from rolebundle.storage.compartments import Kind
+from rolebundle.storage import digests, vector_index
+from rolebundle.storage.compartments import (
+    FACTS,
+    REMEMBERED,
+    Kind,
+    add_to_counts,
+    visible_compartments,
+)
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.documents import Scanned
 from rolebundle.storage.sqlite import AMONG, Binding
@@ -28,8 +34,8 @@ def no_denied_patterns(path: str, location: str) -> tuple[str, ...]:
 def denied_by(denied: DeniedPatterns, path: str, location: str) -> tuple[str, ...]:
     """The patterns that match a file, in order, with the one that matches every fact."""
     patterns = denied(path, location)
-    is_fact = location.startswith(compartments.REMEMBERED)
-    return tuple(sorted((*patterns, compartments.FACTS))) if is_fact else patterns
+    is_fact = location.startswith(REMEMBERED)
+    return tuple(sorted((*patterns, FACTS))) if is_fact else patterns
 
 
 def placements(corpus: Corpus, denied: DeniedPatterns) -> Iterator[tuple[int, str, int, Kind]]:
@@ -70,10 +76,10 @@ def separate_facts(corpus: Corpus) -> None:
         "SELECT d.id FROM document d JOIN file f ON f.id = d.file "
         "WHERE d.compartment = ? AND f.location LIKE ?"
     )
-    for place in compartments.visible_compartments(corpus):
-        rows = corpus.column(facts, (place.id, f"{compartments.REMEMBERED}%"))
+    for place in visible_compartments(corpus):
+        rows = corpus.column(facts, (place.id, f"{REMEMBERED}%"))
         if rows and not place.has_facts:
-            labels = (*place.denied, compartments.FACTS)
+            labels = (*place.denied, FACTS)
             target = find_or_create(
                 corpus, place.scope, place.sensitivity, labels, place.quarantined
             )
@@ -112,21 +118,19 @@ def find_or_create(
 def move_documents(corpus: Corpus, rows: Sequence[int], source: int, target: int) -> None:
     """Move documents with their chunks and vectors; compartment 0 has no indexes."""
     with digests.renewing(corpus, rows):
-        of_documents = f"SELECT id FROM chunk WHERE document {AMONG} ORDER BY id"
-        chunks = corpus.column(of_documents, (rows,))
+        chunks = corpus.column(f"SELECT id FROM chunk WHERE document {AMONG} ORDER BY id", (rows,))
         if source:
             corpus.lexical.remove_chunks(corpus, source, chunks)
-            compartments.add_to_counts(corpus, source, documents=-len(rows), chunks=-len(chunks))
-        moved = f"UPDATE document SET compartment = ? WHERE id {AMONG}"
-        corpus.run(moved, (target, rows))
+            add_to_counts(corpus, source, documents=-len(rows), chunks=-len(chunks))
+        corpus.run(f"UPDATE document SET compartment = ? WHERE id {AMONG}", (target, rows))
         corpus.lexical.add_chunks(corpus, target, chunks)
-        compartments.add_to_counts(corpus, target, documents=len(rows), chunks=len(chunks))
+        add_to_counts(corpus, target, documents=len(rows), chunks=len(chunks))
         vector_index.move(corpus, chunks, target)
 
 
 def remove_empty(corpus: Corpus) -> None:
     """Remove the compartments without documents, with their indexes."""
-    for compartment in compartments.visible_compartments(corpus):
+    for compartment in visible_compartments(corpus):
         if not compartment.documents:
             corpus.lexical.drop(corpus, compartment.id)
             corpus.run("DELETE FROM compartment WHERE id = ?", (compartment.id,))
@@ -209,7 +213,7 @@ def release(corpus: Corpus, document: Flagged) -> None:
     [(current, scope, sensitivity)] = corpus.rows(
         "SELECT compartment, scope, sensitivity FROM document WHERE id = ?", (document.row,)
     )
-    places = {place.id: place for place in compartments.visible_compartments(corpus)}
+    places = {place.id: place for place in visible_compartments(corpus)}
     target = find_or_create(corpus, scope, sensitivity, places[current].denied)
     with digests.renewing(corpus, [document.row]):
         move_documents(corpus, [document.row], current, target)

@@ -10,7 +10,7 @@ from rolebundle.storage import marks
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.documents import METADATA, PLACED, metadata_of, superseders, superseders_sql
 from rolebundle.storage.sqlite import AMONG, Binding
-from rolebundle.storage.stored_values import typed
+from rolebundle.storage.stored_values import grouped, typed
 
 
 def indexed_title(title: str, content: str) -> str:
@@ -179,7 +179,7 @@ def chunk_texts(corpus: Corpus, rowids: Sequence[int]) -> list[ChunkText]:
         f"SELECT id, title, headings, content, tags FROM chunk WHERE id {AMONG} ORDER BY id",
         (rowids,),
     )
-    return [(*row,) for row in typed(rows, int, str, tuple[str, ...], str, tuple[str, ...])]
+    return typed(rows, int, str, tuple[str, ...], str, tuple[str, ...])
 
 
 def sampled_contents(corpus: Corpus, count: int) -> list[str]:
@@ -205,7 +205,5 @@ class PlacedText(NamedTuple):
 def placed_texts(corpus: Corpus, documents: Sequence[int]) -> dict[int, list[PlacedText]]:
     """Rowid of a document → the texts of its chunks, in order."""
     chosen = f"chunk WHERE document {AMONG} ORDER BY document, ordinal"
-    texts: dict[int, list[PlacedText]] = {}
-    for text in corpus.select(PlacedText, chosen, (documents,), _ROW):
-        texts.setdefault(text.document, []).append(text)
-    return texts
+    texts = corpus.select(PlacedText, chosen, (documents,), _ROW)
+    return grouped((text.document, text) for text in texts)

@@ -18,7 +18,7 @@ from json import dumps, loads
 from math import inf
 from pathlib import Path
 from time import perf_counter, sleep
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 from uuid import uuid4
 
 import apsw
@@ -44,7 +44,7 @@ from rolebundle.storage import postgres_indexes
 from rolebundle.storage.address import parameters_of
 from rolebundle.storage.corpus import RESTRICTING_VIEWS, Corpus
 from rolebundle.storage.file import FileFormat, busy_timeout
-from rolebundle.storage.sqlite import SINGLE, Binding, Row, closed_on_error, interrupted, stamp_of
+from rolebundle.storage.sqlite import SINGLE, Bindings, Row, closed_on_error, interrupted, stamp_of
 
 _INSIDE = (TransactionStatus.INTRANS, TransactionStatus.ACTIVE, TransactionStatus.INERROR)
 
@@ -128,34 +128,31 @@ def _size(rows: Sequence[Row]) -> int:
 class PostgresCorpus(Corpus):
     """One connection to a corpus in PostgreSQL. ``path`` is the link on this machine."""
 
-    lexical: Any = field(default=postgres_indexes, init=False)
-    vectors: Any = field(default=postgres_indexes, init=False)
-    is_database: bool = field(default=True, init=False)
+    lexical: ClassVar[Any] = postgres_indexes
+    vectors: ClassVar[Any] = postgres_indexes
+    is_database: bool = True
     connection: psycopg.Connection[Row] = field(kw_only=True)
-    _writes: int = field(default=-1, init=False)
+    _writes: int = -1
     """How many transactions had written when the last snapshot began."""
-    _known: OrderedDict[Hashable, list[Row]] = field(default_factory=OrderedDict, init=False)
+    _known: OrderedDict[Hashable, list[Row]] = field(default_factory=OrderedDict)
     """Results since then, by statement. Each saves a round trip."""
-    _large: list[Hashable] = field(default_factory=list, init=False)
+    _large: list[Hashable] = field(default_factory=list)
     """Those of this snapshot that are too large to be kept."""
-    _pending: dict[Hashable, tuple[str, Sequence[Binding]]] = field(
-        default_factory=dict, init=False
-    )
+    _pending: dict[Hashable, tuple[str, Bindings]] = field(default_factory=dict)
     """Statements that are sent with the next one."""
-    _ending: ExitStack | None = field(default=None, init=False)
+    _ending: ExitStack | None = None
     """The pipeline in which the end of a snapshot was sent, as long as nobody read its result."""
 
     # -- statements --------------------------------------------------------------------------------
 
-    def _execute(self, sql: str, bindings: Sequence[Binding]) -> psycopg.Cursor[Row]:
+    def _execute(self, sql: str, bindings: Bindings) -> psycopg.Cursor[Row]:
         if self._is_stopped or self._end < inf:
             self.raise_if_interrupted()
         self._finish_ending()
         statement, places = translated(sql)
-        values = _values(bindings, places)
-        return self.connection.execute(statement.encode(), values, binary=True)
+        return self.connection.execute(statement.encode(), _values(bindings, places), binary=True)
 
-    def rows(self, sql: str, bindings: Sequence[Binding] = ()) -> list[Row]:
+    def rows(self, sql: str, bindings: Bindings = ()) -> list[Row]:
         """See :meth:`SqliteFile.rows`. In a snapshot, the same statement is run once."""
         if not self.snapshot:
             with self._mapped_errors():
@@ -167,10 +164,10 @@ class PostgresCorpus(Corpus):
         self._known.move_to_end(key)
         return [*self._known[key]]
 
-    def _key(self, sql: str, bindings: Sequence[Binding]) -> Hashable:
+    def _key(self, sql: str, bindings: Bindings) -> Hashable:
         return sql, repr(bindings), repr(self._allowed[1:])
 
-    def prefetch(self, sql: str, bindings: Sequence[Binding]) -> None:
+    def prefetch(self, sql: str, bindings: Bindings) -> None:
         """See :meth:`Corpus.prefetch`."""
         key = self._key(sql, bindings)
         if self.snapshot and key not in self._known:
@@ -188,7 +185,7 @@ class PostgresCorpus(Corpus):
             if _size(rows) > _MAX_SIZE:
                 self._large.append(key)
 
-    def iterate(self, sql: str, bindings: Sequence[Binding] = ()) -> Iterator[Row]:
+    def iterate(self, sql: str, bindings: Bindings = ()) -> Iterator[Row]:
         """See :meth:`SqliteFile.iterate`."""
         if not self._is_inside():
             yield from self.rows(sql, bindings)
@@ -203,12 +200,12 @@ class PostgresCorpus(Corpus):
             cursor.itersize = _BATCH
             yield from cursor.execute(statement.encode(), values)
 
-    def run(self, sql: str, bindings: Sequence[Binding] = ()) -> None:
+    def run(self, sql: str, bindings: Bindings = ()) -> None:
         """See :meth:`SqliteFile.run`."""
         with self._mapped_errors():
             self._execute(sql, bindings)
 
-    def run_many(self, sql: str, bindings: Iterable[Sequence[Binding]]) -> None:
+    def run_many(self, sql: str, bindings: Iterable[Bindings]) -> None:
         """See :meth:`SqliteFile.run_many`."""
         statement, places = translated(sql)
         values = [_values(row, places) or [] for row in bindings]
@@ -218,12 +215,13 @@ class PostgresCorpus(Corpus):
     def insert(self, target: str, rows: Sequence[Row], verb: str = "INSERT") -> None:
         """See :meth:`SqliteFile.insert`."""
         table, _, columns = target.partition(" (")
+        into = f"INSERT INTO {target}"
         if verb == "REPLACE":
             names = columns.rstrip(")").split(", ") if columns else self.columns(table)
             changed = ", ".join(f"{name} = excluded.{name}" for name in names)
-            self._insert(target, rows, f" ON CONFLICT ({_KEYS[table]}) DO UPDATE SET {changed}")
+            self._insert(into, rows, f" ON CONFLICT ({_KEYS[table]}) DO UPDATE SET {changed}")
         elif table == "embedded":
-            self._insert(target, [(*row[:-1], postgres_indexes.Vector(row[-1])) for row in rows])
+            self._insert(into, [(*row[:-1], postgres_indexes.Vector(row[-1])) for row in rows])
         elif rows:
             with (
                 self._mapped_errors(),
@@ -232,11 +230,6 @@ class PostgresCorpus(Corpus):
             ):
                 for row in rows:
                     copy.write_row([_value(value) for value in row])
-
-    def _insert(self, target: str, rows: Sequence[Row], conflict: str = "") -> None:
-        if rows:
-            places = ", ".join("?" * len(rows[0]))
-            self.run_many(f"INSERT INTO {target} VALUES ({places}){conflict}", rows)
 
     def standby_seconds(self) -> float | None:
         """See :meth:`Corpus.standby_seconds`."""
@@ -298,7 +291,7 @@ class PostgresCorpus(Corpus):
                 yield
             finally:
                 self._forget()
-                if not self.connection.closed and self._is_inside():
+                if self._is_inside():
                     self._end_snapshot()
 
     def _end_snapshot(self) -> None:
@@ -345,16 +338,15 @@ class PostgresCorpus(Corpus):
                 yield
                 if self.before_commit is not None:
                     self.before_commit(self)
-                ended = self.connection.execute(b"COMMIT")
                 # After a statement that failed, COMMIT undoes all.
-                if ended.statusmessage != "COMMIT":
+                if self.connection.execute(b"COMMIT").statusmessage != "COMMIT":
                     raise StorageError(
                         "not_committed",
                         f"{self.path}: a statement failed, so nothing was written",
                         "run the same command again",
                     )
             finally:
-                if not self.connection.closed and self._is_inside():
+                if self._is_inside():
                     self.connection.execute(b"ROLLBACK")
 
     def renumber(self) -> None:
@@ -423,8 +415,7 @@ class PostgresCorpus(Corpus):
         self._end = perf_counter() + (inf if seconds is None else seconds)
         try:
             if seconds is not None:
-                milliseconds = max(1, int(seconds * 1000))
-                self._set("statement_timeout", str(milliseconds))
+                self._set("statement_timeout", str(max(1, int(seconds * 1000))))
             yield
             self.raise_if_interrupted()
         finally:
@@ -656,8 +647,7 @@ def _version(corpus: Corpus) -> int:
     Raises:
         StorageError: this user may not see it.
     """
-    there = "SELECT to_regclass(?) IS NOT NULL"
-    if not corpus.value(there, (f"{SCHEMA}.schema_version",)):
+    if not corpus.value("SELECT to_regclass(?) IS NOT NULL", (f"{SCHEMA}.schema_version",)):
         return 0
     version = corpus.value(f"SELECT version FROM {SCHEMA}.schema_version")
     if version is None:

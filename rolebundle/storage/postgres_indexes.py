@@ -26,8 +26,8 @@ from rolebundle.storage.compartments import searchable_compartments
 from rolebundle.storage.corpus import Corpus, Ranges, record_changes
 from rolebundle.storage.lexical_index import COLUMNS, OFFSETS, keys_of_texts
 from rolebundle.storage.sqlite import AMONG, Binding, Row, vectors_library
-from rolebundle.storage.stored_values import damaged
-from rolebundle.storage.vector_search import cosines_of
+from rolebundle.storage.stored_values import damaged, grouped
+from rolebundle.storage.vector_search import Cosines, cosines_of
 
 _OF_A_CHUNK = OFFSETS * len(COLUMNS)
 """How many keys a chunk may have."""
@@ -136,14 +136,12 @@ def keys(corpus: Corpus, compartment: int, words: Sequence[str], *, with_offsets
     # A search reads the same words of other compartments, too: in one round trip.
     searched = searchable_compartments(corpus, with_facts=True) if corpus.snapshot else ()
     places = sorted({compartment, *(other.id for other in searched)})
-    blocks: dict[str, list[bytes]] = {}
-    for place, word, block in corpus.rows(
+    rows = corpus.rows(
         f"SELECT compartment, word, keys FROM main.posting WHERE compartment {AMONG} "
         f"AND word {AMONG}",
         (places, words),
-    ):
-        if place == compartment:
-            blocks.setdefault(word, []).append(block)
+    )
+    blocks = grouped((word, block) for place, word, block in rows if place == compartment)
     unit = 1 if with_offsets else OFFSETS
     return {
         word: np.sort(np.frombuffer(b"".join(blocks.get(word, ())), "<i8")) // unit
@@ -262,7 +260,7 @@ def nearest(
     limit: int,
     compartments: Sequence[int],
     documents: Sequence[int] | None,
-) -> dict[int, float]:
+) -> Cosines:
     """The nearest chunks of compartments, or of documents in them: rowid → cosine."""
     chosen, bindings = "", list[Binding]()
     if documents is not None:
@@ -284,14 +282,12 @@ def prefetch(corpus: Corpus, index_id: int, rowids: Sequence[int]) -> None:
     corpus.prefetch(_VECTORS, (index_id, rowids))
 
 
-def cosines(
-    corpus: Corpus, index_id: int, vector: bytes, rowids: Sequence[int]
-) -> dict[int, float]:
+def cosines(corpus: Corpus, index_id: int, vector: bytes, rowids: Sequence[int]) -> Cosines:
     """Rowid → cosine, of those chunks that have a vector."""
     return _measured(vector, corpus.rows(_VECTORS, (index_id, rowids)))
 
 
-def _measured(vector: bytes, rows: Iterable[Row]) -> dict[int, float]:
+def _measured(vector: bytes, rows: Iterable[Row]) -> Cosines:
     measure = "SELECT vec_distance_L2(?, ?)"
     return cosines_of(
         (rowid, _measuring().execute(measure, (vector, own)).get) for rowid, own in rows

@@ -18,9 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rolebundle.errors import CorpusCorrupt
-from rolebundle.storage import lexical_index
 from rolebundle.storage.corpus import ALL_CHUNKS, Corpus, Ranges, up_to_date
-from rolebundle.storage.lexical_index import COLUMN_WEIGHTS, COLUMNS, OFFSETS, Phrase
+from rolebundle.storage.lexical_index import COLUMN_WEIGHTS, COLUMNS, OFFSETS, Phrase, keys_of_texts
 from rolebundle.storage.sqlite import AMONG
 from rolebundle.storage.stored_values import damaged
 
@@ -38,6 +37,8 @@ _OF_A_PHRASE = 64
 """What is kept for each phrase, counted as postings."""
 _WEIGHTS = np.array(COLUMN_WEIGHTS)
 
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
 Places = NDArray[np.int32]
 """Chunks by their place among those of a compartment, sorted."""
 
@@ -71,11 +72,10 @@ class Postings:
         self._known: dict[Phrase, Occurrences] = {}
         self._set(corpus, *corpus.lexical.lengths(corpus, compartment, ALL_CHUNKS))
 
-    def _set(self, corpus: Corpus, rowids: NDArray[np.int64], lengths: NDArray[np.float64]) -> None:
+    def _set(self, corpus: Corpus, rowids: Integers, lengths: Floats) -> None:
         self.rowids, self.lengths = rowids, lengths
         self.tokens = float(lengths.sum())
-        extent = corpus.lexical.extent(corpus, self._compartment)
-        if extent != (len(rowids), self.tokens):
+        if corpus.lexical.extent(corpus, self._compartment) != (len(rowids), self.tokens):
             raise self._damaged()
 
     def _damaged(self) -> CorpusCorrupt:
@@ -106,9 +106,7 @@ class Postings:
         }
         return new
 
-    def _moved(
-        self, known: Occurrences, moved: Places, first: int, keys: NDArray[np.int64]
-    ) -> Occurrences:
+    def _moved(self, known: Occurrences, moved: Places, first: int, keys: Integers) -> Occurrences:
         """Occurrences of the former generation at their new places, with those of new keys."""
         cut = np.searchsorted(known.places, first)
         if cut == len(known.places) and not len(keys):
@@ -140,7 +138,7 @@ class Postings:
         unit = OFFSETS if has_offsets else 1
         return {phrase: self._counted(_phrase_keys(phrase, keys) // unit) for phrase in phrases}
 
-    def _counted(self, keys: NDArray[np.int64]) -> Occurrences:
+    def _counted(self, keys: Integers) -> Occurrences:
         """Occurrences from keys ``rowid * columns + column``, sorted."""
         rowids, columns = np.divmod(keys, len(COLUMNS))
         starts = np.flatnonzero(np.diff(rowids, prepend=-1))
@@ -167,7 +165,7 @@ class Postings:
         at, _ = _shared(others, places)
         return [int(rowid) for rowid in self.rowids[places[at]]]
 
-    def places(self, rowids: Sequence[int] | NDArray[np.int64]) -> Places:
+    def places(self, rowids: Sequence[int] | Integers) -> Places:
         """The places of those chunks that are in this compartment."""
         wanted = np.sort(np.array(rowids, np.int64))
         places = np.searchsorted(self.rowids, wanted)
@@ -181,7 +179,7 @@ class Postings:
         query: Iterable[tuple[Occurrences, float, int]],
         average: float,
         among: Places | None = None,
-    ) -> NDArray[np.float64]:
+    ) -> Floats:
         """The scores of chunks, each at least 0; 0 for those that have no phrase of the query.
 
         ``Σ idf · f · (k1 + 1) / (f + k1 · (1 − b + b · tokens / average))``, in the order of the
@@ -202,9 +200,7 @@ class Postings:
                 scores[at] += part
         return scores
 
-    def highest(
-        self, scores: NDArray[np.float64], number: int, among: Places | None = None
-    ) -> dict[int, float]:
+    def highest(self, scores: Floats, number: int, among: Places | None = None) -> dict[int, float]:
         """Rowid → score, for the highest scores above 0, and for all that tie with the last one."""
         best = np.flatnonzero(scores)
         if len(best) > number:
@@ -228,7 +224,7 @@ def _among(
     return positions, among[positions], counts[at]
 
 
-def _shared(places: Places, among: Places) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _shared(places: Places, among: Places) -> tuple[Integers, Integers]:
     """The positions in ``among``, and those in ``places``, of what both have. Both are sorted."""
     at = np.searchsorted(places, among)
     positions = np.flatnonzero(at < len(places))
@@ -236,7 +232,7 @@ def _shared(places: Places, among: Places) -> tuple[NDArray[np.int64], NDArray[n
     return positions, at[positions]
 
 
-def _phrase_keys(phrase: Phrase, keys: Mapping[str, NDArray[np.int64]]) -> NDArray[np.int64]:
+def _phrase_keys(phrase: Phrase, keys: Mapping[str, Integers]) -> Integers:
     """The sorted keys at which a phrase begins, from those of its words."""
     found = keys.get(phrase[0], _NO_KEYS) if phrase else _NO_KEYS
     for number, word in enumerate(phrase[1:], 1):
@@ -244,16 +240,13 @@ def _phrase_keys(phrase: Phrase, keys: Mapping[str, NDArray[np.int64]]) -> NDArr
     return found
 
 
-def _keys_of_texts(corpus: Corpus, rowids: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
+def _keys_of_texts(corpus: Corpus, rowids: Integers) -> dict[str, Integers]:
     """Word → its keys with offsets, as of :func:`lexical_index.keys`, from the texts."""
     texts = corpus.rows(
         f"SELECT id, {', '.join(COLUMNS)} FROM main.chunk WHERE id {AMONG} ORDER BY id",
         (rowids.tolist(),),
     )
-    return {
-        word: np.array(found, np.int64)
-        for word, found in lexical_index.keys_of_texts(texts).items()
-    }
+    return {word: np.array(found, np.int64) for word, found in keys_of_texts(texts).items()}
 
 
 def postings_of(corpus: Corpus, compartment: int) -> Postings:

@@ -82,11 +82,6 @@ def carried_hash(corpus_id: str, name: str) -> bytes:
     return blake2b(name.encode(), digest_size=_HASH_SIZE, key=key).digest()
 
 
-def publication_id(corpus_id: str, target: str) -> str:
-    """The identity of a publication in its manifests."""
-    return carried_hash(corpus_id, target).hex()
-
-
 def with_carried(publication: Publication, corpus_id: str, names: Iterable[str]) -> Publication:
     """The publication with these names added to what it ever held.
 

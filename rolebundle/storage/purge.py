@@ -22,18 +22,10 @@ from uuid import uuid4
 
 from rolebundle.contracts.upkeep import Obstacle, Receipt
 from rolebundle.errors import CorpusBusy, StorageError, storage_errors
-from rolebundle.storage import (
-    compartments,
-    decisions,
-    digests,
-    marks,
-    replicas,
-    roots,
-    store,
-)
+from rolebundle.storage import compartments, digests, marks, replicas, roots, store
 from rolebundle.storage.backup import KEPT_FILE_NAME
 from rolebundle.storage.corpus import Corpus, increment_generation
-from rolebundle.storage.decisions import DecisionKey
+from rolebundle.storage.decisions import DecisionKey, erase_decisions
 from rolebundle.storage.documents import DocumentName
 from rolebundle.storage.file import files_beside
 from rolebundle.storage.publications import decision_name, raise_purge_generations
@@ -50,8 +42,7 @@ def extent(corpus: Corpus, documents: Sequence[int]) -> dict[str, Any]:
 
     Vectors of all embedding indexes count.
     """
-    of_documents = f"SELECT id FROM chunk WHERE document {AMONG}"
-    chunks = corpus.column(of_documents, (documents,))
+    chunks = corpus.column(f"SELECT id FROM chunk WHERE document {AMONG}", (documents,))
     vectors = corpus.value(f"SELECT count(*) FROM embedded WHERE chunk {AMONG}", (chunks,))
     return {"documents": len(documents), "chunks": len(chunks), "vectors": vectors}
 
@@ -77,7 +68,7 @@ def erase(
     corpus.run("DELETE FROM embedding_cache")
     _forget_files(corpus, documents)
     _forget_claims(corpus, documents)
-    decisions.erase_decisions(corpus, decided, purged_at)
+    erase_decisions(corpus, decided, purged_at)
     store.drop_unused(corpus)
     for compartment in compartments.visible_compartments(corpus):
         # All of them: documents that moved or changed left words in other compartments.

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from rolebundle.errors import CorpusBusy, storage_errors
-from rolebundle.storage import compartments, decisions, digests, partition, vector_index
-from rolebundle.storage.compartments import FACTS
+from rolebundle.storage import decisions, digests, partition, vector_index
+from rolebundle.storage.compartments import FACTS, add_to_counts, visible_compartments
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.digests import (
     INDEXED_COLUMNS,
@@ -26,6 +26,7 @@ from rolebundle.storage.publications import PUBLISHED
 from rolebundle.storage.seal import digest_rows, row_digest
 from rolebundle.storage.sqlite import AMONG, Row, SqliteFile
 from rolebundle.storage.store import insert_chunks
+from rolebundle.storage.stored_values import grouped
 from rolebundle.storage.vector_index import EmbeddingIndex
 
 _NOT_COVERED = ("replica", "seal", "corpus_state")
@@ -41,7 +42,7 @@ def set_identity(replica: Corpus, corpus_id: str, generation: int) -> None:
 def compact(replica: Corpus) -> None:
     """Merge the lexical indexes of a new replica, and leave no free page in its file."""
     with replica.writing():
-        for compartment in compartments.visible_compartments(replica):
+        for compartment in visible_compartments(replica):
             while replica.lexical.merge(replica, compartment.id):
                 pass
     replica.run("VACUUM")
@@ -210,13 +211,12 @@ def _copy_documents(
 ) -> None:
     """Copy these documents of the source with their chunks."""
     listed = (rows,)
-    chunks: dict[int, list[Row]] = {}
-    for document, *columns in source.iterate(
+    found = source.iterate(
         f"SELECT document, {_CHUNK_COLUMNS} FROM chunk WHERE document {AMONG} "
         "ORDER BY document, ordinal, chunk_id",
         listed,
-    ):
-        chunks.setdefault(document, []).append(tuple(columns))
+    )
+    chunks = grouped((document, columns) for document, *columns in found)
     copied: list[Row] = []
     for source_row, *columns in source.iterate(_DOCUMENTS, listed):
         row = _copy_document(replica, pseudonym, columns)
@@ -246,7 +246,7 @@ def _copy_document(replica: Corpus, pseudonym: Pseudonym, values: Sequence[Any])
         (document_id, location, source_id, compartment, *own),
     )
     row = replica.last_rowid()
-    compartments.add_to_counts(replica, compartment, documents=1)
+    add_to_counts(replica, compartment, documents=1)
     claimed = [(row, *claim) for claim in json.loads(claims)]
     replica.insert("supersession (newer, superseded, reach)", claimed)
     if scanned:

@@ -63,6 +63,9 @@ _SCHEMA = (
 )
 
 
+Digests = dict[str, bytes]
+"""Names of what is sealed → its digest."""
+
 _encode = json.JSONEncoder(
     ensure_ascii=False, separators=(",", ":"), check_circular=False, default=bytes.hex
 ).encode
@@ -107,7 +110,8 @@ def verify(file: SqliteFile) -> None:
     Raises:
         CorpusCorrupt: they are not what was stored.
     """
-    different = sorted(_differences(_stored(file), _tables(file)) & {*TABLES})
+    with file.reading():
+        different = sorted(_differences(_stored(file), _tables(file)) & {*TABLES})
     if different:
         raise damaged(", ".join(different), "seal_broken", file.path)
 
@@ -128,11 +132,11 @@ def write(file: SqliteFile, broken_before: Collection[str] = ()) -> None:
             file.run("DELETE FROM seal WHERE name = ?", (name,))
 
 
-def _stored(file: SqliteFile) -> dict[str, bytes]:
+def _stored(file: SqliteFile) -> Digests:
     return dict(file.rows("SELECT name, digest FROM main.seal"))
 
 
-def _differences(stored: dict[str, bytes], actual: dict[str, bytes]) -> set[str]:
+def _differences(stored: Digests, actual: Digests) -> set[str]:
     return {name for name in stored.keys() | actual if stored.get(name) != actual.get(name)}
 
 
@@ -140,14 +144,14 @@ def _rows(file: SqliteFile, table: str) -> list[Row]:
     return file.rows(f"SELECT * FROM main.{table} ORDER BY 1, 2")
 
 
-def _tables(file: SqliteFile) -> dict[str, bytes]:
+def _tables(file: SqliteFile) -> Digests:
     """The digests of the small tables that have rows."""
     [have_rows] = file.rows(_HAVE_ROWS)
     pairs = zip(TABLES, have_rows, strict=True)
     return {name: row_digest(_rows(file, name)) for name, has_rows in pairs if has_rows}
 
 
-def _indexes(file: SqliteFile) -> dict[str, bytes]:
+def _indexes(file: SqliteFile) -> Digests:
     """The digests of the schema, and of the tables in which the indexes have their settings."""
     schema = file.rows(_SCHEMA)
     digests = {"sqlite_schema": row_digest(schema)}

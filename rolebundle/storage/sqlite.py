@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
@@ -174,6 +174,7 @@ _READER_CACHE_KIB = 16_384
 Row = tuple[Any, ...]
 Binding = str | int | float | bytes | Iterable[Any] | None
 """Several values are bound as a JSON array, for :data:`AMONG`."""
+Bindings = Sequence[Binding]
 SINGLE = (str, int, float, bytes, type(None))
 """The types of bindings that are a single value."""
 AMONG = "IN (SELECT value FROM json_each(?))"
@@ -191,8 +192,25 @@ _WITHOUT_LOCKS = "unix-none"
 """SQLite's file system that takes no lock and needs no shared memory."""
 
 
+class Closable:
+    """What a ``with`` block closes at its end."""
+
+    __slots__ = ()
+
+    def close(self) -> None:
+        """Close it."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        """The thing itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
 @dataclass(slots=True)
-class SqliteFile:
+class SqliteFile(Closable):
     """One open SQLite file. All SQL of the project runs through these methods.
 
     Each method raises SQLite's errors as those of the file's format.
@@ -203,8 +221,8 @@ class SqliteFile:
     writable: bool
     file_format: FileFormat
     stamp: tuple[int, ...] = ()
-    on_close: Callable[[], None] | None = field(default=None, kw_only=True)
-    is_database: bool = field(default=False, init=False)
+    on_close: Callable[[], None] | None = None
+    is_database: bool = False
     """Whether it is no file, but a database of a server."""
 
     @classmethod
@@ -277,31 +295,31 @@ class SqliteFile:
                 db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
         return cls(path, db, True, file_format, identity)
 
-    def rows(self, sql: str, bindings: Sequence[Binding] = ()) -> list[Row]:
+    def rows(self, sql: str, bindings: Bindings = ()) -> list[Row]:
         """Run one statement and fetch all of its rows."""
         with self._mapped_errors():
             return self.db.execute(sql, _bound(bindings)).fetchall()
 
-    def column(self, sql: str, bindings: Sequence[Binding] = ()) -> list[Any]:
+    def column(self, sql: str, bindings: Bindings = ()) -> list[Any]:
         """The only column of all rows of one statement."""
         return [value for (value,) in self.rows(sql, bindings)]
 
-    def iterate(self, sql: str, bindings: Sequence[Binding] = ()) -> Iterator[Row]:
+    def iterate(self, sql: str, bindings: Bindings = ()) -> Iterator[Row]:
         """Run one statement and yield its rows one by one, if they may not fit into memory."""
         with self._mapped_errors():
             yield from self.db.execute(sql, _bound(bindings))
 
-    def value(self, sql: str, bindings: Sequence[Binding] = ()) -> Any:
+    def value(self, sql: str, bindings: Bindings = ()) -> Any:
         """The first column of the first row, or ``None``."""
         rows = self.rows(sql, bindings)
         return rows[0][0] if rows else None
 
-    def run(self, sql: str, bindings: Sequence[Binding] = ()) -> None:
+    def run(self, sql: str, bindings: Bindings = ()) -> None:
         """Run one statement for its effect."""
         with self._mapped_errors():
             self.db.execute(sql, _bound(bindings))
 
-    def run_many(self, sql: str, bindings: Iterable[Sequence[Binding]]) -> None:
+    def run_many(self, sql: str, bindings: Iterable[Bindings]) -> None:
         """Run one statement for each set of bindings."""
         with self._mapped_errors():
             self.db.executemany(sql, bindings)
@@ -310,7 +328,7 @@ class SqliteFile:
         self,
         kind: type[R],
         source: str,
-        bindings: Sequence[Binding] = (),
+        bindings: Bindings = (),
         columns: Mapping[str, str] = MappingProxyType({}),
     ) -> list[R]:
         """Rows as values of a NamedTuple; see :func:`records`.
@@ -337,9 +355,12 @@ class SqliteFile:
 
     def insert(self, target: str, rows: Sequence[Row], verb: str = "INSERT") -> None:
         """Insert rows into ``target``: a table and, if they are not all, its columns."""
+        self._insert(f"{verb} INTO {target}", rows)
+
+    def _insert(self, into: str, rows: Sequence[Row], conflict: str = "") -> None:
         if rows:
             places = ", ".join("?" * len(rows[0]))
-            self.run_many(f"{verb} INTO {target} VALUES ({places})", rows)
+            self.run_many(f"{into} VALUES ({places}){conflict}", rows)
 
     def last_rowid(self) -> int:
         """The rowid of the last insert."""
@@ -399,15 +420,8 @@ class SqliteFile:
             if self.on_close is not None:
                 self.on_close()
 
-    def __enter__(self) -> Self:
-        """The file itself, closed at the end of the block."""
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-def _bound(bindings: Sequence[Binding]) -> tuple[Any, ...]:
+def _bound(bindings: Bindings) -> tuple[Any, ...]:
     return tuple(value if isinstance(value, SINGLE) else json.dumps([*value]) for value in bindings)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from rolebundle.contracts.documents import DocumentMetadata, attribute_texts
+from rolebundle.contracts.documents import DocumentMetadata, Texts, attribute_texts
 from rolebundle.errors import DocumentError
-from rolebundle.storage import compartments, partition, vector_index
-from rolebundle.storage.compartments import REMEMBERED
+from rolebundle.storage import vector_index
+from rolebundle.storage.compartments import REMEMBERED, Kind, add_to_counts, chunks_by_compartment
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.digests import (
     DOCUMENT_COLUMNS,
@@ -22,7 +22,15 @@ from rolebundle.storage.digests import (
     file_digest,
 )
 from rolebundle.storage.documents import FileIdentity, StoredChunk, StoredDocument, StoredFile
-from rolebundle.storage.partition import DeniedPatterns, no_denied_patterns
+from rolebundle.storage.partition import (
+    DeniedPatterns,
+    denied_by,
+    find_or_create,
+    is_released,
+    move_documents,
+    no_denied_patterns,
+    remove_empty,
+)
 from rolebundle.storage.passages import indexed_title
 from rolebundle.storage.seal import row_digest
 from rolebundle.storage.sqlite import AMONG, Row
@@ -42,7 +50,7 @@ def known_files(corpus: Corpus) -> dict[str, FileIdentity]:
 
 def put_files(
     corpus: Corpus,
-    files: Iterable[tuple[StoredFile, Sequence[StoredDocument]]],
+    files: Files,
     denied: DeniedPatterns = no_denied_patterns,
     displaced: list[tuple[str, DocumentError]] | None = None,
 ) -> list[DocumentError | None]:
@@ -60,7 +68,6 @@ def put_files(
     Returns:
         For each file why it was refused, or ``None``. Nothing of a refused file is written.
     """
-    files = list(files)
     batch = _Batch(corpus, files, denied)
     refused: dict[str, str] = {}
     if batch.has_contested_ids(files):
@@ -79,7 +86,7 @@ def put_files(
             problem = error
         problems.append(problem)
     batch.insert_new_rows()
-    partition.remove_empty(corpus)
+    remove_empty(corpus)
     return problems
 
 
@@ -102,7 +109,7 @@ def remove_files(corpus: Corpus, locations: Iterable[str]) -> None:
 def drop_unused(corpus: Corpus) -> None:
     """Remove sources and compartments that have no documents left."""
     corpus.run("DELETE FROM source WHERE id NOT IN (SELECT source FROM document)")
-    partition.remove_empty(corpus)
+    remove_empty(corpus)
 
 
 class _Batch:
@@ -116,7 +123,7 @@ class _Batch:
     def __init__(self, corpus: Corpus, files: Files, denied: DeniedPatterns) -> None:
         self.corpus = corpus
         self.denied = denied
-        self.compartments: dict[compartments.Kind, int] = {}
+        self.compartments: dict[Kind, int] = {}
         self.file_rows: dict[str, int] = dict(
             _among(
                 corpus, "location", "location, id FROM file", (file.location for file, _ in files)
@@ -177,7 +184,7 @@ class _Batch:
         count_documents = "UPDATE corpus_state SET documents = documents + ?"
         self.corpus.run(count_documents, (len(self.new_documents),))
         for compartment, count in Counter(row[-2] for row in self.new_documents).items():
-            compartments.add_to_counts(self.corpus, compartment, documents=count)
+            add_to_counts(self.corpus, compartment, documents=count)
 
     def _refuse_used_ids(
         self, file_row: int, file: StoredFile, documents: Sequence[StoredDocument]
@@ -224,7 +231,7 @@ class _Batch:
     ) -> None:
         metadata = document.metadata
         scanned = document.scanned
-        if scanned and known is not None and partition.is_released(self.corpus, known, scanned):
+        if scanned and known is not None and is_released(self.corpus, known, scanned):
             scanned = scanned._replace(verdict="released")
         is_quarantined = scanned is not None and scanned.verdict == "quarantine"
         compartment = self._compartment(metadata, file, is_quarantined)
@@ -245,7 +252,7 @@ class _Batch:
         else:
             current = self.corpus.value("SELECT compartment FROM document WHERE id = ?", (row,))
             if current != compartment:
-                partition.move_documents(self.corpus, [row], current, compartment)
+                move_documents(self.corpus, [row], current, compartment)
             self.corpus.run(
                 f"UPDATE document SET {assignments(f'{DOCUMENT_COLUMNS}, digest')} WHERE id = ?",
                 (*own, digest, row),
@@ -259,10 +266,10 @@ class _Batch:
         self.new_chunks += [(row, name, *columns) for name, columns in chunks.items()]
 
     def _compartment(self, metadata: DocumentMetadata, file: StoredFile, quarantined: bool) -> int:
-        denied = partition.denied_by(self.denied, file.path, file.location)
+        denied = denied_by(self.denied, file.path, file.location)
         kind = (metadata.scope, metadata.sensitivity, denied, quarantined)
         if kind not in self.compartments:
-            self.compartments[kind] = partition.find_or_create(self.corpus, *kind)
+            self.compartments[kind] = find_or_create(self.corpus, *kind)
         return self.compartments[kind]
 
     def _source_row(self, source_id: str) -> int:
@@ -274,8 +281,7 @@ class _Batch:
 
 def _among(corpus: Corpus, column: str, select: str, names: Iterable[str]) -> list[Row]:
     """The selected rows whose column has one of the names."""
-    chosen = f"SELECT {select} WHERE {column} {AMONG}"
-    return corpus.rows(chosen, ([*names],))
+    return corpus.rows(f"SELECT {select} WHERE {column} {AMONG}", ([*names],))
 
 
 def _ids_of(documents: Iterable[StoredDocument]) -> Iterator[str]:
@@ -301,7 +307,7 @@ def remove_documents(corpus: Corpus, document_rows: Sequence[int]) -> None:
     remove_chunks(corpus, corpus.column(f"SELECT id FROM chunk WHERE document {AMONG}", chosen))
     counts = f"SELECT compartment, count(*) FROM document WHERE id {AMONG} GROUP BY compartment"
     for compartment, count in corpus.rows(counts, chosen):
-        compartments.add_to_counts(corpus, compartment, documents=-count)
+        add_to_counts(corpus, compartment, documents=-count)
     corpus.run(f"DELETE FROM document WHERE id {AMONG}", chosen)
     corpus.run("UPDATE corpus_state SET documents = documents - ?", (len(document_rows),))
 
@@ -361,7 +367,7 @@ def _stored_ids(corpus: Corpus, names: Sequence[str]) -> Iterator[tuple[str, str
         *_among(corpus, "document_id", f"document_id, {owner}", names),
         *_among(corpus, "chunk_id", chunks, names),
     ]:
-        [(own,)] = typed([(declared,)], tuple[str, ...])
+        [(own,)] = typed([(declared,)], Texts)
         is_right = not _is_claim(own, document_id, source_id, path)
         is_own = name == document_id or name.startswith(f"{document_id}#")
         yield name, location, path, is_right and is_own
@@ -411,7 +417,7 @@ def chunk_columns(metadata: DocumentMetadata, chunks: Sequence[StoredChunk]) -> 
     }
 
 
-def _hints(metadata: DocumentMetadata, ordinal: int, forms: str) -> tuple[str, ...]:
+def _hints(metadata: DocumentMetadata, ordinal: int, forms: str) -> Texts:
     """Words for the index alone. They are no part of what is shown or embedded of a chunk."""
     hints = metadata.retrieval_hints
     if metadata.attributes and ordinal == 0:
@@ -471,9 +477,9 @@ def insert_chunks(corpus: Corpus, rows: Sequence[Row]) -> None:
     columns = f"id, document, chunk_id, {INDEXED_COLUMNS}, {UNINDEXED_COLUMNS}, digest"
     corpus.insert(f"chunk ({columns})", [(*row, chunk_digest(row)) for row in numbered])
     rowids = range(first, first + len(rows))
-    for compartment, chunks in compartments.chunks_by_compartment(corpus, rowids).items():
+    for compartment, chunks in chunks_by_compartment(corpus, rowids).items():
         corpus.lexical.add_chunks(corpus, compartment, chunks)
-        compartments.add_to_counts(corpus, compartment, chunks=len(chunks))
+        add_to_counts(corpus, compartment, chunks=len(chunks))
     corpus.run("UPDATE corpus_state SET chunks = chunks + ?", (len(rows),))
 
 
@@ -481,9 +487,9 @@ def remove_chunks(corpus: Corpus, rowids: Sequence[int]) -> None:
     """Remove chunks from the table and from all indexes."""
     if not rowids:
         return
-    for compartment, chunks in compartments.chunks_by_compartment(corpus, rowids).items():
+    for compartment, chunks in chunks_by_compartment(corpus, rowids).items():
         corpus.lexical.remove_chunks(corpus, compartment, chunks)
-        compartments.add_to_counts(corpus, compartment, chunks=-len(chunks))
+        add_to_counts(corpus, compartment, chunks=-len(chunks))
     _remove_vectors(corpus, rowids)
     corpus.run(f"DELETE FROM chunk WHERE id {AMONG}", (rowids,))
     corpus.run("UPDATE corpus_state SET chunks = chunks - ?", (len(rowids),))
@@ -494,5 +500,5 @@ def _remove_vectors(corpus: Corpus, rowids: Sequence[int]) -> None:
         vector_index.remove(corpus, index, rowids)
 
 
-def _distinct(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
+def _distinct(first: Texts, second: Texts) -> Texts:
     return tuple(dict.fromkeys((*first, *second))) if second else first

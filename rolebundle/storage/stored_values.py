@@ -30,7 +30,17 @@ def is_moment(text: str) -> bool:
         return False
 
 
+K = TypeVar("K")
+V = TypeVar("V")
 R = TypeVar("R", bound=tuple[Any, ...])
+
+
+def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
+    """Key → its values, both in the order of the pairs."""
+    groups: dict[K, list[V]] = {}
+    for key, value in pairs:
+        groups.setdefault(key, []).append(value)
+    return groups
 
 
 def damaged(subject: str, code: str = "corpus_corrupt", path: Path | None = None) -> CorpusCorrupt:
@@ -108,8 +118,7 @@ def columns_of(kind: type[Any]) -> dict[str, object]:
     columns: dict[str, object] = {}
     for name, annotation in get_type_hints(kind).items():
         if _is_record(annotation):
-            inner = columns_of(annotation).items()
-            columns |= {f"{name}.{column}": held for column, held in inner}
+            columns |= {f"{name}.{column}": held for column, held in columns_of(annotation).items()}
         else:
             columns[name] = annotation
     return columns

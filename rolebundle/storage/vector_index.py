@@ -189,8 +189,7 @@ def add(corpus: Corpus, index: EmbeddingIndex, vectors: Sequence[tuple[int, str,
         (index.id, rowid, compartment_of[rowid], made_of, vector_hash(made_of, vector), vector)
         for rowid, made_of, vector in vectors
     ]
-    target = "embedded (index_id, chunk, compartment, input_hash, vector_hash, vector)"
-    corpus.insert(target, rows)
+    corpus.insert("embedded (index_id, chunk, compartment, input_hash, vector_hash, vector)", rows)
     for compartment, chunks in places.items():
         _count(corpus, index, compartment, len(chunks))
     record_changes(corpus, rowids)

@@ -11,6 +11,9 @@ from rolebundle.storage.sqlite import AMONG, Binding, Row
 from rolebundle.storage.stored_values import damaged
 from rolebundle.storage.vector_index import EmbeddingIndex
 
+Cosines = dict[int, float]
+"""Rowid → cosine."""
+
 MIN_SCANNED = 2_000
 """From so many vectors on, a process that answers again keeps them in memory."""
 MAX_CANDIDATES = 4_096
@@ -106,15 +109,13 @@ def shortlist_in_memory(
     return shortlist if len(shortlist) <= MAX_CANDIDATES else None
 
 
-def score(
-    corpus: Corpus, index: EmbeddingIndex, vector: bytes, rowids: Sequence[int]
-) -> dict[int, float]:
+def score(corpus: Corpus, index: EmbeddingIndex, vector: bytes, rowids: Sequence[int]) -> Cosines:
     """The cosine of those of ``rowids`` that have a vector.
 
     Raises:
         CorpusCorrupt: ``vectors_damaged``.
     """
-    found: dict[int, float] = corpus.vectors.cosines(corpus, index.id, vector, rowids)
+    found: Cosines = corpus.vectors.cosines(corpus, index.id, vector, rowids)
     return found
 
 
@@ -147,7 +148,7 @@ def nearest(
     limit: int,
     compartments: Sequence[int],
     documents: Sequence[int] | None,
-) -> dict[int, float]:
+) -> Cosines:
     """The nearest chunks of compartments, or of documents in them: rowid → cosine.
 
     Raises:
@@ -164,9 +165,7 @@ def prefetch(corpus: Corpus, index_id: int, rowids: Sequence[int]) -> None:
     """Do nothing, because a file is read without round trips."""
 
 
-def cosines(
-    corpus: Corpus, index_id: int, vector: bytes, rowids: Sequence[int]
-) -> dict[int, float]:
+def cosines(corpus: Corpus, index_id: int, vector: bytes, rowids: Sequence[int]) -> Cosines:
     """Rowid → cosine, of those chunks that have a vector.
 
     Raises:
@@ -180,7 +179,7 @@ def cosines(
     return cosines_of(rows)
 
 
-def cosines_of(rows: Iterable[Row]) -> dict[int, float]:
+def cosines_of(rows: Iterable[Row]) -> Cosines:
     """Rowid → cosine, from rowids and distances; ``None`` for one that cannot be measured."""
     found = {}
     for rowid, distance in rows:

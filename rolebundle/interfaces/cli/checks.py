@@ -15,14 +15,22 @@ from click.exceptions import Exit
 from rolebundle.admin.records import approve_contract, count_blocks, revoke_contract, start_gate
 from rolebundle.contracts.base import writable
 from rolebundle.contracts.gate import ApprovedContract, ApprovedContracts, GateReport
-from rolebundle.contracts.memory import MAX_INTENT_CHARACTERS, CheckAnswer, CheckRequest
+from rolebundle.contracts.memory import MAX_INTENT_CHARACTERS, CheckRequest
 from rolebundle.contracts.verification import (
     MAX_DRAFT_CHARACTERS,
     Verification,
     VerifyRequest,
 )
 from rolebundle.errors import RolebundleError, UsageError
-from rolebundle.interfaces.cli.options import Call, request_file_option, with_call
+from rolebundle.interfaces.cli.options import (
+    PATH,
+    Call,
+    agent_option,
+    flag,
+    request_file_option,
+    with_call,
+    with_json,
+)
 from rolebundle.interfaces.cli.output import print_json, print_note
 from rolebundle.interfaces.json_lines import MAX_LINE_BYTES, json_object, json_value
 from rolebundle.interfaces.layout import harmless
@@ -110,10 +118,9 @@ _READING_TOOLS = frozenset({"Glob", "Grep", "LS", "NotebookRead", "Read"})
 @click.command()
 @click.argument("intent", required=False)
 @request_file_option
-@click.option(
+@flag(
     "--hook",
-    is_flag=True,
-    help="Be the hook that a host calls before a tool: read its JSON (tool_name, tool_input) or a "
+    "Be the hook that a host calls before a tool: read its JSON (tool_name, tool_input) or a "
     "request from standard input. Exit code 2 stops the tool, with the reason on standard error.",
 )
 @with_call("overlay_dirs", "as_json", request=CheckRequest, without=["intent"])
@@ -153,13 +160,14 @@ def check(call: Call, intent: str | None, request_file: BinaryIO | None, hook: b
         print_note(f"rolebundle check: {error}")
         raise Exit(_EXIT_HOOK_BLOCKS) from None
     if hook:
-        _end_hook(answer)
-    if request_file is not None and not call.as_json:
+        if answer.verdict != "none_found":
+            print_note(one_line(f"{answer.verdict}: {answer.message}", 4_000))
+    elif request_file is not None and not call.as_json:
         print_json(answer, indent=None, exclude_none=True)
     else:
-        lines = check_lines(answer.model_dump())
-        call.print(answer, lines, exclude_none=True)
-    raise Exit(_EXIT_STOPPED if answer.verdict in _STOPPING else 0)
+        call.print(answer, check_lines(answer.model_dump()), exclude_none=True)
+    if answer.verdict in _STOPPING:
+        raise Exit(_EXIT_HOOK_BLOCKS if hook else _EXIT_STOPPED)
 
 
 def _fields_of_call(data: dict[str, object]) -> dict[str, object]:
@@ -189,21 +197,13 @@ def _texts(value: object) -> list[str]:
     return [text for item in values for text in _texts(item)]
 
 
-def _end_hook(answer: CheckAnswer) -> None:
-    if answer.verdict != "none_found":
-        print_note(one_line(f"{answer.verdict}: {answer.message}", 4_000))
-    click.get_current_context().exit(_EXIT_HOOK_BLOCKS if answer.verdict in _STOPPING else 0)
-
-
 EXIT_NOT_DONE = 1
 _MAX_EVENT_BYTES = 16 << 20
 _LINE_CHARACTERS = 300
 _NOT_IN_FACTS = "commands are not run for facts"
 
-_contract = click.argument("contract", type=click.Path(path_type=Path))
-_agent_option = click.option(
-    "--agent", metavar="ID", help="Ask the corpus in the name of this agent."
-)
+_contract = click.argument("contract", type=PATH)
+_agent_option = agent_option("Ask the corpus in the name of this agent.")
 
 
 @click.group()
@@ -222,8 +222,8 @@ def gate() -> None:
 
 @gate.command("start")
 @_contract
-@click.option("--yes", "restart", is_flag=True, help="Replace the baseline of an earlier start.")
-@with_call("as_json")
+@flag("--yes", "Replace the baseline of an earlier start.", "restart")
+@with_json
 def start_command(call: Call, contract: Path, restart: bool) -> None:
     """Record the files that CONTRACT names as they are before the work.
 
@@ -270,10 +270,10 @@ def facts_command(call: Call, contract: Path, agent: str | None) -> None:
 
 
 @gate.command("approve")
-@click.argument("contract", required=False, type=click.Path(path_type=Path))
-@click.option("--undo", "revoke", is_flag=True, help="Withdraw the approval instead.")
-@click.option("--inline-code", is_flag=True, help="Also allow a shell, or code in an argument.")
-@with_call("as_json")
+@click.argument("contract", required=False, type=PATH)
+@flag("--undo", "Withdraw the approval instead.", "revoke")
+@flag("--inline-code", "Also allow a shell, or code in an argument.")
+@with_json
 def approve_command(call: Call, contract: Path | None, revoke: bool, inline_code: bool) -> None:
     """Allow the commands of CONTRACT until its content changes. It prints them.
 
@@ -319,7 +319,7 @@ class _NeverTrapping(click.Command):
 def _errors_without_blocking() -> Iterator[None]:
     try:
         yield
-    except (click.exceptions.Exit, click.Abort):
+    except (Exit, click.Abort):
         raise
     except Exception as error:
         message = str(error) if isinstance(error, RolebundleError) else ""
@@ -327,7 +327,7 @@ def _errors_without_blocking() -> Iterator[None]:
             message = error.format_message()
         message = message or f"{type(error).__name__}: {error}"
         print_note(f"gate: not checked, this is NO success: {message}")
-        raise click.exceptions.Exit(EXIT_NOT_DONE) from None
+        raise Exit(EXIT_NOT_DONE) from None
 
 
 @gate.command("hook", cls=_NeverTrapping)
@@ -358,8 +358,7 @@ def hook_command(
     """
     fields: object = {"hook_event_name": "Stop"}
     if form == "claude-code":
-        data = sys.stdin.buffer.read(_MAX_EVENT_BYTES + 1)
-        fields = json_value(data, _MAX_EVENT_BYTES)
+        fields = json_value(sys.stdin.buffer.read(_MAX_EVENT_BYTES + 1), _MAX_EVENT_BYTES)
     if not isinstance(fields, dict):
         raise click.UsageError("the event on standard input is not a JSON object")
     event = hook_event(fields)

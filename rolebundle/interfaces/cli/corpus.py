@@ -37,7 +37,15 @@ from rolebundle.errors import (
     UsageError,
 )
 from rolebundle.interfaces.cli.ingest import watch
-from rolebundle.interfaces.cli.options import Call, GroupWithDefault, with_call, workspace_for
+from rolebundle.interfaces.cli.options import (
+    PATH,
+    Call,
+    GroupWithDefault,
+    flag,
+    with_call,
+    with_json,
+    workspace_for,
+)
 from rolebundle.interfaces.cli.output import (
     field_lines,
     print_first,
@@ -66,14 +74,12 @@ def corpus() -> None:
 
 corpus.add_command(watch)
 
-_yes_option = click.option(
-    "--yes", is_flag=True, help="Do it. Without this, only show what would be done."
-)
+_yes_option = flag("--yes", "Do it. Without this, only show what would be done.")
 
 
 @corpus.command(short_help="Check and repair the file")
-@click.option("--repair", is_flag=True, help="Make damaged indexes again.")
-@with_call("as_json")
+@flag("--repair", "Make damaged indexes again.")
+@with_json
 def doctor(call: Call, repair: bool) -> None:
     """Check the corpus and the files beside it. Change nothing without --repair.
 
@@ -92,9 +98,7 @@ def doctor(call: Call, repair: bool) -> None:
     rolebundle corpus doctor --json --db team.db
     """
     if repair:
-        with call.admin() as admin:
-            repaired = admin.repair()
-        call.print(repaired)
+        call.print(call.admin().repair())
         return
     report = examine(call.path)
     call.print(report)
@@ -107,8 +111,8 @@ def doctor(call: Call, repair: bool) -> None:
 
 
 @corpus.command(short_help="Copy it while others use it")
-@click.argument("file", type=click.Path(path_type=Path))
-@with_call("as_json")
+@click.argument("file", type=PATH)
+@with_json
 def backup(call: Call, file: Path) -> None:
     """Copy the corpus with its policy and its audit, while other processes may write.
 
@@ -128,7 +132,7 @@ def backup(call: Call, file: Path) -> None:
 @corpus.command("copy", short_help="Copy it between a file and a database")
 @click.argument("source", metavar="FROM")
 @click.argument("target", metavar="TO")
-@with_call("as_json")
+@with_json
 def copy_command(call: Call, source: str, target: str) -> None:
     """Copy a corpus with its audit to a new file or to an empty database, or back.
 
@@ -152,9 +156,9 @@ def _require_yes(location: str, *, yes: bool) -> None:
 
 
 @corpus.command(short_help="Replace it by a backup")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=PATH)
 @_yes_option
-@with_call("as_json")
+@with_json
 def restore(call: Call, file: Path, yes: bool) -> None:
     """Replace the corpus, which may be damaged or missing, by a backup.
 
@@ -181,10 +185,10 @@ def restore(call: Call, file: Path, yes: bool) -> None:
 @click.option(
     "--decision", "decisions", metavar="ID", multiple=True, help="Purge this decision, too."
 )
-@click.option("--dry-run", is_flag=True, help="Only show what would be erased.")
+@flag("--dry-run", "Only show what would be erased.")
 @_yes_option
-@click.option("--backups", is_flag=True, help="Also delete the backups that migrations made.")
-@with_call("as_json")
+@flag("--backups", "Also delete the backups that migrations made.")
+@with_json
 def purge(
     call: Call,
     names: tuple[str, ...],
@@ -231,18 +235,15 @@ def purge(
                 _warn_of(plan)
             _require_yes(str(path), yes=dry_run)
             return
-        returning: Sequence[str] = ()
-        if chosen:
-            receipts, returning = _erase(admin, selection)
-        else:
-            receipts = finish_pending(admin.workspace)
+        receipts, returning = (
+            _erase(admin, selection) if chosen else (finish_pending(admin.workspace), ())
+        )
         deleted = delete_backups(path) if backups else 0
         left = [str(backup) for backup in backups_of(path)]
     result = PurgeResult(
         receipts=receipts, returning=[*returning], backups=left, backups_deleted=deleted
     )
-    was_idle = not (receipts or chosen or backups)
-    call.print(result, ["no purge was pending"] if was_idle else None)
+    call.print(result, None if receipts or chosen or backups else ["no purge was pending"])
     _warn(returning, left)
     _print_publications(receipt.publications for receipt in receipts)
     _refuse_pending(receipts, path)
@@ -330,9 +331,6 @@ def _refuse_pending(receipts: Sequence[Receipt], path: Path) -> None:
             )
 
 
-_PATH = click.Path(path_type=Path)
-
-
 @corpus.group(short_help="List, move and remove the ingested folders")
 def roots() -> None:
     """List, move and remove the folders and files that were ingested.
@@ -345,7 +343,7 @@ def roots() -> None:
 
 
 @roots.command("list")
-@with_call("as_json")
+@with_json
 def roots_list_command(call: Call) -> None:
     """List the roots with path, source, number of documents and time of the last change.
 
@@ -359,9 +357,9 @@ def roots_list_command(call: Call) -> None:
 
 
 @roots.command("move")
-@click.argument("old", type=_PATH)
-@click.argument("new", type=_PATH)
-@with_call("as_json")
+@click.argument("old", type=PATH)
+@click.argument("new", type=PATH)
+@with_json
 def move_command(call: Call, old: Path, new: Path) -> None:
     """Change the path of a root in the corpus. No file is moved.
 
@@ -376,9 +374,9 @@ def move_command(call: Call, old: Path, new: Path) -> None:
 
 
 @roots.command("remove")
-@click.argument("path", type=_PATH)
+@click.argument("path", type=PATH)
 @_yes_option
-@with_call("as_json")
+@with_json
 def remove_command(call: Call, path: Path, yes: bool) -> None:
     """Forget a root and remove its documents from the corpus. Your files are not changed.
 
@@ -410,7 +408,7 @@ def embed() -> None:
     metavar="PROVIDER[:NAME]",
     help="Build the index of this model: static, onnx[:NAME], ollama:NAME or openai[:NAME].",
 )
-@with_call("as_json")
+@with_json
 def embed_command(call: Call, model: str | None) -> None:
     """Embed the chunks that have no vector, or switch to another model, and build its index.
 
@@ -471,8 +469,8 @@ def quarantine() -> None:
 
 
 @quarantine.command("list")
-@click.option("--all", "include_all", is_flag=True, help="List all documents with findings.")
-@with_call("as_json")
+@flag("--all", "List all documents with findings.", "include_all")
+@with_json
 def quarantine_list_command(call: Call, include_all: bool) -> None:
     """List the quarantined documents, with the kinds of findings.
 
@@ -490,8 +488,8 @@ def quarantine_list_command(call: Call, include_all: bool) -> None:
 
 
 @quarantine.command("show")
-@click.argument("document", metavar="DOCUMENT")
-@with_call("as_json")
+@click.argument("document")
+@with_json
 def show_command(call: Call, document: str) -> None:
     """Show the findings in one document and their places, but never the text of a secret.
 
@@ -504,11 +502,11 @@ def show_command(call: Call, document: str) -> None:
     with call.admin() as admin:
         flagged = flagged_document(admin.workspace.answering_corpus, document)
     findings = json.loads(flagged.scanned.findings)
-    call.print(QuarantineDetails.model_validate({**_summary(flagged), "findings": findings}))
+    call.print(QuarantineDetails(**_summary(flagged), findings=findings))
 
 
 @quarantine.command("release")
-@click.argument("document", metavar="DOCUMENT")
+@click.argument("document")
 @with_call()
 def release_command(call: Call, document: str) -> None:
     """Release a document. It may be quarantined again when its text changes.
@@ -521,7 +519,7 @@ def release_command(call: Call, document: str) -> None:
 
 
 @quarantine.command("drop")
-@click.argument("document", metavar="DOCUMENT")
+@click.argument("document")
 @with_call()
 def drop_command(call: Call, document: str) -> None:
     """Remove a document from the corpus. It is ingested again when its file changes.

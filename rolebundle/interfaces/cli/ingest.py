@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -33,7 +33,7 @@ from rolebundle.ingest.authority import UNTRUSTED
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP
 from rolebundle.interfaces.cli.main import is_read
-from rolebundle.interfaces.cli.options import Call, non_empty_path, with_call
+from rolebundle.interfaces.cli.options import Call, flag, non_empty_path, with_call, with_json
 from rolebundle.interfaces.cli.output import (
     field_lines,
     print_first,
@@ -45,6 +45,7 @@ from rolebundle.interfaces.layout import Style, folded, harmless, terminal_width
 from rolebundle.interfaces.signals import ended_by_sigterm, on_end
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.status import owner_status
+from rolebundle.storage.stored_values import grouped
 from rolebundle.text.words import counted, first_of
 
 _LIST_KEYS = {key for key, default in DocumentMetadata._field_defaults.items() if default == ()}
@@ -64,10 +65,9 @@ _LIST_KEYS = {key for key, default in DocumentMetadata._field_defaults.items() i
     type=click.Choice(TRUST_TIERS),
     help="The highest trust tier that manifests and documents may declare.",
 )
-@click.option(
+@flag(
     "--untrusted",
-    is_flag=True,
-    help="For foreign material: trust tier and origin are untrusted; no manifest or "
+    "For foreign material: trust tier and origin are untrusted; no manifest or "
     "document can raise them.",
 )
 @click.option(
@@ -93,9 +93,7 @@ _LIST_KEYS = {key for key, default in DocumentMetadata._field_defaults.items() i
     "output, lock files and minified code are left out.  [default: yes]",
 )
 @click.option("--workers", type=click.IntRange(1, 64), help="Number of processes that read files.")
-@click.option(
-    "--reread", is_flag=True, help="Read every file again, also those that did not change."
-)
+@flag("--reread", "Read every file again, also those that did not change.")
 @with_call("as_json", request=IngestRequest, only=["lexical_only"])
 def ingest(
     call: Call,
@@ -266,10 +264,10 @@ def _summary(report: IngestReport) -> str:
 
 def _lines(label: str, entries: Iterable[Skipped]) -> Iterator[str]:
     """One line per entry, or per code and message with a few paths."""
-    groups: dict[tuple[str, str], list[Skipped]] = defaultdict(list)
-    for entry in entries:
-        message = entry.message.removeprefix(f"{entry.path}:").strip()
-        groups[entry.code, message].append(entry)
+    groups = grouped(
+        ((entry.code, entry.message.removeprefix(f"{entry.path}:").strip()), entry)
+        for entry in entries
+    )
     for (code, message), group in groups.items():
         if len(group) == 1:
             yield f"{label} [{code}] {_with_path(group[0])}"
@@ -341,11 +339,7 @@ def _print(line: str) -> None:
 
 
 @click.command(short_help="Update it whenever files change")
-@click.option(
-    "--poll",
-    is_flag=True,
-    help="Check all files at intervals. For network drives, which report no changes.",
-)
+@flag("--poll", "Check all files at intervals. For network drives, which report no changes.")
 @with_call(request=IngestRequest, only=["lexical_only"])
 def watch(call: Call, poll: bool) -> None:
     """Update the corpus whenever ingested folders and files change.
@@ -400,7 +394,7 @@ _OF_INDEX = {"digest", "query_prefix", "passage_prefix", "normalization", "chunk
 
 
 @click.command()
-@with_call("as_json")
+@with_json
 def status(call: Call) -> None:
     """Show what the corpus holds, by source, and the state of its indexes.
 

@@ -23,8 +23,6 @@ from rolebundle.retrieval.passage_text import line_notes, one_line
 from rolebundle.text.references import is_glob
 from rolebundle.text.words import counted
 
-_LONG = 1_000
-
 
 @click.command()
 @click.argument("references", metavar="REFERENCE...", nargs=-1, required=True)
@@ -100,7 +98,7 @@ def ls(call: Call, prefix: str | None) -> None:
     rolebundle ls security-review
     rolebundle ls "product/**" --json
     """
-    request = parsed(ListRequest, {**({"prefix": prefix} if prefix else {}), **call.fields})
+    request = parsed(ListRequest, {"prefix": prefix or None, **call.fields})
     with call.engine(in_working_folder=True) as engine:
         listing = engine.ls(request)
     lines = map(listed_line, listing.model_dump(exclude_none=True)["documents"])
@@ -131,7 +129,7 @@ def grep(call: Call, pattern: str, prefix: str | None) -> None:
     rolebundle grep "reuse grace window"
     rolebundle grep --regex "E-\\d{4}" "product/**" --json
     """
-    given = {"pattern": pattern, **({"prefix": prefix} if prefix else {}), **call.fields}
+    given = {"pattern": pattern, "prefix": prefix or None, **call.fields}
     with call.engine(in_working_folder=True) as engine:
         found = engine.grep(parsed(GrepRequest, given))
     lines = (_found_line(line, call.style) for line in found.lines)
@@ -201,5 +199,4 @@ def retrieve(
     elif bundle.packet is not None:
         click.echo(bundle.packet)
     else:
-        text = render.text(bundle, terminal_width(), call.style)
-        click.echo(text, color=call.style.color)
+        click.echo(render.text(bundle, terminal_width(), call.style), color=call.style.color)

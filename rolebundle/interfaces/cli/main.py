@@ -95,7 +95,7 @@ COMMANDS = {
 }
 """Section → command → the module that has it, and what it does in a few words."""
 
-_ROWS = {name: row for section in COMMANDS.values() for name, row in section.items()}
+ROWS = {name: row for section in COMMANDS.values() for name, row in section.items()}
 _GC_THRESHOLD = 20_000
 """New objects between two searches for garbage; Python's 700 takes a twentieth of a one-shot."""
 
@@ -105,11 +105,11 @@ class Commands(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names, in the order of the help."""
-        return [*_ROWS]
+        return [*ROWS]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write a section for each title."""
-        width = max(map(len, _ROWS))
+        width = max(map(len, ROWS))
         for title, commands in COMMANDS.items():
             with formatter.section(title):
                 formatter.write_dl([
@@ -124,12 +124,12 @@ class Commands(click.Group):
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
             # Click only knows the commands that are imported.
-            groups = (self.get_command(ctx, name) for name in _ROWS)
+            groups = (self.get_command(ctx, name) for name in ROWS)
             near = [
                 f"{group.name} {args[0]}"
                 for group in groups
                 if isinstance(group, click.Group) and args[0] in group.commands
-            ] or get_close_matches(args[0], _ROWS, n=1)
+            ] or get_close_matches(args[0], ROWS, n=1)
             guess = f" Did you mean {near[0]!r}?" if near else ""
             raise click.UsageError(f"{error.message}{guess}", ctx) from error
 
@@ -137,19 +137,19 @@ class Commands(click.Group):
         """Names with the descriptions of the help, so that no command is imported."""
         items = [
             CompletionItem(name, help=text)
-            for name, (_, text) in _ROWS.items()
+            for name, (_, text) in ROWS.items()
             if name.startswith(incomplete)
         ]
         return [*items, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of a name, imported now."""
-        if cmd_name not in _ROWS:
+        if cmd_name not in ROWS:
             return None
         # Modules live as long as the process. A search for garbage among them while they load
         # takes a twentieth of a cold start.
         gc.disable()
-        module = import_module(f"rolebundle.interfaces.cli.{_ROWS[cmd_name][0]}")
+        module = import_module(f"rolebundle.interfaces.cli.{ROWS[cmd_name][0]}")
         gc.freeze()
         gc.enable()
         gc.set_threshold(_GC_THRESHOLD)
@@ -247,10 +247,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except Exception as error:
         if os.environ.get("ROLEBUNDLE_DEBUG"):
             raise
+        from rolebundle.text.references import may_be_stored
+
         given = sys.argv[1:] if arguments is None else arguments
-        bad = next((argument for argument in given if not _is_text(argument)), None)
+        bad = next((argument for argument in given if not may_be_stored(argument)), None)
         if isinstance(error, UnicodeEncodeError) and bad is not None:
-            # SQLite takes it neither as a name nor as a value.
+            # It was no valid text: SQLite takes it neither as a name nor as a value.
             _print_error(
                 f"error: {bad!r}: holds bytes that are not text [not_text]\n"
                 "  next: give a name in UTF-8"
@@ -272,11 +274,6 @@ def _next_step(error: click.ClickException) -> str:
         return "  next: put a text of several words in quotes\n"
     is_before_command = isinstance(error, click.NoSuchOption) and error.ctx and not error.ctx.parent
     return "  next: give options after the command\n" if is_before_command else ""
-
-
-def _is_text(argument: str) -> bool:
-    """Whether an argument was valid text. Other bytes become unpaired surrogates."""
-    return not any("\ud800" <= character <= "\udfff" for character in argument)
 
 
 def _drop_output() -> None:

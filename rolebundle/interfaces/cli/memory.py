@@ -31,7 +31,15 @@ from rolebundle.contracts.memory import (
 )
 from rolebundle.contracts.request import PersonName
 from rolebundle.contracts.terms import MarkState
-from rolebundle.interfaces.cli.options import Call, Command, GroupWithDefault, with_call
+from rolebundle.interfaces.cli.options import (
+    Call,
+    Decorator,
+    GroupWithDefault,
+    agent_option,
+    flag,
+    with_call,
+    with_json,
+)
 from rolebundle.interfaces.parse import names_in, parsed
 
 
@@ -47,7 +55,7 @@ def _checked(kind: Any, form: str) -> Callable[..., Any]:
     return check
 
 
-def _by_option(help_text: str, *, required: bool = True) -> Callable[[Command], Command]:
+def _by_option(help_text: str, *, required: bool = True) -> Decorator:
     is_name = _checked(PersonName, "a name of 1 to 200 characters on one line")
     return click.option("--by", metavar="NAME", required=required, callback=is_name, help=help_text)
 
@@ -82,9 +90,9 @@ def decisions_add_command(call: Call, text: str) -> None:
 
 
 @decisions.command("list")
-@click.option("--all", "include_all", is_flag=True, help="Also decisions that have no effect now.")
-@click.option("--agent", metavar="ID", help="Only what this agent sees.")
-@with_call("as_json")
+@flag("--all", "Also decisions that have no effect now.", "include_all")
+@agent_option("Only what this agent sees.")
+@with_json
 def decisions_list_command(call: Call, include_all: bool, agent: str | None) -> None:
     """List the active decisions. --json has every field.
 
@@ -112,7 +120,7 @@ def decisions_list_command(call: Call, include_all: bool, agent: str | None) -> 
     callback=_checked(Statement, "a text of 1 to 1,000 characters"),
     help="Why.",
 )
-@with_call("as_json")
+@with_json
 def end_command(call: Call, decision_id: str, by: str, reason: str) -> None:
     """End a decision. It stays listed; what it has superseded stays superseded.
 
@@ -166,7 +174,7 @@ def set_command(call: Call, target: str, state: str, by: str | None) -> None:
 
 
 @mark.command("list")
-@with_call("as_json")
+@with_json
 def mark_list_command(call: Call) -> None:
     """List all marks, also those that have ended because the text changed.
 
@@ -179,7 +187,7 @@ def mark_list_command(call: Call) -> None:
 
 @mark.command("remove")
 @click.argument("target", metavar="PASSAGE|DOCUMENT")
-@with_call("as_json")
+@with_json
 def remove_command(call: Call, target: str) -> None:
     """Remove the mark of a passage or document, which may be gone.
 
@@ -205,7 +213,7 @@ def remember() -> None:
 
 
 @remember.command("add")
-@click.argument("fact", metavar="FACT")
+@click.argument("fact")
 @_by_option("The person who files it. Required without --agent.", required=False)
 @with_call("overlay_dirs", "as_json", request=RememberRequest, only=["source", "scope", "agent"])
 def remember_add_command(call: Call, fact: str, by: str | None) -> None:
@@ -228,7 +236,7 @@ def remember_add_command(call: Call, fact: str, by: str | None) -> None:
 
 
 @remember.command("list")
-@with_call("as_json")
+@with_json
 def remember_list_command(call: Call) -> None:
     """List all facts, the last filed first.
 
@@ -242,7 +250,7 @@ def remember_list_command(call: Call) -> None:
 @remember.command("promote")
 @click.argument("fact", metavar="ID")
 @_by_option("The person who vouches for it.")
-@with_call("as_json")
+@with_json
 def promote_command(call: Call, fact: str, by: str) -> None:
     """Raise a fact from the trust tier untrusted to general.
 
@@ -257,7 +265,7 @@ def promote_command(call: Call, fact: str, by: str) -> None:
 @remember.command("forget")
 @click.argument("fact", metavar="ID")
 @_by_option("Who removes it.")
-@with_call("as_json")
+@with_json
 def forget_command(call: Call, fact: str, by: str) -> None:
     """Remove a fact from all answers. `rolebundle corpus purge ID` also erases its bytes.
 

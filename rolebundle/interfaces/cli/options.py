@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from rolebundle.verification.judge import Judge
 
 Command = Callable[..., Any]
+Decorator = Callable[[Command], Command]
 T = TypeVar("T")
 
 _FLAGS = {
@@ -77,7 +78,21 @@ class GroupWithDefault(click.Group):
         return super().parse_args(ctx, args)
 
 
-_SHARED: dict[str, Callable[[Command], Command]] = {
+PATH = click.Path(path_type=Path)
+"""The type of a path, for which a shell completes the names of files."""
+
+
+def flag(name: str, help_text: str, *attribute: str) -> Decorator:
+    """An option without a value."""
+    return click.option(name, *attribute, is_flag=True, help=help_text)
+
+
+def agent_option(help_text: str) -> Decorator:
+    """``--agent ID``."""
+    return click.option("--agent", metavar="ID", help=help_text)
+
+
+_SHARED: dict[str, Decorator] = {
     "db": click.option(
         "--db",
         metavar="FILE",
@@ -89,7 +104,7 @@ _SHARED: dict[str, Callable[[Command], Command]] = {
         "overlay_dirs",
         metavar="DIR",
         multiple=True,
-        type=click.Path(path_type=Path),
+        type=PATH,
         help="Look for overlays in this folder first. May be repeated.",
     ),
     "html_file": click.option(
@@ -100,7 +115,7 @@ _SHARED: dict[str, Callable[[Command], Command]] = {
         callback=lambda _context, _option, path: path and check_page_path(path),
         help="Also write a page for a browser into this file.",
     ),
-    "as_json": click.option("--json", "as_json", is_flag=True, help="Print JSON."),
+    "as_json": flag("--json", "Print JSON.", "as_json"),
 }
 """The options that fill a :class:`Call`, by the attribute."""
 
@@ -114,7 +129,7 @@ request_file_option = click.option(
 )
 
 
-def approvals_option(default: str | None) -> Callable[[Command], Command]:
+def approvals_option(default: str | None) -> Decorator:
     """``--approvals SOURCE``."""
     return click.option(
         "--approvals",
@@ -220,21 +235,19 @@ def with_call(
     request: type[Contract] | None = None,
     only: Sequence[str] = (),
     without: Sequence[str] = (),
-    corpus: bool = True,
-) -> Callable[[Command], Command]:
+) -> Decorator:
     """Give a command a :class:`Call` as its first argument, and the options that fill it.
 
     An option of a request has the type, the choices and the description of its field. The contract
     checks the bounds.
 
     Args:
-        shared: attributes of the call.
+        shared: attributes of the call, besides ``db``.
         request: the contract whose fields get an option each, in its order.
         only: the fields that get an option. Empty for all.
         without: fields that get none.
-        corpus: whether there is ``--db``.
     """
-    shared = ("db", *shared) if corpus else shared
+    shared = ("db", *shared)
     fields = request.model_fields if request else {}
     names = [name for name in fields if name in (only or fields)]
     names = [name for name in names if name not in {*without, *_ONLY_IN_JSON}]
@@ -261,7 +274,11 @@ def with_call(
     return decorate
 
 
-def _option(name: str, field: FieldInfo) -> Callable[[Command], Command]:
+with_json = with_call("as_json")
+"""For commands that share no other option."""
+
+
+def _option(name: str, field: FieldInfo) -> Decorator:
     kind = _plain_type(field.annotation)
     types: dict[str, Any] = {"type": int if kind is int else str}
     if kind is bool:

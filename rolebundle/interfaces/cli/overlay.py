@@ -49,11 +49,14 @@ from rolebundle.evaluation.questions import (
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.interfaces import render
 from rolebundle.interfaces.cli.options import (
+    PATH,
     Call,
+    flag,
     non_empty_path,
     setting,
     url_setting,
     with_call,
+    with_json,
     workspace_for,
 )
 from rolebundle.interfaces.cli.output import (
@@ -220,13 +223,11 @@ def _summary(entry: OverlayFile) -> str:
     return f"{entry.mission or entry.label}{extends}"
 
 
-_dry_run_option = click.option(
-    "--dry-run", is_flag=True, help="Print what would be written, and write nothing."
-)
+_dry_run_option = flag("--dry-run", "Print what would be written, and write nothing.")
 
 
 @overlay.command("new")
-@click.argument("role", metavar="ROLE")
+@click.argument("role")
 @click.option("--from", "parent", default="", metavar="ROLE", help="Extend this role.")
 @_dry_run_option
 @with_call("overlay_dirs", "as_json")
@@ -243,15 +244,14 @@ def new_command(call: Call, role: str, parent: str, dry_run: bool) -> None:
     """
     target = Target(call.path, call.folders, call.db or "")
     report = new_overlay(role, target, parent=parent, dry_run=dry_run)
-    lines = (*draft_lines(report.draft), *closing_lines(report.remarks, report.next))
-    call.print(report, lines)
+    call.print(report, (*draft_lines(report.draft), *closing_lines(report.remarks, report.next)))
 
 
 @click.command()
 @click.argument("folder", metavar="DIR", type=non_empty_path)
 @click.option("--role", default="", metavar="NAME", help="Also write a neutral overlay of a role.")
 @_dry_run_option
-@with_call("as_json")
+@with_json
 def init(call: Call, folder: Path, role: str, dry_run: bool) -> None:
     """Write a commented DIR/rolebundle.toml that says what the documents of a folder are.
 
@@ -309,8 +309,7 @@ _PASSAGES = 3
 
 @overlay.command(short_help="Show what three roles get from a sample corpus")
 @click.argument("task", default=TASK)
-@with_call(corpus=False)
-def demo(call: Call, task: str) -> None:
+def demo(task: str) -> None:
     """Ingest the sample corpus and show what three roles retrieve for one task.
 
     \b
@@ -329,8 +328,9 @@ def demo(call: Call, task: str) -> None:
         )
         fields = {"task": task, "limit": _PASSAGES, "now": NOW}
         bundles = [engine.retrieve(request_from({**fields, "role": role})) for role in ROLES]
+    style = Call().style
     for bundle in bundles:
-        click.echo(f"{render.text(bundle, terminal_width(), call.style)}\n", color=call.style.color)
+        click.echo(f"{render.text(bundle, terminal_width(), style)}\n", color=style.color)
     # They work as they stand in a shell; an environment need not be active.
     called, python = quote(sys.argv[0]), quote(sys.executable)
     program = called if Path(sys.argv[0]).name == "rolebundle" else f"{python} -m rolebundle"
@@ -345,7 +345,7 @@ EXIT_FAILED = 1
 
 
 @click.command("eval")
-@click.argument("path", required=False, type=click.Path(path_type=Path))
+@click.argument("path", required=False, type=PATH)
 @click.option("--role", metavar="ROLE", help="Use this role's overlay for every question.")
 @click.option(
     "--fail-under",
@@ -376,22 +376,24 @@ def eval(call: Call, path: Path | None, role: str | None, fail_under: tuple[str,
     rolebundle eval golden.toml --db team.db --rerank rerank:bge-reranker-v2-m3
     """
     thresholds = parse_thresholds(fail_under)
-    folders = overlay_folders(call.overlay_dirs, corpus_path(call.db))
+    folders = call.folders
     if path is None and role is None:
         raise click.UsageError("name a PATH, or a --role whose overlay names a golden set")
     path = path or golden_set_of_role(str(role), folders)
     golden = load_collection(path) if path.is_dir() else load_golden(path)
-    thresholds = golden.fail_under | thresholds
     request = request_from({"task": "that of each question", **call.fields})
     moment = (request.now or datetime.now(UTC)).replace(microsecond=0)
     lexical_only = request.lexical_only
     with ExitStack() as stack:
         progress = stack.enter_context(progress_bar())
         corpus, documents = _corpus(stack, golden, path, call.db)
-        workspace = workspace_for(corpus)
-        rerank = request.rerank or setting("RERANK")
         engine = stack.enter_context(
-            Engine(workspace, folders, rerank=rerank, rerank_url=url_setting("RERANK_URL"))
+            Engine(
+                workspace_for(corpus),
+                folders,
+                rerank=request.rerank or setting("RERANK"),
+                rerank_url=url_setting("RERANK_URL"),
+            )
         )
         seconds = _ingest(engine, documents, lexical_only, progress)
         report = evaluate(
@@ -403,7 +405,7 @@ def eval(call: Call, path: Path | None, role: str | None, fail_under: tuple[str,
             lexical_only=lexical_only,
             ingest_seconds=seconds,
         )
-        report = with_thresholds(report, thresholds)
+        report = with_thresholds(report, golden.fail_under | thresholds)
     call.print(report, _report_lines(report), exclude_none=True)
     raise Exit(0 if report.passed else EXIT_FAILED)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -28,7 +28,16 @@ from rolebundle.contracts.policy import (
     QueryMode,
 )
 from rolebundle.errors import ConfigurationError, CorpusCorrupt, RolebundleError, UsageError
-from rolebundle.interfaces.cli.options import Call, Command, duration, with_call
+from rolebundle.interfaces.cli.options import (
+    PATH,
+    Call,
+    Decorator,
+    agent_option,
+    duration,
+    flag,
+    with_call,
+    with_json,
+)
 from rolebundle.interfaces.cli.output import field_lines, finding_counts, finding_line, print_note
 from rolebundle.interfaces.parse import names_in
 from rolebundle.policy.audit import AuditLog, verify_audit
@@ -39,7 +48,6 @@ from rolebundle.replication.folder import PublishedFolder
 from rolebundle.replication.publish import PublishOptions
 from rolebundle.replication.signatures import create_key, key_id, load_private_key, load_public_key
 from rolebundle.retrieval.passage_text import one_line
-from rolebundle.storage.file import corpus_path
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.publications import load_manifest
 from rolebundle.storage.records import load_stored_audit
@@ -88,8 +96,8 @@ def policy_set_command(call: Call, file: str) -> None:
 
 
 @policy.command("show")
-@click.option("--agent", metavar="ID", help="Only show what this agent sees.")
-@with_call("as_json")
+@agent_option("Only show what this agent sees.")
+@with_json
 def policy_show_command(call: Call, agent: str | None) -> None:
     """Show the current policy, and how much of the corpus each agent sees.
 
@@ -152,8 +160,7 @@ def lint_command(call: Call, file: str | None) -> None:
             with open_reader(path) as corpus:
                 findings = lint_policy(parsed, corpus, roles)
     name = file or "current policy"
-    lines = (finding_line(name, finding) for finding in findings)
-    call.print(PolicyLint(findings=findings), lines)
+    call.print(PolicyLint(findings=findings), (finding_line(name, finding) for finding in findings))
     errors, counts = finding_counts(findings)
     print_note(counts)
     if errors:
@@ -178,10 +185,8 @@ _HASHES = {"bundle_digest", "previous", "hash"}
 _DEFAULT_LIMIT = 20
 
 
-_agent_option = click.option(
-    "--agent",
-    metavar="ID",
-    help="Read as this agent: only its own rows, numbered from 1, without hashes.",
+_agent_option = agent_option(
+    "Read as this agent: only its own rows, numbered from 1, without hashes."
 )
 
 
@@ -208,7 +213,7 @@ def audit() -> None:
     show_default=True,
     help="Number of rows at most. The newest are listed.",
 )
-@with_call("as_json")
+@with_json
 def list_command(call: Call, agent: str | None, limit: int) -> None:
     """List the newest rows, the newest last.
 
@@ -230,7 +235,7 @@ def list_command(call: Call, agent: str | None, limit: int) -> None:
 @click.option(
     "--expect", default="", metavar="SEQ:HASH", help="A head that an earlier `verify` printed."
 )
-@with_call("as_json")
+@with_json
 def verify_command(call: Call, expect: str) -> None:
     """Check that no row was changed, removed, moved or inserted. Exit code 7 if one was.
 
@@ -244,7 +249,7 @@ def verify_command(call: Call, expect: str) -> None:
     rolebundle policy audit verify --json
     """
     with AuditLog(call.path) as log:
-        result = verify_audit(log.path, expect or _known_head(call.db))
+        result = verify_audit(log.path, expect or _known_head(call.path))
     call.print(result, [result.head] if result.ok else [], exclude_none=True)
     if result.problem is not None:
         raise CorpusCorrupt(
@@ -279,7 +284,7 @@ def export_command(call: Call, agent: str | None) -> None:
 @click.option(
     "--query", type=click.Choice(QUERY_MODES), help="How the text of the task is recorded."
 )
-@with_call("as_json")
+@with_json
 def audit_set_command(call: Call, mode: AuditMode | None, query: QueryMode | None) -> None:
     """Set whether and how records are made, for every interface. The change itself is recorded.
 
@@ -293,15 +298,13 @@ def audit_set_command(call: Call, mode: AuditMode | None, query: QueryMode | Non
     rolebundle policy audit set required --query text
     rolebundle policy audit set off
     """
-    path = call.path
     # Without a corpus there is nothing to audit, and a later corpus would get this file.
-    open_reader(path).close()
+    open_reader(call.path).close()
     call.print(call.owner(set_audit, mode, query), exclude_none=True)
 
 
-def _known_head(db: str | None) -> str:
+def _known_head(path: Path) -> str:
     """The head that the corpus remembers of a required audit; empty if there is none."""
-    path = corpus_path(db)
     if not path.exists():
         return ""
     with open_reader(path) as corpus:
@@ -324,10 +327,9 @@ def replica() -> None:
     """
 
 
-def _key_option(help_text: str) -> Callable[[Command], Command]:
-    kind = click.Path(path_type=Path)
+def _key_option(help_text: str) -> Decorator:
     return click.option(
-        "--key", "key_file", required=True, metavar="FILE", type=kind, help=help_text
+        "--key", "key_file", required=True, metavar="FILE", type=PATH, help=help_text
     )
 
 
@@ -361,7 +363,7 @@ def _key_option(help_text: str) -> Callable[[Command], Command]:
     metavar="TIME",
     help="How long after that a pulled replica still answers.",
 )
-@with_call("as_json")
+@with_json
 def publish(
     call: Call,
     target: str,
@@ -404,7 +406,7 @@ def publish(
 
 
 @replica.command()
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=PATH)
 def keygen(file: Path) -> None:
     """Create the private key FILE and its public key FILE.pub.
 
@@ -420,7 +422,7 @@ def keygen(file: Path) -> None:
 
 @replica.command()
 @click.argument("target")
-@click.option("--yes", is_flag=True, help="Also if replicas from there may still answer.")
+@flag("--yes", "Also if replicas from there may still answer.")
 @with_call()
 def forget(call: Call, target: str, yes: bool) -> None:
     """Forget TARGET, to which you do not publish any more.
@@ -440,7 +442,7 @@ def forget(call: Call, target: str, yes: bool) -> None:
 @replica.command()
 @click.argument("source")
 @_key_option("The publisher's public key.")
-@with_call("as_json")
+@with_json
 def pull(call: Call, source: str, key_file: Path) -> None:
     """Fetch the replica that was published at SOURCE, and replace the local one.
 

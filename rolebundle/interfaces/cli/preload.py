@@ -131,8 +131,8 @@ def main() -> NoReturn:
 
 def load() -> None:
     """Import what the commands need, and load the models that are installed."""
-    rows = {name: row for rows in command_line.COMMANDS.values() for name, row in rows.items()}
-    for name in (*_HEAVY, *(f"rolebundle.interfaces.cli.{rows[name][0]}" for name in COMMANDS)):
+    modules = (f"rolebundle.interfaces.cli.{command_line.ROWS[name][0]}" for name in COMMANDS)
+    for name in (*_HEAVY, *modules):
         import_module(name)
     # Its threads would not exist in a fork, which would wait for them.
     os.environ["TOKENIZERS_PARALLELISM"] = "false"

@@ -14,7 +14,14 @@ from click.exceptions import Exit
 
 from rolebundle.errors import ConfigurationError, install_hint
 from rolebundle.interfaces.cli.ingest import background_indexing
-from rolebundle.interfaces.cli.options import Call, approvals_option, with_call
+from rolebundle.interfaces.cli.options import (
+    PATH,
+    Call,
+    agent_option,
+    approvals_option,
+    flag,
+    with_call,
+)
 from rolebundle.interfaces.cli.output import print_note
 from rolebundle.interfaces.cli.preload import server_path, start, stop
 from rolebundle.interfaces.servers.loopback import default_token_file, listen
@@ -23,11 +30,11 @@ from rolebundle.interfaces.servers.serve import serve as serve_lines
 from rolebundle.interfaces.servers.stdio import take_over
 from rolebundle.policy.access import check_agent
 
-_agent_option = click.option("--agent", metavar="ID", help="Serve only this agent.")
+_agent_option = agent_option("Serve only this agent.")
 
 
 @click.command()
-@click.option("--allow-write", is_flag=True, help="Also allow `ingest`, `mark` and `remember`.")
+@flag("--allow-write", "Also allow `ingest`, `mark` and `remember`.")
 @_agent_option
 @approvals_option("none")
 @with_call("overlay_dirs")
@@ -43,8 +50,7 @@ def serve(call: Call, allow_write: bool, agent: str | None, approvals: str) -> N
     echo '{"jsonrpc":"2.0","id":1,"method":"retrieve","params":{"task":"Plan release 3.0"}}' \\
       | rolebundle serve
     """
-    operations = _operations(call, agent, approvals, allow_write)
-    raise Exit(serve_lines(operations, take_over()))
+    raise Exit(serve_lines(_operations(call, agent, approvals, allow_write), take_over()))
 
 
 def _operations(call: Call, agent: str | None, approvals: str, allow_write: bool) -> Operations:
@@ -87,10 +93,10 @@ DEFAULT_PORT = 7_311
 
 
 @click.command()
-@click.option("--allow-write", is_flag=True, help="Also offer the tools mark, remember and ingest.")
+@flag("--allow-write", "Also offer the tools mark, remember and ingest.")
 @_agent_option
 @approvals_option("none")
-@click.option("--http", is_flag=True, help="Serve several clients over HTTP, on this machine only.")
+@flag("--http", "Serve several clients over HTTP, on this machine only.")
 @click.option(
     "--port",
     type=click.IntRange(0, 65_535),
@@ -99,7 +105,7 @@ DEFAULT_PORT = 7_311
 @click.option(
     "--token-file",
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="The file of the bearer token for --http, created if it is missing. Default: one for each "
     "corpus and agent, in your user data folder.",
 )
@@ -175,8 +181,7 @@ def connect(call: Call, host: str, agent: str | None) -> None:
     rolebundle connect claude-code --db team.db
     rolebundle connect cursor --db team.db --agent reviewer
     """
-    if agent is not None:
-        check_agent(agent)
+    check_agent(agent)
     container, file, adder = HOSTS[host]
     corpus = call.path.absolute()
     script = Path(sys.executable).with_name("rolebundle")

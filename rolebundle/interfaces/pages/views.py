@@ -18,7 +18,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from rolebundle.contracts.bundle import (
-    Rejection,
     RetrievalBundle,
     Scores,
     ScoreWeights,
@@ -43,6 +42,7 @@ from rolebundle.scan.characters import (
     TAGS,
     ZERO_WIDTH,
 )
+from rolebundle.storage.stored_values import grouped
 from rolebundle.text.words import counted
 
 _UNSAFE = re.compile(
@@ -198,9 +198,7 @@ def score_parts(scores: Scores, weights: ScoreWeights | None) -> list[dict[str, 
 
 def _rejected_groups(bundle: RetrievalBundle) -> list[dict[str, Any]]:
     """The candidates by rejection code, with their number."""
-    groups: dict[RejectionCode, list[Rejection]] = {}
-    for rejection in bundle.rejected:
-        groups.setdefault(rejection.reason, []).append(rejection)
+    groups = grouped((rejection.reason, rejection) for rejection in bundle.rejected)
     # Documents in quarantine are counted but not listed.
     for code in bundle.rejected_summary:
         groups.setdefault(code, [])

@@ -54,7 +54,7 @@ from rolebundle.interfaces.servers.operations import (
     Operations,
     internal_error,
 )
-from rolebundle.interfaces.servers.stdio import Channel, LineReader, OutputClosed, take_over
+from rolebundle.interfaces.servers.stdio import Channel, LineReader, take_over
 from rolebundle.interfaces.servers.worker import ClientSession, Worker, end_code
 from rolebundle.interfaces.signals import on_end
 
@@ -141,13 +141,6 @@ class Session(ClientSession):
 
     def flush(self) -> None:
         """Do nothing: lines are not buffered."""
-
-    def _write_line(self, data: bytes) -> None:
-        try:
-            self._writer.write(data)
-        except OutputClosed:
-            self._is_cut_off = True
-            self._reader.stop()
 
     def _note_request(self, message: dict[str, Any]) -> None:
         """Note a message that needs an answer. A request that was cancelled needs none."""

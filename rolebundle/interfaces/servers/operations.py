@@ -13,10 +13,9 @@ import json
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rolebundle.admin import Admin
 from rolebundle.admin.indexes import Indexing
@@ -37,10 +36,12 @@ from rolebundle.contracts.terms import Detail
 from rolebundle.contracts.verification import VerifyRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, RolebundleError, UsageError
+from rolebundle.ingest.indexes import Progress
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.interfaces.model_text import answer_text, lookups_text
 from rolebundle.interfaces.parse import parsed
 from rolebundle.interfaces.shape import (
+    Answer,
     shaped_bundle,
     shaped_lookup,
     shaped_lookups,
@@ -49,8 +50,6 @@ from rolebundle.interfaces.shape import (
 from rolebundle.policy.overlays import list_overlays
 from rolebundle.text.references import is_glob
 
-Answer = dict[str, Any]
-Progress = Callable[[str, int, int], None]
 Schema = dict[str, Any]
 
 DEFAULT_DETAIL: Detail = "compact"
@@ -74,8 +73,7 @@ _SAME = "As for retrieve."
 """What tools that repeat a request of `retrieve` say of its fields."""
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(NamedTuple):
     """One thing that agents and programs may ask.
 
     Attributes:

@@ -22,6 +22,7 @@ from rolebundle.contracts.request import (
 )
 from rolebundle.contracts.terms import Detail
 from rolebundle.errors import RolebundleError, UsageError
+from rolebundle.ingest.indexes import Progress
 from rolebundle.interfaces.json_lines import (
     MAX_LINE_BYTES,
     answer_line,
@@ -34,9 +35,7 @@ from rolebundle.interfaces.json_lines import (
 from rolebundle.interfaces.servers.operations import (
     DEFAULT_DETAIL,
     METHODS,
-    Answer,
     Operations,
-    Progress,
     internal_error,
 )
 from rolebundle.interfaces.servers.stdio import Channel, LineReader, OutputClosed
@@ -48,6 +47,7 @@ from rolebundle.interfaces.servers.worker import (
     end_code,
     server_is_ending,
 )
+from rolebundle.interfaces.shape import Answer
 from rolebundle.interfaces.signals import on_end
 
 PROTOCOL = "1.0"
@@ -119,12 +119,8 @@ class Server(ClientSession):
     # -- the working thread ------------------------------------------------------------------
 
     def _write(self, line: bytes) -> None:
-        try:
-            self._writer.write(line)
-        except OutputClosed:
+        if not self._write_line(line):
             self._worker.unfinished += 1
-            self._is_cut_off = True
-            self._reader.stop()
 
     def _answer(
         self,

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 from rolebundle.errors import Interrupted, RolebundleError
 from rolebundle.interfaces.servers.operations import Operations
-from rolebundle.interfaces.servers.stdio import Channel, LineReader, LineWriter
+from rolebundle.interfaces.servers.stdio import Channel, LineReader, LineWriter, OutputClosed
 
 T = TypeVar("T")
 
@@ -271,7 +271,7 @@ class Worker:
 
     def _refuse_all(self) -> None:
         with self._changed:
-            jobs = [*([self._running] if self._running else []), *self._waiting]
+            jobs = [*filter(None, [self._running]), *self._waiting]
             self._replace_waiting([])
         for job in jobs:
             self._refuse(job)
@@ -316,6 +316,16 @@ class ClientSession:
         """Make ``run`` return soon. For any thread."""
         self.is_stopped = True
         self._reader.stop()
+
+    def _write_line(self, line: bytes) -> bool:
+        """Write a line without its end. Return false if nobody reads it."""
+        try:
+            self._writer.write(line)
+        except OutputClosed:
+            self._is_cut_off = True
+            self._reader.stop()
+            return False
+        return True
 
     @property
     def is_finished(self) -> bool:
