@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import WriteKind
 from rolebundle.errors import AccessDenied, RolebundleError, UsageError
+from rolebundle.lazy import lazy_module
 from rolebundle.policy.access import access_denied, check_agent, restrict_to_agent, role_denied
 from rolebundle.policy.overlays import load_role
 from rolebundle.policy.trust import UNRESTRICTED_VIEW, AgentView
@@ -23,6 +24,12 @@ from rolebundle.storage.publications import refuse_expired, stored_manifest
 from rolebundle.storage.records import has_policy
 from rolebundle.text.paths import conceal_paths
 from rolebundle.workspace import Workspace
+
+# Answers do not need it.
+if TYPE_CHECKING:
+    from rolebundle.retrieval import why as why_module
+else:
+    why_module = lazy_module("rolebundle.retrieval.why")
 
 
 class AccessControl:
@@ -144,8 +151,10 @@ class AccessControl:
         Raises:
             AccessDenied: the policy does not allow it.
         """
-        if not view.allows_role(role) or (has_own_overlay and view.roles is not None):
-            raise role_denied(view)
+        if view.allows_role(role) and not (has_own_overlay and view.roles is not None):
+            return
+
+        raise role_denied(view)
 
     def check_write(self, view: AgentView, kind: WriteKind) -> None:
         """Check that the policy allows an agent to write.
@@ -254,10 +263,10 @@ class AccessControl:
             yield
         except UsageError as error:
             if error.code == "not_found" and self.is_owner(agent):
-                from rolebundle.retrieval.why import quarantined_error
-
                 scope = self.reference_scope(UNRESTRICTED_VIEW)
-                if quarantined := quarantined_error(self.workspace.corpus, reference, scope):
+                if quarantined := why_module.quarantined_error(
+                    self.workspace.corpus, reference, scope
+                ):
                     raise quarantined from None
             raise
 

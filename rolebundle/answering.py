@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rolebundle.access_control import AccessControl
 from rolebundle.contracts.bundle import KeptBack, RetrievalBundle
 from rolebundle.contracts.request import NO_RERANK, RetrievalRequest
 from rolebundle.embedding.provider import EmbeddingProvider, ProviderSpec
 from rolebundle.embedding.registry import parse_rerank_spec
+from rolebundle.lazy import lazy_module
 from rolebundle.policy.approvals import NOT_FROM_REQUESTS, approval_question, ask_program
 from rolebundle.policy.audit import AuditNeeds
 from rolebundle.policy.overlays import ResolvedOverlay, load_role
@@ -26,6 +27,16 @@ from rolebundle.retrieval.source_files import shown_path, source_warnings
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.decisions import has_decisions
 from rolebundle.storage.documents import StoredFile, source_files
+
+# What few answers need is loaded by them.
+if TYPE_CHECKING:
+    from rolebundle.retrieval import lookup as lookup_module
+    from rolebundle.retrieval import why as why_module
+    from rolebundle.verification import decisions as decisions_module
+else:
+    lookup_module = lazy_module("rolebundle.retrieval.lookup")
+    why_module = lazy_module("rolebundle.retrieval.why")
+    decisions_module = lazy_module("rolebundle.verification.decisions")
 
 
 class Inputs(NamedTuple):
@@ -86,9 +97,7 @@ class Answering:
         kept: list[KeptBack] = []
         # Without an agent, the owner asks: under a policy such a request was refused before.
         if inputs.request.quarantined and agent is None:
-            from rolebundle.retrieval.why import kept_back  # Few answers need it.
-
-            kept = kept_back(self._workspace.corpus, terms)
+            kept = why_module.kept_back(self._workspace.corpus, terms)
         bundle = assemble(
             replace(
                 found,
@@ -100,9 +109,7 @@ class Answering:
         )
 
         def hidden() -> dict[str, int]:
-            from rolebundle.retrieval.why import hidden_candidates
-
-            return hidden_candidates(self._workspace.corpus, agent, terms)
+            return why_module.hidden_candidates(self._workspace.corpus, agent, terms)
 
         self._workspace.recorder.record_answer(needs, bundle, agent, request.action, hidden)
         return bundle
@@ -155,9 +162,9 @@ class Answering:
         with self.access.open_view(request.agent) as (corpus, view):
             self.access.check_role(view, request.role, has_own_overlay=overlay is not None)
             if request.seen:
-                from rolebundle.retrieval.lookup import chunk_ids_of
-
-                seen = chunk_ids_of(corpus, request.seen, self.access.reference_scope(view))
+                seen = lookup_module.chunk_ids_of(
+                    corpus, request.seen, self.access.reference_scope(view)
+                )
                 request = request.model_copy(update={"seen": seen})
             if overlay is None and request.role is not None:
                 overlay = load_role(request.role, self.access.overlay_folders)
@@ -194,9 +201,8 @@ def _search(inputs: Inputs, request: ResolvedRequest) -> tuple[Retrieval, dict[s
     corpus, provider = inputs.corpus, inputs.provider
     found = pipeline.search(corpus, request, provider, inputs.reranker)
     if has_decisions(corpus):
-        from rolebundle.verification.decisions import constraints_on
-
-        found = replace(found, constraints=constraints_on(corpus, request, inputs.view, provider))
+        constraints = decisions_module.constraints_on(corpus, request, inputs.view, provider)
+        found = replace(found, constraints=constraints)
     return found, source_files(corpus, [row.chunk_id for row in found.all_selected])
 
 

@@ -16,14 +16,16 @@ from rolebundle.answering import Answering, request_time
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.request import NO_RERANK, GrepRequest, ListRequest, RetrievalRequest
 from rolebundle.errors import AccessDenied, CorpusCorrupt
+from rolebundle.lazy import lazy_module
 from rolebundle.policy.access import access_denied, check_agent
 from rolebundle.policy.overlays import ResolvedOverlay
 from rolebundle.retrieval.request import ReferenceScope
 from rolebundle.storage.sqlite import Closable
 from rolebundle.workspace import Workspace
 
-# What a `retrieve` does not need is imported by the methods that need it.
+# What a `retrieve` does not need is loaded by the methods that need it.
 if TYPE_CHECKING:
+    from rolebundle import status as status_module
     from rolebundle.contracts.gate import GateReport
     from rolebundle.contracts.lookup import FoundLines, Listing, Lookup, Lookups
     from rolebundle.contracts.memory import (
@@ -39,7 +41,29 @@ if TYPE_CHECKING:
     from rolebundle.contracts.upkeep import CorpusStatus
     from rolebundle.contracts.verification import Verification, VerifyRequest
     from rolebundle.contracts.why import Comparison, Why, WhyAsAgent
+    from rolebundle.retrieval import compare as compare_module
+    from rolebundle.retrieval import listing as listing_module
+    from rolebundle.retrieval import lookup as lookup_module
+    from rolebundle.retrieval import why as why_module
+    from rolebundle.verification import decisions as decisions_module
+    from rolebundle.verification import evidence as evidence_module
+    from rolebundle.verification import gate as gate_module
+    from rolebundle.verification import gate_files as gate_files_module
+    from rolebundle.verification import memory as memory_module
+    from rolebundle.verification import verify as verify_module
     from rolebundle.verification.judge import Judge
+else:
+    status_module = lazy_module("rolebundle.status")
+    compare_module = lazy_module("rolebundle.retrieval.compare")
+    listing_module = lazy_module("rolebundle.retrieval.listing")
+    lookup_module = lazy_module("rolebundle.retrieval.lookup")
+    why_module = lazy_module("rolebundle.retrieval.why")
+    decisions_module = lazy_module("rolebundle.verification.decisions")
+    memory_module = lazy_module("rolebundle.verification.memory")
+    gate_module = lazy_module("rolebundle.verification.gate")
+    gate_files_module = lazy_module("rolebundle.verification.gate_files")
+    evidence_module = lazy_module("rolebundle.verification.evidence")
+    verify_module = lazy_module("rolebundle.verification.verify")
 
 
 class Engine(Closable):
@@ -128,8 +152,6 @@ class Engine(Closable):
             AccessDenied, OverlayError, Interrupted, WrongFile, CorpusCorrupt, StorageError: as for
                 :meth:`retrieve`.
         """
-        from rolebundle.retrieval.why import explain
-
         with self.access.recording_refusals(request.agent, request.role):
             if self.answering.approver is not None:
                 request = request.model_copy(update={"approval": None})
@@ -137,7 +159,7 @@ class Engine(Closable):
                 self.access.naming_quarantined(reference, request.agent),
                 self.answering.open_inputs(request, overlay) as inputs,
             ):
-                explanation = explain(
+                explanation = why_module.explain(
                     inputs.corpus,
                     inputs.request,
                     reference,
@@ -159,24 +181,22 @@ class Engine(Closable):
             AccessDenied: this engine answers for an agent.
             UsageError: nothing in the whole corpus has this reference, or no agent was named.
         """
-        from rolebundle.retrieval.why import explain, why_hidden, with_answer
-
         agent = request.agent or ""
         if self.agent is not None:
             raise access_denied()
         check_agent(agent)
         scope = ReferenceScope(absolute=True, folder=self.access.folder)
-        why = why_hidden(self.workspace.answering_corpus, reference, scope, agent)
+        why = why_module.why_hidden(self.workspace.answering_corpus, reference, scope, agent)
         if not why.hidden:
             try:
                 with self.answering.open_inputs(request, None) as inputs:
-                    answer = explain(
+                    answer = why_module.explain(
                         inputs.corpus, inputs.request, reference, scope, inputs.provider
                     )
             except AccessDenied as error:
-                why = with_answer(why, error)
+                why = why_module.with_answer(why, error)
             else:
-                why = with_answer(why, answer)
+                why = why_module.with_answer(why, answer)
         details = {"as_agent": agent, "rule": why.hidden[0].rule if why.hidden else ""}
         self._record("why", None, role=request.role, query=request.task, details=details)
         return why
@@ -192,9 +212,7 @@ class Engine(Closable):
             UsageError: no role was named.
             AccessDenied: as for :meth:`retrieve`.
         """
-        from rolebundle.retrieval.compare import compare_roles
-
-        return compare_roles(self.retrieve_for_roles(request, roles))
+        return compare_module.compare_roles(self.retrieve_for_roles(request, roles))
 
     def retrieve_for_roles(
         self, request: RetrievalRequest, roles: Sequence[str], *, without_role: bool = False
@@ -248,14 +266,14 @@ class Engine(Closable):
             AccessDenied: the agent may see nothing of this corpus, or none of its roles may read
                 what the reference names.
         """
-        from rolebundle.retrieval.lookup import look_up
-
         with self.access.recording_refusals(agent):
             with (
                 self.access.naming_quarantined(reference, agent),
                 self.access.open_lookup(agent) as (corpus, scope),
             ):
-                lookup = look_up(corpus, reference, scope, outline=outline, section=section)
+                lookup = lookup_module.look_up(
+                    corpus, reference, scope, outline=outline, section=section
+                )
             self._record("get", agent, allowed=len(lookup.passages))
             return lookup
 
@@ -278,11 +296,11 @@ class Engine(Closable):
         Raises:
             AccessDenied: the agent may see nothing of this corpus.
         """
-        from rolebundle.retrieval.listing import look_up_all
-
         with self.access.recording_refusals(agent):
             with self.access.open_lookup(agent) as (corpus, scope):
-                answer = look_up_all(corpus, references, scope, outline=outline, section=section)
+                answer = listing_module.look_up_all(
+                    corpus, references, scope, outline=outline, section=section
+                )
             for failure in answer.failures:
                 if failure.code == "role_denied":
                     self.access.record_refusal(agent, None, failure.code)
@@ -301,12 +319,10 @@ class Engine(Closable):
             UsageError: no document has this prefix, or the agent may not see it.
             AccessDenied: the agent may see nothing of this corpus.
         """
-        from rolebundle.retrieval.listing import list_documents
-
         request = request or ListRequest()
         with self.access.recording_refusals(request.agent):
             with self.access.open_lookup(request.agent) as (corpus, scope):
-                listing = list_documents(corpus, request, scope)
+                listing = listing_module.list_documents(corpus, request, scope)
             self._record("get", request.agent, details={"documents": len(listing.documents)})
             return listing
 
@@ -318,11 +334,9 @@ class Engine(Closable):
             AccessDenied: the agent may see nothing of this corpus.
             Interrupted: ``search_too_long``.
         """
-        from rolebundle.retrieval.listing import find_lines
-
         with self.access.recording_refusals(request.agent):
             with self.access.open_lookup(request.agent) as (corpus, scope):
-                found = find_lines(corpus, request, scope)
+                found = listing_module.find_lines(corpus, request, scope)
             details = {"lines": len(found.lines)}
             self._record("grep", request.agent, query=request.pattern, details=details)
             return found
@@ -341,15 +355,13 @@ class Engine(Closable):
             StorageError: the audit is required, and the answer could not be recorded.
             UsageError, WrongFile, CorpusCorrupt, StorageError: the corpus cannot be read.
         """
-        from rolebundle.verification.decisions import check_intent
-
         text = request.intent or request.command or ""
         reading = RetrievalRequest(
             task=text, role=request.role, agent=request.agent, rerank=NO_RERANK, now=now
         )
         with self.access.recording_refusals(request.agent, request.role):
             with self.answering.open_inputs(reading, None) as inputs:
-                answer = check_intent(
+                answer = decisions_module.check_intent(
                     inputs.corpus, request, inputs.request, inputs.view, inputs.provider
                 )
             self._record(
@@ -371,11 +383,11 @@ class Engine(Closable):
         Raises:
             AccessDenied: the agent may see nothing of this corpus.
         """
-        from rolebundle.verification.decisions import list_decisions
-
         with self.access.recording_refusals(agent):
             with self.access.open_view(agent) as (corpus, view):
-                records = list_decisions(corpus, datetime.now(UTC), view.decision_scopes)
+                records = decisions_module.list_decisions(
+                    corpus, datetime.now(UTC), view.decision_scopes
+                )
             self._record("get", agent, details={"decisions": len(records)})
             return records
 
@@ -389,10 +401,8 @@ class Engine(Closable):
                 instructions to a model.
             CorpusBusy, StorageError: the mark was not stored.
         """
-        from rolebundle.verification.memory import mark_as_agent
-
         with self.access.recording_refusals(request.agent):
-            return mark_as_agent(self.access, request)
+            return memory_module.mark_as_agent(self.access, request)
 
     def gate_check(
         self,
@@ -413,28 +423,20 @@ class Engine(Closable):
             UsageError, ConfigurationError: the contract is missing or wrong.
             AccessDenied: the agent may see nothing of this corpus.
         """
-        from rolebundle.verification.gate import (
-            GateCheck,
-            StoredState,
-            load_contract,
-            stored_state,
-        )
-        from rolebundle.verification.gate_files import WorkFolder
-
-        loaded, stored = load_contract(contract), StoredState()
+        loaded, stored = gate_module.load_contract(contract), gate_module.StoredState()
         try:
             if agent is not None or self.agent is not None:
                 self.access.view_of(agent)
             if self.workspace.path.exists():
-                stored = stored_state(self.workspace.corpus, loaded.path)
+                stored = gate_module.stored_state(self.workspace.corpus, loaded.path)
         except CorpusCorrupt as error:
-            stored = StoredState(damage=self.access.conceal_paths(error.message))
+            stored = gate_module.StoredState(damage=self.access.conceal_paths(error.message))
         if not no_command and stored.approved_hash != loaded.content_hash:
             no_command = "commands are run only if the contract is approved (`gate approve`)"
-        report = GateCheck(
+        report = gate_module.GateCheck(
             loaded,
             stored,
-            WorkFolder(loaded.path, self.workspace.path),
+            gate_files_module.WorkFolder(loaded.path, self.workspace.path),
             no_command,
             lambda request: self.verify(request.model_copy(update={"agent": agent})),
         ).report()
@@ -458,10 +460,7 @@ class Engine(Closable):
             AccessDenied, OverlayError, Interrupted, WrongFile, CorpusCorrupt, StorageError: as for
                 :meth:`retrieve`.
         """
-        from rolebundle.verification.evidence import role_of_bundle
-        from rolebundle.verification.verify import verify
-
-        role = request.role or role_of_bundle(request.bundle)
+        role = request.role or evidence_module.role_of_bundle(request.bundle)
         with self.access.recording_refusals(request.agent, role):
             as_retrieval = RetrievalRequest(
                 task="verify",
@@ -474,12 +473,10 @@ class Engine(Closable):
             )
             with self.answering.open_inputs(as_retrieval, overlay) as inputs:
                 if request.chunk_ids:
-                    from rolebundle.retrieval.lookup import chunk_ids_of
-
                     scope = self.access.reference_scope(inputs.view)
-                    chunk_ids = chunk_ids_of(inputs.corpus, request.chunk_ids, scope)
+                    chunk_ids = lookup_module.chunk_ids_of(inputs.corpus, request.chunk_ids, scope)
                     request = request.model_copy(update={"chunk_ids": chunk_ids})
-                answer = verify(inputs.corpus, request, inputs.request, self.judge)
+                answer = verify_module.verify(inputs.corpus, request, inputs.request, self.judge)
             self._record(
                 "verify",
                 request.agent,
@@ -501,10 +498,8 @@ class Engine(Closable):
                 fact.
             CorpusBusy, StorageError: the fact was not stored.
         """
-        from rolebundle.verification.memory import remember_as_agent
-
         with self.access.recording_refusals(request.agent):
-            return remember_as_agent(self.access, request)
+            return memory_module.remember_as_agent(self.access, request)
 
     def status(self, agent: str | None = None) -> CorpusStatus:
         """Describe what the corpus contains, as far as an agent may see it.
@@ -512,13 +507,11 @@ class Engine(Closable):
         Raises:
             AccessDenied: the agent may see nothing of this corpus.
         """
-        from rolebundle.status import corpus_status
-
         with (
             self.access.recording_refusals(agent),
             self.access.open_view(agent, even_expired=True) as (corpus, _),
         ):
-            status = corpus_status(corpus)
+            status = status_module.corpus_status(corpus)
             if not corpus.is_restricted:
                 return status
             # The size of the file depends on documents that the agent may not see.

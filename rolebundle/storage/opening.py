@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rolebundle.errors import UsageError, WrongFile
+from rolebundle.lazy import lazy_module
 from rolebundle.resources import data_folder
 from rolebundle.storage import seal
 from rolebundle.storage.address import address_of
@@ -14,6 +16,12 @@ from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.file import FileFormat
 from rolebundle.storage.lexical_index import content_view
 from rolebundle.storage.sqlite import closed_on_error
+
+# A corpus file does not need it.
+if TYPE_CHECKING:
+    from rolebundle.storage import postgres
+else:
+    postgres = lazy_module("rolebundle.storage.postgres")
 
 APPLICATION_ID = 0x52424E44
 """``RBND`` in the file's header."""
@@ -36,8 +44,6 @@ def open_reader(path: Path, *, verify: bool = True) -> Corpus:
         WrongFile, CorpusCorrupt, StorageError: it is not a corpus that this version reads.
     """
     if address := address_of(path):
-        from rolebundle.storage import postgres  # A corpus file does not need it.
-
         return postgres.open_reader(path, address, corpus_format())
     corpus = Corpus.open_read_only(path, corpus_format())
     with closed_on_error(corpus):

@@ -11,11 +11,13 @@ from contextlib import ExitStack, suppress
 from functools import cache
 from pathlib import Path
 from time import monotonic, sleep
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import apsw
 
 from rolebundle.errors import storage_errors
+from rolebundle.lazy import lazy_module
 from rolebundle.storage import digests, partition, seal, vector_index
 from rolebundle.storage.address import address_of
 from rolebundle.storage.backup import back_up
@@ -31,6 +33,11 @@ from rolebundle.storage.opening import (
 )
 from rolebundle.storage.publications import refuse_changes
 from rolebundle.storage.sqlite import MappedErrors, SqliteFile, closed_on_error, is_missing_or_empty
+
+if TYPE_CHECKING:
+    from rolebundle.storage import postgres
+else:
+    postgres = lazy_module("rolebundle.storage.postgres")
 
 CACHE_KIB = 32_768
 """Pages that a writer caches: an ingest returns to the pages of the indexes."""
@@ -69,8 +76,6 @@ def open_writer(
     if is_missing_or_empty(path):
         _create_empty(path)
     if address := address_of(path):
-        from rolebundle.storage import postgres  # A corpus file does not need it.
-
         return postgres.open_writer(path, address, corpus_format())
     with ExitStack() as locks:
         if lock:
