@@ -101,9 +101,9 @@ class AccessControl:
     ) -> Iterator[tuple[Corpus, AgentView]]:
         """Open the corpus as an agent may see it, in one snapshot.
 
-        Without a policy and without quarantined documents, that is the whole corpus. Otherwise the
-        connection shows what this agent may see, and nothing after the block. Inside the block, a
-        nested call uses the same snapshot.
+        Without a policy and without quarantined documents, a corpus that is no replica is shown
+        whole. Otherwise the connection shows what this agent may see, and nothing after the block.
+        Inside the block, a nested call uses the same snapshot.
 
         Args:
             agent: the agent that asks.
@@ -279,9 +279,9 @@ class AccessControl:
 
 
 def _has_restrictions(corpus: Corpus) -> bool:
-    """Whether an agent may not see everything: there is a policy or a quarantined document.
+    """Whether answers need a restricted view: there is a policy or a quarantined document.
 
-    A replica knows of quarantined documents that it does not hold.
+    A replica always needs one, because it knows of quarantined documents that it does not hold.
     """
     return (
         has_policy(corpus) or compartments.has_quarantined(corpus) or bool(stored_manifest(corpus))

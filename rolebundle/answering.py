@@ -1,4 +1,4 @@
-"""From a request to its answer: the pipeline's inputs, its bundle, and what is added to that."""
+"""From a request to its bundle: who asks, with which role and action, and what the audit needs."""
 
 from __future__ import annotations
 

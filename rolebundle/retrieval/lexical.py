@@ -17,7 +17,7 @@ from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.lexical_index import Phrase, phrase_of
 from rolebundle.storage.passages import chunks_of, first_by_score, passages_by_rowid
 from rolebundle.text.forms import index_tokens
-from rolebundle.text.stop_words import ENGLISH
+from rolebundle.text.stop_words import ENGLISH_STOP_WORDS
 from rolebundle.text.words import is_english, rarity
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def with_corrections(corpus: Corpus, query: Query) -> Query:
         changed = one_change_away(word)
         known = index.frequencies([[Term(other)] for other in changed])
         often = [
-            (other in ENGLISH, is_english(other), count, other)
+            (other in ENGLISH_STOP_WORDS, is_english(other), count, other)
             for count, other in zip(known, changed, strict=True)
             if count >= OFTEN
         ]

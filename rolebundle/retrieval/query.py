@@ -16,7 +16,7 @@ from rolebundle.contracts.overlay import Overlay
 from rolebundle.retrieval.candidate import Query, Task, Term
 from rolebundle.text.forms import forms, phrase_form, spaced
 from rolebundle.text.languages import is_unspaced, likely_languages
-from rolebundle.text.stop_words import ENGLISH, STOP_WORDS
+from rolebundle.text.stop_words import ENGLISH_STOP_WORDS, STOP_WORDS
 from rolebundle.text.words import lower_capitals
 
 SIGNATURE_PHRASES = 3
@@ -238,7 +238,7 @@ def _is_identifier(word: str) -> bool:
 
 
 def _stop_words(languages: Iterable[str]) -> frozenset[str]:
-    stop_words = ENGLISH
+    stop_words = ENGLISH_STOP_WORDS
     for language in languages:
         # A single letter may be the name of something in any language.
         stop_words |= {word for word in STOP_WORDS.get(language, ()) if len(word) > 1}
@@ -249,7 +249,7 @@ def _is_common(compound: str) -> bool:
     """Whether a compound only joins common words, so that its parts are enough."""
     if _HYPHENATED.fullmatch(compound):
         return True
-    return all(word in ENGLISH for word in words_of(compound))
+    return all(word in ENGLISH_STOP_WORDS for word in words_of(compound))
 
 
 def _spellings(task: str, compounds: Iterable[str]) -> dict[str, list[str]]:

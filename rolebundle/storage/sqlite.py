@@ -169,7 +169,7 @@ def _is_kind(error: BaseException | None, kinds: type | tuple[type, ...]) -> boo
 
 
 _READER_CACHE_KIB = 16_384
-"""Pages that a reader caches: an OR query reads the same ones several times."""
+"""The size of a reader's cache of pages, in KiB."""
 
 Row = tuple[Any, ...]
 Binding = str | int | float | bytes | Iterable[Any] | None
@@ -211,7 +211,7 @@ class Closable:
 
 @dataclass(slots=True)
 class SqliteFile(Closable):
-    """One open SQLite file. All SQL of the project runs through these methods.
+    """One open SQLite file: statements, snapshots and transactions.
 
     Each method raises SQLite's errors as those of the file's format.
     """

@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from rolebundle.text.languages import latin_language
-from rolebundle.text.stop_words import ENGLISH
+from rolebundle.text.stop_words import ENGLISH_STOP_WORDS
 from rolebundle.text.words import stem
 
 Reading = tuple[str, Any]
@@ -458,7 +458,7 @@ def _in_context(figures: list[Figure], text: str) -> list[Figure]:
 def _nouns(text: str, end: int) -> tuple[str, ...]:
     nouns: list[str] = []
     while len(nouns) < 3 and (match := _NOUN.match(text, end)):
-        if match[1].lower() in ENGLISH:
+        if match[1].lower() in ENGLISH_STOP_WORDS:
             break
         nouns += stems_of_name(match[1])
         end = match.end()
@@ -500,7 +500,9 @@ def stems_of_name(name: str) -> tuple[str, ...]:
 
 def stems_in(text: str) -> list[str]:
     """The stems of the content words of a text, and of its longer numbers."""
-    words = [word for word in re.findall(r"[^\W_]+", text) if word.lower() not in ENGLISH]
+    words = [
+        word for word in re.findall(r"[^\W_]+", text) if word.lower() not in ENGLISH_STOP_WORDS
+    ]
     return [
         name
         for word in words

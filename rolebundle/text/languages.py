@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from itertools import chain
 
 from rolebundle.lazy import lazy_pattern
-from rolebundle.text.stop_words import ENGLISH, STOP_WORDS
+from rolebundle.text.stop_words import ENGLISH_STOP_WORDS, STOP_WORDS
 
 _MAX_CHARS = 4_000
 """Only this many characters from the beginning of a text are examined."""
@@ -75,7 +75,7 @@ def _languages_of_words() -> dict[str, tuple[str, ...]]:
     for language, words in STOP_WORDS.items():
         for word in words:
             # Single letters are names of variables and units in every language.
-            if word not in ENGLISH and (len(word) > 1 or not word.isascii()):
+            if word not in ENGLISH_STOP_WORDS and (len(word) > 1 or not word.isascii()):
                 languages[word] += (language,)
     return dict(languages)
 
@@ -99,7 +99,9 @@ def likely_languages(text: str) -> tuple[str, ...]:
     text = text[:_MAX_CHARS].lower()
     languages = () if text.isascii() else _by_letters(text)
     most, best, words = _hits(text)
-    return languages + best if most >= sum(word in ENGLISH for word in words) else languages
+    return (
+        languages + best if most >= sum(word in ENGLISH_STOP_WORDS for word in words) else languages
+    )
 
 
 def english_share(texts: Iterable[str]) -> float:
@@ -113,7 +115,7 @@ def english_share(texts: Iterable[str]) -> float:
     for text in texts:
         lowered = text[:_MAX_CHARS].lower()
         most, _, words = _hits(lowered)
-        own = sum(word in ENGLISH for word in words)
+        own = sum(word in ENGLISH_STOP_WORDS for word in words)
         letters = [letter for letter in lowered if letter.isalpha()]
         is_latin = 2 * sum(letter < "\u0250" for letter in letters) >= len(letters)
         if is_latin and own > most and own >= max(_MIN_HITS, 0.1 * len(words)):

@@ -6,7 +6,7 @@ of each of them, so that it does not favour one.
 
 from __future__ import annotations
 
-ENGLISH = frozenset(
+ENGLISH_STOP_WORDS = frozenset(
     """
     a about above after again all also am an and any are as at be because been before being below
     between both but by can could did do does doing down during each few for from further get gets
@@ -83,5 +83,7 @@ _WORDS = {
     "lt": "ir yra kad su iš į tai ne bet kaip kas kur kada arba nuo už jis ji buvo apie taip pat",
     "et": "ja on ei et see oli mis kus millal kes kuidas või ka aga kui seda nii oma mida",
 }
-STOP_WORDS = {code: frozenset(words.split()) for code, words in _WORDS.items()} | {"en": ENGLISH}
+STOP_WORDS = {code: frozenset(words.split()) for code, words in _WORDS.items()} | {
+    "en": ENGLISH_STOP_WORDS
+}
 """Language code (ISO 639-1) → function words."""

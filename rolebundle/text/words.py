@@ -14,7 +14,7 @@ from rolebundle.lazy import lazy_pattern
 from rolebundle.resources import ENGLISH_VOCABULARY
 from rolebundle.text.forms import forms
 from rolebundle.text.languages import latin_language, likely_languages, non_latin_language
-from rolebundle.text.stop_words import ENGLISH, STOP_WORDS
+from rolebundle.text.stop_words import ENGLISH_STOP_WORDS, STOP_WORDS
 
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _STEMMER = Stemmer.Stemmer("english", 0)  # Without a cache: `stem` has one.
@@ -63,7 +63,7 @@ def stems_of(text: str, language: str) -> Stems:
         if "'" in word or "’" in word:
             lower = _POSSESSIVE.sub("", lower)
         stems.append(stem(lower))
-        if lower not in ENGLISH and len(lower) > 1:
+        if lower not in ENGLISH_STOP_WORDS and len(lower) > 1:
             content.append(stems[-1])
     return Stems(stems, content)
 
@@ -99,7 +99,8 @@ ORDINARY_PLACE = 6_000
 def rarity(word: str) -> float:
     """How rare a word is in English, in [0, 1]: by Zipf's law the logarithm of its place.
 
-    1 for a word that the vocabulary does not have: a name, an identifier, another language.
+    1 for a word that the vocabulary of an English model does not have: a name, an identifier,
+    another language.
     """
     places = _places()
     return math.log(places.get(word.lower(), len(places))) / math.log(len(places))

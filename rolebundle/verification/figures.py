@@ -26,7 +26,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
-from itertools import permutations
+from itertools import permutations, product
 from typing import NamedTuple
 
 from rolebundle.contracts.verification import FindingCode
@@ -285,11 +285,10 @@ def _is_rounded(figure: Figure, other: Figure) -> bool:
     """Whether a figure rounds one of the evidence."""
     if not figure.amount or figure.unit == "version":
         return False
-    return any(
-        unit == other_unit and _fits(figure, value, true)
-        for unit, value in figure.readings
-        for other_unit, true in other.readings
-    )
+    # Of two figures in GB, both are multiples of 1000, or both of 1024.
+    is_alike = len(figure.readings) == len(other.readings)
+    pairs = (zip if is_alike else product)(figure.readings, other.readings)
+    return any(own == unit and _fits(figure, value, true) for (own, value), (unit, true) in pairs)
 
 
 def _calculation(figure: Figure, operands: Sequence[Figure], *, are_own: bool = False) -> str:

@@ -22,7 +22,7 @@ from rapidfuzz.fuzz import partial_ratio_alignment
 from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.verification import FindingCode
 from rolebundle.text.languages import UNSPACED, is_unspaced
-from rolebundle.text.stop_words import ENGLISH, NEGATIONS, NUMBER_WORDS
+from rolebundle.text.stop_words import ENGLISH_STOP_WORDS, NEGATIONS, NUMBER_WORDS
 from rolebundle.text.words import WORD
 from rolebundle.verification.draft import is_inside, sentence_starts
 
@@ -359,7 +359,7 @@ def _cut_word(content: str, start: int, end: int) -> str:
     is_whole = before[-1:] in _QUOTED  # Of a quote in the passage; what follows is its mark.
     if not is_cut and not is_whole and last.isalnum() and any(map(is_figure, ending)):
         noun = _NOUN_AFTER.match(after) if is_figure(ending[-1]) and ending[-1] != "one" else None
-        is_unit = noun and (noun[1] in ("am", "May") or noun[1].lower() not in ENGLISH)
+        is_unit = noun and (noun[1] in ("am", "May") or noun[1].lower() not in ENGLISH_STOP_WORDS)
         is_cut = is_unit or _FIGURE_AFTER.match(after)
     around = _excerpt(content[max(0, start - 20) : end + 20])
     return f"The quote cuts a word or a figure of the passage: “{around}”." if is_cut else ""

@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from rolebundle.contracts.documents import Passage
-from rolebundle.text.stop_words import ENGLISH
+from rolebundle.text.stop_words import ENGLISH_STOP_WORDS
 from rolebundle.text.words import language_of, stem, stems_of
 from rolebundle.verification.draft import sentence_starts
 from rolebundle.verification.quotes import denies, tokens_of, words_of
@@ -135,7 +135,9 @@ def _clauses(text: str) -> tuple[_Clause, ...]:
     for clause in _CLAUSE.split(_BOUND.sub(" ", text)):
         words = words_of(clause)
         denials = [w for w in words if (denies(w) and w != "nor") or w in _DENIALS]
-        stems = frozenset(stem(word) for word in words if word not in ENGLISH.union(denials))
+        stems = frozenset(
+            stem(word) for word in words if word not in ENGLISH_STOP_WORDS.union(denials)
+        )
         operators = frozenset(_OPERATOR[word] for word in words if word in _OPERATOR)
         clauses.append((stems, operators, len(denials)))
     return tuple(clauses)

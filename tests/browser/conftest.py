@@ -70,10 +70,7 @@ def _pages(folder: Path, db: Path, role: str, other_role: str, **fields: Any) ->
         bundles = engine.retrieve_for_roles(
             request.model_copy(update={"role": None}), roles, without_role=True
         )
-        pages = {
-            "answer": answer_page(bundle),
-            "roles": compare_page(compare_roles(bundles)),
-        }
+        pages = {"answer": answer_page(bundle), "roles": compare_page(compare_roles(bundles))}
     paths = {name: folder / f"{name}.html" for name in pages}
     for name, page in pages.items():
         paths[name].write_text(page, encoding="utf-8")

@@ -39,19 +39,12 @@ SAMPLE_ROLES = (
     "mossline-incident-responder",
 )
 SAMPLE_TASKS = (
-    "What should we worry about before release 3.0?",
-    "What do we know about offline sync?",
-    "Attachment uploads",
-    "API rate limits",
-    "Plan release 3.0",
-    "How do sessions and tokens work?",
-    "Can a stolen tablet replay a token?",
-    "Review the token refresh flow",
-    "how to train a puppy",
-    "What has changed since October?",
-    "Two versions of a note",
-    "ApiRefusedHigh fires",
-)
+    "What should we worry about before release 3.0?", "What do we know about offline sync?",
+    "Attachment uploads", "API rate limits", "Plan release 3.0",
+    "How do sessions and tokens work?", "Can a stolen tablet replay a token?",
+    "Review the token refresh flow", "how to train a puppy", "What has changed since October?",
+    "Two versions of a note", "ApiRefusedHigh fires",
+)  # fmt: skip
 REFERENCE_ROLES = (
     "competitive-analyst",
     "critic-reviewer",
@@ -60,19 +53,12 @@ REFERENCE_ROLES = (
     "security-reviewer",
 )
 REFERENCE_TASKS = (
-    "What are the risks of our plugin system?",
-    "How should we design authentication?",
-    "Compare us with competitors",
-    "Write the API documentation",
-    "injection",
-    "Prioritize the roadmap",
-    "Review the architecture",
-    "access control",
-    "user research findings",
-    "supply chain",
-    "performance of the search",
+    "What are the risks of our plugin system?", "How should we design authentication?",
+    "Compare us with competitors", "Write the API documentation", "injection",
+    "Prioritize the roadmap", "Review the architecture", "access control",
+    "user research findings", "supply chain", "performance of the search",
     "What should we improve?",
-)
+)  # fmt: skip
 COMPLETE_CASES = (
     "mossline-security-reviewer/0/weighted/full",
     "mossline-security-reviewer/6/lexical/compact",
@@ -89,17 +75,8 @@ COMPLETE_CASES = (
 )
 """The cases that are kept as readable files: role/number of the task/mode/detail."""
 
-VOLATILE = frozenset(
-    {
-        "absolute_path",
-        "corpus_id",
-        "inferred_at",
-        "latency_ms",
-        "lexical_ms",
-        "rerank_ms",
-        "semantic_ms",
-    }
-)
+TIMES = {"latency_ms", "lexical_ms", "rerank_ms", "semantic_ms"}
+VOLATILE = {"absolute_path", "corpus_id", "inferred_at", *TIMES}
 WORDING = frozenset({"message", "notes", "reasons_selected"})
 
 

@@ -456,10 +456,7 @@ def canaries_in(link: Path, canaries: tuple[bytes, ...]) -> list[bool]:
 
 @pytest.mark.parametrize(
     "arguments",
-    [
-        ["corpus", "backup", "copy.db"],
-        ["corpus", "restore", "backup.db", "--yes"],
-    ],
+    [["corpus", "backup", "copy.db"], ["corpus", "restore", "backup.db", "--yes"]],
     ids=" ".join,
 )
 def test_what_belongs_to_a_file_names_the_way_of_a_database(

@@ -74,22 +74,13 @@ POLICY: dict[str, dict[str, Any]] = {
 }
 READERS = ("clerk", "owner", "guest")
 TASKS = (
-    "Can a stolen tablet replay a token?",
-    "What should we worry about before release 3.0?",
-    "How is a sync conflict resolved?",
-    'quotes "and" NEAR(operators) * ^ col:x',
-    "zxqv wvut",
-    "Bake a sourdough loaf in a cast iron pot",
-    "Русский текст, ключ, 漢字 and 🎉",
-    "Who decides about pricing?",
-    "help",
-    "What is new?",
-    "rotate the signing keys of the relay after the incident",
-    "summarize the penetration test",
-    "token rotation audit",
-    "kernel threat model release",
-    "naïve ключ release of the kernel 🚀",
-)
+    "Can a stolen tablet replay a token?", "What should we worry about before release 3.0?",
+    "How is a sync conflict resolved?", 'quotes "and" NEAR(operators) * ^ col:x', "zxqv wvut",
+    "Bake a sourdough loaf in a cast iron pot", "Русский текст, ключ, 漢字 and 🎉",
+    "Who decides about pricing?", "help", "What is new?",
+    "rotate the signing keys of the relay after the incident", "summarize the penetration test",
+    "token rotation audit", "kernel threat model release", "naïve ключ release of the kernel 🚀",
+)  # fmt: skip
 _CHOICES: dict[str, tuple[Any, ...]] = {
     "limit": (None, None, 1, 3, 25),
     "lexical_only": (False, True),

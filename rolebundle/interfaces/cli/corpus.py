@@ -98,7 +98,9 @@ def doctor(call: Call, repair: bool) -> None:
     rolebundle corpus doctor --json --db team.db
     """
     if repair:
-        call.print(call.admin().repair())
+        with call.admin() as admin:
+            repaired = admin.repair()
+        call.print(repaired)
         return
     report = examine(call.path)
     call.print(report)

@@ -87,12 +87,7 @@ def test_the_golden_set_of_a_role() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code"),
-    [
-        ((), 2),
-        (("none.toml",), 3),
-        (("--role", "nobody"), 3),
-    ],
+    ("arguments", "code"), [((), 2), (("none.toml",), 3), (("--role", "nobody"), 3)]
 )
 def test_what_makes_no_sense_is_coded(
     arguments: tuple[str, ...], code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -75,11 +75,7 @@ def test_the_audience_of_a_target_does_not_change(db: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "code"),
-    [
-        ("missing/share", "target_missing"),
-        ("team.key", "target_is_file"),
-    ],
+    ("target", "code"), [("missing/share", "target_missing"), ("team.key", "target_is_file")]
 )
 def test_a_target_that_takes_nothing_is_forgotten(
     target: str, code: str, db: Path, monkeypatch: pytest.MonkeyPatch

@@ -117,6 +117,14 @@ def test_true_quotes_pass(quote: str, true_text: str | None) -> None:
         "in parts. It will not come back.",
         "Large files are uploaded in parts. The upload limit is 1.5 GB per file",
         "The archive keeps a note for 90 days. Large files are uploaded in parts.",
+        # An ellipsis or an insertion that changes the sense.
+        "A part … is sent again within 24 hours, unless the user has signed out",
+        "Large files are uploaded in parts … unless the user has signed out",
+        "Sync v2 is retired. … The team decided in March 2024",
+        "The sync service … runs in two regions, retries",
+        "Large files are uploaded in parts … The archive keeps a note for 90 days",
+        "The upload limit is [about] 1.5 GB per file",
+        "Large files are uploaded in parts [1]. A part",
     ],
 )
 def test_changed_quotes_fail(quote: str) -> None:
@@ -140,24 +148,6 @@ def test_quotes_that_are_cut_fail(quote: str) -> None:
     finding = check(quote)
     assert (finding.code, finding.fails) == ("near", True)
     assert finding.note
-
-
-@pytest.mark.parametrize(
-    "quote",
-    [
-        "A part … is sent again within 24 hours, unless the user has signed out",
-        "Large files are uploaded in parts … unless the user has signed out",
-        "Sync v2 is retired. … The team decided in March 2024",
-        "The sync service … runs in two regions, retries",
-        "Large files are uploaded in parts … The archive keeps a note for 90 days",
-        "The upload limit is [about] 1.5 GB per file",
-        "Large files are uploaded in parts [1]. A part",
-    ],
-)
-def test_ellipses_and_insertions_that_change_the_sense_fail(quote: str) -> None:
-    finding = check(quote)
-    assert finding.fails
-    assert finding.code in ("near", "absent")
 
 
 SENSES = """Nobody, and that is firm, may delete notes from the archive. Nobody but Ana may sign it.

@@ -969,18 +969,12 @@ def attempt(workspace: Workspace, folder: Path, scenario: Scenario) -> GateRepor
 
 
 @pytest.mark.sample(2)
-@pytest.mark.parametrize("scenario", FALSE_COMPLETIONS, ids=lambda scenario: scenario.name)
-def test_a_false_completion_is_no_success(
+@pytest.mark.parametrize(
+    "scenario", [*FALSE_COMPLETIONS, *HONEST_COMPLETIONS], ids=lambda scenario: scenario.name
+)
+def test_only_an_honest_completion_is_a_success(
     scenario: Scenario, workspace: Workspace, tmp_path: Path
 ) -> None:
     report = attempt(workspace, tmp_path, scenario)
-    assert report.verdict != "success", report.model_dump_json(indent=1)
-
-
-@pytest.mark.sample(2)
-@pytest.mark.parametrize("scenario", HONEST_COMPLETIONS, ids=lambda scenario: scenario.name)
-def test_an_honest_completion_is_a_success(
-    scenario: Scenario, workspace: Workspace, tmp_path: Path
-) -> None:
-    report = attempt(workspace, tmp_path, scenario)
-    assert report.verdict == "success", report.message
+    is_success = report.verdict == "success"
+    assert is_success == (scenario in HONEST_COMPLETIONS), report.model_dump_json(indent=1)
