@@ -295,10 +295,8 @@ class PostgresCorpus(Corpus):
                     self._end_snapshot()
 
     def _end_snapshot(self) -> None:
-        if self.writable:
-            self.connection.execute(b"ROLLBACK")
-            return
-        self._ending = self._pipeline()
+        if not self.writable:
+            self._ending = self._pipeline()
         self.connection.execute(b"ROLLBACK")
 
     def _pipeline(self) -> ExitStack:
