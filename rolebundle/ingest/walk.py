@@ -408,7 +408,7 @@ def rules_of(
         files.insert(0, ".git/info/exclude")
     for name in files:
         content = _content(Path(location, name)).decode("utf-8-sig", "replace")
-        if content and (patterns := GitIgnore(content)):
+        if patterns := GitIgnore(content):
             cut = len(location.rstrip(os.sep)) + 1
             rules.append((patterns, path_prefix + name, name != ".ignore", cut))
     return tuple(rules)
