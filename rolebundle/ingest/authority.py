@@ -10,7 +10,7 @@ above has set, a level may set for itself. See docs/decisions/0022-order-of-auth
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import PurePath
 from typing import Any, get_args
@@ -189,13 +189,13 @@ class Authority:
         if max_trust and "trust_tier" in self.bound and "trust_tier" not in claims:
             values["trust_tier"] = lower_tier(values["trust_tier"], max_trust)
         newly_bound = frozenset() if trusts_documents else GOVERNANCE_KEYS & claims.keys()
-        level = Authority(
+        level = replace(
+            self,
             values=values,
             bound=self.bound | newly_bound & values.keys(),
             max_trust=lower_tier(self.max_trust, max_trust) if self.max_trust else max_trust,
             trusts_documents=trusts_documents,
             sources=sources,
-            default_source=self.default_source,
         )
         return level, refused
 

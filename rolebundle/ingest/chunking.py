@@ -243,12 +243,12 @@ def _atoms(parsed: ParsedDocument, text: str, starts: list[int], maximum: int) -
         is_elsewhere = (page, anchor) != current
         if is_elsewhere:
             headings_start, current = -1, (page, anchor)
-        is_below_heading = headings_start >= 0
         is_heading = kind == "heading"
         # What has no block, such as a comment, may be long and counts, too.
         row_length = (end if is_heading else start) - headings_start
         is_too_long = row_length > (maximum if is_heading else maximum // 3)
-        rank = _NEVER if is_below_heading and not is_too_long else level or _BLOCK
+        is_below_heading = headings_start >= 0 and not is_too_long
+        rank = _NEVER if is_below_heading else level or _BLOCK
         if is_elsewhere:
             rank = _ELSEWHERE
         if end - start <= maximum:

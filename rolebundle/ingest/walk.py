@@ -162,8 +162,7 @@ class _Walk:
 def _walk_folder(
     context: _Walk, location: str, prefix: str, folder_flags: FileDefaults, rules: tuple[Rules, ...]
 ) -> None:
-    result, ignore, excluded = context.entries, context.ignore, context.excluded
-    nested_flags = context.nested_flags
+    result, ignore = context.entries, context.ignore
     try:
         with os.scandir(location) as listing:
             entries = sorted(listing, key=attrgetter("name"))
@@ -184,7 +183,7 @@ def _walk_folder(
     for entry in entries:
         name = entry.name
         path = prefix + name
-        if entry.path in excluded:
+        if entry.path in context.excluded:
             continue
         if name == MANIFEST_NAME:
             context.unused_manifest(location, path)
@@ -193,7 +192,7 @@ def _walk_folder(
         if isinstance(status, Skipped):
             result.append(status)
             continue
-        flags = nested_flags.get(entry.path, folder_flags)
+        flags = context.nested_flags.get(entry.path, folder_flags)
         mode = status.st_mode
         is_folder = stat.S_ISDIR(mode)
         reason = _reason(name, entry.path, names, rules, is_folder=is_folder, ignore=ignore)
@@ -408,7 +407,7 @@ def rules_of(
         files.insert(0, ".git/info/exclude")
     for name in files:
         content = _content(Path(location, name)).decode("utf-8-sig", "replace")
-        if content and (patterns := GitIgnore(content)):
+        if patterns := GitIgnore(content):
             cut = len(location.rstrip(os.sep)) + 1
             rules.append((patterns, path_prefix + name, name != ".ignore", cut))
     return tuple(rules)

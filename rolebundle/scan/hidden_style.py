@@ -380,8 +380,11 @@ def _nested(selectors: str, outer: str) -> str:
     """The selectors of a rule in a rule."""
     if not outer:
         return selectors
-    pairs = [(parent, child) for parent in _split(outer) for child in _split(selectors)]
-    found = [c.replace("&", p) if "&" in c else f"{p} {c}" for p, c in pairs]
+    found = [
+        child.replace("&", parent) if "&" in child else f"{parent} {child}"
+        for parent in _split(outer)
+        for child in _split(selectors)
+    ]
     if sum(map(len, found)) > _MAX_NESTED_CHARS:
         raise UnreadableStyleError
     return ",".join(found)

@@ -77,7 +77,7 @@ def _closed_controls(text: str) -> frozenset[int]:
     open_controls: list[int] = []
     last = 0
     for match in _CONTROL.finditer(text) if letters else ():
-        position, control = match.start(), match.group()
+        position, control = match.start(), match[0]
         if text.find("\n", last, position) >= 0:
             open_controls.clear()  # They end with their paragraph.
         last = position
@@ -97,7 +97,7 @@ def _invisible_characters(text: str, max_findings: int) -> list[Finding]:
     hyphens |= {offset + 2 for offset in hyphens}
     for match in _RUN.finditer(text):
         start, end = match.span()
-        run = match.group()
+        run = match[0]
         before = text[start - 1] if start else ""
         after = text[end : end + 1]
         if start == 0 and run[0] == "\ufeff":  # A byte order mark at the start of the text.
@@ -265,7 +265,7 @@ def _look_alike_words(text: str) -> Iterator[tuple[int, int, str]]:
         if word is None:
             continue
         judged = word.end()
-        if kind := _look_alike_kind(word.group()):
+        if kind := _look_alike_kind(word[0]):
             yield start, word.end(), kind
 
 
@@ -298,7 +298,7 @@ def _has_latin_passing_for_cyrillic(word: str) -> bool:
         is_inside = run.start() > 0 and run.end() < len(word)
         # At an edge, capitals are an abbreviation with an ending: PHPшник.
         alike = ch.LATIN_LIKE_CYRILLIC if is_inside else ch.LOWER_LATIN_LIKE_CYRILLIC
-        if len(run.group()) <= 2 and alike.issuperset(run.group()):
+        if len(run[0]) <= 2 and alike.issuperset(run[0]):
             return True
     return False
 

@@ -475,11 +475,12 @@ def labelled(text: str, start: int) -> Iterator[Span]:
     is_number, is_short = _IS_NUMBER.match(label[0]), _IS_SHORT.match(label[0])
     far = _FAR.match(text, end, line_end)
     signs = list(_FAR_SIGN.finditer(text, end, far.end())) if far else []
+    direct, space = (pattern.match(text, end, line_end) for pattern in (_DIRECT, _SPACE))
     ways: list[tuple[re.Match[str] | None, Look]] = [
-        (_DIRECT.match(text, end, line_end), "strong" if is_short else "weak"),
-        (_DIRECT.match(text, end, line_end), "number" if is_number else "digits"),
-        (_SPACE.match(text, end, line_end) if not is_short else None, "strong"),
-        (_SPACE.match(text, end, line_end) if is_number else None, "number"),
+        (direct, "strong" if is_short else "weak"),
+        (direct, "number" if is_number else "digits"),
+        (space if not is_short else None, "strong"),
+        (space if is_number else None, "number"),
         *((sign, "number" if is_number else "strong") for sign in signs),
     ]
     for before, look in ways:

@@ -29,10 +29,8 @@ def language_of(text: str) -> str:
 
     English if it shows no other one.
     """
-    if not text.isascii():
-        letters = len(_LETTERS.findall(text))
-        if letters > 2 * len(_LATIN.findall(text)):
-            return non_latin_language(text) or "und"
+    if not text.isascii() and len(_LETTERS.findall(text)) > 2 * len(_LATIN.findall(text)):
+        return non_latin_language(text) or "und"
     detected = latin_language(text)
     return detected if detected in likely_languages(text) else "en"
 

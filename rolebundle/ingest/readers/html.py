@@ -67,8 +67,7 @@ def read_page(data: bytes, path: str, *, is_message: bool = False) -> ParsedDocu
     """
     declared = _CHARSET.search(data[:2048])
     text, notes = decode(data, path, declared[1].decode("ascii").lower() if declared else "")
-    page = text.encode()
-    source = countable_source(page)
+    source = countable_source(text.encode())
     root: Any = _parsed(source, path)
     if root is None:
         return ParsedDocument(line_exact=False, notes=notes)
@@ -80,7 +79,7 @@ def read_page(data: bytes, path: str, *, is_message: bool = False) -> ParsedDocu
     sheets = hiding_sheets(root)
     _empty_unread(main, source, is_whole=main is body and not is_message)
     hidden = Page(root, main, sheets).hidden()
-    parts = (*(_hidden_parts(hidden, page) if hidden else ()), *_comments(page))
+    parts = (*(_hidden_parts(hidden, text) if hidden else ()), *_comments(text))
     removed = [element for element, part in hidden if not part.is_kept]
     for element in removed:
         _empty(element)
@@ -145,19 +144,17 @@ def _empty(element: Any) -> None:
     element.text = "\n" * breaks or None
 
 
-def _comments(page: bytes) -> Iterator[HiddenPart]:
+def _comments(page: str) -> Iterator[HiddenPart]:
     """The comments for people: `<!--[if IE]>` and one word such as `<!-- more -->` are not."""
-    # Decoded only if there is a comment. Most pages have none.
-    for comment in _COMMENT.finditer(page.decode("utf-8", "replace") if b"<!--" in page else ""):
+    for comment in _COMMENT.finditer(page):
         text = one_line(comment[1][:_MAX_COMMENT_CHARS])
         if len(_WORD.findall(text)) > 1 and not text.startswith("[if "):
             yield HiddenPart("markup_comment", text, *comment.span(), is_labelled=False)
 
 
-def _hidden_parts(hidden: Sequence[HiddenElement], page: bytes) -> Iterable[HiddenPart]:
+def _hidden_parts(hidden: Sequence[HiddenElement], page: str) -> Iterable[HiddenPart]:
     """The texts of hidden elements, with the offsets of their lines in the page."""
-    source = page.decode("utf-8", "replace")
-    breaks = [0, *(match.end() for match in _LINE_BREAK.finditer(source)), len(source)]
+    breaks = [0, *(match.end() for match in _LINE_BREAK.finditer(page)), len(page)]
     for element, part in hidden:
         if part.text or part.is_labelled:
             first, last = file_lines(start_line(element), end_line(element), len(breaks) - 1)

@@ -453,10 +453,9 @@ class _Pptx(Walk):
         properties = element.find("{*}pPr")
         if name != "p" or (properties is None and not look["is_list"]):
             return look
-        parts = () if properties is None else properties
         level = 0 if properties is None else integer_in(properties.get("lvl"))
         level = min(max(level, 0), _MAX_LEVEL)
-        bullets = {local_name(part) for part in parts}
+        bullets = {local_name(part) for part in element.iterfind("{*}pPr/*")}
         is_list = bullets & {"buChar", "buAutoNum"} or (
             (look["is_list"] or level) and "buNone" not in bullets
         )

@@ -287,16 +287,15 @@ def _number(value: float, tokens: Sequence[tuple[str, str]]) -> str:
     if kinds.count("digits") > 1 or "power" in kinds:
         return _general(value)
     value *= 100 ** tokens.count(("literal", "%"))
-    parts = []
+    written = ""
     for kind, text in tokens:
         if kind == "general":
-            parts.append(_general(abs(value)))
+            written += _general(abs(value))
         elif kind == "digits":
-            parts.append(_digits(abs(value), text))
+            written += _digits(abs(value), text)
         else:
-            parts.append(text)
-    written = "".join(parts).strip()
-    return f"-{written}" if value < 0 else written
+            written += text
+    return ("-" if value < 0 else "") + written.strip()
 
 
 def _digits(value: float, form: str) -> str:
