@@ -270,7 +270,7 @@ def publish_replica(
     """Publish a replica for an agent, or for everyone up to a level.
 
     See :func:`rolebundle.replication.publish.publish`, and for the arguments
-    :func:`rolebundle.policy.audience.resolve_audience`.
+    :func:`rolebundle.policy.access.resolve_audience`.
     """
     corpus = workspace.corpus
     refuse_changes(corpus)

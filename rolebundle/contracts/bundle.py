@@ -213,14 +213,14 @@ class SelectedChunk(Contract):
         headings: the headings above the passage, outermost first.
         lanes: the lanes that proposed it.
         evidence: ``task`` if it has the task's words or is close in meaning, else ``role``;
-            without a role always ``task``.
+            without a role that ranks always ``task``.
         evidence_kinds: those of the role's ``required_evidence_kinds`` that the passage shows: the
             kind's words are in its document type, a tag, the attribute ``evidence_kind`` or a
             heading above it. ``None`` if there are none.
         bridge_role: the role that it is for, if it is declared for one of the role's
             ``bridge_roles`` and not for the role itself; else ``None``.
         reasons_selected: why it was selected, in words.
-        overlay_hits: names of the overlay's rules that matched it.
+        overlay_hits: names of what changed its score: rules of the overlay, a mark, a penalty.
         same_in: the paths of other documents that have the same passage; ``None`` if none has.
         allowed_actions: what it may be used for, lowest risk first; ``None`` in older bundles.
     """
@@ -299,8 +299,7 @@ class BundleWarning(Contract):
 class Diagnostics(Contract):
     """Numbers of candidates, and timings in milliseconds.
 
-    Fields are ``None`` if the step did not run. Equal calls give equal values, except for the
-    fields in ``VOLATILE_DIAGNOSTICS``.
+    Equal calls give equal values, except for the fields in ``VOLATILE_DIAGNOSTICS``.
 
     Attributes:
         candidate_pool_size: number of candidates; equals selected + rejected (law 1).
@@ -427,7 +426,7 @@ class OverlayRef(Contract):
 
 
 class RequestEcho(Contract):
-    """The fields of the request other than task, role and time, so that it can be repeated."""
+    """The fields of the request that decide what is selected, other than task, role and now."""
 
     agent: str | None = None
     action: Action | None = None
@@ -449,8 +448,8 @@ class TaskEvidence(Contract):
     """What the visible corpus has of the task, on an absolute scale (docs/quality.md).
 
     Attributes:
-        support: ``supported``; ``weak`` if the first passages have little of the task's words;
-            ``off_topic`` if none of its words occurs and nothing is close in meaning.
+        support: ``supported``; ``weak`` if the first passages have little of the task's words and
+            are not close in meaning; ``off_topic`` if none of its words occurs, either.
         coverage: the share of the task's words that the best of them has, in [0, 1].
         words: number of the content words of the task and its other wordings.
         specificity: how much more of the task's words the best passage has than the best twelve

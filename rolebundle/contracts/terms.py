@@ -107,7 +107,7 @@ class RejectionRow(NamedTuple):
     """What a rejection means.
 
     Attributes:
-        step: the step that rejects: the filter, or the selection (``cut``).
+        step: what rejects: rules (``filter``), or the selection (``cut``).
         verdict: on an empty answer, if this rejected everything relevant.
         plain: what is the matter with the passage, for people.
         rule: the kind of the owner's rule that keeps the passage from an agent; ``None`` if it is
@@ -169,8 +169,8 @@ class WarningRow(NamedTuple):
 
     Attributes:
         advice: what a model should do.
-        shown: to whom: in the caution before the first passage, as a note about a sound answer, to
-            the owner alone, or by the message of the fallback, which says the same.
+        shown: to whom: in texts: in the caution before the first passage, as a note of its own, to
+            the owner alone, or by the message of the fallback, which says the same. JSON has all.
         limitation: how it limits the answer; ``None`` if it does not.
     """
 

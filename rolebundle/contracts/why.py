@@ -86,7 +86,7 @@ class ScoreTrace(Contract):
     Attributes:
         vocabulary: names of the overlay's vocabulary rules that matched.
         mark_factor: what the mark multiplies the role's terms with, before they are in ``scores``;
-            missing if the passage has no mark.
+            missing if no person marked the passage.
         lift: why the score was lifted; empty if it was not.
         place: place among the ``of`` ranked candidates, from 1.
         rank: place in the answer, from 1; missing if the passage is not selected.

@@ -286,7 +286,7 @@ class Candidate:
         passage: the passage; it and the next five are those of the :class:`Hit`.
         lexical: the term of the lexical lane.
         semantic: the term of the semantic lane, with what the reranking model says.
-        expansion: ``bm25_expansion`` divided by the highest of the pool, in [0, 1].
+        expansion: ``bm25_expansion`` divided by the highest of the first search, in [0, 1].
         contextual: the score by the reranking model; ``None`` if it was not scored again.
         metadata_score: the filter's product, in [0.01, 10].
         freshness: by the date of its document.
@@ -372,8 +372,8 @@ class Retrieval:
         pool: the hits of the lanes.
         candidates: a row for each hit, ordered by chunk id.
         ranked: those that the filter allowed, in the order of the ranking.
-        withheld_reason: why nothing was selected although there are candidates; empty if
-            something was.
+        withheld_reason: why candidates that could be selected were not shown; empty if they
+            were.
         degraded: why the semantic lane could not run; empty if it ran or was not requested.
         without_vector: how many chunks have no vector yet.
         rerank: the model that reranked; ``None`` if none did.
@@ -382,7 +382,8 @@ class Retrieval:
         absent_exact: the exact words and phrases of the task that no visible passage has.
         unmatched: the keys of ``where`` that exclude every document; empty if one matches.
         best_forbidden: the rejected candidates that would be selected if they were not forbidden.
-        has_trusted: whether a visible document is preferred or authoritative.
+        has_trusted: whether a visible document is preferred or authoritative; taken for true in
+            a large corpus, where looking takes too long.
         facts: the retrieval of remembered facts; ``None`` if there are none.
         seconds: how long the search took.
         constraints: the active decisions about the task.

@@ -3,10 +3,12 @@
 task + overlay ─▶ query ─▶ lexical lane ─┐
                   └──────▶ semantic lane ┴▶ merge ─▶ filter ─▶ rank ─▶ select ─▶ RetrievalBundle
 
-The lanes are asked again, deeper, until enough candidates remain after ``rank`` (law 2).
+The lanes are asked again until enough candidates are selected, or would be (law 2). ``rank`` asks
+the reranking model, and between ``rank`` and ``select`` it is judged whether the first passages
+are evidence for the task.
 
-Remembered facts are searched after the documents, by the same steps. They come after the documents
-in the answer, and take no place from them.
+Remembered facts are searched after the documents, by the same steps, without a reranking model.
+They come after the documents in the answer, and take no place from them.
 """  # noqa: D415
 
 from __future__ import annotations
@@ -139,8 +141,8 @@ def _in_rounds(
     found = _one_round(lanes, first, pool, reranker)
     while _selectable(found) < request.limit and pool.yielded >= depth:
         # Law 2. The first search reads all that `where` matches, so that the bundle can report what
-        # policy rejects. If policy rejects something, the next search is as deep, but limited to
-        # the documents that it allows. Each after that is deeper than the last.
+        # policy rejects. If the filter rejects something, the next search is as deep, but limited
+        # to the documents that it allows. Each after that is deeper than the last.
         if found.filtered_out and not is_limited_to_allowed:
             within = lanes.allowed_documents(request, matching)
             is_limited_to_allowed = True

@@ -1,4 +1,4 @@
-"""The resolved request, and what references may name: decided once for each request. Pure."""
+"""The resolved request: what holds for one request; and what references may name. Pure."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -125,7 +125,8 @@ def resolve_request(
     """Decide everything that a request leaves open.
 
     Args:
-        request: the request. Its ``agent`` and ``rerank`` must be the ones in force.
+        request: the request. Its ``agent`` and ``rerank`` are the ones in force, and ``seen`` has
+            ids of chunks.
         now: the time that ages are measured against.
         overlay: the role's overlay; ``None`` without a role.
         overlay_digest: names the overlay's content.

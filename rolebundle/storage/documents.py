@@ -288,7 +288,7 @@ def document_groups(
 
     Args:
         corpus: an open corpus.
-        by_date: whether ``updated_at`` counts, too.
+        by_date: whether ``updated_at`` and ``inferred_at`` count, too.
         by_role: whether it looks at applicable roles, too. If the chunks of a document have
             different ones, it is in several groups.
         by_path: if paths count, too: which of them policy treats alike, for documents with this

@@ -1,8 +1,8 @@
 """Remembered facts: documents of one passage that agents and people filed.
 
-The text is a document like any other, so that searches, compartments and purges need to know
-nothing of facts. Its file row names no file: its location begins with ``REMEMBERED``, and continues
-with the location of the source. So deny patterns that match the source also match the fact.
+The text is a document like any other, in a compartment of facts alone. Its file row names no file:
+its location begins with ``REMEMBERED``, and continues with the location of the source. So deny
+patterns that match the source also match the fact.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The roots: which folders and files were ingested, and how. See ``contracts/roots.py``."""
+"""The roots: which folders and files were ingested, and how. See ``contracts/ingest.py``."""
 
 from __future__ import annotations
 

@@ -295,9 +295,10 @@ def test_a_worked_example() -> None:
     assert [row.semantic for row in found] == [11 / 12, 0.0, 11 / 11]
 
 
-def test_only_what_a_lane_proposed_has_a_rank() -> None:
-    found = merge({1: (9.0, 0), 2: (5.0, 0)}, {1: 0.5}, "rrf", [("lexical", 1)])
-    assert [row.lexical for row in found] == [0.0, 1.0]
+def test_only_what_a_lane_proposed_for_the_task_has_a_rank() -> None:
+    # The third was proposed for the role alone.
+    found = merge({1: (9.0, 0), 2: (5.0, 0), 3: (0.0, 7.0)}, {1: 0.5}, "rrf", [("lexical", 1)])
+    assert [row.lexical for row in found] == [0.0, 1.0, 0.0]
 
 
 # -- candidates that fit are selected, all others are rejected with a code -----------------
