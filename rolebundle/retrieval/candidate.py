@@ -445,7 +445,7 @@ class Retrieval:
         ]
 
     @property
-    def judged(self) -> list[Passage]:
+    def evidence_passages(self) -> list[Passage]:
         """What decides about the evidence: the first passages of the ranking, and by BM25."""
         rows = [row for row in self.ranked if row.is_selectable]
         by_words = sorted(rows, key=lambda row: -(row.bm25 or 0.0))

@@ -75,7 +75,7 @@ class Evidence(NamedTuple):
         cosines: rowid → cosine with the task.
         specificity: how much more of the words' information the best passage has than the best
             ``COMPARED`` have on average (missing ones have nothing), in nats, at least 0.
-        words_factor: what the weight of BM25 is multiplied with; see :meth:`weighed`.
+        words_factor: what the weight of BM25 is multiplied with; see :meth:`with_meaning`.
         best: the support of the best of the first passages.
         verdict: ``off_topic`` if none of the task's words occurs and nothing is close in meaning;
             ``weak`` if the first passages have little of the words and of the meaning; else
@@ -127,7 +127,7 @@ class Evidence(NamedTuple):
             closeness=self._closeness(rowid),
         )
 
-    def weighed(
+    def with_meaning(
         self,
         bm25: Mapping[int, float],
         cosines: Mapping[int, float],

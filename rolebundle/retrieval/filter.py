@@ -39,7 +39,7 @@ def filter_candidates(
         row.passage = without_later_superseders(row.passage, request)
         rejection = rejection_of(row.passage, request)
         if rejection is None or row.passage.rowid in as_allowed:
-            add_metadata(row, request)
+            add_metadata_score(row, request)
         else:
             row.code, row.note = rejection
 
@@ -85,10 +85,12 @@ def first_rejection(
     governed: Governed, request: ResolvedRequest
 ) -> tuple[RejectionCode, str] | None:
     """The code and the note with which policy rejects it; ``None`` if it is allowed."""
-    return next(rejections(governed, request), None)
+    return next(policy_rejections(governed, request), None)
 
 
-def rejections(governed: Governed, request: ResolvedRequest) -> Iterator[tuple[RejectionCode, str]]:
+def policy_rejections(
+    governed: Governed, request: ResolvedRequest
+) -> Iterator[tuple[RejectionCode, str]]:
     """Everything in the policy that rejects it: codes and notes; the first one counts.
 
     The order: what the role may not see, what somebody has rejected, what the purpose forbids, what
@@ -129,13 +131,13 @@ def rejections(governed: Governed, request: ResolvedRequest) -> Iterator[tuple[R
 
 def is_readable(governed: Governed, request: ResolvedRequest) -> bool:
     """Whether the role may read it: neither the rules for sources nor its own roles forbid it."""
-    codes = {code for code, _ in rejections(governed, request)}
+    codes = {code for code, _ in policy_rejections(governed, request)}
     return not codes & {"forbidden_source", "role_mismatch"}
 
 
 def is_rejected_only_by_role(passage: Passage, request: ResolvedRequest) -> bool:
     """Whether nothing but the role of a request rejects it, if anything does."""
-    codes = {code for code, _ in rejections(passage, request)}
+    codes = {code for code, _ in policy_rejections(passage, request)}
     of_role = {"forbidden_source", "role_mismatch", "stale"}
     return codes <= of_role and not seen_rejection(passage, request)
 
@@ -191,7 +193,7 @@ def is_for_other_roles(governed: Governed, role_id: str) -> bool:
     return bool(governed.applicable_roles) and role_id not in governed.applicable_roles
 
 
-def add_metadata(row: Candidate, request: ResolvedRequest) -> None:
+def add_metadata_score(row: Candidate, request: ResolvedRequest) -> None:
     """Write the freshness, the metadata score, and the rules that made it up.
 
     The score is the product of 0.5 and the factors of the policy, clamped to [0.01, 10]. A penalty

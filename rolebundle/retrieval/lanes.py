@@ -171,7 +171,7 @@ class Lanes:
         words = lexical.task_words(
             self.corpus, self.query, best_by_words(bm25), only_facts=self.only_facts
         )
-        return words.weighed(bm25, pool.cosines, self.noise, self.confidence)
+        return words.with_meaning(bm25, pool.cosines, self.noise, self.confidence)
 
     def with_matched_words(self, evidence: Evidence, passages: Iterable[Passage]) -> Evidence:
         """The evidence with the words of further passages."""
@@ -257,7 +257,7 @@ class Lanes:
         return sum(
             compartment.chunks - vectors.get(compartment.id, 0)
             for compartment in compartments.searchable_compartments(self.corpus, with_facts=True)
-            if compartment.has_facts is self.only_facts
+            if compartment.is_of_facts is self.only_facts
         )
 
     def _cosines(self, rowids: Sequence[int]) -> dict[int, float]:

@@ -192,7 +192,7 @@ def matching_words(
 
 def _index(corpus: Corpus, *, only_facts: bool = False) -> CombinedPostings:
     visible = compartments.searchable_compartments(corpus, with_facts=only_facts)
-    searched = [part.id for part in visible if part.has_facts is only_facts]
+    searched = [part.id for part in visible if part.is_of_facts is only_facts]
     return CombinedPostings.of(corpus, [part.id for part in visible], searched)
 
 

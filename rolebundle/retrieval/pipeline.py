@@ -126,7 +126,7 @@ def _in_rounds(
     matching, is_limited_to_allowed = within, False
     pool = lanes.propose(Pool(), depth, within)
     evidence = lanes.evidence(pool)
-    first = Retrieval(
+    template = Retrieval(
         request=request,
         query=lanes.query,
         evidence=evidence,
@@ -138,8 +138,8 @@ def _in_rounds(
         absent_exact=lanes.absent_exact,
         unmatched=unmatched,
     )
-    found = _one_round(lanes, first, pool, reranker)
-    while _selectable(found) < request.limit and pool.yielded >= depth:
+    found = _one_round(lanes, template, pool, reranker)
+    while _allowed_in_answer(found) < request.limit and pool.yielded >= depth:
         # Law 2. The first search reads all that `where` matches, so that the bundle can report what
         # policy rejects. If the filter rejects something, the next search is as deep, but limited
         # to the documents that it allows. Each after that is deeper than the last.
@@ -151,7 +151,7 @@ def _in_rounds(
         else:
             break
         pool = lanes.propose(pool, depth, within)
-        found = _one_round(lanes, first, pool, reranker)
+        found = _one_round(lanes, template, pool, reranker)
     return replace(
         found,
         evidence=lanes.with_matched_words(found.evidence, [row.passage for row in found.selected]),
@@ -163,17 +163,19 @@ def _in_rounds(
     )
 
 
-def _one_round(lanes: Lanes, first: Retrieval, pool: Pool, reranker: Reranker | None) -> Retrieval:
+def _one_round(
+    lanes: Lanes, template: Retrieval, pool: Pool, reranker: Reranker | None
+) -> Retrieval:
     """The steps from what the lanes have proposed so far to the selection."""
-    request, weights = first.request, first.weights
+    request, weights = template.request, template.weights
     scores = reranker.scores if reranker else None
     candidates = merge(pool, weights)
     filter_candidates(candidates, request)
     ranked = rank(candidates, pool, request, weights, lanes.rare_exact, scores)
-    found = replace(first, pool=pool, candidates=candidates, ranked=ranked)
-    evidence = first.evidence._replace(cosines=pool.cosines)
-    evidence = lanes.with_matched_words(evidence, found.judged)
-    evidence = evidence.judged_by([passage.rowid for passage in found.judged])
+    found = replace(template, pool=pool, candidates=candidates, ranked=ranked)
+    evidence = template.evidence._replace(cosines=pool.cosines)
+    evidence = lanes.with_matched_words(evidence, found.evidence_passages)
+    evidence = evidence.judged_by([passage.rowid for passage in found.evidence_passages])
     withheld = withheld_because(evidence, request)
     if lanes.only_facts and not withheld:
         ranked = _facts_about_task(lanes, ranked, evidence)
@@ -195,7 +197,7 @@ def weights_for(request: ResolvedRequest, evidence: Evidence, *, has_semantic: b
     )
 
 
-def _selectable(found: Retrieval) -> int:
+def _allowed_in_answer(found: Retrieval) -> int:
     """The number of allowed candidates that are neither duplicates nor superseded.
 
     Of each source at most as many count as a hard limit of the role lets in.

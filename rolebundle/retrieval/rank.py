@@ -16,9 +16,9 @@ from rolebundle.contracts.overlay import RetrievalPolicy, Vocabulary
 from rolebundle.contracts.terms import TRUST_TIERS, MarkState, RejectionCode
 from rolebundle.retrieval.candidate import Candidate, Pool, Retrieval, Weights
 from rolebundle.retrieval.filter import (
-    add_metadata,
+    add_metadata_score,
     is_rejected_only_by_role,
-    rejections,
+    policy_rejections,
     seen_rejection,
 )
 from rolebundle.retrieval.merge import merge, scale_by_range
@@ -68,7 +68,7 @@ def rank(
     request: ResolvedRequest,
     weights: Weights,
     exact: Sequence[str] = (),
-    scores: ScorePassages | None = None,
+    score_passages: ScorePassages | None = None,
 ) -> list[Candidate]:
     """Score and order the candidates that policy allows by :func:`ranking_order`.
 
@@ -78,12 +78,12 @@ def rank(
         request: the resolved request.
         weights: of the score's terms.
         exact: the rare exact words and phrases of the task.
-        scores: asks the reranking model for the scores of the best passages.
+        score_passages: asks the reranking model for the scores of the best passages.
     """
     allowed = [row for row in candidates if row.code is None]
-    if scores is not None:
+    if score_passages is not None:
         first = [row for row in allowed if row.round == 0]
-        rerank(first, scores, weights)
+        rerank(first, score_passages, weights)
     for row in allowed:
         add_role(row, request, weights)
         row.weigh(weights)
@@ -112,7 +112,7 @@ def rank(
     return ranked
 
 
-def rerank(rows: Sequence[Candidate], scores: ScorePassages, weights: Weights) -> None:
+def rerank(rows: Sequence[Candidate], score_passages: ScorePassages, weights: Weights) -> None:
     """Mix the reranking model's scores into the semantic term.
 
     ``semantic = 0.15 · semantic + 0.85 · score``, where ``score`` is scaled by minimum and maximum
@@ -121,7 +121,7 @@ def rerank(rows: Sequence[Candidate], scores: ScorePassages, weights: Weights) -
     """
     ordered = sorted(rows, key=lambda row: (-weights.lane_score(row), row.chunk_id))
     best = ordered[:MAX_RERANKED]
-    found = scores([row.passage for row in best])
+    found = score_passages([row.passage for row in best])
     scaled = scale_by_range(found)
     unread = {row.chunk_id for row in best} - scaled.keys()
     for row in rows if found else ():
@@ -486,11 +486,11 @@ def best_forbidden(found: Retrieval) -> list[Candidate]:
     supposed = [
         replace(row, code=None)
         for row in found.filtered_out
-        if {code for code, _ in rejections(row.passage, request)} == {"forbidden_source"}
+        if {code for code, _ in policy_rejections(row.passage, request)} == {"forbidden_source"}
         and not seen_rejection(row.passage, request)
     ]
     for row in supposed:
-        add_metadata(row, request)
+        add_metadata_score(row, request)
         add_role(row, request, found.weights)
         row.weigh(found.weights)
     together = sorted((*map(replace, found.selected), *supposed), key=ranking_order)

@@ -77,7 +77,7 @@ def _weak_evidence(retrieval: Retrieval) -> str:
     if not retrieval.selected or evidence.verdict == "supported":
         return ""
     best = evidence.best
-    first = [passage.rowid for passage in retrieval.judged]
+    first = [passage.rowid for passage in retrieval.evidence_passages]
     anywhere = {part for name in _names_missing(retrieval) for part in words_of(name)}
     words = _words_at(retrieval, evidence.missing(first))
     lacking = first_of(

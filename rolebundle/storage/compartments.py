@@ -43,7 +43,7 @@ class Compartment(NamedTuple):
         return self[1:5]
 
     @property
-    def has_facts(self) -> bool:
+    def is_of_facts(self) -> bool:
         """Whether it has remembered facts, and nothing else."""
         return FACTS in self.denied
 
@@ -68,14 +68,14 @@ def searchable_compartments(corpus: Corpus, *, with_facts: bool = False) -> list
         for compartment in visible_compartments(corpus)
         if compartment.chunks
         and not compartment.quarantined
-        and (with_facts or not compartment.has_facts)
+        and (with_facts or not compartment.is_of_facts)
     ]
 
 
 def has_facts(corpus: Corpus) -> bool:
     """Whether remembered facts are visible."""
     return any(
-        compartment.has_facts for compartment in searchable_compartments(corpus, with_facts=True)
+        compartment.is_of_facts for compartment in searchable_compartments(corpus, with_facts=True)
     )
 
 

@@ -78,7 +78,7 @@ def separate_facts(corpus: Corpus) -> None:
     )
     for place in visible_compartments(corpus):
         rows = corpus.column(facts, (place.id, f"{REMEMBERED}%"))
-        if rows and not place.has_facts:
+        if rows and not place.is_of_facts:
             labels = (*place.denied, FACTS)
             target = find_or_create(
                 corpus, place.scope, place.sensitivity, labels, place.quarantined

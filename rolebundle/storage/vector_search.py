@@ -66,7 +66,7 @@ def search(
 
 def _searched(corpus: Corpus, *, only_facts: bool) -> list[int]:
     searchable = compartments.searchable_compartments(corpus, with_facts=True)
-    return sorted(place.id for place in searchable if place.has_facts is only_facts)
+    return sorted(place.id for place in searchable if place.is_of_facts is only_facts)
 
 
 def search_with_ties(

@@ -107,7 +107,7 @@ def evidence(
     words = Evidence(frequencies, chunks, having, wordings or (own,), rarities)
     bm25 = {rowid: words.weight(positions) for rowid, positions in having.items() if positions}
     noise = None if cosines is None else NOISE
-    return words.weighed(bm25, cosines or {}, noise).judged_by([*having])
+    return words.with_meaning(bm25, cosines or {}, noise).judged_by([*having])
 
 
 def rejected(
