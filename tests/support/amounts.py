@@ -42,8 +42,9 @@ lengths = pytest.mark.parametrize(
 def linear_time(length: int) -> Iterator[None]:
     """Assert that the block takes at most 20 microseconds of processor time for each character.
 
-    That is about twenty times what an idle processor takes.
+    That is about twenty times what an idle processor takes. A second is always allowed, because
+    what the block needs may be imported in it.
     """
     started = process_time()
     yield
-    assert process_time() - started < length / 50_000
+    assert process_time() - started < max(1, length / 50_000)
