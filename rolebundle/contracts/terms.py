@@ -46,7 +46,7 @@ RejectionCode = Literal[
 RANKED_LOWER: frozenset[RejectionCode] = frozenset(
     {"low_score", "duplicate", "budget_cut", "already_seen"}
 )
-"""The codes of passages that no rule rejected: others came first, or were shown before."""
+"""The codes of passages that an agent may ask for: others came first, or it has them."""
 WarningCode = Literal[
     "NO_HIGH_TRUST_MATCH", "ONLY_SHARED_CORPUS", "STALE_DOMINANT", "FORBIDDEN_SOURCE_HIT",
     "ACTION_RESTRICTED", "APPROVAL_REFUSED", "LOW_DIVERSITY", "CONFLICTING_EVIDENCE",

@@ -125,7 +125,7 @@ class Hit(NamedTuple):
 
     Attributes:
         passage: the passage.
-        lanes: the lanes that proposed it.
+        lanes: the lanes that proposed it when it was found.
         round: the search that found it: 0, or the number of a further one.
         bm25: against the task's terms, at least 0; ``None`` if the lexical lane did not score it.
         bm25_expansion: the same against the role's terms.
@@ -205,7 +205,8 @@ def role_share(policy: RetrievalPolicy, specificity: float) -> float:
 class Weights(NamedTuple):
     """What each term of the final score is multiplied with. The four weights sum to 1.
 
-    ``words_factor`` is what the lexical weight was multiplied with before.
+    ``words_factor`` is what the policy's lexical weight was multiplied with; ``weighted`` with both
+    lanes alone depends on it.
     """
 
     lexical: float
@@ -237,7 +238,7 @@ class Weights(NamedTuple):
             fusion: how the lanes are joined.
             has_semantic: whether there is a semantic term.
             role_share: the share of the role's terms; 0 without a role.
-            words_factor: see :meth:`~rolebundle.retrieval.evidence.Evidence.weighed`.
+            words_factor: see :meth:`~rolebundle.retrieval.evidence.Evidence.with_meaning`.
         """
         lexical, semantic = words_factor * policy.lexical_weight, policy.semantic_weight
         metadata = policy.metadata_weight
@@ -466,7 +467,7 @@ class Retrieval:
 
     @cached_property
     def rejected(self) -> list[Candidate]:
-        """By code. Within a code in the order of the step that rejected: the nearest miss first."""
+        """By code; what the filter rejected by chunk id, the others by their rank."""
         rejected = [*self.filtered_out, *(row for row in self.ranked if row.code)]
         return sorted(rejected, key=code_order)
 

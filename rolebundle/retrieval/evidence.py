@@ -171,7 +171,7 @@ class Evidence(NamedTuple):
         )
 
     def judged_by(self, first: Sequence[int]) -> Evidence:
-        """The evidence, judged by the first passages of the ranking (their rowids)."""
+        """The evidence, judged by the first passages, in the ranking and by BM25 (their rowids)."""
         supports = [self.support(rowid) for rowid in first]
         best = max(supports, key=lambda support: support.coverage, default=Support())
         is_close = any(

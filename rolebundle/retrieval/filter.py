@@ -1,4 +1,4 @@
-"""Policy rejects what a role must not see; the rest gets its metadata score. Pure."""
+"""Rules reject candidates; the others get their metadata score. Pure."""
 
 from __future__ import annotations
 

@@ -20,10 +20,10 @@ def merge(pool: Pool, weights: Weights) -> list[Candidate]:
 
     - ``weighted``: BM25 is divided by its maximum; cosines are scaled by minimum and maximum and
       multiplied with the pool's confidence.
-    - ``rrf``: (k + 1) / (k + rank) with k = 10 for what the lane proposed of the task, else 0
-      (Cormack, Clarke and Buettcher, "Reciprocal rank fusion", SIGIR 2009). Their k is 60; with
-      10 the scores spread over [0, 1] about as the normalized ones do, so that the role's terms
-      count alike.
+    - ``rrf``: (k + 1) / (k + rank) with k = 10 for what the lane proposed and scored, else 0
+      (Cormack, Clarke and Buettcher, "Reciprocal rank fusion", SIGIR 2009). Their k is 60; with 10
+      the scores spread over [0, 1] about as the normalized ones do, so that the role's terms count
+      alike.
 
     Neither deeper searches nor what only the role's terms proposed change these scores.
 
