@@ -205,8 +205,8 @@ def role_share(policy: RetrievalPolicy, specificity: float) -> float:
 class Weights(NamedTuple):
     """What each term of the final score is multiplied with. The four weights sum to 1.
 
-    ``words_factor`` is what the policy's lexical weight was multiplied with; ``weighted`` with both
-    lanes alone depends on it.
+    ``words_factor`` is what the policy's lexical weight was multiplied with. It changes only
+    the weights of ``weighted`` with both lanes.
     """
 
     lexical: float

@@ -74,7 +74,7 @@ class Evidence(NamedTuple):
         noise: of the embedding model; ``None`` if meanings were not searched.
         cosines: rowid → cosine with the task.
         specificity: how much more of the words' information the best passage has than the best
-            ``COMPARED`` have on average (missing ones have nothing), in nats, at least 0.
+            ``COMPARED`` have on average (a missing one counts as 0), in nats, at least 0.
         words_factor: what the weight of BM25 is multiplied with; see :meth:`with_meaning`.
         best: the support of the best of the first passages.
         verdict: ``off_topic`` if none of the task's words occurs and nothing is close in meaning;

@@ -136,7 +136,7 @@ def is_readable(governed: Governed, request: ResolvedRequest) -> bool:
 
 
 def is_rejected_only_by_role(passage: Passage, request: ResolvedRequest) -> bool:
-    """Whether nothing but the role of a request rejects it, if anything does."""
+    """Whether no rule but those of the request's role rejects it. True if none does."""
     codes = {code for code, _ in policy_rejections(passage, request)}
     of_role = {"forbidden_source", "role_mismatch", "stale"}
     return codes <= of_role and not seen_rejection(passage, request)

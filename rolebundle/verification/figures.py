@@ -12,8 +12,8 @@ A figure is compared by its value and unit, not by its notation (see ``text/figu
 
 Any other figure is unsupported. That is a remark, because half of such figures in the drafts of
 other writers are right: sums, shares, the author's own. It fails if it looks like a figure of what
-is cited with another unit, or with turned digits, if it is a version or another day of a month, and
-where nothing else of the sentence is its own.
+is cited with another unit, or with turned digits; if it is a version or another day of a month; and
+if it is the only figure of a sentence that has no other word of its own.
 It is not seen that the same value stands for another thing: rules that compare the words beside
 figures find as many faults in faithful drafts as in wrong ones.
 """

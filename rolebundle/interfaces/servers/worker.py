@@ -318,7 +318,7 @@ class ClientSession:
         self._reader.stop()
 
     def _write_line(self, line: bytes) -> bool:
-        """Write a line without its end. Return false if nobody reads it."""
+        """Write a line without its end. Return false if the client has closed the output."""
         try:
             self._writer.write(line)
         except OutputClosed:
