@@ -90,7 +90,7 @@ class Engine(Closable):
 
     def __init__(
         self,
-        workspace: Path | Workspace,
+        workspace: Path | str | Workspace,
         overlay_folders: Sequence[Path] = (),
         *,
         agent: str | None = None,

@@ -57,16 +57,16 @@ class Workspace:
 
     def __init__(
         self,
-        path: Path,
+        path: Path | str,
         provider: EmbeddingProvider | None = None,
         *,
         embed_url: str = "",
         allow_host: str = "",
     ) -> None:
-        self.path = path
+        self.path = Path(path)
         self.embed_url = embed_url
         self.allow_host = allow_host
-        self.recorder = Recorder(path)
+        self.recorder = Recorder(self.path)
         self._default_provider = provider
         self._providers: dict[ProviderSpec, EmbeddingProvider] = {}
         self._reader: Corpus | None = None

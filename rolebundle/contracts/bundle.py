@@ -548,10 +548,6 @@ class RetrievalBundle(Contract):
     diagnostics: Diagnostics
     packet: str | None = None
 
-    def to_json(self, *, indent: int | None = None) -> str:
-        """Return the bundle as JSON text. Fields that are ``None`` are left out."""
-        return self.model_dump_json(exclude_none=True, indent=indent)
-
     def without_timings(self) -> dict[str, Any]:
         """Return the bundle as plain values for comparison.
 

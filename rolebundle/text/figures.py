@@ -92,12 +92,14 @@ _OTHERS = """time 60 min mins minute;time 3600 h hr hrs hour;time 86400 d day;ti
 time 1209600 fortnight;time 1 sec secs;month 1 month;month 12 year yr yrs;month 120 decade;
 month 1200 century centuries;byte 1024 KiB kibibyte;byte 1048576 MiB mebibyte;
 byte 1073741824 GiB gibibyte;byte 1099511627776 TiB tebibyte;bps 1000000 Mbps;bps 1000000000 Gbps;
-length 0.0254 inch inches;length 0.3048 ft foot feet;length 1609.344 mi mile;length2 1 m²;
-length2 1000000 km²;length3 1 m³;mass 1000000 t tonne;mass 453.59237 lb lbs pound;cal 1000 kcal;
-°C 1 °C ºC ℃ celsius;°F 1 °F ºF ℉ fahrenheit;° 1 ° degree deg;K 1 K kelvin;dB 1 dB decibel;
-px 1 px pixel;dpi 1 dpi;fps 1 fps;rpm 1 rpm;ppm 1 ppm;% 1 % percent;% 0.1 ‰;pp 1 percentage-points;
-x 1 x × times fold;$ 1 $ USD dollar;€ 1 € EUR euro;£ 1 £ GBP;£ 1 pound;¥ 1 ¥ JPY yen;
-₹ 1 ₹ INR rupee;franc 1 CHF franc"""
+length 0.0254 inch inches;length 0.3048 ft foot feet;length 0.9144 yd yard;length 1609.344 mi mile;
+length2 1 m²;length2 1000000 km²;length2 10000 ha hectare;length2 4046.8564224 acre;length3 1 m³;
+length3 0.003785411784 gal gallon;cup 1 cup;spoon 3 tbsp tablespoon;spoon 1 tsp teaspoon;
+mass 1000000 t tonne;mass 453.59237 lb lbs pound;mass 28.349523125 oz ounce;cal 1000 kcal;
+° 1 ° degree deg;°C 1 °C ºC ℃ celsius degree;°F 1 °F ºF ℉ fahrenheit degree;K 1 K kelvin;
+dB 1 dB decibel;px 1 px pixel;dpi 1 dpi;fps 1 fps;rpm 1 rpm;ppm 1 ppm;% 1 % percent;% 0.1 ‰;
+pp 1 percentage-points;x 1 x × times fold;$ 1 $ USD dollar;€ 1 € EUR euro;£ 1 £ GBP;£ 1 pound;
+¥ 1 ¥ JPY yen;₹ 1 ₹ INR rupee;franc 1 CHF franc"""
 
 _SIZES = "1 KB kB kbyte;2 MB mbyte;3 GB gbyte;4 TB tbyte;5 PB pbyte"
 
@@ -194,7 +196,7 @@ _PATTERNS = {
     r"(?= (?:of|an?|majority|vote)\b|[.,;)]|$)"
     r"|(?<!first )(?<!second )(?<!other )(?P<half>half)(?= (?:of|the|an?|all)\b)",
     "clock": r"(?:(?<![\w.:/])|(?<=\dT))(?P<hour>[01]?\d|2[0-4])"
-    r"(?:(?::(?P<minute>[0-5]\d))?[ \u00a0]?(?P<noon>[ap])\.?m\b"
+    r"(?:(?:[:.](?P<minute>[0-5]\d))?[ \u00a0]?(?P<noon>[ap])\.?m\b"
     r"|:(?P<past>[0-5]\d)(?::\d\d)?(?:Z\b|(?![\w:]|\.\d)))",
     "ordinal": rf"{_ALONE}(?P<ordinal>\d+)(?:st|nd|rd|th)\b",
     "number": r"(?P<sign>(?<![\w)\].])-|−|\bminus )?(?:(?:US)?(?P<currency>[$€£¥₹])"
@@ -217,7 +219,7 @@ _MORE_WORDS = re.compile(
 _SCALE = re.compile(rf"[- \u00a0]?((?i:{_either(_LARGE)}))\b\.?|([mMGT])(?!\w)")
 _UNIT = re.compile(
     rf"(?:{_GAP}|-)?(?:(?:more|additional|extra|full|whole|consecutive|calendar|working|business"
-    r"|of an?|an?|US) )?"
+    r"|of an?|an?|US|degrees?(?= ?(?:[CF]\b|celsius|fahrenheit)))[ -])?(?:(square|cubic)[ -])?"
     r"(per ?cent\b|percentage points?|(?!x ?\d)[^\W\d_²³]+[²³]?|[°º][CF]\b|×(?! ?\d)|[%‰$€£¥₹°℃℉])"
     r"(?![^\W\d])",
     re.IGNORECASE,
@@ -382,8 +384,11 @@ def _unit_after(text: str, end: int) -> tuple[Units, int]:
     match = _UNIT.match(text, end)
     if match is None:
         return [], end
-    name = match[1].replace("per cent", "percent")
+    name = match[2].replace("per cent", "percent")
     units = units_of("percentage-points" if name.startswith("percentage") else name)
+    if match[1]:
+        power = 2 if match[1].lower() == "square" else 3
+        units = [(f"{unit}{power}", factor**power) for unit, factor in units if unit == "length"]
     return (units, match.end()) if units else ([], end)
 
 
@@ -411,7 +416,7 @@ _REACH = 120
 """Characters: so far from a figure are the words that count, in a long sentence."""
 _UNIT_NAME = re.compile(
     r"(?<![\w/])[^\W\d_]{3,14}(?![^\W_])"
-    r"|(?:(?<=[(\[_0])|(?<=0 ))[^\W\d_]{1,14}(?=[)\]\s=:]|$)|[%$€£¥]|°[CF]?"
+    r"|(?:(?<=[(\[_0])|(?<=0 ))[^\W\d_]{1,14}(?=[)\]\s=:/]|$)|[%$€£¥]|°[CF]?"
 )
 
 _SCALE_OF_UNIT = re.compile(r"\b1?[, ]?000(?= ?[^\W\d])|thousands?\b|millions?\b", re.IGNORECASE)

@@ -35,7 +35,6 @@ from rolebundle.text.figures import Cell, Figure, Reading, find_figures, stems_i
 _POOL = 10
 """A figure may be calculated from so many figures of the evidence: those in the most similar
 sentences."""
-_MOST_NAMED = 3
 _LONG = 4
 """Digits, without zeros at the end: two equal numbers of so many are no coincidence."""
 _ROW = re.compile(
@@ -193,12 +192,10 @@ class _Index:
         kind = [o for o in others if _kind(o) == _kind(figure) and not o.is_counting]
         if figure.unit == "th" and not kind:  # "The 3rd step" may count what is not numbered.
             return None
-        names = [*dict.fromkeys(f'"{other.text}"' for other in kind)][:_MOST_NAMED]
+        names = [*dict.fromkeys(f'"{other.text}"' for other in kind)][:3]
         note = "the evidence does not have it"
         note += f"; it has {', '.join(names)}" if names else ", nor any figure of this kind"
-        is_other_version = figure.unit == "version" and bool(names)
-        is_wrong = is_other_version or any(_is_other_day(figure, other) for other in kind)
-        return bare._replace(note=note, fails=is_cited and is_wrong)
+        return bare._replace(note=note)
 
     def _literal(self, text: str) -> int | None:
         """The first passage that has a text as it is, apart from case, spaces and hyphens."""
@@ -236,25 +233,28 @@ class _Index:
 
 
 def _is_slip(figure: Figure, other: Figure, *, is_cited: bool) -> bool:
-    """Whether a figure is another one with turned digits or, of what is cited, another unit."""
-    if _kind(figure) != _kind(other) or not figure.amount or not other.amount:
-        return False
-    if figure.unit != other.unit or figure.amount == other.amount:
-        return is_cited and figure.amount == other.amount and figure.unit != ""
-    own, true = (re.sub(r"\D", "", f.text).strip("0") for f in (figure, other))
-    is_number = figure.unit != "version" and len(own) > 1
-    return is_number and own != true and sorted(own) == sorted(true)
+    """Whether a figure looks like another one that was copied wrongly.
+
+    It has turned digits or, of what is cited, another unit, version, or day of a month.
+    """
+    is_alike = _kind(figure) == _kind(other)
+    if figure.unit in ("version", "date"):
+        return is_cited and is_alike and (figure.unit == "version" or _is_other_day(figure, other))
+    own, true = (re.sub(r"\D", "", f.text).lstrip("0") for f in (figure, other))
+    if figure.amount and figure.amount == other.amount:
+        # A number of one digit stands beside many units.
+        is_alike |= len(own.strip("0")) > 1 and other.unit != ""
+        return is_cited and is_alike and figure.unit != ""
+    return is_alike and own != true and sorted(own) == sorted(true)
 
 
 def _is_other_day(figure: Figure, other: Figure) -> bool:
-    """Whether both are a day of the same month."""
-    if figure.unit != "date" or other.unit != "date":
-        return False
-    (year, month, day), (other_year, other_month, other_day) = (
+    """Whether two dates are different days of the same month."""
+    (year, month, day), (true_year, true_month, true_day) = (
         f.readings[0][1] for f in (figure, other)
     )
-    is_same_month = month == other_month and (year == other_year or not (year and other_year))
-    return bool(is_same_month and day and other_day and day != other_day)
+    is_same_month = month == true_month and len({year, true_year} - {None}) < 2
+    return bool(is_same_month and day and true_day and day != true_day)
 
 
 def _kind(figure: Figure) -> str:

@@ -14,6 +14,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
+from html import unescape
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
@@ -182,9 +183,9 @@ def _difference(quoted: str, true_text: str) -> str:
 # -- tokens ----------------------------------------------------------------------------------------
 #
 # Two texts with the same tokens say the same. White space, invisible characters, emphasis,
-# backticks, the marks of lists, links, blockquotes and roles (``:ref:``), and the forms of
-# quotation marks and dashes make no difference. Case does. NFKC is not applied where it would
-# change what is said: 10² is not 102.
+# backticks, HTML's entities, the marks of lists, links, blockquotes and roles (``:ref:``), and the
+# forms of quotation marks and dashes make no difference. Case does. NFKC is not applied where it
+# would change what is said: 10² is not 102.
 
 
 class Tokens(NamedTuple):
@@ -212,7 +213,7 @@ _WORD = rf"{_LETTER}+(?:_+{_LETTER}+)*"
 _DIVIDED = rf"{_WORD}(?:(?<=\w\w)[-‐][ \t]*\r?\n[ \t>]*(?=[^\W\d_][^\W\d_]){_WORD})*"
 _PATTERNS = [
     re.compile(
-        rf"(?P<skipped>{_SKIPPED})|\d+(?:[.,:/]\d+)*|[{UNSPACED}]|{word}|\.{{3,4}}|-{{2,3}}|\S"
+        rf"(?P<skipped>{_SKIPPED})|&#?\w+;|\d+(?:[.,:/]\d+)*|[{UNSPACED}]|{word}|\.{{3,4}}|-{{2,3}}|\S"
     )
     for word in (_WORD, _DIVIDED)
 ]
@@ -244,7 +245,7 @@ def tokens_of(text: str, *, joins_lines: bool = False) -> Tokens:
 def _canonical(token: str) -> str:
     if token.isascii() and token.isalnum():
         return token
-    token = _REMOVED.sub("", token) if len(token) > 1 else token
+    token = unescape(_REMOVED.sub("", token)) if len(token) > 1 else token
     if token[:2] == "--":
         return "-"
     composed = unicodedata.normalize("NFC", token)

@@ -90,10 +90,12 @@ def test_every_bundle_goes_to_json_and_back(
     provider = HashingProvider()
     with scratch_folder() as folder, built(folder, documents, provider, waiting=1) as corpus:
         bundle = ask(corpus, role, provider, **fields)
-    back = RetrievalBundle.model_validate_json(bundle.to_json())
+    back = RetrievalBundle.model_validate_json(bundle.model_dump_json(exclude_none=True))
     assert back == bundle
-    assert json.loads(back.to_json()) == json.loads(bundle.to_json())
-    assert back.to_json(indent=2).encode("utf-8")
+    assert json.loads(back.model_dump_json(exclude_none=True)) == json.loads(
+        bundle.model_dump_json(exclude_none=True)
+    )
+    assert back.model_dump_json(exclude_none=True, indent=2).encode("utf-8")
 
 
 def golden_bundle(folder: Path) -> str:
@@ -147,7 +149,7 @@ def golden_bundle(folder: Path) -> str:
     provider = HashingProvider()
     with built(folder, documents, provider, waiting=1) as corpus:
         bundle = ask(corpus, role, provider, task="audit the token rotation", action="execute")
-    text = bundle.to_json(indent=2)
+    text = bundle.model_dump_json(exclude_none=True, indent=2)
     text = re.sub(r'("(?:latency|lexical|semantic)_ms"): [^,\n]+', r"\1: 0", text)
     text = re.sub(r'("corpus_id"): "[^"]+"', r'\1: "…"', text)
     return re.sub(r'("file"): "[^"]+"', r'\1: "corpus.db"', text) + "\n"

@@ -171,7 +171,7 @@ def test_an_entry_has_counts_and_digests_and_no_text(bundle: RetrievalBundle) ->
 
 
 def test_a_saved_bundle_has_the_recorded_digest(bundle: RetrievalBundle) -> None:
-    saved = RetrievalBundle.model_validate_json(bundle.to_json(indent=2))
+    saved = RetrievalBundle.model_validate_json(bundle.model_dump_json(exclude_none=True, indent=2))
     assert bundle_digest(saved) == bundle_digest(bundle)
     changed_bundle = saved.model_dump()
     changed_bundle["diagnostics"] |= {"latency_ms": 9999.0, "lexical_ms": 1.5}

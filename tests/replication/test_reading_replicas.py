@@ -70,7 +70,7 @@ def test_a_bundle_names_publisher_generation_and_age(db: Path) -> None:
     expected = "from a replica of docs-team, generation 12, published 3 hours ago"
     assert expected in text(bundle).splitlines()
     assert expected in answer_page(bundle)
-    replica = json.loads(bundle.to_json())["corpus"]["replica"]
+    replica = json.loads(bundle.model_dump_json(exclude_none=True))["corpus"]["replica"]
     assert shaped_bundle(bundle, "compact")["corpus"]["replica"] == replica
     assert ask(db, "2026-10-01T00:00:00Z").corpus.replica.age_hours == 0  # type: ignore[union-attr]
 
@@ -210,7 +210,7 @@ def test_no_location_of_the_publisher_is_shown(db: Path, agent: str | None) -> N
         "SOURCE_CHANGED",
         "SOURCE_UNCHECKED",
     }
-    outputs = [bundle.to_json()]
+    outputs = [bundle.model_dump_json(exclude_none=True)]
     with Engine(db) as engine:
         outputs += [
             engine.get(reference, agent).model_dump_json()

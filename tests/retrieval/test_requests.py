@@ -106,7 +106,7 @@ def test_each_passage_lists_its_allowed_actions_and_an_approval_its_passages() -
     assert bundle.approvals == [
         Approval(approved_by="Ana Silva", action="execute", chunk_ids=["theirs#0"])
     ]
-    assert RetrievalBundle.model_validate_json(bundle.to_json()) == bundle
+    assert RetrievalBundle.model_validate_json(bundle.model_dump_json(exclude_none=True)) == bundle
 
 
 def test_an_untrusted_copy_does_not_replace_the_owned_original() -> None:

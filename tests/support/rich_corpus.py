@@ -64,7 +64,7 @@ def answers(path: Path) -> list[str]:
             without_timings(
                 ask(
                     corpus, role, HashingProvider(), task=task, fusion=fusion, lexical_only=lexical
-                ).to_json()
+                ).model_dump_json(exclude_none=True)
             )
             for task in ("token rotation audit", "naïve ключ release of the kernel 🚀")
             for role in (None, RICH_ROLE)

@@ -455,6 +455,6 @@ def test_a_citation_has_the_path_under_a_policy_only_if_the_rule_says_so(
     rule = {"scopes": [], "access_level": "internal", **more}
     set_policy(engine_files.workspace, {"ada": rule})
     change(folder / "a.md")
-    text = engine_files.retrieve(changed(REQUEST, agent="ada")).to_json()
+    text = engine_files.retrieve(changed(REQUEST, agent="ada")).model_dump_json(exclude_none=True)
     assert (str(folder) in text) == more.get("show_paths", False)
     assert "SOURCE_CHANGED" in text

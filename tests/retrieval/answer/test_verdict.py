@@ -275,4 +275,4 @@ def test_empty_if_and_only_if_there_is_a_verdict(
     # Every code and its count stand in the message.
     if fallback.verdict != "corpus_empty":
         assert all(f"{n} {code}" in fallback.message for code, n in bundle.rejected_summary.items())
-    assert RetrievalBundle.model_validate_json(bundle.to_json()) == bundle
+    assert RetrievalBundle.model_validate_json(bundle.model_dump_json(exclude_none=True)) == bundle

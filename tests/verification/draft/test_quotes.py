@@ -431,6 +431,7 @@ SAME = [
     ("[the guide](docs/a.md) says", "the guide says"),
     ("call :meth:`~a.b.run` of ``x``", "call run of x"),
     ("a\n> b", "a b"),
+    ("isn&apos;t&nbsp;&pound;5", "isn’t £5"),
     ("see [the `web` tag][web-tag] now", "see the web tag now"),
 ]
 DIFFERENT = [

@@ -248,7 +248,11 @@ SAME = [
     ("2h 30m 15s", "2 hours 30 minutes 15 seconds"), ("٣٠ days", "30 days"),
     (">5 GB", "more than 5 GB"), ("on 3 May 2026", "in May"), ("one hundred and one", "101"),
     ("for size in 16 32 64 128", "64 and 128"), ("it touches 180\n   kbytes", "180 kB"),
-    ("8.5%", "8.5 per cent"), ("open from 10 am to 4 p.m.", "It is open 10:00-16:00."),
+    ("8.5%", "8.5 per cent"), ("3 yards", "nine feet"), ("2 km²", "two square kilometres"),
+    ("open from 10 am to 4 p.m.", "It is open 10:00-16:00."),
+    ("heat to 220°F", "220 degrees Fahrenheit"), ("from 6.20 am", "06:20"),
+    ("4 °C", "four degrees"),
+    ("| Metal | Limit (mg/l) |\n|---|---|\n| Mercury | 0.002 |", "Mercury: 2 µg/l."),
     ("150 000 MGA", "150.000 MGA"), ("a descent of -1620 m", "1,620 m of descent"),
     ("| Planet | Distance (1000 km) |\n|---|---|\n| Moon | 384 |", "The Moon is 384,000 km away."),
     ("| Year | Cost ($ million) |\n|---|---|\n| First | 12 |", "It cost $12 million."),
@@ -293,13 +297,14 @@ def test_another_figure_is_not_found(evidence: str, draft: str) -> None:
     [
         ("The radius is 6378 km.", "Its radius of 6738 km is the largest.", True),
         ("A play stops for 40 seconds.", "After that there is a break of 40 minutes.", True),
+        ("Give 25mL/kg of saline.", "Saline is given at 25 mg/kg.", True),
+        ("It opened in 1803.", "The first part opened in 1830.", True),
         ("It runs every two weeks.", "Look at it two days before.", True),
         ("There are 4 drivers.", "The scheme has 40 drivers now.", False),
         ("It began on August 17.", "The line was opened on August 17, 1854.", False),
         ("Use version 1.2.", "It needs version 1.4 at least.", True),
         ("It begins on 3 May 2026.", "The work starts on 13 May 2026.", True),
         ("There are 4 drivers.", "The scheme has 6 drivers now.", False),
-        ("There are 4 drivers.", "The scheme has 400 drivers now.", False),
         ("It takes 15 minutes.", "Two of them take half an hour.", False),
     ],
 )
@@ -307,7 +312,7 @@ def test_a_slip_fails(evidence: str, draft: str, *, fails: bool) -> None:
     assert any(check.fails for check in check_figures(draft, [evidence], [evidence])) == fails
     # In what is not cited, only turned digits are a slip.
     uncited = check_figures(draft, [], [evidence])
-    assert all(check.text == "6738 km" for check in uncited if check.fails)
+    assert all(check.text in ("6738 km", "1830") for check in uncited if check.fails)
 
 
 def test_the_only_figure_of_a_copy_fails() -> None:
