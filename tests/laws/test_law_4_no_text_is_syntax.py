@@ -50,7 +50,7 @@ def answer(engine: Engine, task: str, *, lexical_only: bool = False) -> Retrieva
     except RolebundleError as error:
         assert error.code
         return None
-    bundle.model_dump_json(exclude_none=True).encode()
+    bundle.model_dump_json().encode()
     return bundle
 
 
@@ -169,6 +169,4 @@ def test_no_vocabulary_or_pattern_is_syntax(phrases: list[str], task: str) -> No
         },
         source_policy={"forbidden_sources": [{"pattern": phrase} for phrase in phrases]},
     )
-    answered([document("d0", ["token rotation"])], role, task=task).model_dump_json(
-        exclude_none=True
-    ).encode()
+    answered([document("d0", ["token rotation"])], role, task=task).model_dump_json().encode()
