@@ -501,7 +501,7 @@ def paired(text: str, start: int) -> Iterator[Span]:
     is_spaced = text[slash - 1] == " " and text[slash + 1] == " "
     is_account = _ACCOUNT.match(name[0])
     is_login = "@" in name[0] or _LOGIN.search(before[: name.start()])
-    if is_spaced or is_login:
+    if "://" not in before.split()[-1] and (is_spaced or is_login):
         look: Look = "weak" if is_account else "strong" if is_login else "unusual"
         found = _note_value(text, value_start, len(text), look)
         # `a / b / c` is a list or a path.

@@ -396,7 +396,7 @@ HARMLESS = [
     "read / write / execute", "pass 1 of 3", "password_hash VARCHAR(255)",
     "pwd: /srv/projects/kettle2", "password: ${DB_PASSWORD}", "passed to the __init_2 function",
     "see ops-runbooks/operations/token-rollover.md#483957703c", "admin / 2026-03-01 / created",
-    "buf.length / Uint16Array.BYTES", "mot de passe : 12 caractères",
+    "mysql://user:pass@host/dbname?plugin=1", "buf.length / Uint16Array.BYTES", "mot de passe : 12 caractères",
     "| option | meaning |\n|---|---|\n| password | asked at the prompt |",
     "the password policy is in docs/policy-v2.md",
 ]  # fmt: skip
