@@ -23,17 +23,26 @@ from rolebundle.retrieval.bundle import assemble
 from rolebundle.retrieval.candidate import Retrieval
 from rolebundle.retrieval.request import ResolvedRequest, resolve_request
 from rolebundle.retrieval.rerank import Reranker
-from rolebundle.retrieval.source_files import shown_path, source_warnings
+from rolebundle.retrieval.source_files import (
+    MAX_SECONDS,
+    file_states,
+    shown_path,
+    source_warnings,
+)
+from rolebundle.storage import roots as root_storage
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.decisions import has_decisions
 from rolebundle.storage.documents import StoredFile, source_files
+from rolebundle.text.words import first_of
 
 # What few answers need is loaded by them.
 if TYPE_CHECKING:
+    from rolebundle.ingest import unread as unread_module
     from rolebundle.retrieval import lookup as lookup_module
     from rolebundle.retrieval import why as why_module
     from rolebundle.verification import decisions as decisions_module
 else:
+    unread_module = lazy_module("rolebundle.ingest.unread")
     lookup_module = lazy_module("rolebundle.retrieval.lookup")
     why_module = lazy_module("rolebundle.retrieval.why")
     decisions_module = lazy_module("rolebundle.verification.decisions")
@@ -95,15 +104,18 @@ class Answering:
         agent = inputs.request.echo.agent
         terms = found.query.task.terms
         kept: list[KeptBack] = []
+        changes = source_warnings(files.values())
         # Without an agent, the owner asks: under a policy such a request was refused before.
         if inputs.request.quarantined and agent is None:
             kept = why_module.kept_back(self._workspace.corpus, terms)
+        if agent is None and not found.all_selected and (unread := self._unread(request.task)):
+            changes["SOURCE_CHANGED"] = unread
         bundle = assemble(
             replace(
                 found,
                 refusal=refusal,
                 paths=paths if inputs.view.show_paths else {},
-                source_warnings=source_warnings(files.values()),
+                source_warnings=changes,
                 kept_back=kept,
             )
         )
@@ -113,6 +125,16 @@ class Answering:
 
         self._workspace.recorder.record_answer(needs, bundle, agent, request.action, hidden)
         return bundle
+
+    def _unread(self, task: str) -> str:
+        """The files that may explain an answer without passages, and what to do."""
+        corpus = self._workspace.corpus
+        with corpus.reading():
+            roots = root_storage.load(corpus)
+            states = file_states([StoredFile(r.location, "", "", "") for r in roots], MAX_SECONDS)
+            is_reachable = "unknown" not in states.values()
+            files = [*unread_module.unread_files(corpus, roots, task)] if is_reachable else []
+        return f"{first_of(files, 5)}; run `rolebundle ingest`" if files else ""
 
     def _approval(
         self,

@@ -48,6 +48,11 @@ def known_files(corpus: Corpus) -> dict[str, FileIdentity]:
     return {location: (*identity,) for location, *identity in typed(rows, str, str, str, str)}
 
 
+def known_sizes(corpus: Corpus) -> dict[str, int]:
+    """Location → size in bytes, for every file that was read."""
+    return dict(typed(corpus.rows("SELECT location, size FROM file"), str, int))
+
+
 def put_files(
     corpus: Corpus,
     files: Files,

@@ -1,0 +1,40 @@
+"""Files of the roots that the corpus does not have as they are now."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from rolebundle.contracts.ingest import Root
+from rolebundle.errors import RolebundleError
+from rolebundle.ingest.options import IngestOptions
+from rolebundle.ingest.roots import plan_run
+from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.store import known_sizes
+from rolebundle.text.words import language_of, stems_of
+
+_MAX_FILES = 20_000
+"""With more files in the corpus, the roots are not walked."""
+
+
+def unread_files(corpus: Corpus, roots: Sequence[Root], task: str) -> Iterator[str]:
+    """The files that may have what the corpus has not, each with the reason.
+
+    That is a file that is not in the corpus and has a word of the task in its path, or one whose
+    size has changed.
+    """
+    known, language = known_sizes(corpus), language_of(task)
+    starts = [Path(root.location) for root in roots] if len(known) <= _MAX_FILES else []
+    try:
+        plan, _ = plan_run(corpus, roots, starts, IngestOptions(), {})
+    except RolebundleError:
+        return  # An ingest says what is wrong.
+    words = {*stems_of(task, language).content}
+    for file in (file for visit in plan.visits for file in visit.files):
+        name = re.sub(r"[\W_]+", " ", file.path)
+        if file.location in known:
+            if known[file.location] != file.size:
+                yield f"{file.path} has changed"
+        elif not words.isdisjoint(stems_of(name, language).content):
+            yield f"{file.path} is not in the corpus"
