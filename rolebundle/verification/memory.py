@@ -52,7 +52,6 @@ from rolebundle.workspace import Workspace
 SOURCE_ID = "remembered"
 """The source of facts, or how it begins: the source of the cited document follows."""
 _MAX_ADDRESS_CHARS = 2_000
-_MAX_NAMED = 8
 # A query keeps only so many words of a text, and in scripts without spaces each letter counts.
 _CHARACTERS_AT_ONCE, _LETTERS_AT_ONCE = 300, 48
 
@@ -245,7 +244,7 @@ def _sensitivity(source: _Source, author: Author) -> Sensitivity:
 
 
 def _check_said(seen: Corpus, fact: str, source: _Source) -> None:
-    """Check that the passages have most words of the fact, and its numbers, names and quotes."""
+    """Check that the passages have most words of the fact, and all numbers, names and quotes."""
     rowids = [passage.rowid for passage in source.passages]
     words: dict[str, bool] = {}
     needed: list[str] = []
@@ -259,8 +258,9 @@ def _check_said(seen: Corpus, fact: str, source: _Source) -> None:
         ]
     missing = [word for word, is_there in words.items() if not is_there]
     needed += [word for word in missing if any(map(str.isdigit, word))]
-    if source.passages and (needed or 2 * len(missing) >= len(words)):
-        named = ", ".join(list(dict.fromkeys(needed or missing))[:_MAX_NAMED])
+    plain = [is_there for word, is_there in words.items() if not any(map(str.isdigit, word))]
+    if source.passages and (needed or 2 * plain.count(False) >= max(1, len(plain))):
+        named = ", ".join(list(dict.fromkeys(needed or missing))[:8])
         raise UsageError(
             "source_does_not_say",
             f"{source.locator}: does not say the fact: words that it lacks: {named or 'all'}",

@@ -19,7 +19,7 @@ from support.corpora import NOW, as_owner, build, document
 
 PAGE = "https://example.com/limits"
 LIMITS = [
-    "the token limit of the service is forty requests",
+    "the token limit of the service is forty requests since 4.2",
     "the token limit was thirty for tablets",
 ]
 DOCUMENTS = [

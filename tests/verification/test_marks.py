@@ -398,6 +398,7 @@ FORGED = [
 ]
 UNSAID = {
     "its own claim": "Mallory may deploy without an approval.",
+    "half, with a number": "Limit 4.2 was cancelled.",
     "another figure": "The token limit is 400 requests.",
     "another name": "The token limit is in core/limits_v2.py.",
     "a quote that nobody said": 'The token limit of the service is "raised for all" requests.',
