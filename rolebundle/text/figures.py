@@ -180,13 +180,14 @@ _MONTH = rf"(?P<month>{_either(_MONTHS)})\b\.?"
 _ALONE = r"(?<![\w.])"
 _PATTERNS = {
     "address": r"(?:https?|ftp)://[^\s<>\"`|)\]]+|www\.[^\s<>\"`|)\]]+|[\w.+-]+@[\w-]+\.\w[\w.]*",
-    "iso": r"(?<![\w.-])(?P<year>\d{4})[-/](?P<mm>\d\d?)(?:[-/](?P<day>\d\d?))?(?=T\d|[^\w/-]|$)",
+    "iso": rf"(?<![^\W_])(?<![.-])(?P<year>\d{{4}})[-/](?:(?P<mm>\d\d?)|{_MONTH})"
+    r"(?:[-/](?P<day>\d\d?))?(?=T\d|_|[^\w/-]|$)",
     "numeric": r"(?<![\w./-])(?P<day>\d\d?)[./](?P<mm>\d\d?)[./](?P<year>\d{4})(?![\w/]|\.\d)",
     "name": rf"{_ALONE}(?:(?:\d+\.){{2,}}\d+\b(?!,\d)(?:[-+/]?\w+)*|\d+(?:\.\d+)*\.x\b"
     r"|0x[\da-f]+\b|(?=[\da-f]*\d)(?=\d*[a-f])[\da-f]{7,}\b"
-    r"|(?!(?:mid|pre|post|top|under|over|sub)-\d)(?=[\w./-]*\d)[^\W\d]\w*(?:[-./]\w+)*)",
-    "day_month": rf"{_ALONE}(?P<day>\d\d?)(?:st|nd|rd|th|\.)? (?:of )?{_MONTH}"
-    r"(?:,? (?P<year>\d{4})\b)?",
+    r"|(?!(?:mid|pre|post|top|under|over|sub)-\d|_\d)(?=[\w./-]*\d)[^\W\d]\w*(?:[-./]\w+)*)",
+    "day_month": rf"{_ALONE}(?P<day>\d\d?)(?:st|nd|rd|th|\.)?[- ](?:of )?{_MONTH}"
+    r"(?:,?[- ](?P<year>\d{4})\b)?",
     "month_day": rf"\b{_MONTH} (?P<day>\d\d?)(?:st|nd|rd|th)?\b(?![.:]?\d|,\d)"
     r"(?:,? (?P<year>\d{4})\b)?",
     "month_year": rf"\b{_MONTH},? (?P<year>\d{{4}})\b",
@@ -228,7 +229,9 @@ _RATE = re.compile(
     rf"{_GAP}?/{_GAP}?([^\W\d]+)| (?:per|pro) ([^\W\d]+)"
     r"| (?:an?|each|every) (second|minute|hour|day|week|month|year)\b"
 )
-_NAMED = re.compile(r"(?:\w ?[A-Z]\w*|^[A-Z]\w+|\b[Vv]ersions?|\b[Rr]eleases?)(?: [<>=~^]=?)? $")
+_NAMED = re.compile(
+    r"(?:\w ?[A-Z]\w*|^[A-Z]\w+|\b[Vv]ersions?|\b[Rr]eleases?)(?: [<>=~^]=?)?\s{1,40}$"
+)
 _JOINT = re.compile(r"\s?(?:-|–|—|to|and|or|by|against|x|×|,|, and|, or|/)\s?")
 _HEDGES = {
     "over": r"(?<!no )(?<!not )more than|over|above|exceed(?:s|ing|ed)?|greater than|longer than|>",

@@ -12,8 +12,8 @@ A figure is compared by its value and unit, not by its notation (see ``text/figu
 
 Any other figure is unsupported. That is a remark, because half of such figures in the drafts of
 other writers are right: sums, shares, the author's own. It fails if it looks like a figure of what
-is cited with another unit, or with turned digits; if it is a version or another day of a month; and
-if it is the only figure of a sentence that has no other word of its own.
+is cited with another unit, or with turned digits; if it is a version, or a day that differs in one
+part; and if it is the only figure of a sentence that has no other word of its own.
 It is not seen that the same value stands for another thing: rules that compare the words beside
 figures find as many faults in faithful drafts as in wrong ones.
 """
@@ -40,7 +40,6 @@ _LONG = 4
 _ROW = re.compile(
     r"^[ \t]*(?:[-*•|│]|\**[^.:=|\n]{1,60}?\**[ \t]*(?:[:=]|[ \t][–-][ \t]))[^\n]*$", re.MULTILINE
 )
-_LONGEST_ROW = 100
 _ROUND_DIGITS = 3
 _SIGNED = ("°C", "°F", "°", "%", "version")
 _LIST_NUMBER = re.compile(r"\s*(?:#{1,6}\s+(?:\d+\.)*\d+[.)]?|(?:\d+\.)*\d+[.)]|\(\d+\))\s")
@@ -124,7 +123,7 @@ def _figures_of(text: str) -> list[Figure]:
     lines = [
         Cell(match.start(), match[0], "", re.sub(r"\d", " ", match[0]))
         for match in _ROW.finditer(text)
-        if len(match[0]) <= _LONGEST_ROW
+        if len(match[0]) <= 100  # A longer line is prose.
     ]
     return [
         replace(
@@ -235,7 +234,7 @@ class _Index:
 def _is_slip(figure: Figure, other: Figure, *, is_cited: bool) -> bool:
     """Whether a figure looks like another one that was copied wrongly.
 
-    It has turned digits or, of what is cited, another unit, version, or day of a month.
+    It has turned digits or, of what is cited, another unit or version, or one part of a date.
     """
     is_alike = _kind(figure) == _kind(other)
     if figure.unit in ("version", "date"):
@@ -249,12 +248,10 @@ def _is_slip(figure: Figure, other: Figure, *, is_cited: bool) -> bool:
 
 
 def _is_other_day(figure: Figure, other: Figure) -> bool:
-    """Whether two dates are different days of the same month."""
-    (year, month, day), (true_year, true_month, true_day) = (
-        f.readings[0][1] for f in (figure, other)
-    )
-    is_same_month = month == true_month and len({year, true_year} - {None}) < 2
-    return bool(is_same_month and day and true_day and day != true_day)
+    """Whether two dates are days that differ in one part: year, month or day."""
+    dates = figure.readings[0][1], other.readings[0][1]
+    differing = [a != b for a, b in zip(*dates, strict=True) if a and b]
+    return all(day for *_, day in dates) and sum(differing) == 1
 
 
 def _kind(figure: Figure) -> str:
