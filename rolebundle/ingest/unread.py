@@ -33,8 +33,7 @@ def unread_files(corpus: Corpus, roots: Sequence[Root], task: str) -> Iterator[s
     words = {*stems_of(task, language).content}
     for file in (file for visit in plan.visits for file in visit.files):
         name = re.sub(r"[\W_]+", " ", file.path)
-        if file.location in known:
-            if known[file.location] != file.size:
-                yield f"{file.path} has changed"
-        elif not words.isdisjoint(stems_of(name, language).content):
+        if known.get(file.location, file.size) != file.size:
+            yield f"{file.path} has changed"
+        elif file.location not in known and words.intersection(stems_of(name, language).content):
             yield f"{file.path} is not in the corpus"

@@ -7,8 +7,8 @@ A figure is compared by its value and unit, not by its notation (see ``text/figu
 - The draft may say less: "May 2026" for "3 May 2026". It may not say more.
 - A number that is rounded, or calculated from two figures of the sentence or of the evidence, is a
   remark with the true value or the calculation.
-- "12 servers" is not "12 people" if there are "9 servers", and the value of one row of a table is
-  not that of the row that the draft names.
+- "8 readers" are not there if there are "5 readers and 8 writers", and the value of one row of a
+  table is not that of the row that the draft names.
 
 Any other figure is unsupported. That is a remark, because half of such figures in the drafts of
 other writers are right: sums, shares, the author's own. It fails if it looks like a figure of what
@@ -40,7 +40,6 @@ _LONG = 4
 _ROW = re.compile(
     r"^[ \t]*(?:[-*•|│]|\**[^.:=|\n]{1,60}?\**[ \t]*(?:[:=]|[ \t][–-][ \t]))[^\n]*$", re.MULTILINE
 )
-_ROUND_DIGITS = 3
 _SIGNED = ("°C", "°F", "°", "%", "version")
 _LIST_NUMBER = re.compile(r"\s*(?:#{1,6}\s+(?:\d+\.)*\d+[.)]?|(?:\d+\.)*\d+[.)]|\(\d+\))\s")
 
@@ -207,13 +206,13 @@ class _Index:
         self, figure: Figure, same: Sequence[Figure], beside: Sequence[Figure]
     ) -> Figure | None:
         """The figure of the thing that the draft names, if its value stands at others only."""
-        others = [other for other, _ in self._figures]
-        nouns = [other.nouns for other in same]
-        if figure.nouns and not any(figure.nouns[0] in own or not own for own in nouns):
-            return next((o for o in others if figure.nouns[:1] == o.nouns[:1]), None)
+        nouns, sentences = figure.nouns[:1], {other.words for other in same}
+        if nouns and not any(nouns[0] in other.nouns or not other.nouns for other in same):
+            counts = (other for other, _ in self._figures if other.nouns[:1] == nouns)
+            return next((count for count in counts if count.words in sentences), None)
         kinds = {(other.unit, other.per, other.cell and other.cell.column) for other in same}
         rows: dict[tuple[int, str], list[Figure]] = {}
-        for other in others:
+        for other, _ in self._figures:
             if other.cell and (other.unit, other.per, other.cell.column) in kinds:
                 rows.setdefault((other.cell.start, other.cell.row), []).append(other)
         stems = {row: {*stems_in(row[1])} for row, own in rows.items() if len(own) == 1}
@@ -342,7 +341,7 @@ def _fits(figure: Figure, value: object, true: object) -> bool:
     ratio, scale = value / true, value / (figure.amount or 1)
     if figure.hedge in ("over", "under"):
         # "Over 40", but not "over 39,481".
-        if len(str((figure.amount or 0) / figure.step)) > _ROUND_DIGITS:
+        if len(str((figure.amount or 0) / figure.step)) > 3:
             return False
         return 2 / 3 <= ratio < 1 if figure.hedge == "over" else 1 < ratio <= 5 / 4
     is_digits = abs(true - value) <= abs(figure.step * scale) / 2

@@ -400,7 +400,9 @@ def _turning(before: str, after: str) -> list[str]:
     before, after = (_NO_NEGATION.sub(" ", part) for part in (before, after))
     clause, rest = _CLAUSE_BEFORE.sub("", before), _CLAUSE_AFTER.split(after)[0]
     head, _, contrast = rest.partition("but ")
-    near = words_of(clause)[-_NEAR:] + words_of(head)[:_NEXT]
+    # After a comma or "and" the quote is denied by the next word at most.
+    reach = 1 if re.match(r"\s*(?:,|and\b)", head) else _NEXT
+    near = words_of(clause)[-_NEAR:] + words_of(head)[:reach]
     found = [word for word in near if denies(word) or _DENIED.match(word)]
     found += [word for word in words_of(contrast) if denies(word)]
     found += [word for word in words_of(f"{clause} {head}") if word in _CONDITIONS]
