@@ -21,6 +21,7 @@ from rolebundle.policy.trust import AgentView
 from rolebundle.retrieval import pipeline
 from rolebundle.retrieval.bundle import assemble
 from rolebundle.retrieval.candidate import Retrieval
+from rolebundle.retrieval.passage_text import one_line
 from rolebundle.retrieval.request import ResolvedRequest, resolve_request
 from rolebundle.retrieval.rerank import Reranker
 from rolebundle.retrieval.source_files import (
@@ -134,7 +135,7 @@ class Answering:
             states = file_states([StoredFile(r.location, "", "", "") for r in roots], MAX_SECONDS)
             is_reachable = "unknown" not in states.values()
             files = [*unread_module.unread_files(corpus, roots, task)] if is_reachable else []
-        return f"{first_of(files, 5)}; run `rolebundle ingest`" if files else ""
+        return f"{first_of([*map(one_line, files)], 5)}; run `rolebundle ingest`" if files else ""
 
     def _approval(
         self,

@@ -14,9 +14,6 @@ from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.store import known_sizes
 from rolebundle.text.words import language_of, stems_of
 
-_MAX_FILES = 20_000
-"""With more files in the corpus, the roots are not walked."""
-
 
 def unread_files(corpus: Corpus, roots: Sequence[Root], task: str) -> Iterator[str]:
     """The files that may have what the corpus has not, each with the reason.
@@ -25,7 +22,8 @@ def unread_files(corpus: Corpus, roots: Sequence[Root], task: str) -> Iterator[s
     size has changed.
     """
     known, language = known_sizes(corpus), language_of(task)
-    starts = [Path(root.location) for root in roots] if len(known) <= _MAX_FILES else []
+    # To walk more files would take longer than the answer.
+    starts = [Path(root.location) for root in roots] if len(known) <= 20_000 else []
     try:
         plan, _ = plan_run(corpus, roots, starts, IngestOptions(), {})
     except RolebundleError:
