@@ -24,12 +24,7 @@ from rolebundle.retrieval.candidate import Retrieval
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.retrieval.request import ResolvedRequest, resolve_request
 from rolebundle.retrieval.rerank import Reranker
-from rolebundle.retrieval.source_files import (
-    MAX_SECONDS,
-    file_states,
-    shown_path,
-    source_warnings,
-)
+from rolebundle.retrieval.source_files import are_reachable, shown_path, source_warnings
 from rolebundle.storage import roots as root_storage
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.decisions import has_decisions
@@ -132,8 +127,7 @@ class Answering:
         corpus = self._workspace.corpus
         with corpus.reading():
             roots = root_storage.load(corpus)
-            states = file_states([StoredFile(r.location, "", "", "") for r in roots], MAX_SECONDS)
-            is_reachable = "unknown" not in states.values()
+            is_reachable = are_reachable([root.location for root in roots])
             files = [*unread_module.unread_files(corpus, roots, task)] if is_reachable else []
         return f"{first_of([*map(one_line, files)], 5)}; run `rolebundle ingest`" if files else ""
 

@@ -52,6 +52,12 @@ def file_states(files: Sequence[StoredFile], seconds: float) -> dict[str, Source
     return states
 
 
+def are_reachable(locations: Sequence[str]) -> bool:
+    """Whether the file system answers for all of these places in time."""
+    files = [StoredFile(location, "", "", "") for location in locations]
+    return "unknown" not in file_states(files, MAX_SECONDS).values()
+
+
 def _look_at(files: Sequence[StoredFile], states: dict[str, SourceState]) -> None:
     for file in files:
         states[file.location] = file_state(file)

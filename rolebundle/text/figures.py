@@ -402,8 +402,7 @@ def _with_shared_units(figures: list[Figure], text: str) -> list[Figure]:
         figure, following = shared[n], shared[n + 1]
         amount = figure.amount
         is_bare = amount is not None and not figure.unit and not 1900 <= amount <= 2100
-        joint = text[figure.end : following.start]
-        is_joint = _JOINT.fullmatch(joint) and not ("," in joint and following.unit == "x")
+        is_joint = _JOINT.fullmatch(text[figure.end : following.start]) and following.unit != "x"
         if is_bare and amount and is_joint and following.unit and following.amount:
             factor = amount / following.amount
             readings = tuple((unit, value * factor) for unit, value in following.readings)

@@ -22,7 +22,6 @@ from rolebundle.engine import Engine
 from rolebundle.errors import EmbedderError
 from rolebundle.ingest import indexes
 from rolebundle.ingest.indexes import building_note, contextual_model
-from rolebundle.ingest.options import IngestOptions
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.storage import vector_index
 from rolebundle.storage.opening import open_reader
@@ -78,9 +77,8 @@ def db(tmp_path, notes):
 
 
 def ingest_without_waiting(notes: Path, path: Path) -> None:
-    """What a watch does: the contextual model embeds later."""
-    with Admin(path) as admin:
-        admin.ingest([notes], IngestOptions(wait=False))
+    """The contextual model embeds later."""
+    assert invoke("ingest", notes, "--no-wait", "--db", path).code == 0
 
 
 def write(folder: Path, text: str, first: int = 0, count: int = FILES) -> Path:

@@ -94,6 +94,7 @@ _LIST_KEYS = {key for key, default in DocumentMetadata._field_defaults.items() i
 )
 @click.option("--workers", type=click.IntRange(1, 64), help="Number of processes that read files.")
 @flag("--reread", "Read every file again, also those that did not change.")
+@flag("--no-wait", "Leave a contextual model's index to `corpus watch`, `serve` or `corpus embed`.")
 @with_call("as_json", request=IngestRequest, only=["lexical_only"])
 def ingest(
     call: Call,
@@ -107,6 +108,7 @@ def ingest(
     ignore: bool | None,
     workers: int | None,
     reread: bool,
+    no_wait: bool,
 ) -> None:
     """Synchronize the corpus with files and folders, or without PATHS with all that was ingested.
 
@@ -149,6 +151,7 @@ def ingest(
         secrets=secrets,
         workers=workers or os.cpu_count() or 1,
         reread=reread,
+        wait=not no_wait,
         **(call.fields if paths else {}),
     )
     if not paths and (options.root_options() or options.flags or max_trust):
@@ -160,7 +163,7 @@ def ingest(
         else:
             report = admin.update(options, progress=progress, **call.fields)
     print_report(report, as_json=call.as_json)
-    if not call.fields.get("lexical_only"):
+    if not (no_wait or call.fields.get("lexical_only")):
         complete_index(admin)
     refuse_problems(report)
     missing = sum(skipped.code == "root_missing" for skipped in report.skipped)
