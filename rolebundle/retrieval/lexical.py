@@ -28,7 +28,7 @@ RARE = 50
 EXACT_PROPOSED = 5
 """So many of the best chunks with a rare exact term are proposed."""
 OFTEN = 2
-"""A word that at least so many chunks have may be the right spelling of another one."""
+"""A word that so many chunks have, or one of under a hundred, may be another's right spelling."""
 MIN_LETTERS, MAX_LETTERS = 4, 20
 """The length of words that may be misspelled."""
 MAX_CORRECTED = 4
@@ -97,7 +97,7 @@ def with_corrections(corpus: Corpus, query: Query) -> Query:
     """The query in which each misspelled word of the task is searched as a known one as well.
 
     A word counts as misspelled if English and the visible chunks do not have it, and one change of
-    a letter turns it into a word that at least ``OFTEN`` of them have. Of several, function words
+    a letter turns it into a word that ``OFTEN`` of them have. Of several, function words
     come first, then English words, then the more frequent. Names are as they are.
     """
     index = _index(corpus)
@@ -116,7 +116,7 @@ def with_corrections(corpus: Corpus, query: Query) -> Query:
         often = [
             (other in ENGLISH_STOP_WORDS, is_english(other), count, other)
             for count, other in zip(known, changed, strict=True)
-            if count >= OFTEN
+            if count >= min(OFTEN, 1 + index.chunks // 100)
         ]
         for _, is_known, _, other in sorted(often, reverse=True)[:MAX_CORRECTED]:
             if is_known or _is_written(index, other):
