@@ -199,7 +199,8 @@ def _failure(named: _Named, passage: Passage | None, request: ResolvedRequest) -
         more["remedy"] = "Remove what is based on this passage."
     elif not is_evidence(passage):
         code, note = "rejected_source", "an agent filed it, and no person promoted it"
-        more["remedy"] = "Cite the source of the fact, or have a person promote it."
+        # Bundles have facts. A citation of one fails.
+        more |= {"fails": False, "remedy": "Cite its source, or have a person promote it."}
     elif content is not None and not (
         content in passage.content if is_cut else passage.content == content
     ):
