@@ -102,7 +102,7 @@ def check_figures(
             check = check._replace(outcome="computed", note=calculation, fails=False)
         if check.passage is not None:
             check = check._replace(passage=places[check.passage])
-        elif check.outcome == "unsupported_figure":
+        if check.outcome == "unsupported_figure":
             anywhere = everything.check(figure, others, is_cited=False)
             if anywhere and anywhere.outcome == "figure_found":
                 check = check._replace(note=f"{check.note}; another passage has it", fails=False)
@@ -181,13 +181,13 @@ class _Index:
             if equal:
                 return check._replace(outcome="figure_found")
             return check._replace(outcome="rounded", note=f"it is {true.text}")
-        others = [other for other, _ in nearest]
-        if calculation := _calculation(figure, others[:_POOL]):
+        if calculation := _calculation(figure, [other for other, _ in nearest[:_POOL]]):
             return bare._replace(outcome="computed", note=calculation)
-        slips = (o for o in others if _is_slip(figure, o, is_cited=is_cited))
-        if slip := next(slips, None):
-            return bare._replace(note=f'the evidence has "{slip.text}"', fails=True)
-        kind = [o for o in others if _kind(o) == _kind(figure) and not o.is_counting]
+        for slip, passage in nearest:
+            if _is_slip(figure, slip, is_cited=is_cited):
+                note = f'the evidence has "{slip.text}"'
+                return bare._replace(note=note, passage=passage, true_text=slip.text, fails=True)
+        kind = [o for o, _ in nearest if _kind(o) == _kind(figure) and not o.is_counting]
         if figure.unit == "th" and not kind:  # "The 3rd step" may count what is not numbered.
             return None
         names = [*dict.fromkeys(f'"{other.text}"' for other in kind)][:3]

@@ -137,7 +137,7 @@ class SentenceCheck:
         self._cited = [passage for _, named in self._named for passage in named]
         if quoted and not sentence.citations:
             self._cited = titled(self._prose, self._all)
-        self.passages = {p.chunk_id: p for p in (*self._all, *self._cited)}
+        self.passages = {p.chunk_id: p for p in (*self._cited, *self._all)}
         self._all = [*self.passages.values()]
 
     def findings(self) -> Iterator[Finding]:

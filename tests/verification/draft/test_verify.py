@@ -299,7 +299,6 @@ def test_another_figure_is_not_found(evidence: str, draft: str) -> None:
         ("A play stops for 40 seconds.", "After that there is a break of 40 minutes.", True),
         ("Give 25mL/kg of saline.", "Saline is given at 25 mg/kg.", True),
         ("It opened in 1803.", "The first part opened in 1830.", True),
-        ("It runs every two weeks.", "Look at it two days before.", True),
         ("There are 4 drivers.", "The scheme has 40 drivers now.", False),
         ("It began on August 17.", "The line was opened on August 17, 1854.", False),
         ("Use version 1.2.", "It needs version 1.4 at least.", True),
@@ -308,7 +307,8 @@ def test_another_figure_is_not_found(evidence: str, draft: str) -> None:
     ],
 )
 def test_a_slip_fails(evidence: str, draft: str, *, fails: bool) -> None:
-    assert any(check.fails for check in check_figures(draft, [evidence], [evidence])) == fails
+    failing = [c for c in check_figures(draft, [evidence], [evidence]) if c.fails]
+    assert (bool(failing), all(check.true_text for check in failing)) == (fails, True)
     # In what is not cited, only turned digits are a slip.
     uncited = check_figures(draft, [], [evidence])
     assert all(check.text in ("6738 km", "1830") for check in uncited if check.fails)
