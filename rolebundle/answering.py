@@ -104,8 +104,8 @@ class Answering:
         # Without an agent, the owner asks: under a policy such a request was refused before.
         if inputs.request.quarantined and agent is None:
             kept = why_module.kept_back(self._workspace.corpus, terms)
-        if agent is None and not found.all_selected and (unread := self._unread(request.task)):
-            changes["SOURCE_CHANGED"] = unread
+        if agent is None and request.deadline_ms is None and not found.all_selected:
+            changes["SOURCE_CHANGED"] = self._unread(request.task)
         bundle = assemble(
             replace(
                 found,
