@@ -25,7 +25,6 @@ from rolebundle.retrieval.passage_text import one_line
 from rolebundle.retrieval.request import ResolvedRequest, resolve_request
 from rolebundle.retrieval.rerank import Reranker
 from rolebundle.retrieval.source_files import are_reachable, shown_path, source_warnings
-from rolebundle.storage import roots as root_storage
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.decisions import has_decisions
 from rolebundle.storage.documents import StoredFile, source_files
@@ -126,9 +125,7 @@ class Answering:
         """The files that may explain an answer without passages, and what to do."""
         corpus = self._workspace.corpus
         with corpus.reading():
-            roots = root_storage.load(corpus)
-            is_reachable = are_reachable([root.location for root in roots])
-            files = [*unread_module.unread_files(corpus, roots, task)] if is_reachable else []
+            files = [*unread_module.unread_files(corpus, task, are_reachable)]
         return f"{first_of([*map(one_line, files)], 5)}; run `rolebundle ingest`" if files else ""
 
     def _approval(

@@ -3,29 +3,39 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from rolebundle.contracts.ingest import Root
 from rolebundle.errors import RolebundleError
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.roots import plan_run
+from rolebundle.storage import roots
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.store import known_sizes
 from rolebundle.text.words import language_of, stems_of
 
 
-def unread_files(corpus: Corpus, roots: Sequence[Root], task: str) -> Iterator[str]:
+def unread_files(
+    corpus: Corpus, task: str, are_reachable: Callable[[Sequence[str]], bool]
+) -> Iterator[str]:
     """The files that may have what the corpus has not, each with the reason.
 
     That is a file that is not in the corpus and has a word of the task in its path, or one whose
     size has changed.
+
+    Args:
+        corpus: the whole corpus, open for reading.
+        task: what nothing was found for.
+        are_reachable: whether the file system answers for these places in time.
     """
     known, language = known_sizes(corpus), language_of(task)
+    stored = roots.load(corpus)
+    starts = [root.location for root in stored]
     # To walk more files would take longer than the answer.
-    starts = [Path(root.location) for root in roots] if len(known) <= 20_000 else []
+    if len(known) > 20_000 or not are_reachable(starts):
+        return
     try:
-        plan, _ = plan_run(corpus, roots, starts, IngestOptions(), {})
+        plan, _ = plan_run(corpus, stored, [*map(Path, starts)], IngestOptions(), {})
     except RolebundleError:
         return  # An ingest says what is wrong.
     words = {*stems_of(task, language).content}
