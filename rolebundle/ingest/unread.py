@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -40,8 +39,7 @@ def unread_files(
         return  # An ingest says what is wrong.
     words = {*stems_of(task, language).content}
     for file in (file for visit in plan.visits for file in visit.files):
-        name = re.sub(r"[\W_]+", " ", file.path)
         if known.get(file.location, file.size) != file.size:
             yield f"{file.path} has changed"
-        elif file.location not in known and words.intersection(stems_of(name, language).content):
+        elif file.location not in known and words & {*stems_of(file.path, language).content}:
             yield f"{file.path} is not in the corpus"

@@ -246,6 +246,7 @@ def check_citation(
     place = best.passage if best.share >= FOUND_SHARE else None
     if not named:
         note = f"the evidence has no passage {citation.target[:200]}"
+        note += ", counted in `bundle` or `chunk_ids`" if citation.kind == "number" else ""
         note += f"; the words of the sentence are at {place.locator}" if place else ""
         return "unknown_citation", place, note
     if citation.kind == "locator":
