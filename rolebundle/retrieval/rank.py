@@ -14,6 +14,7 @@ from types import MappingProxyType
 from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.overlay import RetrievalPolicy, Vocabulary
 from rolebundle.contracts.terms import TRUST_TIERS, MarkState, RejectionCode
+from rolebundle.lazy import lazy_module
 from rolebundle.retrieval.candidate import Candidate, Pool, Retrieval, Weights
 from rolebundle.retrieval.filter import (
     add_metadata_score,
@@ -24,6 +25,8 @@ from rolebundle.retrieval.filter import (
 from rolebundle.retrieval.merge import merge, scale_by_range
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.text.words import counted
+
+tokens = lazy_module("rolebundle.text.tokens")
 
 ScorePassages = Callable[[Sequence[Passage]], Mapping[str, float]]
 """The scores of passages for the task, by chunk id; a passage may be missing."""
@@ -37,6 +40,7 @@ _COPY_PATH = re.compile(
     r"(?:^|[/ _.(-])(?:copy|kopie|backup|bak|old|archived?|previous|deprecated)(?=$|[/ _.)-])",
     re.IGNORECASE,
 )
+_FIRST_WORD = re.compile(r"[^\W_]+")
 
 BOOST_POINTS = 0.15
 PREFERRED_POINTS = 0.08
@@ -194,10 +198,11 @@ def mark_duplicates(rows: Iterable[Candidate]) -> list[list[Candidate]]:
 
     That passage gets the best score of its copies.
 
-    Copies are passages with the same text, whitespace aside, and the same headings if the text is
-    short. They are one place in an answer. The one that stands for the others has the higher trust,
-    then a path that does not name it a copy or an old version, then the later date, then the better
-    score, then the shorter path.
+    Copies are passages with the same text, apart from white space and, among files of several
+    formats, markup; a short text needs the same headings, too. They are one place in an answer. The
+    one that stands for the others has the higher trust, then fewer flags, then a path that does not
+    name it a copy or an old version, then the later date, then the better score, then the shorter
+    path.
 
     Superseded candidates are not compared: a newer version of a document may have the same text,
     and must not be rejected as a copy of the old one.
@@ -217,30 +222,40 @@ def mark_duplicates(rows: Iterable[Candidate]) -> list[list[Candidate]]:
 
 def _copies(rows: Iterable[Candidate]) -> list[list[Candidate]]:
     """The rows that can be selected, those of one text together; the one that stands is first."""
-    # Texts are compared only if their first and last words are equal, which is quick to see.
-    alike: defaultdict[tuple[str, ...], list[Candidate]] = defaultdict(list)
+    # Texts are compared only if their first words are equal, which is quick to see.
+    alike: defaultdict[str, list[Candidate]] = defaultdict(list)
     for row in rows:
         if not row.passage.superseded_by:
-            text = row.passage.content
-            alike[*text.split(None, 1)[:1], *text.rsplit(None, 1)[-1:]].append(row)
+            first_word = _FIRST_WORD.search(row.passage.content)
+            alike[first_word[0] if first_word else ""].append(row)
     groups = [group for group in alike.values() if len(group) == 1]
     for group in alike.values():
         copies: defaultdict[tuple[str, ...], list[Candidate]] = defaultdict(list)
+        formats = {row.passage.path.rpartition(".")[2] for row in group}
         for row in group if len(group) > 1 else ():
-            text = " ".join(row.passage.content.split())
+            text = row.passage.content
+            text = tokens.tokens_of(text).line if len(formats) > 1 else " ".join(text.split())
             headings = () if len(text) >= STANDS_ALONE else row.passage.headings
             copies[(*headings, text)].append(row)
         groups += (sorted(same, key=_copy_order) for same in copies.values())
     return groups
 
 
-def _copy_order(row: Candidate) -> tuple[int, bool, str, float, int, str]:
+def _copy_order(row: Candidate) -> tuple[int, int, bool, str, float, int, str]:
     document, path = row.passage.document, row.passage.path
     # Dates are ISO 8601 in UTC: complemented, so that the latest comes first.
     date = "".join(chr(0x10FFFF - ord(sign)) for sign in document.updated_at or "")
     is_old = bool(_COPY_PATH.search(path))
     tier = TRUST_TIERS.index(document.trust_tier)
-    return tier, is_old, date or chr(0x10FFFF), -row.final, len(path), row.chunk_id
+    return (
+        tier,
+        len(row.passage.flags),
+        is_old,
+        date or chr(0x10FFFF),
+        -row.final,
+        len(path),
+        row.chunk_id,
+    )
 
 
 # -- the role's part -----------------------------------------------------------------------------

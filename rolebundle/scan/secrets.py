@@ -443,7 +443,7 @@ _NUMBERS = re.compile(r"\d{4,8}#?(?=[,;.)]?(?:\s|$))")
 """For a PIN, which may be followed by words."""
 
 _NO_PASSWORD = re.compile(
-    r"[$%{<(\[/~!&@#?-]|\.{1,2}/|https?:|\w+://|[\w.-]+[(\[]|.*&(?:quot|amp|[lg]t)|[\w.+-]+@[\w-]+\.\w"
+    r"[$%{<(\[/~!&@#?-]|\.{1,2}/|https?:|\w+://|[\w.-]+(?:[(\[]|\)\.)|.*&(?:quot|amp|[lg]t)|[\w.+-]+@[\w-]+\.\w"
     r"|v?\d+(?:[.:/-]\d+)+\w{0,2}$|\d+[-–]?[^\W\d_]+$|[^\W\d_]+(?:8|16|32|64|128|255|256|512)(?:$|-)"
     r"|[\w./-]+\.[a-z]{1,4}\d?(?:#.*)?$|(?:secret|vault|env|file|op|ssm|config|settings|os|process|self)\b[.:/\[]"
     r"|.*(?:\*\*|xxx|example|placeholder|change-?me|your[-_]|redacted|masked|\.\.\.|…|__)"
@@ -500,7 +500,7 @@ def paired(text: str, start: int) -> Iterator[Span]:
         return
     is_spaced = text[slash - 1] == " " and text[slash + 1] == " "
     is_account = _ACCOUNT.match(name[0])
-    is_login = "@" in name[0] or _LOGIN.search(before[: name.start()])
+    is_login = "@" in name[0][1:] or _LOGIN.search(before[: name.start()])
     if "://" not in before.split()[-1] and (is_spaced or is_login):
         look: Look = "weak" if is_account else "strong" if is_login else "unusual"
         found = _note_value(text, value_start, len(text), look)

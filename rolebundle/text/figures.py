@@ -42,7 +42,6 @@ class Figure:
         readings: what it may mean, the most likely first.
         amount: the number before its unit; ``None`` if it is no number.
         step: what one unit of its last written digit is worth: 100,000 in "1.9 million".
-        hedge: "about", "over" or "under"; "" without.
         per: what it is a rate of: "time 1" in "5 MB/s"; "" if it is no rate.
         nouns: the stems of up to three words that follow a bare number.
         words: the stems of its sentence; in a table, of its cell and headings.
@@ -56,7 +55,6 @@ class Figure:
     readings: tuple[Reading, ...]
     amount: Fraction | None = None
     step: Fraction = Fraction(1)
-    hedge: str = ""
     per: str = ""
     nouns: tuple[str, ...] = ()
     words: frozenset[str] = frozenset()
@@ -164,7 +162,6 @@ _LARGE = {
     "dozen": 12, "k": 10**3, "bn": 10**9,
 }  # fmt: skip
 _LETTERS = {"M": 10**6, "G": 10**9, "T": 10**12}
-_SHARES = _numbered("half halves/third/quarter fourth/fifth/sixth/seventh/eighth/ninth/tenth", 2)
 _MONTHS = _numbered(
     "january jan/february feb/march mar/april apr/may/june jun/july jul/august aug/"
     "september sept sep/october oct/november nov/december dec", 1,
@@ -191,11 +188,6 @@ _PATTERNS = {
     "month_day": rf"\b{_MONTH} (?P<day>\d\d?)(?:st|nd|rd|th)?\b(?![.:]?\d|,\d)"
     r"(?:,? (?P<year>\d{4})\b)?",
     "month_year": rf"\b{_MONTH},? (?P<year>\d{{4}})\b",
-    "month_name": r"(?<=in )(?P<may>may)\b|\b(?P<month>"
-    rf"{_either(name for name in _MONTHS if len(name) > 4)})\b",
-    "share": rf"\b(?P<top>a|{_WORD}|\d+)[- ](?P<part>{_either(_SHARES)})s?\b"
-    r"(?= (?:of|an?|majority|vote)\b|[.,;)]|$)"
-    r"|(?<!first )(?<!second )(?<!other )(?P<half>half)(?= (?:of|the|an?|all)\b)",
     "clock": r"(?:(?<![\w.:/])|(?<=\dT))(?P<hour>[01]?\d|2[0-4])"
     r"(?:(?:[:.](?P<minute>[0-5]\d))?[ \u00a0]?(?P<noon>[ap])\.?m\b"
     r"|:(?P<past>[0-5]\d)(?::\d\d)?(?:Z\b|(?![\w:]|\.\d)))",
@@ -233,16 +225,6 @@ _NAMED = re.compile(
     r"(?:\w ?[A-Z]\w*|^[A-Z]\w+|\b[Vv]ersions?|\b[Rr]eleases?)(?: [<>=~^]=?)?\s{1,40}$"
 )
 _JOINT = re.compile(r"\s?(?:-|–|—|to|and|or|by|against|x|×|,|, and|, or|/)\s?")
-_HEDGES = {
-    "over": r"(?<!no )(?<!not )more than|over|above|exceed(?:s|ing|ed)?|greater than|longer than|>",
-    "under": r"less than|fewer than|under|below|within|almost|nearly|close to|just short of|<",
-    "about": r"about|around|roughly|approximately|approx\.?|circa|ca\.?|some|~|≈",
-}
-_HEDGE = re.compile(
-    rf"(?<!\w)(?:{'|'.join(f'(?P<{kind}>{words})' for kind, words in _HEDGES.items())})"
-    r"(?: (?:the|an?))?\s*$",
-    re.IGNORECASE,
-)
 
 
 def _read(match: re.Match[str], text: str, has_comma: bool) -> Figure | None:
@@ -265,18 +247,16 @@ def _read(match: re.Match[str], text: str, has_comma: bool) -> Figure | None:
         readings = [("clock", Fraction(minutes)) for minutes in halves]
     elif kind == "ordinal":
         readings = [("th", Fraction(part["ordinal"]))]
-    elif kind not in ("share", "number", "word"):
-        readings = _dates(kind, part, found)
+    elif kind not in ("number", "word"):
+        readings = _dates(kind, part)
     else:
         return _number(own, part, text, has_comma)
     return Figure(start, start + len(found), found, tuple(readings)) if readings else None
 
 
-def _dates(kind: str, part: dict[str, str], found: str) -> list[Reading]:
+def _dates(kind: str, part: dict[str, str]) -> list[Reading]:
     """The dates that a notation may mean: day and month of a numeric one may be swapped."""
-    if kind == "month_name" and not found[0].isupper():
-        return []
-    name = part.get("month", part.get("may", "")).lower()
+    name = part.get("month", "").lower()
     year, month, day = (int(part.get(key, 0)) or None for key in ("year", "mm", "day"))
     dates = [(year, _MONTHS.get(name, month), day)]
     dates += [(year, day, month)] if kind == "numeric" else []
@@ -290,17 +270,9 @@ def _number(own: re.Match[str], part: dict[str, str], text: str, has_comma: bool
     if "digits" in part:
         values, step = _values(part["digits"], has_comma)
         units = units_of(part.get("currency") or part.get("code") or "")
-    elif "word" in part:
+    else:
         value, end = _words(text, start, end)
         values, is_counting = [value], value <= 12
-    else:
-        share = _share(part)
-        if share >= 1:
-            return None
-        if not _unit_after(text, end)[0]:  # Not "half an hour".
-            shares: tuple[Reading, ...] = (("%", 100 * share), ("", share))
-            return Figure(start, end, own[0], shares, 100 * share)
-        values = [share]
     values = [-value for value in values] if "sign" in part else values
     factor, end = _scale(text, end, is_money=bool(units))
     values, step = [value * factor for value in values], step * factor
@@ -325,13 +297,6 @@ def _number(own: re.Match[str], part: dict[str, str], text: str, has_comma: bool
         start, end, " ".join(text[start:end].split()), tuple(readings), values[0], step, per=per,
         is_counting=is_counting and not units,
     )  # fmt: skip
-
-
-def _share(part: dict[str, str]) -> Fraction:
-    """The share that words name: "two thirds", "half"."""
-    top = part.get("top", "one")
-    number = int(top) if top.isdecimal() else _SMALL.get(top.lower(), 1)
-    return Fraction(number, _SHARES[part.get("part", part.get("half", "")).lower()])
 
 
 def _scale(text: str, end: int, *, is_money: bool) -> tuple[int, int]:
@@ -426,7 +391,7 @@ _SCALE_OF_UNIT = re.compile(r"\b1?[, ]?000(?= ?[^\W\d])|thousands?\b|millions?\b
 
 
 def _in_context(figures: list[Figure], text: str) -> list[Figure]:
-    """Figures with their hedges and the words beside them; in a table, with a heading's unit."""
+    """Figures with the words beside them; in a table, with a heading's unit."""
     blank = list(text)
     for figure in figures:
         if figure.unit not in ("", "name", "date"):
@@ -437,7 +402,6 @@ def _in_context(figures: list[Figure], text: str) -> list[Figure]:
 
     def with_context(figure: Figure) -> Figure:
         place = figure.start
-        hedge = _HEDGE.search(text[max(0, place - 24) : place])
         nouns = () if figure.unit else _nouns(text, figure.end)
         cell = next((cell for cell in cells if cell.start <= place < cell.end), None)
         if cell and (cell.column or cell.row):
@@ -453,7 +417,6 @@ def _in_context(figures: list[Figure], text: str) -> list[Figure]:
             measured = tuple((unit, figure.amount * factor) for unit, factor in units)
         return replace(
             figure,
-            hedge=(hedge.lastgroup or "") if hedge else "",
             nouns=nouns,
             words=frozenset(stems_in(beside)),
             cell=cell,

@@ -17,11 +17,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
+from rolebundle.text.tokens import Range, is_inside
 from rolebundle.text.words import WORD
 
 # -- citations -------------------------------------------------------------------------------------
@@ -60,7 +60,6 @@ _QUOTATION = re.compile('["“”„«»「」]')
 _TOKEN = re.compile(r"[^\s\[\](){}<>\"'`“”„‘’«»‹›|,;*]+")
 _URL = re.compile(r"(?:https?://|www\.)[^\s<>\"'`|“”«»\[\]()]+")
 CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
-Range = tuple[int, int]
 Target = tuple[CitationKind, str]
 
 
@@ -143,12 +142,6 @@ def merged(spans: Iterable[Range]) -> list[Range]:
         else:
             result.append((start, end))
     return result
-
-
-def is_inside(position: int, spans: Sequence[Range]) -> bool:
-    """Whether a position is in one of the sorted, disjoint ranges."""
-    at = bisect_right(spans, (position, position + 1_000_000)) - 1
-    return at >= 0 and spans[at][0] <= position < spans[at][1]
 
 
 # -- the parts of a draft --------------------------------------------------------------------------

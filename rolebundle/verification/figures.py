@@ -335,22 +335,15 @@ def _results(
 
 
 def _fits(figure: Figure, value: object, true: object) -> bool:
-    """Whether a value is the true one, rounded as the draft says."""
+    """Whether a value is the true one, rounded."""
     if not isinstance(value, Fraction) or not isinstance(true, Fraction) or value * true <= 0:
         return False
     ratio, scale = value / true, value / (figure.amount or 1)
-    if figure.hedge in ("over", "under"):
-        # "Over 40", but not "over 39,481".
-        if len(str((figure.amount or 0) / figure.step)) > 3:
-            return False
-        return 2 / 3 <= ratio < 1 if figure.hedge == "over" else 1 < ratio <= 5 / 4
     is_digits = abs(true - value) <= abs(figure.step * scale) / 2
-    if figure.hedge == "about":
-        return abs(ratio - 1) <= (0.15 if is_digits else 0.05)
-    # A number without a hedge rounds a longer one: not 2019 to 2020, nor 49 to 50.
+    # Not 2019 to 2020, nor 49 to 50: a number rounds a longer one.
     written = true / scale
     is_longer = written.denominator > 1 or (abs(written) >= 1000 and figure.step >= 100)
-    return not figure.hedge and abs(ratio - 1) <= 0.05 and is_digits and is_longer
+    return abs(ratio - 1) <= 0.05 and is_digits and is_longer
 
 
 def _less_precise(reading: Reading) -> Iterator[Reading]:
@@ -363,4 +356,3 @@ def _less_precise(reading: Reading) -> Iterator[Reading]:
             yield "", Fraction(year)
         yield "date", (year, month, None)
         yield "date", (None, month, day)
-        yield "date", (None, month, None)

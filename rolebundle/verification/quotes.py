@@ -9,23 +9,22 @@ negation is a term if its sentence cites nothing: it is looked for, but does not
 from __future__ import annotations
 
 import re
-import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
-from html import unescape
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from typing import NamedTuple
 
 from rapidfuzz.fuzz import partial_ratio_alignment
 
 from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.verification import FindingCode
-from rolebundle.text.languages import UNSPACED, is_unspaced
+from rolebundle.text.languages import is_unspaced
 from rolebundle.text.stop_words import ENGLISH_STOP_WORDS, NEGATIONS, NUMBER_WORDS
+from rolebundle.text.tokens import Tokens, tokens_of
 from rolebundle.text.words import WORD
-from rolebundle.verification.draft import is_inside, sentence_starts
+from rolebundle.verification.draft import sentence_starts
 
 MIN_SIMILARITY = 75.0
 """Percent of the characters that must agree for ``near``."""
@@ -178,84 +177,6 @@ def _difference(quoted: str, true_text: str) -> str:
                 f"the passage says “{' '.join(old)[:120]}”, the quote “{' '.join(new)[:120]}”"
             )
     return "; ".join(changes[:4])
-
-
-# -- tokens ----------------------------------------------------------------------------------------
-#
-# Two texts with the same tokens say the same. White space, invisible characters, emphasis,
-# backticks, HTML's entities, the marks of lists, links, blockquotes and roles (``:ref:``), and the
-# forms of quotation marks and dashes make no difference. Case does. NFKC is not applied where it
-# would change what is said: 10² is not 102.
-
-
-class Tokens(NamedTuple):
-    """``line`` has a space before, between and after the tokens.
-
-    Attributes:
-        line: the tokens on one line.
-        spans: the range of each token in the text.
-        starts: where each token begins in ``line``.
-    """
-
-    line: str
-    spans: Sequence[tuple[int, int]]
-    starts: Sequence[int]
-
-
-_INVISIBLE = "\u00ad\u180e\u200b-\u200f\u2060\ufe0e\ufe0f\ufeff"
-_LETTER = rf"(?:[^\W\d_ʼʹ]|[\u0300-\u036f\u0900-\u0dff{_INVISIBLE}])"
-_SKIPPED = (
-    rf"(?m:^[ \t]*(?:>[ \t]?)+(?![ \t]*[-−+.\d$€£])|^[ \t]*[-*+•][ \t]+)"
-    r"|\]\([^()\s]*(?:[ \t]+\"[^\"\n]*\")?\)|[\[\]`*]"
-    rf"|[{_INVISIBLE}]|:[a-z][\w:+-]*:(?=`)|(?<=`)~(?:\w+\.)*|\s<[^<>`\n]+>(?=`)|(?<!\w)_+|_+(?!\w)"
-)
-_WORD = rf"{_LETTER}+(?:_+{_LETTER}+)*"
-_DIVIDED = rf"{_WORD}(?:(?<=\w\w)[-‐][ \t]*\r?\n[ \t>]*(?=[^\W\d_][^\W\d_]){_WORD})*"
-_PATTERNS = [
-    re.compile(
-        rf"(?P<skipped>{_SKIPPED})|&#?\w+;|\d+(?:[.,:/]\d+)*|[{UNSPACED}]|{word}|\.{{3,4}}|-{{2,3}}|\S"
-    )
-    for word in (_WORD, _DIVIDED)
-]
-_LABEL = re.compile(r"(?<![\w\])])\[[^\[\]]+\](\[[^\[\]\n]+\])")  # Of a link: [text][label].
-_REMOVED = re.compile(rf"[{_INVISIBLE}]|[-‐][ \t]*\r?\n[ \t>]*")
-_FORMS = str.maketrans(
-    dict.fromkeys('“”„‟«»″〝〞〟「」『』"‘’‚‛‹›′´ʼʻʹ', "'")
-    | dict.fromkeys("‐‑‒–—―−⁃⸺⸻﹘﹣", "-")
-    | {"…": "..."}
-)
-
-
-@lru_cache(maxsize=1024)
-def tokens_of(text: str, *, joins_lines: bool = False) -> Tokens:
-    """The tokens of a text. ``joins_lines``: a hyphen at the end of a line divides a word."""
-    found, spans = [], []
-    labels = [match.span(1) for match in _LABEL.finditer(text)]
-    for match in _PATTERNS[joins_lines].finditer(text):
-        if match["skipped"] is not None or is_inside(match.start(), labels):
-            continue
-        if token := _canonical(match[0]):
-            found.append(token)
-            spans.append(match.span())
-    starts = [*accumulate((len(token) + 1 for token in found), initial=1)]
-    return Tokens(f" {' '.join(found)} ", spans, starts)
-
-
-@lru_cache(maxsize=16_384)
-def _canonical(token: str) -> str:
-    if token.isascii() and token.isalnum():
-        return token
-    token = unescape(_REMOVED.sub("", token)) if len(token) > 1 else token
-    if token[:2] == "--":
-        return "-"
-    composed = unicodedata.normalize("NFC", token)
-    normal = unicodedata.normalize("NFKC", composed)
-    # Raised and circled figures, and fractions, stay as they are.
-    changes = [(a, b) for a, b in zip(composed, normal, strict=False) if a != b]
-    has_sense = any(
-        unicodedata.decomposition(a)[:2] in ("<s", "<c", "<f") and b.isdigit() for a, b in changes
-    )
-    return (composed if has_sense else normal).translate(_FORMS).replace(" ", "")
 
 
 # -- cuts ------------------------------------------------------------------------------------------

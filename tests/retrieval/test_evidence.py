@@ -322,9 +322,23 @@ def test_texts_that_differ_in_one_word_are_no_copies(
     assert changed == WORDS or copies({}, {"text": " ".join(changed)}) == [None, None]
 
 
+MARKDOWN = (
+    f"### Isolation\n\n{RULES}\n\n* see [`rules`](r.md) in `~/.a`\n\n```sh\nlist *x* <y>\n```"
+)
+PAGE = f"Isolation\n\n{RULES}\n\n- see rules in ~/.a\n\nlist *x* <y>"
+
+
+def test_markup_makes_no_difference_between_formats_and_only_there() -> None:
+    markdown, page = {"text": MARKDOWN}, {"text": PAGE, "path": "a.html"}
+    assert copies(markdown, page) == [None, "0"]
+    assert copies(markdown, {**page, "text": PAGE.replace("y", "z")}) == [None, None]
+    assert copies(markdown, {"text": PAGE}) == [None, None]
+
+
 @pytest.mark.parametrize(
     ("better", "other"),
     [
+        ({"flags": ()}, {"updated_at": "2026-10-01T00:00:00Z", "flags": ("personal_iban",)}),
         ({"trust_tier": "preferred"}, {"updated_at": "2026-10-01T00:00:00Z"}),
         ({"updated_at": "2026-10-01T00:00:00Z"}, {"updated_at": "2026-09-30T00:00:00Z"}),
         ({"updated_at": "2016-10-01T00:00:00Z", "path": "long/path.md"}, {"path": "a.md"}),
@@ -334,7 +348,7 @@ def test_texts_that_differ_in_one_word_are_no_copies(
         ({"path": "guides/rules-of-all.md"}, {"path": "rules (copy).md"}),
     ],
     ids=[
-        "trust", "newer", "dated", "shorter path", "not old", "not a copy", "not (copy)",
+        "flags", "trust", "newer", "dated", "shorter path", "not old", "not a copy", "not (copy)",
     ],
 )  # fmt: skip
 def test_which_stands_for_the_other(better: dict[str, Any], other: dict[str, Any]) -> None:

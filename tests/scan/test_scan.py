@@ -398,7 +398,8 @@ HARMLESS = [
     "see ops-runbooks/operations/token-rollover.md#483957703c", "admin / 2026-03-01 / created",
     "mysql://user:pass@host/dbname?plugin=1", "buf.length / Uint16Array.BYTES", "mot de passe : 12 caractères",
     "| option | meaning |\n|---|---|\n| password | asked at the prompt |",
-    "the password policy is in docs/policy-v2.md",
+    "the password policy is in docs/policy-v2.md", "npm install @team/package@\"16 - 17\"",
+    "`${(bytes / 1000).toFixed(1)}${space}kB`",
 ]  # fmt: skip
 
 

@@ -47,6 +47,10 @@ _SKIPPED_TAGS = (
     "script style template noscript nav svg button select textarea iframe object head".split()
 )
 _SURROUNDING_TAGS = ("header", "footer", "aside")
+_ALNUM = re.compile(r"[^\W_]")
+_CONTENTS = re.compile(
+    r"(?:table of )?contents|on this page|inhalt(?:sverzeichnis)?|sommaire|índice", re.IGNORECASE
+)
 _UPDATED = {"article:modified_time", "last-modified", "dcterms.modified"}
 _COMMENT = re.compile(r"<!--(.*?)(?:-->|\Z)", re.DOTALL)
 _MAX_COMMENT_CHARS = 4_000
@@ -129,12 +133,27 @@ def _empty_unread(main: Any, source: bytes, *, is_whole: bool) -> None:
     for element in list(main.iter(*tags)):
         if element is not main:
             _empty(element)
+    for link in list(main.iterfind(".//a[@href]")):
+        if link.get("href")[0:1] == "#" and not _ALNUM.search(_text(link)):
+            _empty(link)  # A mark beside a heading.
+    # The table of contents repeats the headings. It would be the heading of all that follows.
+    for element in list(main.iter("ul", "ol", *_HEADINGS)):
+        is_list, text = element.tag not in _HEADINGS, one_line(_spaced(element))
+        if _links_within_page(element, text) if is_list else _CONTENTS.fullmatch(text):
+            _empty(element)
     source = source.lower()
     has_line_numbers = b"lineno" in source or b"line-numbers" in source
     if has_line_numbers and next(main.iter("pre"), None) is not None:
         for element in list(main.iter("pre", "td", "div", "span")):
             if not _LINE_NUMBER_CLASSES.isdisjoint((element.get("class") or "").split()):
                 _empty(element)
+
+
+def _links_within_page(element: Any, text: str) -> bool:
+    """Whether a list has nothing but links to parts of its page, and more than two."""
+    links = list(element.iter("a"))
+    is_within = len(links) > 2 and all(link.get("href", "")[:1] == "#" for link in links)
+    return is_within and one_line(" ".join(map(_text, links))) == text
 
 
 def _empty(element: Any) -> None:
@@ -233,8 +252,6 @@ _BLOCKS = frozenset(
 )
 # Longer lists and tables are cut anyway. One block per item gives each chunk its own lines.
 _MAX_LIST_CHARS = 1800
-# Sphinx appends a link with this character to each heading.
-_PERMALINK = "¶"
 _VERBATIM = frozenset(("pre", "listing", "xmp", "plaintext"))
 # A list or table that contains one of these is split into several blocks.
 _BLOCK_CONTENT = ("pre", "table", "dl", "blockquote", "h1", "h2", "h3", "h4", "h5", "h6")
@@ -334,8 +351,6 @@ class _Walk:
     def _add(
         self, kind: BlockKind, text: str, first: int, last: int, level: int = 0, header: str = ""
     ) -> None:
-        if kind != "code" and text.endswith(_PERMALINK):
-            text = text[:-1].rstrip()
         if text:
             first, last = file_lines(first, last, self._count)
             heading = text if level else ""
@@ -558,6 +573,6 @@ def _as_html(package: Package, name: str) -> bytes:
 
 
 READERS = {
-    "html": (7, lambda data, path, _separator: [read_page(data, path)]),
-    "epub": package_reader("epub", 4, _book),
+    "html": (8, lambda data, path, _separator: [read_page(data, path)]),
+    "epub": package_reader("epub", 5, _book),
 }

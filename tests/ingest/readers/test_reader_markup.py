@@ -50,6 +50,16 @@ def test_invisible_elements_are_skipped_and_counted():
     assert document.notes == ("3 hidden elements left out",)
 
 
+@pytest.mark.parametrize("links", ["#a #b #c", "#a #b other.html", "#a #b"])
+def test_a_table_of_contents_is_left_out_and_no_heading_of_what_follows(links):
+    items = "".join(f"<li>\n<a href={link}>{link[1:]}</a></li>" for link in links.split())
+    mark = "<span><a href='#a'>#</a></span>"
+    found = read(f"<h1>T</h1><h2>Contents</h2><ul>{items}</ul><h3>a{mark}</h3><p>text</p>").blocks
+    contents = [block.text for block in found if block.kind == "list"]
+    assert [block.text for block in found if block.kind != "list"] == ["T", "a", "text"]
+    assert bool(contents) == (links != "#a #b #c")
+
+
 @pytest.mark.parametrize("main", [
     "<main>{}</main>", "<div role=main>{}</div>", "<article>{}</article>",
     "<div id=content>{}</div>", "<div class='x body'>{}</div>",

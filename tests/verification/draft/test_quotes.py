@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.verification import Finding, FindingCode, Span
+from rolebundle.text.tokens import tokens_of
 from rolebundle.verification.draft import Sentence, parse_draft
 from rolebundle.verification.findings import validated_draft
-from rolebundle.verification.quotes import QuoteResult, check_quote, is_term, tokens_of
+from rolebundle.verification.quotes import QuoteResult, check_quote, is_term
 from support.amounts import rounds
 from support.quote_cases import Case, honest, tampered
 from support.values import passage
