@@ -379,6 +379,8 @@ def reason_for_name(name: str, siblings: Iterable[str], *, is_folder: bool) -> s
             return "published replica"
         if name.endswith(MINIFIED):
             return "minified code"
+        if name in ("tags", "TAGS"):
+            return "index of ctags"
         return "lock file" if name in LOCK_FILES else ""
     if name in _GENERATED_FOLDERS:
         return _GENERATED_FOLDERS[name]

@@ -181,7 +181,7 @@ def test_generated_folders_and_lock_files(tmp_path):
     write(
         tmp_path, "app/package.json", "app/node_modules/x/README.md", "app/dist/a.js",
         "app/build/a.js", "app/package-lock.json", "app/README.md", "rs/Cargo.toml",
-        "rs/target/doc/a.html", "rs/Cargo.lock", "py/env/pyvenv.cfg", "py/env/lib/a.py",
+        "rs/target/doc/a.html", "rs/Cargo.lock", "rs/tags", "py/env/pyvenv.cfg", "py/env/lib/a.py",
         "conda/conda-meta/history", "conda/a.py", "sphinx/conf.py", "sphinx/_build/a.html",
         "sphinx/index.rst", "js/jquery.min.js", "js/site.css.map",
     )  # fmt: skip
@@ -192,11 +192,11 @@ def test_generated_folders_and_lock_files(tmp_path):
     assert reasons == {
         "app/build/": "build output", "app/dist/": "build output", "rs/target/": "build output",
         "app/node_modules/": "dependencies", "app/package-lock.json": "lock file",
-        "rs/Cargo.lock": "lock file", "py/env/": "virtual environment",
+        "rs/Cargo.lock": "lock file", "rs/tags": "index of ctags", "py/env/": "virtual environment",
         "conda/": "virtual environment", "sphinx/_build/": "build output",
         "js/jquery.min.js": "minified code", "js/site.css.map": "minified code",
     }  # fmt: skip
-    assert len(walked_ignored(tmp_path, ignore=False)[0]) == 18
+    assert len(walked_ignored(tmp_path, ignore=False)[0]) == 19
     assert walked_ignored(tmp_path / "js" / "jquery.min.js")[0] == ["jquery.min.js"], "it was named"
     assert walked_ignored(tmp_path / "py" / "env")[0] == ["lib/a.py", "pyvenv.cfg"], "it was named"
 

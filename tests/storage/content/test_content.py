@@ -155,15 +155,10 @@ class TestSupersession:
         fill(corpus, documents)
         assert self.superseders(corpus) == {"theirs": ["newer"], "web": ["newer"]}
 
-    @pytest.mark.parametrize(
-        ("old", "new", "counts"),
-        [
-            ("authoritative", "untrusted", False),
-            ("preferred", "general", False),
-            ("general", "general", True),
-            ("general", "authoritative", True),
-        ],
-    )
+    @pytest.mark.parametrize(("old", "new", "counts"), [
+        ("authoritative", "untrusted", False), ("preferred", "general", False),
+        ("general", "general", True), ("general", "authoritative", True),
+    ])  # fmt: skip
     def test_a_claim_counts_only_with_as_much_trust(
         self, corpus: Corpus, old: str, new: str, counts: bool
     ) -> None:
@@ -179,16 +174,10 @@ class TestSupersession:
         [policy] = passages_of_document(corpus, "policy")
         assert policy.ignored_claims == (() if counts else ("claim",))
 
-    @pytest.mark.parametrize(
-        ("reach", "tier", "counts"),
-        [
-            ("source", "authoritative", False),
-            ("less_trusted", "authoritative", True),
-            ("less_trusted", "preferred", False),
-            ("any", "preferred", True),
-            ("any", "general", False),
-        ],
-    )
+    @pytest.mark.parametrize(("reach", "tier", "counts"), [
+        ("source", "authoritative", False), ("less_trusted", "authoritative", True),
+        ("less_trusted", "preferred", False), ("any", "preferred", True), ("any", "general", False),
+    ])  # fmt: skip
     def test_documents_of_other_sources(
         self, corpus: Corpus, reach: str, tier: str, counts: bool
     ) -> None:

@@ -362,15 +362,12 @@ def test_values_swapped_between_two_things_do_not_pass() -> None:
     assert (check.outcome, check.note) == ("unsupported_figure", 'the evidence has "9" there')
 
 
-@pytest.mark.parametrize(
-    ("draft", "evidence", "outcome"),
-    [
-        ("It takes 47 minutes.", "It takes 46.8 minutes.", "rounded"),
-        ("It takes almost 50 minutes.", "It takes 62 minutes.", "unsupported_figure"),
-        ("There are 1.9 million users.", "There are 1,912,345 users.", "rounded"),
-        ("It began in 2020.", "It began in 2019.", "unsupported_figure"),
-    ],
-)
+@pytest.mark.parametrize(("draft", "evidence", "outcome"), [
+    ("It takes 47 minutes.", "It takes 46.8 minutes.", "rounded"),
+    ("It takes almost 50 minutes.", "It takes 62 minutes.", "unsupported_figure"),
+    ("There are 1.9 million users.", "There are 1,912,345 users.", "rounded"),
+    ("It began in 2020.", "It began in 2019.", "unsupported_figure"),
+])  # fmt: skip
 def test_a_rounded_figure_has_to_fit(draft: str, evidence: str, outcome: str) -> None:
     assert outcomes(draft, evidence) == {outcome}
 
@@ -392,17 +389,10 @@ def test_a_calculation_is_shown(draft: str, evidence: str, calculation: str) -> 
     assert calculation in check.note
 
 
-@pytest.mark.parametrize(
-    "draft",
-    [
-        "Two problems remain.",
-        "One of them is known.",
-        "3. Restart the server.",
-        "## 2.1 Install",
-        "The first step is optional.",
-        "It reads utf-8 and base64.",
-    ],
-)
+@pytest.mark.parametrize("draft", [
+    "Two problems remain.", "One of them is known.", "3. Restart the server.", "## 2.1 Install",
+    "The first step is optional.", "It reads utf-8 and base64.",
+])  # fmt: skip
 def test_counting_words_and_numbers_of_headings_are_no_figures(draft: str) -> None:
     assert check_figures(draft, [], ["It takes a while."]) == []
 
