@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from rolebundle.contracts.documents import Passage
@@ -13,7 +14,7 @@ from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import WriteKind
 from rolebundle.errors import AccessDenied, RolebundleError, UsageError
 from rolebundle.lazy import lazy_module
-from rolebundle.policy.access import access_denied, check_agent, restrict_to_agent, role_denied
+from rolebundle.policy.access import check_agent, restrict_to_agent, role_denied
 from rolebundle.policy.overlays import load_role
 from rolebundle.policy.trust import UNRESTRICTED_VIEW, AgentView
 from rolebundle.retrieval.filter import is_readable
@@ -60,6 +61,8 @@ class AccessControl:
         self.folder = folder
         self._is_restricted = False
         """Whether a restricted connection was needed once. From then on it alone is used."""
+        self._lock = RLock()
+        """Held while a request is answered: a connection shows what one agent may see."""
 
     def resolve_agent(self, agent: str | None) -> str | None:
         """The agent that asks: the one of the request, else the one of this engine.
@@ -70,7 +73,9 @@ class AccessControl:
         if self.agent is None or agent in (None, self.agent):
             return self.agent or agent
 
-        raise access_denied()
+        raise AccessDenied(
+            "access_denied", "the request names another agent than this server", "leave `agent` out"
+        )
 
     def is_owner(self, agent: str | None) -> bool:
         """Whether the owner asks: without a policy, and not in the name of an agent."""
@@ -115,7 +120,7 @@ class AccessControl:
         """
         agent = self.resolve_agent(agent)
         if not self._is_restricted:
-            with self.workspace.corpus.reading():
+            with self._lock, self.workspace.corpus.reading():
                 corpus = self.workspace.corpus
                 if not even_expired:
                     refuse_expired(corpus)
@@ -123,8 +128,8 @@ class AccessControl:
                     yield corpus, UNRESTRICTED_VIEW
                     return
 
-        restricted = self.workspace.restricted_corpus
-        with restricted.reading():
+        with self._lock, self.workspace.restricted_corpus.reading():
+            restricted = self.workspace.restricted_corpus
             if not even_expired:
                 refuse_expired(restricted)
             self._is_restricted = True
@@ -232,7 +237,7 @@ class AccessControl:
             StorageError: ``audit_unwritable``: a refusal must be recorded, and could not be.
         """
         by_owner = agent is None and self.agent is None
-        with nullcontext() if by_owner else self.errors_without_paths():
+        with self._lock, nullcontext() if by_owner else self.errors_without_paths():
             try:
                 yield
             except AccessDenied as error:

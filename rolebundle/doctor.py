@@ -222,17 +222,25 @@ def repair(path: Path) -> RepairReport:
         CorpusBusy, StorageError: it cannot be written.
         CorpusCorrupt: something else than an index is damaged. Nothing was changed.
     """
-    with open_writer(path, verify=False) as corpus:
+    try:
+        writer = open_writer(path, verify=False)
+    except CorpusCorrupt as error:
+        raise _beyond_repair(path, error.message) from error
+    with writer as corpus:
         problems = find_problems(corpus, deny_matcher(corpus))
         for problem in problems:
             if problem.code not in IN_INDEXES:
-                raise CorpusCorrupt(
-                    "beyond_repair",
-                    f"{path}: {problem.message}; it was not changed",
-                    "run `rolebundle corpus restore BACKUP`, or move it away and ingest again",
-                )
+                raise _beyond_repair(path, problem.message)
         if problems:
             with Recorder(path).change(corpus, "repair") as details:
                 rebuild_indexes(corpus)
                 details["problems"] = len(problems)
         return RepairReport(location=str(path), repaired=bool(problems), problems=problems)
+
+
+def _beyond_repair(path: Path, problem: str) -> CorpusCorrupt:
+    return CorpusCorrupt(
+        "beyond_repair",
+        f"{path}: {problem.removeprefix(f'{path}: ')}; it was not changed",
+        "run `rolebundle corpus restore BACKUP`, or move it away and ingest again",
+    )

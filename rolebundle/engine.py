@@ -67,7 +67,7 @@ else:
 
 
 class Engine(Closable):
-    """Governed retrieval over one corpus file.
+    """Governed retrieval over one corpus file. Threads may share it; it answers one at a time.
 
     Args:
         workspace: the corpus file, or a workspace with its embedding model.

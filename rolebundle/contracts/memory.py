@@ -267,7 +267,8 @@ class RememberedFact(Contract):
 
     Attributes:
         state: ``stored``; ``counted`` if the same fact was there already; ``quarantined`` if the
-            scan found an attack in it, so that no agent sees it until a person releases it.
+            scan found an attack in it, so that no agent sees it until a person releases it;
+            ``forgotten`` if this answer is to the request that removed it.
         locator: where the fact is cited.
         source: where it comes from: ``path:start-end`` or an address.
         fact: the text, with secrets masked and without hidden characters.
@@ -276,7 +277,7 @@ class RememberedFact(Contract):
         flags: the kinds of what the scan found in it; null for nothing.
     """
 
-    state: Literal["stored", "counted", "quarantined"]
+    state: Literal["stored", "counted", "quarantined", "forgotten"]
     document_id: str
     chunk_id: str
     locator: str

@@ -30,7 +30,7 @@ from rolebundle.embedding.provider import (
     unit_vectors,
 )
 from rolebundle.embedding.registry import spec_from_json
-from rolebundle.errors import EmbedderError, UsageError
+from rolebundle.errors import ConfigurationError, EmbedderError, UsageError
 from rolebundle.ingest.chunking import CHUNKER_VERSION
 from rolebundle.storage import vector_index
 from rolebundle.storage.corpus import Corpus, corpus_counts, increment_generation
@@ -431,7 +431,13 @@ def contextual_model(corpus: Corpus) -> Choice:
     if active.connection != NO_CONNECTION or model.provider not in ("static", "onnx"):
         spec = spec_from_json(active.connection, model) if model.provider == "onnx" else None
         return spec, "its owner chose it"
-    if model.provider == "static" and os.environ.get(MODEL_ENVIRONMENT) == "static":
+    if model.provider == "static" and (name := os.environ.get(MODEL_ENVIRONMENT)):
+        if name != "static":
+            raise ConfigurationError(
+                "unknown_model",
+                f"{MODEL_ENVIRONMENT}={name[:80]}: only `static` can be named here",
+                "correct it, or unset it; `corpus embed --model` chooses another model",
+            )
         return None, f"{MODEL_ENVIRONMENT}=static"
     share = english_share(sampled_contents(corpus, _SAMPLE))
     of_text = f"{share:.0%} of the text is English"

@@ -258,7 +258,7 @@ def _not_found(reference: str, near: Sequence[str]) -> UsageError:
 def _suggestions(corpus: Corpus, reference: str, scope: ReferenceScope) -> list[str]:
     """References with the names of documents that a wrong one may mean."""
     lines = references.parse_lines(reference)
-    end = f":{min(lines[1:])}-{max(lines[1:])}" if lines else ""
+    first, last = (min(lines[1:]), max(lines[1:])) if lines else (0, 0)
     names = documents.document_names(corpus)
     near = references.similar_names(
         references.named_document(reference), ((name.document_id, name.path) for name in names)
@@ -268,7 +268,8 @@ def _suggestions(corpus: Corpus, reference: str, scope: ReferenceScope) -> list[
     for document_id in near[:_MAX_TRIED]:
         passages = passages_of_documents(corpus, [rows[document_id]])
         if scope.may_read is None or any(map(scope.reads, passages)):
-            found.append(f"{document_id}{end}")
+            is_there = any(p.start_line <= last and first <= p.end_line for p in passages)
+            found.append(f"{document_id}:{first}-{last}" if is_there else document_id)
         if len(found) == references.MAX_SUGGESTIONS:
             break
     return found

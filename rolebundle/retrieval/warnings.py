@@ -340,6 +340,9 @@ _EVIDENCE_OF_AGE: dict[FreshnessPosture, str] = {
 }
 
 
+_ONLY_FOR_ROLE = "no passage has enough of the task: the role alone chose them"
+
+
 def decide_fallback(warnings: Sequence[BundleWarning], retrieval: Retrieval) -> Fallback:
     """What the caller should do with the answer and, if nothing was selected, the reason.
 
@@ -359,6 +362,9 @@ def decide_fallback(warnings: Sequence[BundleWarning], retrieval: Retrieval) -> 
         if caution := messages.get(code):
             limitations.append(Limitation(None, "warn", caution))
     if retrieval.selected:
+        supports = [retrieval.evidence.support(row.passage.rowid) for row in retrieval.selected]
+        if retrieval.request.ranks_by_role and not any(s.is_for_task for s in supports):
+            limitations.append(Limitation(None, "warn", _ONLY_FOR_ROLE))
         freshness = freshness_posture(retrieval.selected)
         sound = sound_evidence(freshness, is_trusted=retrieval.has_trusted)
         return fallback_of([*limitations, Limitation(None, "continue", sound)])
@@ -573,7 +579,7 @@ def _why_none_selected(verdict: EmptyReason, retrieval: Retrieval, counts: str) 
     policy = f"the policy of the role {role}" if request.overlay else "policy"
     scope = "the corpus" if request.where is None else "what matches `where`"
     reason, step = _EXPLANATIONS[verdict]
-    if verdict == "nothing_found" and all(row.cosine is None for row in rejected):
+    if verdict == "nothing_found" and retrieval.evidence.noise is None:
         reason = "nothing in {scope} has the task's words, and meanings were not searched"
         step = "ask in other words, or without lexical_only"
     reason = reason.format(role=role, policy=policy, scope=scope)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -257,7 +258,10 @@ def _check_said(seen: Corpus, fact: str, source: _Source) -> None:
             text for text in task.exact if not any(has_words(p, text) for p in source.passages)
         ]
     missing = [word for word, is_there in words.items() if not is_there]
-    needed += [word for word in missing if any(map(str.isdigit, word))]
+    numbers = [word for word in missing if any(map(str.isdigit, word))]
+    # As the fact writes them: "2,300", of which "300" is a word of the query.
+    written = {n: re.search(rf"\S*{re.escape(n)}(?:\S*\w)?", fact) for n in numbers}
+    needed += [match[0] if match else n for n, match in written.items()]
     plain = [is_there for word, is_there in words.items() if not any(map(str.isdigit, word))]
     if source.passages and (needed or 2 * plain.count(False) >= max(1, len(plain))):
         named = ", ".join(list(dict.fromkeys(needed or missing))[:8])
@@ -398,7 +402,8 @@ def forget(corpus: Corpus, document_id: str) -> FactRecord:
     """
     fact = _fact_named(corpus, document_id)
     facts.forget(corpus, fact)
-    return _record(fact, facts.missing_sources(corpus))
+    record = _record(fact, facts.missing_sources(corpus))
+    return record.model_copy(update={"state": "forgotten"})
 
 
 def _fact_named(corpus: Corpus, document_id: str) -> Fact:

@@ -25,7 +25,7 @@ from rolebundle.contracts.verification import (
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.digests import verify_passages
-from rolebundle.text.words import counted
+from rolebundle.text.words import WORD, counted
 from rolebundle.verification.draft import Sentence, parse_draft
 from rolebundle.verification.evidence import Evidence, check_citation, titled
 from rolebundle.verification.figures import check_figures
@@ -39,6 +39,7 @@ from rolebundle.verification.judge import Judge, opinion_findings
 from rolebundle.verification.quotes import check_quote, is_figure, is_term, words_of
 from rolebundle.verification.sentences import (
     best_match,
+    content_words,
     difference,
     names_in,
     unknown_parts,
@@ -226,14 +227,18 @@ class SentenceCheck:
             note = f"{match.share:.0%} of its content words stand together there"
             yield self._finding("covered", start, end, match.passage, note, match.text)
         elif match.words:
-            note = f"no passage says this; missing, among others: {', '.join(match.missing[:5])}"
+            words = dict.fromkeys(WORD.findall(self._text))
+            lacking = [w for w in words if not content_words(w).isdisjoint(match.missing)]
+            note = "no passage says this"
+            note += f"; the nearest place lacks: {', '.join(lacking[:5])}" if lacking else ""
             yield self._finding("uncovered", start, end, note=note)
         if found := difference(self._text, self._cited or self._all):
             yield self._finding("differs", start, end, found[1], f"differs: {found[0]}", found[2])
 
 
 def _text_of(passage: Passage) -> str:
-    return "\n".join((passage.document.title, *passage.headings, passage.content))
+    # A draft may name the file.
+    return "\n".join((passage.path, passage.document.title, *passage.headings, passage.content))
 
 
 def _not_checked(text: str, sentences: Sequence[Sentence], first: int) -> Finding:

@@ -476,7 +476,7 @@ def test_every_act_is_in_the_audit(governed: Path) -> None:
         ("remember", "ada", {"state": "counted"}),
         ("refused", "eve", {"code": "write_denied"}),
         ("promote", "", {"state": "stored", "by": "Ben"}),
-        ("forget", "", {"state": "stored", "by": "Ana"}),
+        ("forget", "", {"state": "forgotten", "by": "Ana"}),
     ]
     assert FACT not in json.dumps(rows)
 

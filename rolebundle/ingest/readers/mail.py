@@ -1,6 +1,6 @@
 """Mail: the text of messages that people read, with subject, date, sender and recipients.
 
-Of several forms of one text the plain one is taken, unless it is empty or only refers to the HTML.
+Of several forms of one text the plain one is taken, unless it lacks most of the words of the HTML.
 HTML is read by the HTML reader, which removes what it hides. Attachments are named, not read.
 
 The standard parser splits a message into its parts and decodes them. A passage has the lines of the
@@ -13,7 +13,7 @@ that governs.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC
@@ -31,14 +31,11 @@ from rolebundle.ingest.readers.html import read_page
 from rolebundle.scan.finding import HiddenPart
 from rolebundle.text.decoding import cleaned, one_line, split_lines, with_newlines
 
-_MAX_STUB_CHARS = 300
-"""A longer plain text is not taken for a stub."""
-_STUB_SHARE = 3
-"""A short plain text is a stub if the HTML has this many times its characters."""
 # A paragraph of the plain text is not in the HTML if that many, and that share, of its words are
 # not.
 _MIN_MISSING_WORDS = 4
 _MISSING_SHARE = 0.5
+"""The plain text is a stub, too, if it lacks this share of the words of the HTML."""
 _WORD = re.compile(r"\w{3,}")
 # From the start of a word only: from each letter a long line without spaces would take minutes.
 _ADDRESS = re.compile(r"<?\b\w+:\S+|(?<!\S)\S+?@\S+")
@@ -146,9 +143,9 @@ def _alternative(message: Message, path: str) -> list[_Text]:
     if problem and not (plain and plain.blocks):
         raise problem
     if plain and html:
-        length, html_length = (sum(len(b.text) for b in t.blocks) for t in (plain, html))
-        is_stub = length <= _MAX_STUB_CHARS and length * _STUB_SHARE < html_length
-        plain = html if is_stub else replace(plain, hidden=tuple(_missing(plain, html)))
+        shown, own = _words(html), _words(plain)
+        is_stub = len(shown - own) > _MISSING_SHARE * len(shown)
+        plain = html if is_stub else replace(plain, hidden=tuple(_missing(plain, shown)))
     return [text for text in (plain or html, *others) if text]
 
 
@@ -169,9 +166,12 @@ def _children(message: Message) -> Any:
     return message.get_payload() if message.is_multipart() else ()
 
 
-def _missing(plain: _Text, html: _Text) -> Iterator[HiddenPart]:
+def _words(text: _Text) -> set[str]:
+    return {word for block in text.blocks for word in _WORD.findall(block.text.lower())}
+
+
+def _missing(plain: _Text, html_words: Set[str]) -> Iterator[HiddenPart]:
     """The paragraphs of the plain form that the HTML, which people see, lacks."""
-    html_words = {word for block in html.blocks for word in _WORD.findall(block.text.lower())}
     for block in plain.blocks:
         words = _WORD.findall(_ADDRESS.sub("", block.text).lower())
         missing = sum(word not in html_words for word in words)
@@ -296,6 +296,6 @@ def _messages(data: bytes) -> Iterator[tuple[int, int, int]]:
 
 
 READERS = {
-    "eml": (3, lambda data, path, _separator: [_read_message(data, path)]),
-    "mbox": (3, _read_mailbox),
+    "eml": (4, lambda data, path, _separator: [_read_message(data, path)]),
+    "mbox": (4, _read_mailbox),
 }

@@ -7,6 +7,7 @@ document; ``id`` tells the records of a file apart.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -134,6 +135,9 @@ def _chunk(
 # JSON Lines
 
 
+_RECORD_KEYS = frozenset(("_id", "id", "title", "text", "metadata"))
+
+
 def _read_jsonl(
     data: bytes, path: str, _separator: str
 ) -> Iterable[ParsedDocument | DocumentError]:
@@ -195,8 +199,14 @@ def _document(line: str, number: int) -> ParsedDocument:
     # Exports number their records with `id`, so two files have the same ones.
     if "_id" in record:
         declared["document_id"] = key
-    # A record without text is indexed by its title.
-    text, replaced = clean(with_newlines(title if is_blank(text) else text))
+    others = {name: value for name, value in record.items() if name not in _RECORD_KEYS and value}
+    lines = (
+        f"{name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+        for name, value in others.items()
+    )
+    # A record without any text is indexed by its title.
+    text = "\n\n".join(filter(None, (text, "\n".join(lines)))) or title
+    text, replaced = clean(with_newlines(text))
     paragraphs = (part.strip("\n") for part in _BLANK_LINES.split(text))
     return ParsedDocument(
         blocks=tuple(Block("paragraph", p, number, number) for p in paragraphs if not is_blank(p)),
@@ -208,4 +218,4 @@ def _document(line: str, number: int) -> ParsedDocument:
     )
 
 
-READERS = {"json": (2, _read_json), "jsonl": (6, _read_jsonl)}
+READERS = {"json": (2, _read_json), "jsonl": (7, _read_jsonl)}

@@ -166,7 +166,8 @@ def ingest(
     if not (no_wait or call.fields.get("lexical_only")):
         complete_index(admin)
     refuse_problems(report)
-    missing = sum(skipped.code == "root_missing" for skipped in report.skipped)
+    told = (*report.skipped, *report.notes)
+    missing = sum(skipped.code == "root_missing" for skipped in told)
     if missing and not paths:
         raise UsageError(
             "root_missing",

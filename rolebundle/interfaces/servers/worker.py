@@ -179,6 +179,7 @@ class Worker:
         if is_done is None:
             is_done = self._ended.is_set
             self._close()
+        self._since = monotonic()  # It may have been idle for long.
         while not is_done():
             if is_stopped() or self._takes_too_long():
                 self.stop()
