@@ -133,7 +133,7 @@ def _listing(answer: Values) -> list[str]:
     lines = [f"- {listed_line(document)}" for document in answer["documents"]]
     if answer.get("next"):
         lines.append(f"There are more. Call ls with after {shown_id(answer['next'])}")
-    return lines or ["There are no documents."]
+    return lines or ["There are no such documents, or no more."]
 
 
 def listed_line(document: Values) -> str:

@@ -127,9 +127,7 @@ def _stale_dominant(retrieval: Retrieval) -> str:
         is_old = date is not None and row.freshness == "stale"
         return is_old and not (past_year and (date or "") >= past_year)
 
-    rejected = retrieval.counts["stale"]
-    stale = rejected + sum(map(is_stale, retrieval.selected))
-    considered = rejected + len(retrieval.selected)
+    stale, considered = sum(map(is_stale, retrieval.selected)), len(retrieval.selected)
     return f"stale passages: {stale} of {considered}" if stale * 2 > considered else ""
 
 

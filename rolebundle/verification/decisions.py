@@ -136,9 +136,11 @@ def _unknown(message: str) -> UsageError:
 MAX_CHARACTERS = 10_000
 """What follows in a longer text is not read as a command."""
 
-_BETWEEN = re.compile(r"[\n;&|]+")
+_BETWEEN = re.compile(r"[\n;&|()]+")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
-_WRAPPERS = frozenset("sudo doas env nohup time nice command exec".split())
+_WRAPPERS = frozenset(
+    "sudo doas env nohup time nice command exec { ! if then elif else while until do".split()
+)
 _WITH_VALUE = frozenset("-u -g -n -C -h -p".split())
 _READERS = frozenset("cat diff du df file grep head less ls pwd rg stat tail tree wc which".split())
 
@@ -149,7 +151,7 @@ def command_lines(text: str) -> list[list[str]]:
     Without its folder, and what stands before it: assignments, ``sudo`` and its like.
     """
     commands = []
-    for part in _BETWEEN.split(text[:MAX_CHARACTERS]):
+    for part in _BETWEEN.split(text[:MAX_CHARACTERS].replace("\\\n", " ")):
         try:
             words = shlex.split(part)
         except ValueError:  # An open quote.

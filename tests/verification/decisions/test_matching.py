@@ -45,6 +45,7 @@ def found(
         ("restic forget*", "cd /srv && restic --quiet forget", True),
         ("restic forget*", "restic snapshots; 'restic' \"forget\" abc", True),
         ("restic forget*", "true || restic forget 'an open quote", True),
+        ("restic forget*", "if true; then (restic \\\n forget x); fi", True),
         ("restic forget*", "restic snapshots", False),
         ("restic forget*", "echo restic forget", False),
         ("restic forget*", "grep -r 'restic forget' docs", False),
