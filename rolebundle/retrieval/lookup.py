@@ -32,8 +32,14 @@ _MAX_NAMED = 5
 """So many documents are named in an error."""
 _MAX_HEADINGS = 12
 _MARKDOWN = (".md", ".markdown", ".mdx", ".qmd", ".rmd")
+_RENDERED = (".html", ".htm", ".xhtml", ".epub", ".docx", ".odt", ".pptx", ".odp", ".eml")
+"""Formats whose headings are shown as those of Markdown, and whose lines are those of passages."""
 _UNDERLINED = (*_MARKDOWN, ".rst", ".txt")
 _MARKED = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*")
+_ASCIIDOC, _ORG = re.compile(r"(={1,6})\s+(\S.*)"), re.compile(r"(\*+)[ \t]+(\S.*)")
+_MARKS = {suffix[1:]: _MARKED for suffix in (*_MARKDOWN, *_RENDERED)} | {
+    "adoc": _ASCIIDOC, "asciidoc": _ASCIIDOC, "org": _ORG,
+}  # fmt: skip
 _UNDERLINE = re.compile(r"([=\-`:.'\"~^_*+#])\1{2,}\s*")
 _MAX_TRIED = 20
 """Of so many documents it is checked whether a role may read them, to suggest them."""
@@ -361,16 +367,20 @@ def _headings_in_text(passages: Sequence[Passage]) -> Iterator[tuple[int, int, s
     fence = ""
     for passage in passages:
         lines = passage.content.split("\n")
-        if len(lines) != passage.end_line - passage.start_line + 1:
-            continue
         path = passage.path.lower()
+        marks = _MARKS.get(path.rpartition(".")[2])
+        if len(lines) != passage.end_line - passage.start_line + 1:
+            if path.endswith(_RENDERED):
+                marked = filter(None, map(_MARKED.fullmatch, lines))
+                yield from ((passage.start_line, len(match[1]), match[2]) for match in marked)
+            continue
         for place, line in enumerate(lines):
             mark = line.lstrip()[:3]
             if mark in ("```", "~~~"):
                 fence = mark if not fence else "" if mark == fence else fence
             if fence or line[:1].isspace():
                 continue
-            if path.endswith(_MARKDOWN) and (found := _MARKED.fullmatch(line)):
+            if marks is not None and (found := marks.fullmatch(line)):
                 yield passage.start_line + place, len(found[1]), found[2]
             elif path.endswith(_UNDERLINED) and _is_underlined(lines, place):
                 is_over = place > 0 and lines[place - 1] == lines[place + 1]

@@ -20,7 +20,6 @@ _PATTERNS_PER_SET = 100
 _STARS = re.compile(r"\*\*+")
 _CLASS = re.compile(r"\[(!|\^)?(\]?(?:\[:\w+:\]|\\.|[^\\\]])*)\]", re.DOTALL)
 _TOKEN = re.compile(rf"\\(?P<escaped>.)|\*+|\?|(?P<class>{_CLASS.pattern})|[^\\*?\[]", re.DOTALL)
-_MEMBER = re.compile(r"\[:\w+:\]|\\?(.)", re.DOTALL)
 
 
 Decision = tuple[bool, str]
@@ -125,8 +124,4 @@ def _class(text: str) -> str:
     match = _CLASS.fullmatch(text)
     assert match is not None
     negation, members = match[1], match[2]
-    inside = "".join(
-        member[0] if member[1] is None or member[0] == "-" else re2.escape(member[1])
-        for member in _MEMBER.finditer(members)
-    )
-    return f"[^/{inside}]" if negation else f"[{inside}]"
+    return f"[{'^/' if negation else ''}{members}]"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -258,10 +257,7 @@ def _check_said(seen: Corpus, fact: str, source: _Source) -> None:
             text for text in task.exact if not any(has_words(p, text) for p in source.passages)
         ]
     missing = [word for word, is_there in words.items() if not is_there]
-    numbers = [word for word in missing if any(map(str.isdigit, word))]
-    # As the fact writes them: "2,300", of which "300" is a word of the query.
-    written = {n: re.search(rf"\S*{re.escape(n)}(?:\S*\w)?", fact) for n in numbers}
-    needed += [match[0] if match else n for n, match in written.items()]
+    needed += [word for word in missing if any(map(str.isdigit, word))]
     plain = [is_there for word, is_there in words.items() if not any(map(str.isdigit, word))]
     if source.passages and (needed or 2 * plain.count(False) >= max(1, len(plain))):
         named = ", ".join(list(dict.fromkeys(needed or missing))[:8])

@@ -25,7 +25,7 @@ from rolebundle.contracts.verification import (
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.digests import verify_passages
-from rolebundle.text.words import WORD, counted
+from rolebundle.text.words import counted
 from rolebundle.verification.draft import Sentence, parse_draft
 from rolebundle.verification.evidence import Evidence, check_citation, titled
 from rolebundle.verification.figures import check_figures
@@ -39,7 +39,6 @@ from rolebundle.verification.judge import Judge, opinion_findings
 from rolebundle.verification.quotes import check_quote, is_figure, is_term, words_of
 from rolebundle.verification.sentences import (
     best_match,
-    content_words,
     difference,
     names_in,
     unknown_parts,
@@ -227,11 +226,7 @@ class SentenceCheck:
             note = f"{match.share:.0%} of its content words stand together there"
             yield self._finding("covered", start, end, match.passage, note, match.text)
         elif match.words:
-            words = dict.fromkeys(WORD.findall(self._text))
-            lacking = [w for w in words if not content_words(w).isdisjoint(match.missing)]
-            note = "no passage says this"
-            note += f"; the nearest place lacks: {', '.join(lacking[:5])}" if lacking else ""
-            yield self._finding("uncovered", start, end, note=note)
+            yield self._finding("uncovered", start, end, note="no passage says this")
         if found := difference(self._text, self._cited or self._all):
             yield self._finding("differs", start, end, found[1], f"differs: {found[0]}", found[2])
 

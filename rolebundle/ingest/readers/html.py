@@ -353,7 +353,7 @@ class _Walk:
     ) -> None:
         if text:
             first, last = file_lines(first, last, self._count)
-            heading = text if level else ""
+            heading, text = (text, f"{'#' * level} {text}") if level else ("", text)
             self.blocks.append(Block(kind, text, first, last, level, heading, header=header))
 
     def _leaf(
@@ -545,7 +545,7 @@ def _chapter(package: Package, name: str, blocks: TextBlocks) -> None:
         blocks.hide(part.kind, part.text, is_usual=not part.is_labelled, is_kept=part.is_kept)
     for block in page.blocks:
         if block.level:
-            blocks.heading(block.text, block.level, is_title=False)
+            blocks.heading(block.heading, block.level, is_title=False)
         else:
             blocks.add(block.kind, block.text, header=block.header)
             if not block.header:
@@ -573,6 +573,6 @@ def _as_html(package: Package, name: str) -> bytes:
 
 
 READERS = {
-    "html": (8, lambda data, path, _separator: [read_page(data, path)]),
-    "epub": package_reader("epub", 5, _book),
+    "html": (9, lambda data, path, _separator: [read_page(data, path)]),
+    "epub": package_reader("epub", 6, _book),
 }

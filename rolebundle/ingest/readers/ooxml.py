@@ -532,6 +532,6 @@ def _overlap(first: _Box, second: _Box) -> bool:
 
 
 READERS = {
-    "docx": package_reader("docx", 5, lambda package: _Docx(package).read()),
-    "pptx": package_reader("pptx", 3, lambda package: _Pptx(package).read()),
+    "docx": package_reader("docx", 6, lambda package: _Docx(package).read()),
+    "pptx": package_reader("pptx", 4, lambda package: _Pptx(package).read()),
 }

@@ -324,5 +324,5 @@ def _is_collapsed(element: Any) -> bool:
 
 
 READERS = {
-    "opendocument": package_reader("opendocument", 4, lambda package: _OpenDocument(package).read())
+    "opendocument": package_reader("opendocument", 5, lambda package: _OpenDocument(package).read())
 }

@@ -422,8 +422,9 @@ class TextBlocks:
         if self._lines:
             self._lines.append("")
         start = len(self._lines) + 1
+        heading, text = (text, f"{'#' * level} {text}") if level else ("", text)
         self._lines += text.split("\n")
-        block = Block(kind, text, start, len(self._lines), level, text if level else "")
+        block = Block(kind, text, start, len(self._lines), level, heading)
         self._blocks.append(block._replace(anchor=anchor, header=header))
 
 

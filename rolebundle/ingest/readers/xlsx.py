@@ -214,7 +214,7 @@ def _unescaped(text: str) -> str:
     return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text) if "_x" in text else text
 
 
-READERS = {"xlsx": package_reader("xlsx", 5, lambda package: _Xlsx(package).read())}
+READERS = {"xlsx": package_reader("xlsx", 6, lambda package: _Xlsx(package).read())}
 
 
 # -- number formats --

@@ -27,7 +27,7 @@ def test_structure_and_lines():
         "<pre>\nx = 1\n\n  y</pre>\n<dl><dt>term</dt><dd>meaning</dd></dl>\n"
         "<blockquote>said</blockquote></body></html>"
     ) == [
-        ("heading", "A title", 2, 2),
+        ("heading", "## A title", 2, 2),
         ("paragraph", "two lines", 4, 5),
         ("paragraph", "loose text", 6, 7),
         ("list", "- one\n- two more\n  - deep", 8, 9),
@@ -56,7 +56,7 @@ def test_a_table_of_contents_is_left_out_and_no_heading_of_what_follows(links):
     mark = "<span><a href='#a'>#</a></span>"
     found = read(f"<h1>T</h1><h2>Contents</h2><ul>{items}</ul><h3>a{mark}</h3><p>text</p>").blocks
     contents = [block.text for block in found if block.kind == "list"]
-    assert [block.text for block in found if block.kind != "list"] == ["T", "a", "text"]
+    assert [block.text for block in found if block.kind != "list"] == ["# T", "### a", "text"]
     assert bool(contents) == (links != "#a #b #c")
 
 

@@ -28,7 +28,7 @@ def refused(data: bytes, path: str) -> str:
 
 
 def texts(document: ParsedDocument) -> list[tuple[str, str]]:
-    return [(block.kind, block.text) for block in document.blocks]
+    return [(block.kind, block.heading or block.text) for block in document.blocks]
 
 
 def saved(document: Any) -> bytes:
@@ -122,7 +122,7 @@ def test_a_workbook():
         assert chunk.content.startswith(f"item {start - 2} |")
         assert f"\nitem {end - 2} |" in chunk.content
     assert chunks[-1].anchor == "sheet Notes, row 2"
-    assert chunks[-1].content == "Notes\n\n | only this"
+    assert chunks[-1].content == "# Notes\n\n | only this"
 
 
 def test_a_heading_of_the_reader_is_no_title():
@@ -183,11 +183,11 @@ def test_a_presentation():
     box.text_frame.text = "No title here."
     document = read_document(saved(presentation), "a.pptx")
     assert [(block.anchor, block.kind, block.text) for block in document.blocks] == [
-        ("slide 1", "heading", "Opening hours"),
+        ("slide 1", "heading", "# Opening hours"),
         ("slide 1", "list", "- summer\n- winter"),
-        ("slide 1, speaker notes", "heading", "Speaker notes"),
+        ("slide 1, speaker notes", "heading", "## Speaker notes"),
         ("slide 1, speaker notes", "paragraph", "Greet the audience."),
-        ("slide 2", "heading", "Slide 2"),
+        ("slide 2", "heading", "# Slide 2"),
         ("slide 2", "paragraph", "No title here."),
     ]
     assert properties(document) == {"title": "Opening hours"}
@@ -261,7 +261,7 @@ def test_rows_of_a_sheet_that_are_repeated_are_counted():
         "</table:table>"
     )
     (heading, table) = read_document(opendocument(body, "spreadsheet"), "a.ods").blocks
-    assert (table.text, table.anchor, heading.text) == ("x", "sheet a, row 1000001", "a")
+    assert (table.text, table.anchor, heading.heading) == ("x", "sheet a, row 1000001", "a")
 
 
 def test_chapters_of_a_book_are_in_the_order_of_its_spine():

@@ -595,6 +595,8 @@ def test_headings_have_their_level_and_lines(
 
 
 def test_a_section_is_the_text_below_a_heading(engine: Engine) -> None:
+    of_page = engine.get("c.html", outline=True).outline or []
+    assert [(each.heading, each.level) for each in of_page] == [("Guide", 1), ("Install", 2)]
     [passage] = engine.get("docs/a.md", section="on linux").passages
     assert passage.content.rstrip() == "### On *Linux*\n\nUse the package."
     assert passage.locator == "a.md:14-17"
