@@ -453,9 +453,7 @@ def scan_document(document: IntakeDocument, secrets: SecretsPolicy = "mask") -> 
     if masks:
         clean |= {key: without_secrets(getattr(metadata, key)) for key in _NAMES}
         clean |= {key: tuple(map(without_secrets, getattr(metadata, key))) for key in _REFERENCES}
-    # Without findings only soft hyphens were removed.
-    has_findings = result.findings or result.markup
-    record = _scan_record(result, text, masks=masks) if has_findings else None
+    record = _scan_record(result, text, masks=masks)
     return _with_content_texts(parsed, lines, masks), metadata._replace(**clean), record
 
 

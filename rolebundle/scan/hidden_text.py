@@ -345,10 +345,6 @@ def normalized_with_offsets(
         text, removal = _remove(text, remaining)
         removals.append(removal)
         remaining = find_hidden(text)
-    # One between syllables hides nothing, but no search would find the word.
-    if hyphens := [match.span() for match in re.finditer(ch.SOFT_HYPHEN, text)]:
-        text, removal = _remove(text, (Finding("soft_hyphen", *span, "") for span in hyphens))
-        removals.append(removal)
     return text, tuple(removals)
 
 

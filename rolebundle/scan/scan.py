@@ -141,7 +141,7 @@ def scan_text(
     if policy == "off":
         secrets = ()
     if not (hidden or instructions or secrets or personal or markup):
-        return ScanResult((), "clean", normal)
+        return ScanResult((), "clean", text)
     secret_words = sum(len(normal[finding.start : finding.end].split()) for finding in secrets)
     is_mostly_secret = secret_words > MAX_SECRET_SHARE * max(1, len(normal.split()))
     if secrets:

@@ -199,11 +199,14 @@ SOFT_BREAK = "\u2028"
 _MAX_LINE = 65_535
 _BROKEN_END_TAG = re.compile(rb"</([A-Za-z][^\s<>]*)\s*\n\s*>")
 _BREAK_ENTITY = re.compile(rb"&(?:#0*10|#[xX]0*[aA]|NewLine);")
+_SOFT_HYPHEN = re.compile(rb"&(?:shy|#173|#[xX][aA][dD]);|\xc2\xad")
+"""No search would find a word with one. It is only shown at the end of a line."""
 
 
 def countable_source(page: bytes) -> bytes:
     """The source of a page to parse; its lines have the numbers of those of ``page``."""
     source = page.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in page else page
+    source = _SOFT_HYPHEN.sub(b"", source)
     source = _BROKEN_END_TAG.sub(
         lambda tag: b"</%b><!--%b-->" % (tag[1], b"\n" * tag[0].count(b"\n")), source
     )

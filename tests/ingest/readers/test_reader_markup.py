@@ -47,6 +47,7 @@ def test_invisible_elements_are_skipped_and_counted():
         "<aside>no</aside><footer>no</footer></body>"
     )
     assert [b.text for b in document.blocks] == ["kept too"]
+    assert [b.text for b in read("<p>con&shy;fig\u00adured</p>").blocks] == ["configured"]
     assert document.notes == ("3 hidden elements left out",)
 
 
