@@ -74,7 +74,9 @@ class AccessControl:
             return self.agent or agent
 
         raise AccessDenied(
-            "access_denied", "the request names another agent than this server", "leave `agent` out"
+            "access_denied",
+            "the request names an agent that is not answered here",
+            "leave `agent` out",
         )
 
     def is_owner(self, agent: str | None) -> bool:

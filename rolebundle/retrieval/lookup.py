@@ -33,13 +33,10 @@ _MAX_NAMED = 5
 _MAX_HEADINGS = 12
 _MARKDOWN = (".md", ".markdown", ".mdx", ".qmd", ".rmd")
 _RENDERED = (".html", ".htm", ".xhtml", ".epub", ".docx", ".odt", ".pptx", ".odp", ".eml")
-"""Formats whose headings are shown as those of Markdown, and whose lines are those of passages."""
+"""Formats whose headings are shown with the marks of Markdown."""
 _UNDERLINED = (*_MARKDOWN, ".rst", ".txt")
 _MARKED = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*")
-_ASCIIDOC, _ORG = re.compile(r"(={1,6})\s+(\S.*)"), re.compile(r"(\*+)[ \t]+(\S.*)")
-_MARKS = {suffix[1:]: _MARKED for suffix in (*_MARKDOWN, *_RENDERED)} | {
-    "adoc": _ASCIIDOC, "asciidoc": _ASCIIDOC, "org": _ORG,
-}  # fmt: skip
+_MARKS = {suffix[1:]: _MARKED for suffix in (*_MARKDOWN, *_RENDERED)} | references.HEADING_LINES
 _UNDERLINE = re.compile(r"([=\-`:.'\"~^_*+#])\1{2,}\s*")
 _MAX_TRIED = 20
 """Of so many documents it is checked whether a role may read them, to suggest them."""

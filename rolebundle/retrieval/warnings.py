@@ -338,7 +338,7 @@ _EVIDENCE_OF_AGE: dict[FreshnessPosture, str] = {
 }
 
 
-_ONLY_FOR_ROLE = "no passage has enough of the task: the role alone chose them"
+_ONLY_FOR_ROLE = "none of these passages has enough of the task; only the role chose them"
 
 
 def decide_fallback(warnings: Sequence[BundleWarning], retrieval: Retrieval) -> Fallback:

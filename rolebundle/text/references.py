@@ -99,6 +99,10 @@ def _most_alike(wanted: str, names: Mapping[str, str]) -> list[str]:
     return [names[near] for near in get_close_matches(wanted, spellings, cutoff=_MIN_LIKENESS)]
 
 
+_ASCIIDOC, _ORG = lazy_pattern(r"(={1,6})\s+(\S.*)"), lazy_pattern(r"(\*+)[ \t]+(\S.*)")
+HEADING_LINES = {"adoc": _ASCIIDOC, "asciidoc": _ASCIIDOC, "org": _ORG}
+"""Lines that are headings, by the suffix: group 1 is as long as the level, 2 the words."""
+
 _MIN_LINKS = 3
 _LINK = r"(?:!?\[[^\]]*\](?:\([^)]*\)|\[[^\]]*\])|<?https?://[^\s>]+>?|`[^`]*<[^>]+>`_{1,2})"
 _LINK_LINE = lazy_pattern(

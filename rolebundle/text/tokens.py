@@ -1,9 +1,9 @@
 """What a text says, apart from its typography and markup.
 
 Two texts with the same tokens say the same. White space, invisible characters, emphasis, code
-fences, backticks, HTML's entities, the marks of headings, lists, links, blockquotes and roles
-(``:ref:``), and the forms of quotation marks and dashes make no difference. Case does. NFKC is not
-applied where it would change what is said: 10² is not 102.
+fences, backticks, escapes, HTML's entities, the marks of headings, lists, links, blockquotes and
+roles (``:ref:``), lines without a letter or a digit, and the forms of quotation marks and dashes
+make no difference. Case does. NFKC is not applied if it would change what is said: 10² is not 102.
 """
 
 from __future__ import annotations

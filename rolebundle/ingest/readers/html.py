@@ -134,13 +134,17 @@ def _empty_unread(main: Any, source: bytes, *, is_whole: bool) -> None:
         if element is not main:
             _empty(element)
     for link in list(main.iterfind(".//a[@href]")):
-        if link.get("href")[0:1] == "#" and not _ALNUM.search(_text(link)):
-            _empty(link)  # A mark beside a heading.
-    # The table of contents repeats the headings. It would be the heading of all that follows.
+        if link.get("href")[:1] == "#" and not _ALNUM.search(_text(link)):
+            _empty(link)  # Usually a mark beside a heading.
+    # A table of contents repeats the headings. Its own heading would be above all that follows.
+    heading = None
     for element in list(main.iter("ul", "ol", *_HEADINGS)):
-        is_list, text = element.tag not in _HEADINGS, one_line(_spaced(element))
-        if _links_within_page(element, text) if is_list else _CONTENTS.fullmatch(text):
+        if element.tag in _HEADINGS:
+            heading = element
+        elif _links_within_page(element):
             _empty(element)
+            if heading is not None and _CONTENTS.fullmatch(one_line(_text(heading))):
+                _empty(heading)
     source = source.lower()
     has_line_numbers = b"lineno" in source or b"line-numbers" in source
     if has_line_numbers and next(main.iter("pre"), None) is not None:
@@ -149,11 +153,11 @@ def _empty_unread(main: Any, source: bytes, *, is_whole: bool) -> None:
                 _empty(element)
 
 
-def _links_within_page(element: Any, text: str) -> bool:
+def _links_within_page(element: Any) -> bool:
     """Whether a list has nothing but links to parts of its page, and more than two."""
     links = list(element.iter("a"))
     is_within = len(links) > 2 and all(link.get("href", "")[:1] == "#" for link in links)
-    return is_within and one_line(" ".join(map(_text, links))) == text
+    return is_within and one_line(" ".join(map(_text, links))) == one_line(_spaced(element))
 
 
 def _empty(element: Any) -> None:

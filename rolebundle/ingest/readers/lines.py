@@ -39,6 +39,7 @@ from rolebundle.ingest.readers import (
     title_in,
 )
 from rolebundle.text.decoding import one_line
+from rolebundle.text.references import HEADING_LINES
 
 _MAX_LEVEL = 6
 
@@ -46,9 +47,6 @@ _MAX_LEVEL = 6
 # Plain text
 
 _NO_HEADING = re.compile("(?!)")
-_ASCIIDOC = re.compile(r"(={1,6})\s+(\S.*)")
-_HEADINGS = {"adoc": _ASCIIDOC, "asciidoc": _ASCIIDOC, "org": re.compile(r"(\*+)[ \t]+(\S.*)")}
-"""The lines that begin a section, by the suffix: group 1 is as long as the level, 2 the words."""
 
 
 def _read_text(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocument]:
@@ -59,7 +57,7 @@ def _read_text(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocume
     """
     lines, notes = open_text(data, path)
     declared, declared_at, start, remarks = front_matter(lines, path)
-    heading = _HEADINGS.get(path.rpartition(".")[2].lower(), _NO_HEADING)
+    heading = HEADING_LINES.get(path.rpartition(".")[2].lower(), _NO_HEADING)
     blocks = tuple(_text_blocks(lines, start, heading))
     yield ParsedDocument(
         blocks=blocks,

@@ -166,8 +166,7 @@ def ingest(
     if not (no_wait or call.fields.get("lexical_only")):
         complete_index(admin)
     refuse_problems(report)
-    told = (*report.skipped, *report.notes)
-    missing = sum(skipped.code == "root_missing" for skipped in told)
+    missing = sum(note.code == "root_missing" for note in (*report.skipped, *report.notes))
     if missing and not paths:
         raise UsageError(
             "root_missing",
