@@ -21,7 +21,7 @@ from rolebundle.contracts.documents import DocumentMetadata, SupersessionReach
 from rolebundle.contracts.ingest import GOVERNS, LIMITS, MATCHED, DeclaredMetadata, keys_that
 from rolebundle.contracts.terms import ORIGINS, Sensitivity, TrustTier, trust_rank
 
-AUTHORITY_VERSION = 1
+AUTHORITY_VERSION = 2
 """Must be raised if the rules change, so that unchanged files are read again."""
 
 GOVERNANCE_KEYS = frozenset(keys_that(GOVERNS))

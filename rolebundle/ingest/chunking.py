@@ -22,7 +22,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import accumulate, islice, pairwise, takewhile
@@ -32,6 +32,7 @@ from rolebundle.errors import ConfigurationError
 from rolebundle.ingest.parsed import Block, ParsedDocument
 from rolebundle.storage.digests import content_hash
 from rolebundle.storage.documents import StoredChunk
+from rolebundle.text.words import counted
 
 CHUNKER_VERSION = "structure-3"
 
@@ -83,6 +84,9 @@ _MAX_HEADER_CHARS = 400
 _HASHED_CHARS = 24
 # Words are grouped to 1/16 of the maximum size, because one atom per word would be slow.
 _WORD_GROUPS = 16
+_DATA = re.compile(r";base64,[A-Za-z0-9+/=_-]{400}")
+# A passage of nothing else. Its first one keeps what is around it.
+_ENCODED = re.compile(r"[A-Za-z0-9+/=_-]{400,}[\"')>\]},;\s]*")
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])[\"')\]]*\s+|(?<=[。！？])")
 _SPACE = re.compile(r"\s+")
 
@@ -120,13 +124,14 @@ def chunk_document(
     if not any(block.text.strip() for block in parsed.blocks):
         return ()
     text, starts = _text_of(parsed)
+    has_data = ";base64," in text
     atoms = _atoms(parsed, text, starts, settings.maximum)
     paths = _heading_paths(parsed.blocks)
     counts: dict[str, int] = {}
     chunks: list[StoredChunk] = []
     for first, end in _runs(atoms, text, settings):
         content = text[atoms.starts[first] : atoms.ends[end - 1]]
-        if not content or content.isspace():
+        if not content or content.isspace() or (has_data and _ENCODED.fullmatch(content)):
             continue
         digest = content_hash(content)
         first_block, last_block = atoms.blocks[first], atoms.blocks[end - 1]
@@ -151,6 +156,13 @@ def chunk_document(
             )
         )
     return tuple(chunks)
+
+
+def with_note_on_data(parsed: ParsedDocument) -> ParsedDocument:
+    """The document with a note on the content of files, such as images, written in its text."""
+    found = sum(len(_DATA.findall(b.text)) for b in parsed.blocks if ";base64," in b.text)
+    note = f"left out: {counted(found, 'file')} written in the text"
+    return replace(parsed, notes=(*parsed.notes, note)) if found else parsed
 
 
 def _chunk_id(document_id: str, digest: str, counts: dict[str, int]) -> str:

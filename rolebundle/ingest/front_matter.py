@@ -11,13 +11,15 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime, time
-from itertools import count
+from itertools import count, pairwise
 from typing import Any
 
 import yaml
 
+from rolebundle.contracts.ingest import METADATA_KEYS, utc_text
 from rolebundle.errors import DocumentError, with_detail
-from rolebundle.ingest.authority import governing_key
+from rolebundle.ingest.authority import folded_key, governing_key
+from rolebundle.ingest.parsed import Block
 from rolebundle.text.decoding import cleaned, one_line
 
 _MAX_BYTES = 64 * 1024
@@ -27,6 +29,7 @@ _TOML_POSITION = re.compile(r"\(at line (\d+), column \d+\)")
 _KEY = re.compile(r"""["']?\w[^:=#\[\]{}]*(?::(?!\S)|=)""")
 _SEPARATOR = re.compile(r"[:=]")
 _BEFORE_KEY = re.compile(r"""[{}\[\],?"'\n]""")
+_OUR_KEYS = frozenset(map(folded_key, METADATA_KEYS))
 _NOT_YAML = "not valid YAML"
 
 
@@ -92,6 +95,40 @@ def front_matter(
         notes = (with_detail(note, problem.detail),)
     declared = {cleaned(key): _normalize(value) for key, value in values.items()}
     return declared, first_line, end + 1, notes
+
+
+_MACHINE_KEY = re.compile(
+    r"(?:layout|slug|permalink|alias(?:es)?|u?u?id|sidebar.*|weight|draft|image|cover|thumbnail|url"
+    r"|template|css.*|toc|order|nav.*|.*position|type|publish.*|redirect.*|hide.*|lang|created|icon)"
+)
+# Two words, or a number such as one of a telephone or a door.
+_OF_PERSON = re.compile(r"[^\W\d_]\w*[\s,]+(?:-\s+)?\w|(?:\d\D?){3}|@")
+_PLACE = re.compile(r"[\"'\s]*\S*/\S*\s*")
+
+
+def front_blocks(lines: Sequence[str], start: int, end: int) -> list[Block]:
+    """What a person wrote between the fences, without keys that govern or have a meaning to us.
+
+    Blocks are apart from the text and from each other, so that no passage has the lines between.
+    """
+    blocks: list[Block] = []
+    is_open = False
+    starts = [i for i in range(start, end) if _KEY.match(lines[i])]
+    for first, last in pairwise([*starts, end]):
+        key, _, rest = lines[first].replace("=", ":", 1).partition(":")
+        key, value = key.strip(" \t\"'"), "\n".join((rest, *lines[first + 1 : last]))
+        letters = folded_key(key)
+        is_ours = letters in _OUR_KEYS or governing_key(key) or _MACHINE_KEY.fullmatch(letters)
+        is_shown = not is_ours and bool(_OF_PERSON.search(value)) and not _PLACE.fullmatch(value)
+        is_shown = is_shown and not utc_text(value.strip("\"' \t\n"))
+        if is_shown:
+            top = blocks.pop().start_line - 1 if is_open else first
+            anchor = f"front matter {len(blocks) + 1}" if blocks else "front matter"
+            block = Block("paragraph", "\n".join(lines[top:last]).rstrip(), top + 1, last)
+            end_line = top + 1 + block.text.count("\n")
+            blocks.append(block._replace(end_line=end_line, anchor=anchor))
+        is_open = is_shown
+    return blocks
 
 
 def _normalize(value: object) -> object:

@@ -29,7 +29,7 @@ from rolebundle.embedding.provider import (
     input_hash,
     unit_vectors,
 )
-from rolebundle.embedding.registry import spec_from_json
+from rolebundle.embedding.registry import PROVIDERS, SERVED, spec_from_json
 from rolebundle.errors import ConfigurationError, EmbedderError, UsageError
 from rolebundle.ingest.chunking import CHUNKER_VERSION
 from rolebundle.storage import vector_index
@@ -413,7 +413,7 @@ def drop_index(corpus: Corpus, name: str) -> None:
 
 ENGLISH_ENOUGH = 0.9
 MODEL_ENVIRONMENT = "ROLEBUNDLE_MODEL"
-"""With the value ``static`` no contextual model is a default."""
+"""Names the default model, ``PROVIDER[:NAME]``. With ``static`` no other is a default."""
 
 _SAMPLE = 400
 """Chunks in which languages are looked for."""
@@ -423,7 +423,7 @@ Choice = tuple[ProviderSpec | None, str]
 
 
 def contextual_model(corpus: Corpus) -> Choice:
-    """The contextual model in this process that a corpus has, or is to have."""
+    """The model in this process that a corpus has, or the one that it is to have."""
     active = vector_index.active_index(corpus)
     if active is None:
         return None, "no passage was embedded yet"
@@ -431,14 +431,19 @@ def contextual_model(corpus: Corpus) -> Choice:
     if active.connection != NO_CONNECTION or model.provider not in ("static", "onnx"):
         spec = spec_from_json(active.connection, model) if model.provider == "onnx" else None
         return spec, "its owner chose it"
-    if model.provider == "static" and (name := os.environ.get(MODEL_ENVIRONMENT)):
-        if name != "static":
+    named = os.environ.get(MODEL_ENVIRONMENT, "")
+    provider, _, name = named.partition(":")
+    if provider == "static" == model.provider:
+        return None, f"{MODEL_ENVIRONMENT}=static"
+    if provider not in ("", "static"):
+        if provider not in PROVIDERS or (provider in SERVED and not name):
             raise ConfigurationError(
                 "unknown_model",
-                f"{MODEL_ENVIRONMENT}={name[:80]}: only `static` can be named here",
-                "correct it, or unset it; `corpus embed --model` chooses another model",
+                f"{MODEL_ENVIRONMENT}={named[:80]}: no model has this name",
+                "name one as for `corpus embed --model`, such as ollama:nomic-embed-text",
             )
-        return None, f"{MODEL_ENVIRONMENT}=static"
+        default = MINILM.name if provider == "onnx" else ""
+        return ProviderSpec(provider, name or default), f"{MODEL_ENVIRONMENT}={named}"
     share = english_share(sampled_contents(corpus, _SAMPLE))
     of_text = f"{share:.0%} of the text is English"
     if model.provider == "onnx":
@@ -458,21 +463,33 @@ def is_contextual(corpus: Corpus) -> bool:
 
 
 def building_note(corpus: Corpus) -> str:
-    """How far an index is that is being built by default; empty if there is none."""
-    for index in vector_index.all_indexes(corpus):
-        model = index.identity.model
-        if model.provider == "onnx" and index.connection == NO_CONNECTION and not index.active:
-            chunks = corpus_counts(corpus).chunks
-            return (
-                f"the index of {model.model} has {chunks - count_waiting(corpus, index):,} of "
-                f"{chunks:,} passages; until it is complete, another index answers"
-            )
-    return ""
+    """Which index is to take the place of the active one, and how; empty if none is."""
+    spec, reason = contextual_model(corpus)
+    active, chunks = vector_index.active_index(corpus), corpus_counts(corpus).chunks
+    if active is None:
+        return ""
+    index = index_of(corpus, spec) if spec else active
+    if index is None and reason.startswith(MODEL_ENVIRONMENT):
+        return f"the index is of {label(active)}; `rolebundle corpus embed` builds that of {reason}"
+    for other in vector_index.all_indexes(corpus):
+        if (
+            other.id > active.id
+            and other.connection != NO_CONNECTION
+            and count_waiting(corpus, other)
+        ):
+            index = other  # Its owner chose it, and it is not complete.
+    if index is None or index.active:
+        return ""
+    model = "" if index.connection == NO_CONNECTION else f" --model {label(index)}"
+    return (
+        f"the index of {label(index)} has {chunks - count_waiting(corpus, index):,} of {chunks:,} "
+        f"passages; until `rolebundle corpus embed{model}` completes it, {label(active)} answers"
+    )
 
 
-def count_waiting_for(corpus: Corpus, spec: ProviderSpec) -> int:
-    """How many chunks have no vector of a contextual model."""
-    for index in reversed(vector_index.all_indexes(corpus)):
-        if label(index) == f"{spec.provider}:{spec.model}":
-            return count_waiting(corpus, index)
-    return corpus_counts(corpus).chunks
+def index_of(corpus: Corpus, spec: ProviderSpec) -> EmbeddingIndex | None:
+    """The newest index of a model."""
+    # Ollama adds the tag to a name without one.
+    names = {f"{spec.provider}:{spec.model}", f"{spec.provider}:{spec.model}:latest"}
+    newest = reversed(vector_index.all_indexes(corpus))
+    return next((index for index in newest if label(index) in names), None)

@@ -15,7 +15,13 @@ from typing import Any
 from pydantic import ValidationError
 
 from rolebundle.contracts.base import Mistake, mistakes_in
-from rolebundle.contracts.documents import Attributes, DocumentMetadata
+from rolebundle.contracts.documents import (
+    NOTES_OF_READING,
+    OF_READING,
+    PARTLY_READ,
+    Attributes,
+    DocumentMetadata,
+)
 from rolebundle.contracts.ingest import (
     DESCRIBES,
     MATCHED,
@@ -45,6 +51,9 @@ _DATE_KEYS = (
 ).split()
 """The letters of other tools' keys for the date of a document; the first one counts."""
 _MAX_REFUSED = 20
+_MAX_NOTES = 20
+_MIN_LEFT_OUT = 0.1
+"""A document of which the reader left out such a share is partly read."""
 
 
 def validated(values: Mapping[str, object], place: str) -> DeclaredMetadata:
@@ -148,11 +157,21 @@ def resolve(path: str, defaults: FileDefaults, parsed: ParsedDocument) -> Docume
     lists = {name: tuple(value) for name, value in merged.items() if isinstance(value, list)}
     return DocumentMetadata(
         **{**merged, **lists},
-        attributes=flattened({**inferred, **attributes}),
+        attributes=_with_reading(flattened({**inferred, **attributes}), parsed),
         self_declared=tuple(self_declared),
         refused_claims=tuple(claim for claim in refused if claim not in harmless)[:_MAX_REFUSED],
         reach=authority.reach(self_declared),
     )
+
+
+def _with_reading(attributes: Attributes, parsed: ParsedDocument) -> Attributes:
+    """The attributes with what the reader says, of which the document can declare nothing."""
+    pairs = [(k, text) for k, texts in attributes for text in texts if not k.startswith(OF_READING)]
+    notes = (one_line(note)[:_MAX_CHARS] for note in parsed.notes[:_MAX_NOTES])
+    pairs += [(NOTES_OF_READING, note) for note in notes]
+    if parsed.left_out >= _MIN_LEFT_OUT:
+        pairs.append((PARTLY_READ, "true"))
+    return grouped(pairs)
 
 
 def _name_document(

@@ -15,6 +15,16 @@ from rolebundle.storage.documents import StoredChunk
 BlockKind = Literal["heading", "paragraph", "list", "table", "code"]
 
 
+class Flag(NamedTuple):
+    """A kind of finding of the scan, and its lines in the file; the whole file for what concerns
+    all passages of the document.
+    """  # noqa: D205
+
+    kind: str
+    start_line: int = 0
+    end_line: int = 1 << 62
+
+
 class Block(NamedTuple):
     """A structural unit, which is only split if it exceeds the maximum chunk size.
 
@@ -68,9 +78,15 @@ class ParsedDocument:
     lines: Sequence[str] = ()
     """All lines of the file if ``line_exact``. Chunks are slices of them, including gaps."""
     notes: tuple[str, ...] = ()
-    """What the reader skipped or changed, for the report."""
+    """What the reader skipped or changed, for the report, `ls` and `get`."""
+    left_out: float = 0
+    """The share of the document that the reader left out, from 0 to 1."""
     hidden: tuple[HiddenPart, ...] = ()
     """What the format hides from people. Unless it is kept, it is not in the text."""
+    attached: tuple[tuple[str, bytes], ...] = ()
+    """The name and content of each file that is attached, which becomes documents of its own."""
+    flags: tuple[Flag, ...] | None = None
+    """What the scan found; ``None`` before it, and if it found nothing."""
 
 
 def ready_chunk(

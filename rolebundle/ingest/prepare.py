@@ -9,13 +9,15 @@ import json
 import os
 import re
 import traceback
+from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import blake2b, sha256
-from itertools import islice, repeat
+from itertools import accumulate, compress, islice, repeat
 from time import time_ns
 from typing import Any, NamedTuple, get_type_hints
 
@@ -29,23 +31,37 @@ from rolebundle.contracts.documents import (
 )
 from rolebundle.contracts.ingest import Skipped
 from rolebundle.errors import DocumentError, RolebundleError, with_detail
+from rolebundle.ingest.attachments import with_attachments
 from rolebundle.ingest.authority import AUTHORITY_VERSION
-from rolebundle.ingest.chunking import CHUNKER_VERSION, ChunkSettings, chunk_document
+from rolebundle.ingest.chunking import (
+    CHUNKER_VERSION,
+    ChunkSettings,
+    chunk_document,
+    with_note_on_data,
+)
+from rolebundle.ingest.declarations import MAX_BYTES, with_unread
 from rolebundle.ingest.metadata import grouped, resolve
-from rolebundle.ingest.parsed import Block, ParsedDocument
+from rolebundle.ingest.parsed import Block, Flag, ParsedDocument
 from rolebundle.ingest.readers import (
-    is_markup_only,
+    HEAVY_FORMATS,
+    NAMES,
     kind_of,
-    mail_reader_name,
+    may_be_mail,
+    read_file,
     reader_name_for,
+    reader_name_of,
     reader_named,
 )
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, FileEntry, read_bytes, skipped_for
 from rolebundle.scan.confidential import without_secrets
 from rolebundle.scan.finding import SecretsPolicy
 from rolebundle.scan.hidden_text import find_hidden, normalized
-from rolebundle.scan.instructions import patterns_digest
-from rolebundle.scan.scan import ScanResult, scan_text
+from rolebundle.scan.instructions import (
+    MAX_FINDINGS_PER_PATTERN,
+    find_instructions,
+    patterns_digest,
+)
+from rolebundle.scan.scan import NEAR_CHARS, ScanResult, scan_text
 from rolebundle.scan.secrets import masked
 from rolebundle.storage.documents import (
     FileIdentity,
@@ -54,15 +70,16 @@ from rolebundle.storage.documents import (
     StoredDocument,
     StoredFile,
 )
-from rolebundle.text.decoding import looks_binary
+from rolebundle.text.decoding import one_line
 from rolebundle.text.forms import FORMS_VERSION, document_language, index_text
 from rolebundle.text.words import first_of
 
 # The language of a document is detected in this many chunks.
 _LANGUAGE_CHUNKS = 3
 _MAX_NAMED_CLAIMS = 5
-_HEAVY_FORMATS = frozenset("docx epub opendocument pdf pptx xlsx".split())
-_MARKUP_FORMATS = frozenset("eml html ipynb mbox".split())
+_MARKUP_FORMATS = frozenset("html ipynb".split())
+# What is attached to them is read by any reader.
+_MAIL_FORMATS = frozenset("eml emlx enex mbox msg".split())
 # Codes with which a file that is no text may be skipped before it is recognized.
 _MAYBE_UNSUPPORTED = frozenset({"too_large", "undecodable"})
 
@@ -105,12 +122,22 @@ Outcome = Prepared | Skipped
 
 def is_heavy(file: FileEntry) -> bool:
     """Whether a small file may take long, because it can expand to a large one."""
-    return _reader_name(file) in _HEAVY_FORMATS
+    return _reader_name(file) in HEAVY_FORMATS
 
 
 def is_plain(file: FileEntry) -> bool:
     """Whether a file is read line by line, in a time that its size limits."""
-    return _reader_name(file) not in _HEAVY_FORMATS | _MARKUP_FORMATS
+    return _reader_name(file) not in HEAVY_FORMATS | _MARKUP_FORMATS and not _has_attachments(file)
+
+
+def may_crash(file: FileEntry) -> bool:
+    """Whether a broken file may end the process that reads it."""
+    return _reader_name(file) == "pdf" or _has_attachments(file)
+
+
+def _has_attachments(file: FileEntry) -> bool:
+    """Whether files of any format may be in a file."""
+    return _reader_name(file) in _MAIL_FORMATS or may_be_mail(file.path)
 
 
 def prepare_files(files: Sequence[FileEntry], settings: RunSettings) -> list[Outcome]:
@@ -205,15 +232,9 @@ def _read(file: FileEntry, settings: RunSettings) -> Outcome:
     """
     try:
         data = read_bytes(file.location, file.path, settings.size_cap)
-        name = _reader_name(file)
-        if name == "text" and not file.defaults.reader:
-            # Not a part of the recipe: it depends on the bytes only.
-            name = mail_reader_name(file.path, data) or name
-        if name not in _HEAVY_FORMATS:
-            _check_is_text(data, file.path)
-        _, read = reader_named(name)
-        parsed = read(data, file.path, file.defaults.separator)
-        documents, notes, has_bad_metadata = _documents(file, parsed)
+        name = file.defaults.reader or reader_name_of(file.path, data)
+        parsed = read_file(data, file.path, name, file.defaults.separator)
+        documents, notes, has_bad_metadata = _documents(file, parsed, name, data[:MAX_BYTES])
         if notes and not documents and not has_bad_metadata:
             return notes[0]  # None of its records can be read.
         # Without a recipe no later run takes the file for unchanged.
@@ -230,7 +251,10 @@ def _read(file: FileEntry, settings: RunSettings) -> Outcome:
 
 
 def _documents(
-    file: FileEntry, parsed_documents: Iterable[ParsedDocument | DocumentError]
+    file: FileEntry,
+    parsed_documents: Iterable[ParsedDocument | DocumentError],
+    reader: str,
+    beginning: bytes,
 ) -> tuple[list[IntakeDocument], list[Skipped], bool]:
     """The documents of a file, the notes on it, and whether one of them has bad metadata.
 
@@ -241,10 +265,11 @@ def _documents(
     notes: list[Skipped] = []
     refused: list[str] = []
     has_bad_metadata = False
-    for parsed in parsed_documents:
-        if isinstance(parsed, DocumentError):
-            notes.append(skipped_for(file.path, parsed))
+    for one in with_attachments(file.path, parsed_documents):
+        if isinstance(one, DocumentError):
+            notes.append(skipped_for(file.path, one))
             continue
+        parsed = with_note_on_data(one)
         try:
             metadata = resolve(file.path, file.defaults, parsed)
         except DocumentError as error:
@@ -256,8 +281,10 @@ def _documents(
         if not metadata.updated_at:
             metadata = metadata._replace(inferred_at=inferred_at(file))
         refused += metadata.refused_claims
-        documents.append((_allowed(file, parsed), metadata))
-        notes += [Skipped(file.path, "note", note) for note in parsed.notes]
+        document, ignored = _allowed(file, parsed), file.defaults.ignore_keys
+        document = with_unread(document, metadata, reader, beginning, *ignored)
+        documents.append((document, metadata))
+        notes += [Skipped(file.path, "note", note) for note in document.notes]
     if refused:  # Declarations that the owner does not allow.
         named = first_of([*dict.fromkeys(refused)], _MAX_NAMED_CLAIMS)
         message = f"{file.path}: it may not declare {named}: flags or a manifest say otherwise"
@@ -284,14 +311,6 @@ def inferred_at(file: FileEntry) -> str | None:
         return iso_utc(datetime.fromtimestamp(seconds, UTC))
     except (ValueError, OverflowError, OSError):
         return None
-
-
-def _check_is_text(data: bytes, path: str) -> None:
-    """Raise an error with the kind of a file if it is not text for people."""
-    if looks_binary(data) or is_markup_only(path):
-        if kind := kind_of(path, data):
-            raise DocumentError("unsupported", f"{path}: {kind}")
-        raise DocumentError("binary", f"{path}: binary data, not text", "exclude the file")
 
 
 def _failed(file: FileEntry, error: Exception) -> Skipped:
@@ -324,7 +343,8 @@ def _reader_name(file: FileEntry) -> str:
 def _recipe(file: FileEntry, settings: RunSettings) -> str:
     """A hash of everything that determines the stored documents, except path and bytes."""
     name, defaults = _reader_name(file), file.defaults
-    version, _ = reader_named(name)
+    names = NAMES if _has_attachments(file) else (name,)
+    version = tuple(reader_named(one)[0] for one in names)
     source = defaults.authority.default_source
     return _recipe_hash(name, version, settings, defaults.fingerprint, source, defaults.ignore_keys)
 
@@ -333,7 +353,7 @@ def _recipe(file: FileEntry, settings: RunSettings) -> str:
 @lru_cache(maxsize=1024)
 def _recipe_hash(
     reader: str,
-    version: int,
+    version: tuple[int, ...],
     settings: RunSettings,
     defaults: str,
     default_source: str,
@@ -343,7 +363,7 @@ def _recipe_hash(
     chunks = settings.chunks
     parts = (
         *(reader, CHUNKER_VERSION, FORMS_VERSION, defaults, AUTHORITY_VERSION, METADATA_VERSION),
-        *(default_source, sorted(ignore_keys), version),
+        *(default_source, sorted(ignore_keys), *version),
         *(chunks.size, 0, chunks.maximum, settings.secrets, patterns_digest()),
     )
     return blake2b(repr(parts).encode(), digest_size=8).hexdigest()
@@ -375,13 +395,31 @@ def stored_documents(
     """The steps after reading: scan ─▶ chunk ─▶ word forms."""
     scanned = [scan_document(document, settings.secrets) for document in documents]
     chunked = [
-        (metadata, chunk_document(metadata.document_id, parsed, settings.chunks), record)
+        (
+            metadata,
+            _with_flags(chunk_document(metadata.document_id, parsed, settings.chunks), parsed),
+            record,
+        )
         for parsed, metadata, record in scanned
     ]
     return [
         StoredDocument(metadata, _with_forms(chunks, metadata), record)
         for metadata, chunks, record in chunked
     ]
+
+
+def _with_flags(chunks: tuple[StoredChunk, ...], parsed: ParsedDocument) -> tuple[StoredChunk, ...]:
+    """The chunks with the kinds of what the scan found in their lines and headings."""
+    if parsed.flags is None:
+        return chunks
+    flagged = []
+    for chunk in chunks:
+        first, last = chunk.start_line, chunk.end_line
+        kinds = {f.kind for f in parsed.flags if f.start_line <= last and first <= f.end_line}
+        # The lines of headings may be those of an earlier chunk.
+        kinds |= {finding.kind for finding in find_instructions("\n".join(chunk.headings))}
+        flagged.append(chunk._replace(flags=(*sorted(kinds),)))
+    return tuple(flagged)
 
 
 def _with_forms(
@@ -420,6 +458,8 @@ _NAMES = tuple(
 )
 """What names a document. Scope, sensitivity and roles are words of the policy."""
 _MAX_FINDINGS = 200
+_MAX_SOUGHT = 20
+"""Of more hidden parts of a document it is not looked for the passages that have them."""
 
 
 IntakeDocument = tuple[ParsedDocument, DocumentMetadata]
@@ -441,9 +481,11 @@ def scan_document(document: IntakeDocument, secrets: SecretsPolicy = "mask") -> 
     text = _SEPARATOR.join((metadata.title, *_content_texts(parsed), described))
     body = (len(metadata.title), len(text) - len(described))
     result = scan_text(text, body, parsed.hidden, secrets)
+    if result.text == text and result.verdict == "clean":
+        return parsed, metadata, None
+    parsed = replace(parsed, flags=(*_flags(result, text, body, parsed),))
     if result.text == text:
-        is_clean = result.verdict == "clean"
-        return parsed, metadata, None if is_clean else _scan_record(result, text, masks=masks)
+        return parsed, metadata, _scan_record(result, text, masks=masks)
     lines = iter(result.text.split("\n"))
     clean: dict[str, Any] = {
         "title": _next_text(lines, metadata.title),
@@ -455,6 +497,39 @@ def scan_document(document: IntakeDocument, secrets: SecretsPolicy = "mask") -> 
         clean |= {key: tuple(map(without_secrets, getattr(metadata, key))) for key in _REFERENCES}
     record = _scan_record(result, text, masks=masks)
     return _with_content_texts(parsed, lines, masks), metadata._replace(**clean), record
+
+
+def _flags(
+    result: ScanResult, text: str, body: tuple[int, int], parsed: ParsedDocument
+) -> Iterator[Flag]:
+    """The findings in a document by line.
+
+    Title and metadata are shown with each passage, and what was removed may be from any.
+    """
+    if is_exact := parsed.line_exact and not parsed.ready:
+        units, spans = parsed.lines, [(n, n) for n in range(1, len(parsed.lines) + 1)]
+    else:
+        units = _content_texts(parsed)
+        spans = [(item.start_line, item.end_line) for item in parsed.ready or parsed.blocks]
+    gap = 1 if is_exact else len(_SEPARATOR)
+    first = body[0] + len(_SEPARATOR)
+    starts = [*accumulate(units, lambda at, unit: at + len(unit) + gap, initial=first)]
+    counts = Counter(finding.kind for finding in result.findings)
+    for kind, start, end, *_ in result.findings:
+        # What a pattern found after so many others was not reported.
+        if counts[kind] < MAX_FINDINGS_PER_PATTERN and first <= start and end <= body[1]:
+            above, below = (spans[bisect_right(starts, at) - 1] for at in (start, end - 1))
+            yield Flag(kind, above[0], below[1])
+        else:
+            yield Flag(kind)
+    yield from (Flag(finding.kind) for finding in result.markup if finding.severity == "high")
+    lines = [*map(one_line, units)]
+    for number, part in enumerate(part for part in parsed.hidden if part.is_labelled):
+        hidden, places = one_line(part.text), list[Flag]()
+        if part.is_kept and hidden and len(hidden) <= NEAR_CHARS and number < _MAX_SOUGHT:
+            near = [line and (line in hidden or hidden in line) for line in lines]
+            places = [Flag(part.kind, *span) for span in compress(spans, near)]
+        yield from places or [Flag(part.kind)]
 
 
 def _content_texts(parsed: ParsedDocument) -> list[str]:

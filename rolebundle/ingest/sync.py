@@ -11,9 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
+from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
 
+from rolebundle.contracts.documents import iso_utc
 from rolebundle.contracts.ingest import ERROR_CODES, IngestReport, Root, Skipped
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import DocumentError, EmbedderError, UsageError
@@ -49,10 +51,10 @@ from rolebundle.ingest.roots import (
 from rolebundle.ingest.walk import FileEntry, skipped_for
 from rolebundle.ingest.workers import prepare_parallel, rare_garbage_collection
 from rolebundle.policy.access import deny_matcher
-from rolebundle.storage import compartments, records, store
+from rolebundle.storage import compartments, facts, records, store
 from rolebundle.storage import roots as root_storage
 from rolebundle.storage.corpus import Corpus, corpus_counts, increment_generation
-from rolebundle.storage.documents import count_trusted
+from rolebundle.storage.documents import count_trusted, dominating
 from rolebundle.storage.vector_index import EmbeddingIndex
 
 _CHUNKS_PER_BATCH = 8_000
@@ -176,6 +178,8 @@ class _Run:
         record_counts(corpus, run.visits, changed)
         if any(report.changes):
             _merge_lexical_indexes(corpus)
+            if note := dominating(corpus):
+                report.notes.append(Skipped(note.partition(": has ")[0], "dominates", note))
         if provider is not None and index is not None:
             # What a contextual model leaves after this time, the command or a server goes on with.
             max_seconds = PATIENCE_SECONDS if index.identity.model.provider == "onnx" else inf
@@ -311,8 +315,9 @@ class _Run:
         if not prepared:
             return stored
         displaced: list[tuple[str, DocumentError]] = []
-        with corpus.writing():
-            files = [(one.file, one.documents) for _, one in prepared]
+        files = [(one.file, one.documents) for _, one in prepared]
+        ids = [document.metadata.document_id for _, documents in files for document in documents]
+        with corpus.writing(), facts.marking_changed(corpus, ids, iso_utc(datetime.now(UTC))):
             problems = store.put_files(corpus, files, deny_matcher(corpus), displaced)
             increment_generation(corpus)
         report.removed += len(displaced)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rolebundle.errors import RolebundleError
 from rolebundle.ingest.options import IngestOptions
+from rolebundle.ingest.readers import kind_of
 from rolebundle.ingest.roots import plan_run
 from rolebundle.storage import roots
 from rolebundle.storage.corpus import Corpus
@@ -41,5 +42,7 @@ def unread_files(
     for file in (file for visit in plan.visits for file in visit.files):
         if known.get(file.location, file.size) != file.size:
             yield f"{file.path} has changed"
-        elif file.location not in known and words & {*stems_of(file.path, language).content}:
+        elif file.location in known or kind_of(file.path):
+            continue  # An ingest reads no images and archives.
+        elif words & {*stems_of(file.path, language).content}:
             yield f"{file.path} is not in the corpus"

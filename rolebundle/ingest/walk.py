@@ -7,6 +7,7 @@ target outside is not read.
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +21,7 @@ from typing import NamedTuple
 from rolebundle.contracts.ingest import Root, Skipped
 from rolebundle.errors import DocumentError, RolebundleError, with_detail
 from rolebundle.ingest.manifests import MANIFEST_NAME, FileDefaults, Manifest
-from rolebundle.storage.file import OVERLAYS_SUFFIX, PUBLISHED_MANIFEST, PUBLISHED_SUFFIX
+from rolebundle.storage.file import BESIDE_A_CORPUS, COMPANIONS, PUBLISHED_MANIFEST
 from rolebundle.text.gitignore import GitIgnore
 from rolebundle.text.paths import matches
 from rolebundle.text.references import may_be_stored
@@ -227,6 +228,8 @@ def _reason(
     """Why a file or folder is left out; empty if it is not."""
     if name.startswith("."):
         return HIDDEN_FOLDER if is_folder else HIDDEN_FILE
+    if not is_folder and (reason := of_no_person(name, siblings)):
+        return reason
     reason = reason_for_name(name, siblings, is_folder=is_folder) if ignore else ""
     return reason or ignored_by(rules, location + os.sep if is_folder else location)
 
@@ -238,8 +241,9 @@ def _entry_for(
         return _link(context.root, Path(location), path)
     if not stat.S_ISREG(status.st_mode):
         return Skipped(path, "not_a_file", "not a regular file")
-    if path.rpartition("/")[2].startswith("."):
-        return Skipped(path, "ignored", HIDDEN_FILE)
+    name = path.rpartition("/")[2]
+    if reason := HIDDEN_FILE if name.startswith(".") else of_no_person(name, ()):
+        return Skipped(path, "ignored", reason)
     manifest = context.manifest
     if isinstance(manifest, Manifest):
         inner_path = location[len(str(manifest.folder).rstrip(os.sep)) + 1 :]
@@ -348,7 +352,8 @@ _BUILD_FOLDERS = {
     "_site": frozenset({"_config.yml", "_config.toml"}),
 }
 """Folders of build output, each with the files beside it of which one must be there."""
-_BESIDE_A_CORPUS = {OVERLAYS_SUFFIX: "overlays", PUBLISHED_SUFFIX: "published replicas"}
+_OF_PROGRAMS = re.compile(r"~\$.*|(?:eh)?thumbs\.db|desktop\.ini|icon\r", re.IGNORECASE)
+"""Lock files of office programs, and what file managers leave."""
 _MAX_BYTES = 1 << 20
 
 
@@ -372,6 +377,14 @@ def ignored_by(rules: Sequence[Rules], location: str) -> str:
     return ""
 
 
+def of_no_person(name: str, siblings: Iterable[str]) -> str:
+    """Why a file has nothing that a person wrote; empty if it may have."""
+    database = next((name.removesuffix(end) for end in COMPANIONS if name.endswith(end)), "")
+    if database and database in set(siblings):
+        return "part of a database"
+    return "file of a program" if _OF_PROGRAMS.fullmatch(name) else ""
+
+
 def reason_for_name(name: str, siblings: Iterable[str], *, is_folder: bool) -> str:
     """Why a file or folder is left out by its name and those beside it; empty if it is not."""
     if not is_folder:
@@ -384,7 +397,7 @@ def reason_for_name(name: str, siblings: Iterable[str], *, is_folder: bool) -> s
         return "lock file" if name in LOCK_FILES else ""
     if name in _GENERATED_FOLDERS:
         return _GENERATED_FOLDERS[name]
-    for suffix, reason in _BESIDE_A_CORPUS.items():
+    for suffix, reason in BESIDE_A_CORPUS.items():
         if name.endswith(suffix) and name.removesuffix(suffix) in set(siblings):
             return reason
     signs = _BUILD_FOLDERS.get(name)

@@ -65,7 +65,8 @@ def prepare_parallel(
     workers = 1 if is_small else workers
     groups = _groups(files)
     is_plain = all(prepare.is_plain(file) and file.size <= _MAX_BYTES_HERE for file in files)
-    if workers == 1 and (is_plain or not seconds):
+    is_safe = not any(map(prepare.may_crash, files))
+    if workers == 1 and (is_plain or (is_safe and not seconds)):
         for group in groups:
             yield from prepare.prepare_files(group, settings)
         return

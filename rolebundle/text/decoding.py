@@ -9,6 +9,8 @@ import codecs
 import re
 from contextlib import suppress
 
+import webencodings
+
 from rolebundle.errors import DocumentError, with_detail
 from rolebundle.text.words import counted
 
@@ -22,6 +24,23 @@ _BOMS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _REPLACEMENT = "\ufffd"
+_REPLACEMENT_BYTES = _REPLACEMENT.encode()
+_DECLARED = re.compile(
+    rb"\A<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w.:-]{2,40})"
+    rb"|\A@charset\s+\"([\w.:-]{2,40})\""
+    rb"|\A(?:[^\n]*\n)?[ \t\f]*#[^\n]*?coding[:=][ \t]*([\w.-]{2,40})"
+    rb"|\"Content-Type:[^\n]{0,80}charset=([\w.:-]{2,40})"
+    rb"|\\usepackage\[([\w-]{2,40})\]\{inputenc\}"
+)
+"""The declarations of XML, CSS, Python (and editors), PO files and LaTeX."""
+_META_CHARSET = re.compile(
+    rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]{2,40})", re.IGNORECASE
+)
+_MAX_META = 1_000_000
+"""How far the declaration of a page is looked for, in bytes; browsers look further, too."""
+_MAX_REPLACED_SHARE = 0.05
+_SUPERSETS = {"gbk": "gb18030", "shift_jis": "cp932", "euc-kr": "cp949", "big5": "big5hkscs"}
+"""Encodings that the standard reads as a larger one than Python."""
 _INVALID = re.compile(r"[\x00\ud800-\udfff]")
 _CONTROL = re.compile(rb"[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _HIGH = re.compile(rb"[\x80-\xff]")
@@ -73,42 +92,70 @@ def cleaned_note(count: int) -> tuple[str, ...]:
 def decode(data: bytes, path: str = "", declared: str = "") -> tuple[str, tuple[str, ...]]:
     """The text of a file without NULs, and notes on what was changed to decode it.
 
-    Encodings: the one of the byte order mark, else UTF-8, else the declared one. If that is not
-    known and the text looks Western, its lines that are not UTF-8 are cp1252.
+    Encodings: the one of the byte order mark, else UTF-8, else the declared one, by its label in
+    the WHATWG's Encoding Standard. If that is not known and the text looks Western, its lines that
+    are not UTF-8 are cp1252.
 
     Args:
         data: the file.
         path: its path, for messages.
-        declared: the name of the encoding, in lower case, that the text itself declares, if any.
+        declared: the label of the encoding that the format declares; if it is empty, the beginning
+            of the text is searched for the usual declarations.
 
     Raises:
         DocumentError: ``undecodable``.
     """
     encoding = next((name for mark, name in _BOMS if data.startswith(mark)), "utf-8")
+    label = declared if encoding == "utf-8" else ""
+    if b"\x1b" in data[:_HEAD] and "2022" in label:  # it is also valid UTF-8
+        text, count = _declared_text(data, label)
+        return text, cleaned_note(count)
     notes: tuple[str, ...] = ()
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
-        if declared and encoding == "utf-8":
-            # Browsers decode pages that declare Latin-1 as cp1252.
-            declared = "cp1252" if declared in {"iso-8859-1", "latin1", "us-ascii"} else declared
-            with suppress(LookupError, UnicodeError):
-                text, count = clean(data.decode(declared))
+        if encoding == "utf-8":
+            text, count = _declared_text(data, label or declared_encoding(data))
+            if text and count <= len(text) * _MAX_REPLACED_SHARE:
                 return text, cleaned_note(count)
         high = len(_HIGH.findall(data))
         is_western = high <= len(data) * _MAX_WESTERN_SHARE and not _CONTROL.search(data)
-        if encoding != "utf-8" or not is_western or b"\x00" in data:
+        is_text = is_western or not _line(data)[1]
+        if encoding != "utf-8" or not is_text or b"\x00" in data:
             raise DocumentError(
                 "undecodable",
                 f"{path or 'the document'}: it is no text, or in an unknown encoding",
                 with_detail("convert it to UTF-8, or exclude it", error),
             ) from error
         # Change logs of many years have lines in several encodings.
-        text = "".join(map(_line, data.splitlines(keepends=True)))
-        notes = ("not UTF-8: read as cp1252",)
+        lines = [_line(line) for line in data.splitlines(keepends=True)]
+        text = "".join(text for text, _ in lines)
+        is_cp1252 = any(is_cp1252 for _, is_cp1252 in lines)
+        notes = ("not UTF-8: read as cp1252",) if is_cp1252 else ()
     # Decoders never return surrogates, so only NULs need to be replaced.
-    count = text.count("\x00")
-    return text.replace("\x00", _REPLACEMENT), notes + cleaned_note(count)
+    text = text.replace("\x00", _REPLACEMENT)
+    return text, notes + cleaned_note(text.count(_REPLACEMENT) - data.count(_REPLACEMENT_BYTES))
+
+
+def declared_encoding(data: bytes) -> str:
+    """The label of the encoding that a text declares for itself; empty if there is none."""
+    match = _DECLARED.search(data[:_HEAD]) or _META_CHARSET.search(data[:_MAX_META])
+    return next(filter(None, match.groups())).decode("ascii").lower() if match else ""
+
+
+def _declared_text(data: bytes, label: str) -> tuple[str, int]:
+    """The text in an encoding, and how many characters were replaced; empty if it is not known."""
+    label = label.replace("latin-", "latin")
+    known = webencodings.lookup(label)
+    name = _SUPERSETS.get(known.name, known.codec_info.name) if known else label
+    if not label or name.startswith(("utf", "x-")):
+        return "", 0
+    try:
+        text = codecs.decode(data, name, "replace")
+    except (LookupError, UnicodeError):
+        return "", 0
+    text, _ = clean(text)
+    return text, text.count(_REPLACEMENT)
 
 
 def looks_binary(data: bytes) -> bool:
@@ -116,8 +163,13 @@ def looks_binary(data: bytes) -> bool:
     return b"\x00" in data[:_HEAD] and not any(data.startswith(mark) for mark, _ in _BOMS)
 
 
-def _line(data: bytes) -> str:
+def _line(data: bytes) -> tuple[str, bool]:
+    """A line, and whether it is cp1252. If most of its letters are UTF-8, one byte is damaged."""
     try:
-        return data.decode("utf-8")
+        return data.decode("utf-8"), False
     except UnicodeDecodeError:
-        return data.decode("cp1252", "replace")
+        text = data.decode("utf-8", "replace")
+        valid = sum(ord(character) > 127 for character in text) - text.count(_REPLACEMENT)
+        if valid > text.count(_REPLACEMENT):
+            return text, False
+        return data.decode("cp1252", "replace"), True

@@ -188,7 +188,7 @@ def test_refused_claims_are_reported(tree):
     outcome = invoke("ingest", tree.root, "--lexical-only", "--db", tree.db)
     assert "note [claim_refused] a.md: it may not declare trust_tier: authoritative" in outcome.err
     why = invoke("why", "w/a.md", "token", "--db", tree.db)
-    assert "its document declares trust_tier: authoritative; the owner does not allow it" in why.out
+    assert 'its document declares "trust_tier: authoritative"; the owner does not' in why.out
     answer = invoke("why", "w/a.md", "token", "--db", tree.db, "--json").json()
     assert answer["refused_claims"] == ["trust_tier: authoritative"]
 

@@ -17,6 +17,7 @@ from rolebundle.contracts.documents import ModelIdentity
 from rolebundle.embedding import packaged
 from rolebundle.embedding.noise import noise_of
 from rolebundle.embedding.packaged import E5, MINILM, PackagedModel
+from rolebundle.embedding.provider import PROBE_TEXT
 from rolebundle.embedding.registry import ProviderSpec
 from rolebundle.engine import Engine
 from rolebundle.errors import EmbedderError
@@ -27,6 +28,7 @@ from rolebundle.storage import vector_index
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
 from support.commands import invoke
+from support.embedding_server import MODEL, ROUTES
 from support.killing import run_child
 from support.sound import assert_sound
 from support.vectors import TextByText
@@ -136,6 +138,50 @@ class TestChoice:
         assert invoke("ingest", "--db", db).err == ""
         assert chosen(db) == (None, "ROLEBUNDLE_MODEL=static")
 
+    def test_the_variable_names_a_model_of_a_server(self, tmp_path, db, server, monkeypatch):
+        monkeypatch.setenv("ROLEBUNDLE_MODEL", f"ollama:{MODEL}")
+        # Also in place of a default that was begun.
+        status = invoke("status", "--db", db).out
+        assert "l2_supercat; `rolebundle corpus embed` builds that of ROLEBUNDLE_MODEL" in status
+        outcome = invoke("ingest", "--db", db, embed_url=server.url)
+        assert (outcome.code, active(db)) == (0, f"{MODEL}:latest"), outcome.err
+        assert "its owner chose it" in invoke("status", "--db", db).out
+        answer = invoke("retrieve", "a note", "--format", "json", "--db", db, embed_url="")
+        assert "SEMANTIC_LANE_DEGRADED" not in {w["code"] for w in answer.json()["warnings"]}
+
+    @pytest.mark.parametrize("name", ["ollama", "ollama:", "nothing:x", "nomic-embed-text"])
+    def test_a_variable_that_names_no_model_is_refused(self, db, monkeypatch, name):
+        monkeypatch.setenv("ROLEBUNDLE_MODEL", name)
+        outcome = invoke("status", "--db", db)
+        assert outcome.code == 3 and f"ROLEBUNDLE_MODEL={name}" in outcome.err
+        assert "ollama:nomic-embed-text" in outcome.err
+
+    def test_status_says_which_index_is_to_come(self, db, server):
+        def building() -> str:
+            return invoke("status", "--json", "--db", db).json()["building"]
+
+        words = ("corpus", "embed", "--model", f"ollama:{MODEL}", "--db", db)
+        server.faults["/api/embed"] = lambda handler: (
+            ROUTES["/api/embed"](handler)
+            if handler.body["input"] == [PROBE_TEXT]
+            else handler.json({"error": "no memory"}, 500)
+        )
+        assert invoke(*words, embed_url=server.url).code == 9
+        assert building() == (
+            f"the index of ollama:{MODEL}:latest has 0 of {FILES} passages; until `rolebundle "
+            f"corpus embed --model ollama:{MODEL}:latest` completes it, static:l2_supercat answers"
+        )
+        del server.faults["/api/embed"]
+        assert invoke(*words, embed_url=server.url).code == 0
+        assert building() == ""
+
+    def test_what_was_begun_before_the_choice_is_not_called_built(self, db, monkeypatch, models):
+        monkeypatch.setattr(indexes, "PATIENCE_SECONDS", 0.0)
+        models[MINILM.name].before = lambda: sleep(0.01)
+        assert "would take about" in invoke("ingest", "--db", db).err
+        assert invoke("corpus", "embed", "--model", "static", "--db", db).code == 0
+        assert invoke("status", "--json", "--db", db).json()["building"] == ""
+
     def test_the_owners_choice_stays(self, db):
         complete(db)
         assert invoke("corpus", "embed", "--model", "static", "--db", db).code == 0
@@ -183,7 +229,9 @@ class TestIngest:
         assert outcome.code == 0
         assert "would take about" in outcome.err and "`rolebundle corpus embed`" in outcome.err
         assert active(db) == "l2_supercat" and 0 < stored(db)["onnx"] < FILES
-        building = f"of {FILES} passages; until it is complete, another index answers"
+        building = (
+            f"of {FILES} passages; until `rolebundle corpus embed` completes it, static:l2_supercat"
+        )
         assert building in invoke("status", "--db", db).out
         assert invoke("corpus", "embed", "--db", db).code == 0
         assert active(db) == MINILM.name

@@ -276,7 +276,7 @@ def test_what_the_html_of_a_mail_hides(name):
 # Ordinary documents have these, or nothing of them is read.
 NOT_LABELLED_OFFICE = frozenset(
     "deletion moved-from comment field-code simple-field deleted-row alt-text fallback unused-note"
-    " unused-header placeholder ruby hidden-slide unused-slide layout hidden-sheet very-hidden-sheet"
+    " unused-header placeholder hidden-slide unused-slide layout hidden-sheet very-hidden-sheet"
     " hidden-row flat-row hidden-column narrow-column default-hidden phonetic unused-string formula"
     " defined-name annotation script sheet sheet-row sheet-column slide unused-page".split()
 )

@@ -12,6 +12,7 @@ from rolebundle.contracts.ingest import utc_text
 from rolebundle.errors import ConfigurationError, DocumentError
 from rolebundle.ingest import metadata as resolving
 from rolebundle.ingest.authority import Authority
+from rolebundle.ingest.chunking import ChunkSettings, chunk_document
 from rolebundle.ingest.front_matter import front_matter
 from rolebundle.ingest.manifests import FileDefaults, parse_manifest
 from rolebundle.ingest.metadata import METADATA_KEYS, flattened
@@ -20,6 +21,8 @@ from rolebundle.storage.opening import open_reader
 from support.amounts import linear_time
 from support.commands import invoke
 from support.corpora import all_documents
+from support.office.parts import zipped
+from support.reading import read_document
 from support.source_tree import write_files
 
 # -- Precedence of metadata: front matter, manifest, flags, inferred values ------------------------
@@ -486,7 +489,7 @@ def test_any_values_become_lines_of_text(values):
         assert all(text and text == " ".join(text.split()) for text in texts)
 
 
-def test_they_are_found_by_their_words_in_the_first_passage(tmp_path):
+def test_they_are_found_by_their_words_in_the_passage_that_shows_them(tmp_path):
     front = "---\nproject: Zephyr\nmetadata: {owner: Ana Kim}\nsecret_level: 7\n---\n\n"
     parts = "\n".join(f"## Part {n}\n\n{'Words of a part. ' * 60}\n" for n in range(3))
     (tmp_path / "a.md").write_text(f"{front}# A\n\n{parts}", encoding="utf-8")
@@ -496,8 +499,44 @@ def test_they_are_found_by_their_words_in_the_first_passage(tmp_path):
     assert invoke(*ingest).code == 0
     retrieve = ("retrieve", "--lexical-only", "--format", "json", "--db", db)
     [found] = invoke(*retrieve, "zephyr kim").json()["selected"]
-    assert found["citation"]["locator"].startswith("a.md:7-")
+    assert found["citation"]["locator"].startswith("a.md:3")
     narrowed = invoke(*retrieve, "words", "--where", "attributes.project=zephyr").json()
     assert {chunk["title"] for chunk in narrowed["selected"]} == {"A"}
     record = invoke("get", found["document_id"], "--json", "--db", db).json()["document"]
     assert record["attributes"]["metadata.owner"] == ["Ana Kim"]
+
+
+# -- What a reader left out is said of the document -------------------------------------------------
+
+
+def test_what_a_reader_left_out_is_stored_with_the_document(tmp_path):
+    spoofed = "---\nreading.partly_read: true\nreading: {notes: none}\n---\nwords\n"
+    files = {"all.zip": zipped({"offer.pdf": "x"}), "a.md": spoofed}
+    tree, at_db = write_files(tmp_path / "tree", files), ("--db", tmp_path / "c.db", "--json")
+    invoke("ingest", tree, "--lexical-only", *at_db)
+    own, archive = invoke("ls", *at_db).json()["documents"]
+    assert not own.keys() & {"notes", "partly_read"}
+    assert (archive["notes"], archive["partly_read"]) == (["left out: the content of 1 file"], True)
+    assert '1 passage, partly read; "left out: the' in invoke("ls", *at_db[:2]).out
+    assert invoke("status", *at_db).json()["partly_read"] == 1
+    assert "partly read: 1 document" in invoke("status", *at_db[:2]).out
+    found = invoke("retrieve", "content", "--lexical-only", "--format", "json", *at_db[:2]).json()
+    assert found["selected"] == []
+
+
+# -- What a person wrote in front matter is shown as its lines --------------------------------------
+
+
+def test_front_matter_of_a_person_is_a_passage_of_its_lines():
+    page = (
+        "---\ntitle: x\nphone: +49 431 4711\ncontact:\n  - Anna Berg\ntrust_tier: general\n"
+        "layout: post\ndoor: kelp-4711\n\ndate: 2024-01-01\npath: /2024/01/x\n---\n# T\nbody\n"
+    )
+    for path, text in (("a.md", page), ("a.txt", page)):
+        document = read_document(text, path)
+        chunks = chunk_document("d", document, ChunkSettings())
+        assert [(c.content, c.start_line, c.end_line, c.anchor) for c in chunks] == [
+            ("phone: +49 431 4711\ncontact:\n  - Anna Berg", 3, 5, "front matter"),
+            ("door: kelp-4711", 8, 8, "front matter 2"),
+            ("# T\nbody", 13, 14, ""),
+        ]

@@ -6,7 +6,10 @@ from typing import Any
 
 import pypdf
 import pytest
+from pypdf.annotations import FreeText
 from reportlab.lib.styles import getSampleStyleSheet
+from reportlab.pdfbase.pdfmetrics import stringWidth
+from reportlab.pdfgen.canvas import Canvas
 from reportlab.platypus import PageBreak, Paragraph, SimpleDocTemplate, Spacer, Table
 
 from rolebundle.errors import DocumentError
@@ -124,3 +127,125 @@ def test_the_date_is_that_of_the_last_change():
     assert read(changed(data, **dates)).inferred["updated_at"] == "2026-02-03T04:05:06+00:00"
     dates["ModDate"] = "next week"
     assert read(changed(data, **dates)).inferred["updated_at"] == "2025-01-02T03:04:05+01:00"
+
+
+# -- What a page shows is what is read
+
+
+def drawn(*pages: str | list[tuple[float, float, float, str]]) -> bytes:
+    """A PDF of pages with these texts: place from the left and the bottom, size, and text."""
+    out = io.BytesIO()
+    canvas = Canvas(out, invariant=1)
+    for page in pages:
+        for x, y, size, text in [(72, 700, 12, page)] if isinstance(page, str) else page:
+            canvas.setFont("Helvetica", size)
+            canvas.drawString(x, y, text)
+        canvas.showPage()
+    canvas.save()
+    return out.getvalue()
+
+
+def text_of(data: bytes) -> str:
+    return "\n".join(read(data).lines)
+
+
+def on_a_line(*parts: tuple[float, float, float, str]) -> list[tuple[float, float, float, str]]:
+    """Texts by the gap before them, their height above the line, and their size."""
+    x, places = 300.0, []
+    for gap, y, size, text in parts:
+        places.append((x + gap, 700 + y, size, text))
+        x += gap + stringWidth(text, "Helvetica", size)
+    return places
+
+
+@pytest.mark.parametrize(("parts", "text"), [
+    ([(60, 0, 12, "30"), (-73, 0, 12, "20"), (-73, 0, 12, "10")], "30 20 10"),
+    ([(0, 0, 12, "Total"), (50, 0, 12, "1 234"), (6, 0, 12, "56")], "Total 1 234 56"),
+    ([(0, 0, 12, "sat"), (-38, 0, 12, "cat"), (-44, 0, 12, "The")], "The cat sat"),
+    ([(0, 0, 12, "num"), (0.3, 0, 12, "ber")], "number"),
+    ([(0, 0, 12, "holds 2"), (0, 4, 7, "10"), (3.3, 0, 12, "coins")], "holds 2^10 coins"),
+    ([(0, 0, 12, "10"), (0.5, 4, 7, "-5"), (0, 0, 12, " m")], "10^-5 m"),
+    ([(0, 0, 12, "built in 1987"), (0, 4, 7, "3"), (3.3, 0, 12, "by")], "built in 1987[3] by"),
+    ([(0, 0, 12, "H"), (0, -2, 7, "2"), (0, 0, 12, "O")], "H_2O"),
+    ([(0, 0, 12, "x"), (0, -2, 7, "1"), (0, 4, 7, "2"), (3.3, 0, 12, "is")], "x_1^2 is"),
+    ([(0, 4, 7, "1"), (0, 0, 12, "See the annex")], "1 See the annex"),
+    ([(0, 0, 12, "an exam-"), (-50, -14, 12, "ple of 1990-"), (-60, -28, 12, "1995")],
+     "an example\nof 1990-\n1995"),
+    ([(0, 0, 12, "one"), (-20, -14, 12, "two"), (-20, -28, 12, "three"), (-20, -60, 12, "four")],
+     "one\ntwo\nthree\n\nfour"),
+])  # fmt: skip
+def test_places_decide_what_belongs_together(parts, text):
+    assert text_of(drawn(on_a_line(*parts))) == text
+
+
+def test_ligatures_are_letters():
+    writer = pypdf.PdfWriter(clone_from=io.BytesIO(drawn("e#cient $ow")))
+    [font] = writer.pages[0]["/Resources"]["/Font"].values()
+    name, number = pypdf.generic.NameObject, pypdf.generic.NumberObject
+    differences = [number(ord("#")), name("/ffi"), name("/fl")]
+    encoding = {name("/Differences"): pypdf.generic.ArrayObject(differences)}
+    font.get_object()[name("/Encoding")] = pypdf.generic.DictionaryObject(encoding)
+    assert text_of(written(writer)) == "efficient flow"
+
+
+@pytest.mark.parametrize("turn", [90, 180, 270])
+def test_turned_text_is_read_in_its_direction(turn):
+    out = io.BytesIO()
+    canvas = Canvas(out, invariant=1)
+    canvas.translate(300, 400)
+    canvas.rotate(turn)
+    for y, line in ((0, ("the", "first")), (-14, ("the", "second"))):
+        for x, word in enumerate(line):
+            canvas.drawString(30 * x, y, word)
+    canvas.save()
+    assert text_of(out.getvalue()) == "the first\nthe second"
+
+
+def test_fields_are_beside_their_labels():
+    out = io.BytesIO()
+    canvas = Canvas(out, invariant=1)
+    form = canvas.acroForm
+    canvas.drawString(72, 720, "Ship:")
+    form.textfield(name="ship", value="Petrel Nine", x=120, y=715, width=200, height=18)
+    for x, name, is_checked in ((72, "Accept", True), (150, "Decline", False)):
+        form.checkbox(name=name, checked=is_checked, x=x, y=690, size=12)
+        canvas.drawString(x + 18, 692, name)
+    canvas.drawString(72, 660, "Color:")
+    options = ["cobalt", "amber"]
+    form.choice(name="c", value="cobalt", options=options, x=120, y=655, width=80, height=18)
+    canvas.drawString(72, 630, "Password:")
+    form.textfield(name="p", value="sesame", fieldFlags="password", x=140, y=625, height=18)
+    canvas.save()
+    text = text_of(out.getvalue())
+    assert text == "Ship: Petrel Nine\n[x] Accept [ ] Decline\nColor: cobalt\nPassword:"
+
+
+@pytest.mark.parametrize("is_hidden", [False, True])
+def test_the_text_of_annotations_is_read_unless_they_are_hidden(is_hidden):
+    writer = pypdf.PdfWriter(clone_from=io.BytesIO(drawn("The harbour opens at dawn.")))
+    note = FreeText(text="Gate 77 is closed.", rect=(72, 500, 300, 520))
+    appearance = pypdf.generic.StreamObject()
+    appearance.set_data(b"BT /F1 12 Tf 2 5 Td (Gate 77 is closed.) Tj ET")
+    name = pypdf.generic.NameObject
+    box = pypdf.generic.ArrayObject(map(pypdf.generic.NumberObject, (0, 0, 228, 20)))
+    appearance |= {
+        name("/Type"): name("/XObject"),
+        name("/Subtype"): name("/Form"),
+        name("/BBox"): box,
+        name("/Resources"): writer.pages[0]["/Resources"],
+    }
+    stream = writer._add_object(appearance)
+    note[name("/AP")] = pypdf.generic.DictionaryObject({name("/N"): stream})
+    note[name("/F")] = pypdf.generic.NumberObject(2 if is_hidden else 4)
+    writer.add_annotation(0, note)
+    text = text_of(written(writer))
+    assert ("Gate 77 is closed." in text) is not is_hidden
+    assert "The harbour opens at dawn." in text
+
+
+def test_damaged_pages_are_named_and_the_others_are_read():
+    data = drawn("one", "two", "three", "four")
+    kids = data.index(b"/Kids [ ") + len(b"/Kids [ ")
+    document = read(data[:kids] + b"99" + data[data.index(b" ", kids) :])
+    assert [block.page for block in document.blocks] == [2, 3, 4]
+    assert document.notes == ("1 of 4 pages is damaged: 1",)

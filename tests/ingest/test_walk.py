@@ -15,6 +15,7 @@ from rolebundle.ingest.manifests import FileDefaults, read_manifest
 from rolebundle.ingest.prepare import inferred_at
 from rolebundle.ingest.walk import FileEntry, read_bytes, walk
 from rolebundle.storage.opening import open_reader
+from rolebundle.storage.writing import open_writer
 from support.commands import invoke
 from support.corpora import all_documents
 from support.source_tree import Tree, write_files
@@ -199,6 +200,53 @@ def test_generated_folders_and_lock_files(tmp_path):
     assert len(walked_ignored(tmp_path, ignore=False)[0]) == 19
     assert walked_ignored(tmp_path / "js" / "jquery.min.js")[0] == ["jquery.min.js"], "it was named"
     assert walked_ignored(tmp_path / "py" / "env")[0] == ["lib/a.py", "pyvenv.cfg"], "it was named"
+
+
+OF_NO_PERSON = {
+    "~$report.docx": "file of a program",
+    "Thumbs.db": "file of a program",
+    "desktop.ini": "file of a program",
+    "c.db-wal": "part of a database",
+    "c.db-shm": "part of a database",
+    "c.db-journal": "part of a database",
+    "c.db.audit-wal": "part of a database",
+    ".DS_Store": "hidden file",
+    "._report.docx": "hidden file",
+    ".~lock.report.odt#": "hidden file",
+}
+
+
+@pytest.mark.parametrize("ignore", [True, False])
+def test_files_that_no_person_wrote(tmp_path, ignore):
+    others = ["a~$.md", "c.db", "c.db.audit", "my desktop.ini", "trip-journal"]
+    write(tmp_path, *OF_NO_PERSON, *others)
+    shown = {name: why for name, why in OF_NO_PERSON.items() if why != "hidden file"}
+    assert walked_ignored(tmp_path, ignore=ignore) == (others, shown)
+    assert walked_ignored(tmp_path / "~$report.docx")[0] == []
+
+
+def test_a_corpus_in_its_own_root_is_no_document(tmp_path):
+    write(tmp_path, "a.md")
+    words = ("ingest", tmp_path, "--lexical-only", "--db", tmp_path / "c.db", "--json")
+    invoke(*words)
+    with open_writer(tmp_path / "c.db"):
+        assert (tmp_path / "c.db-wal").exists()
+        assert invoke(*words).json()["documents"] == 1
+
+
+def test_a_document_that_has_most_of_the_passages_is_named(tmp_path):
+    db, docs = tmp_path / "c.db", tmp_path / "docs"
+    write(docs, *(f"{number}.md" for number in range(10)))
+    words = ("ingest", docs, "--lexical-only", "--db", db)
+    log = "".join(f"# Day {n}\n\n{'The pump was started. ' * 60}\n\n" for n in range(20))
+    write(docs, **{"pumps.md": log})
+    said = "pumps.md: has 20 of the corpus's 30 passages; if few will ask for it, name it in"
+    assert said in invoke(*words).err
+    assert said in invoke("status", "--db", db).out
+    assert "pumps.md" not in invoke(*words).err
+    write(docs, **{".ignore": "pumps.md"})
+    assert "pumps.md: has" not in invoke(*words).err
+    assert "pumps.md: has" not in invoke("status", "--db", db).out
 
 
 def test_folders_that_belong_to_a_corpus(tmp_path):

@@ -33,7 +33,7 @@ FILES = {**READS, "may_write": ["remember"]}
 POLICY = {
     "ada": FILES,
     "bob": {**FILES, "scopes": ["shared", "hr"], "access_level": "confidential"},
-    "cy": {**FILES, "scopes": [], "deny_patterns": ["limits.md"]},
+    "cy": {**FILES, "scopes": ["*"], "deny_patterns": ["limits.md"]},
     "eve": READS,
     "mia": {**READS, "may_write": ["mark"]},
     "rea": {**FILES, "roles": ["reviewer"]},

@@ -21,6 +21,7 @@ POLICY = """
 scopes = ["shared", "hr"]
 access_level = "confidential"
 deny_patterns = ["d7.md"]
+may_set_time = true
 """
 QUARANTINED = Scanned("quarantine", "hash", '["instruction_override"]', "[]", "the original text")
 

@@ -188,11 +188,16 @@ PDF = {
     "clipped": _VISIBLE + "q 0 0 10 10 re W n\n" + _FACT_AT.format("") + "Q\n",
     "covered": _VISIBLE + _FACT_AT.format("") + f"1 1 1 rg {_AROUND} f\n",
     "layer": _VISIBLE + "/OC /Hid BDC\n" + _FACT_AT.format("") + "EMC\n",
+    "layer-before": "/OC /Hid BDC\n" + _FACT_AT.format("") + "EMC\n" + _VISIBLE,
     "opacity": _VISIBLE + "/Gx gs\n" + _FACT_AT.format(""),
     "array": _VISIBLE + "3 Tr BT /F1 12 Tf 72 600 Td [(FACT)] TJ ET\n",
     "next-line": "BT /F1 12 Tf 14 TL 72 720 Td (The harbour opens at dawn.) Tj 3 Tr (FACT) ' ET\n",
     "form": _VISIBLE + "q 1 0 0 1 0 -5000 cm /Fm Do Q\n",
     "invisible-form": _VISIBLE + "3 Tr /Fm Do\n",
+    "form-opacity": _VISIBLE + "/Gx gs /Fm Do\n",
+    "form-layer": _VISIBLE + "/OC /Hid BDC /Fm Do EMC\n",
+    "white-stroke": _VISIBLE + "1 G\n" + _FACT_AT.format("1 Tr "),
+    "clipping-mode": _VISIBLE + _FACT_AT.format("7 Tr "),
 }
 
 VISIBLE_PDF = {
@@ -204,11 +209,18 @@ VISIBLE_PDF = {
     "restored": _VISIBLE + "q 3 Tr 1 g Q\n" + _FACT_AT.format(""),
     "shown-layer": _VISIBLE + "/OC /Shown BDC\n" + _FACT_AT.format("") + "EMC\n",
     "form": _VISIBLE + "/Fm Do\n",
+    "same-text": _VISIBLE
+    + "/Span << /ActualText (FACT) >> BDC BT /F1 12 Tf 72 600 Td (FACT) Tj ET EMC\n",
     "partly-covered": _VISIBLE + _FACT_AT.format("") + "1 g 60 590 30 30 re f\n",
+    "cover-on-hidden-layer": _VISIBLE
+    + _FACT_AT.format("")
+    + f"/OC /Hid BDC 1 1 1 rg {_AROUND} f EMC\n",
     "line-above": _VISIBLE + _FACT_AT.format("") + "0 g 72 598 300 1 re f\n",
 }
 
 DOUBTFUL_PDF = {
     "scan": "q 612 0 0 792 0 0 cm /Im Do Q 3 Tr\n" + _VISIBLE + _FACT_AT.format(""),
+    "another-text": _VISIBLE
+    + "/Span << /ActualText (FACT) >> BDC BT /F1 12 Tf 72 600 Td (a few words) Tj ET EMC\n",
     "covered-by-image": _VISIBLE + _FACT_AT.format("") + "q 500 0 0 30 60 590 cm /Im Do Q\n",
 }

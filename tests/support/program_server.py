@@ -258,7 +258,7 @@ def _import_everything() -> None:
     # What commands and tests import late, and the model, which they would load again and again.
     for name in (
         *("pytest", "mcp.client", "reportlab.platypus"),
-        *("numpy", "yaml", "Stemmer", "sqlite_vec", "pypdf.filters", "platformdirs"),
+        *("numpy", "yaml", "Stemmer", "sqlite_vec", "pypdfium2.raw", "platformdirs"),
         *("rich.console", "rich.table", "rich.text", "rich._emoji_codes"),
         *("anyio._backends._asyncio", "encodings.idna", "encodings.utf_8_sig"),
     ):

@@ -74,6 +74,7 @@ access_level = "internal"
 scopes = ["shared"]
 show_paths = true
 may_write = ["mark", "remember"]
+may_set_time = true
 """
 NOTE = "guide/token.md"
 MACHINE = "head-office"

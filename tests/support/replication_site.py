@@ -24,7 +24,7 @@ from rolebundle.storage.writing import open_writer
 from support.corpora import build, document, fill, scratch_folder
 from support.sound import assert_sound
 
-EVERYONE = Audience("", AgentRule(scopes=(), access_level="internal"))
+EVERYONE = Audience("", AgentRule(scopes=("*",), access_level="internal"))
 OPTIONS = PublishOptions("head office", timedelta(days=7), timedelta(days=7))
 
 

@@ -10,7 +10,7 @@ from threading import Event
 import pytest
 
 from rolebundle.errors import DocumentError
-from rolebundle.ingest import prepare, workers
+from rolebundle.ingest import readers, workers
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import html
 from rolebundle.ingest.workers import MAX_MEMORY
@@ -44,4 +44,4 @@ def install() -> None:
             bytearray(MAX_MEMORY)
         return read_page(data, path, separator)
 
-    prepare.reader_named = lambda *_: (version, read)
+    readers.reader_named = lambda *_: (version, read)

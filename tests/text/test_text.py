@@ -383,3 +383,42 @@ def test_locations_of_a_path(tmp_path: Path) -> None:
     assert locations(f"{folder}/link/../a.md", None) == [f"{folder}/a.md"]
     assert locations("a.md", None) == []
     assert locations("a\0.md", folder) == []
+
+
+@pytest.mark.parametrize(
+    ("label", "codec", "text"),
+    [
+        ("gb2312", "gb18030", "朱镕基 码头"),
+        ("shift_jis", "cp932", "①倉庫の鍵は㈱山田"),
+        ("x-sjis", "cp932", "倉庫の鍵"),
+        ("windows-874", "cp874", "กุญแจโกดัง"),
+        ("iso-8859-8-i", "iso-8859-8", "המפתח במרתף"),
+        ("ks_c_5601-1987", "cp949", "똠방각하"),
+        ("latin-2", "iso-8859-2", "Klíč visí"),
+    ],
+)
+def test_labels_of_encodings_are_those_of_browsers(label, codec, text):
+    assert decode(text.encode(codec), declared=label) == (text, ())
+
+
+@pytest.mark.parametrize(
+    "declaration",
+    [
+        '<?xml version="1.0" encoding="windows-1251"?>',
+        '@charset "windows-1251";',
+        "#!/usr/bin/python\n# -*- coding: cp1251 -*-",
+        '"Content-Type: text/plain; charset=cp1251\\n"',
+        "\\usepackage[cp1251]{inputenc}",
+        " " * 9_000 + "<meta charset=windows-1251>",
+    ],
+)
+def test_a_text_declares_its_encoding(declaration):
+    text = f"{declaration}\nКлюч от склада\n"
+    assert decode(text.encode("cp1251")) == (text, ())
+
+
+def test_one_bad_byte_is_one_bad_character():
+    text, notes = decode("Ключ от склада ".encode("cp1251") * 9 + b"\x98", declared="cp1251")
+    assert text == "Ключ от склада " * 9 + "\ufffd"
+    assert len(notes) == 1
+    assert decode("Übergröße für Jürgen".encode() + b"\xff")[0] == "Übergröße für Jürgen\ufffd"

@@ -6,18 +6,22 @@ from the readers, so that a lookup imports only the reader that is needed, with 
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
+from html import unescape
 from importlib import import_module
 from itertools import groupby
+from pathlib import Path
 from posixpath import basename
-from typing import cast
+from typing import Any, cast
 
 from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
-from rolebundle.text.decoding import decode, split_lines
+from rolebundle.text.decoding import decode, looks_binary, split_lines
 
 MAX_TITLE_CHARS = 500
 """Longer headings keep their markup: the patterns that remove it do not run in linear time."""
@@ -35,6 +39,11 @@ Reader = tuple[int, Read]
 changes, so that unchanged files are read again."""
 
 
+def data_file(name: str) -> dict[str, Any]:
+    """The content of a file of data of this folder."""
+    return tomllib.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
+
+
 def open_text(data: bytes, path: str) -> tuple[list[str], tuple[str, ...]]:
     """The lines of the file at ``path``, and notes on what was changed to decode them.
 
@@ -42,7 +51,34 @@ def open_text(data: bytes, path: str) -> tuple[list[str], tuple[str, ...]]:
         DocumentError: ``undecodable``.
     """
     text, notes = decode(data, path)
-    return split_lines(text), notes
+    return split_lines(_with_characters(text, path)), notes
+
+
+_CHARACTER = r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}"
+_ENTITY = r"&(?:\#\d{1,7}|\#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});"
+# What stands for a character in a format, and what is left as it is.
+_ESCAPES = {
+    ".json .properties .toml .yaml .yml": re.compile(rf"\\\\|(?P<character>{_CHARACTER})"),
+    ".xml .md .markdown .mdx": re.compile(
+        r"^ {0,3}(`{3,}|~{3,}).*?^ {0,3}\1|^(?: {4}|\t)[^\n]*|(`+)[^`\n]+\2|<!\[CDATA\[.*?\]\]>"
+        rf"|(?P<character>{_ENTITY})",
+        re.DOTALL | re.MULTILINE,
+    ),
+}
+_ESCAPES_OF = {suffix: p for suffixes, p in _ESCAPES.items() for suffix in suffixes.split()}
+
+
+def _with_characters(text: str, path: str) -> str:
+    """A text with letters and signs in place of their escapes; it has the same lines."""
+    pattern = _ESCAPES_OF.get(f".{_suffix_of(path)}") if "\\u" in text or "&" in text else None
+    return pattern.sub(_character, text) if pattern else text
+
+
+def _character(match: re.Match[str]) -> str:
+    escape = match["character"] or ""
+    shown = json.loads(f'"{escape}"') if escape.startswith("\\") else unescape(escape)
+    is_shown = not shown.isascii() and (shown.isprintable() or shown == "\xa0")
+    return shown if is_shown else match[0]
 
 
 @contextmanager
@@ -151,53 +187,23 @@ def is_own_title(title: str) -> bool:
 # -- formats --
 
 
-_SOURCE = (
-    ".bash .bat .c .cc .cfg .clj .cmake .cpp .cs .css .cxx .dart .dot .el .ex .exs .f90 .fish"
-    " .go .gradle .groovy .h .hcl .hh .hpp .hs .ini .java .jl .js .jsx .kt .kts .less .lua .m"
-    " .mjs .mk .ml .mm .nix .php .pl .pm .properties .proto .ps1 .py .pyi .r .rb .rs .sass"
-    " .scala .scss .sh .sql .svelte .swift .tcl .tex .tf .toml .ts .tsx .vim .vue .xml .yaml"
-    " .yml .zig .zsh"
-)
-_TEXT = ".txt .text .log .adoc .asciidoc .org .pod .srt .vtt"
-# ``separated`` has no suffix: a manifest or a flag selects it.
-FORMATS = {
-    "markdown": ".md .markdown .mdx .md.txt",
-    "text": _TEXT,
-    "rst": ".rst .rest .rst.txt",
-    "html": ".html .htm .xhtml",
-    "source": _SOURCE,
-    "ipynb": ".ipynb",
-    "json": ".json",
-    "jsonl": ".jsonl .ndjson",
-    "separated": "",
-    "pdf": ".pdf",
-    "docx": ".docx .docm .dotx .dotm",
-    "pptx": ".pptx .pptm .potx .potm .ppsx .ppsm",
-    "xlsx": ".xlsx .xlsm .xltx .xltm",
-    "opendocument": ".odt .ott .ods .ots .odp .otp",
-    "epub": ".epub",
-    "eml": ".eml",
-    "mbox": ".mbox .mbx",
-}
+_TABLES = data_file("formats.toml")
+FORMATS: Mapping[str, str] = _TABLES["formats"]
 """Each reader with the suffixes of its files."""
-# Other readers have a module of their name.
-_MODULES = {
-    "docx": "ooxml",
-    "pptx": "ooxml",
-    "eml": "mail",
-    "mbox": "mail",
-    "epub": "html",
-    "ipynb": "markdown",
-    "separated": "markdown",
-    "json": "records",
-    "jsonl": "records",
-    "rst": "lines",
-    "source": "lines",
-    "text": "lines",
-}
+HEAVY_FORMATS = frozenset("archive docx epub msg opendocument pdf pptx xlsx".split())
+"""Formats whose files are no text. A small one may take long, because it can expand."""
+KINDS: Mapping[str, str] = _TABLES["kinds"]
+"""The kinds of files that are not read, with their suffixes."""
+
+
+def _inverted(table: Mapping[str, str]) -> Mapping[str, str]:
+    return {word: key for key, words in table.items() for word in words.split()}
+
+
 NAMES = tuple(sorted(FORMATS))
 """The names of the readers that a manifest may use."""
-_BY_SUFFIX = {suffix: name for name, suffixes in FORMATS.items() for suffix in suffixes.split()}
+_BY_SUFFIX, _BY_FILE_NAME = _inverted(FORMATS), _inverted(_TABLES["names"])
+_KIND_BY_SUFFIX = _inverted(KINDS)
 # Manual pages (`ls.1`) and logs (`app.log.1`)
 _NUMBERED = re.compile(r"[1-9]").fullmatch
 # Headers that no other text begins with, in any order.
@@ -205,14 +211,6 @@ _MAIL = re.compile(
     rb"(?=[!-9;-~]{1,80}:|From [^\n]{1,300}\d\d:\d\d)"
     rb"(?=(?:[^\n]+\n){0,200}?From:)(?=(?:[^\n]+\n){0,200}?(?:Message-I[dD]|MIME-Version|Received):)"
 )
-_BY_FILE_NAME = {
-    **dict.fromkeys(
-        "readme license licence copying copyright notice changelog changes news authors"
-        " contributors maintainers credits todo install faq history codeowners".split(),
-        "text",
-    ),
-    **dict.fromkeys("makefile dockerfile rakefile gemfile justfile kconfig".split(), "source"),
-}
 
 
 def mail_reader_name(path: str, data: bytes) -> str:
@@ -221,10 +219,15 @@ def mail_reader_name(path: str, data: bytes) -> str:
     Thunderbird's mailboxes are such files (``Inbox``), and the messages of a Maildir
     (``1700000000.M1P2.host:2,S``).
     """
-    name = basename(path)
-    if ("." in name and ":2," not in name) or not _MAIL.match(data):
+    if not may_be_mail(path) or not _MAIL.match(data):
         return ""
     return "mbox" if data.startswith(b"From ") else "eml"
+
+
+def may_be_mail(path: str) -> bool:
+    """Whether a file has no suffix that says what it is, as those of mailboxes and a Maildir."""
+    name = basename(path)
+    return ("." not in name or ":2," in name) and reader_name_for(path) is None
 
 
 def reader_name_for(path: str) -> str | None:
@@ -240,10 +243,38 @@ def reader_name_for(path: str) -> str | None:
     return known or ("text" if _NUMBERED(last) else None)
 
 
+def reader_name_of(path: str, data: bytes) -> str:
+    """The name of the reader of a file, by its suffix and content."""
+    return reader_name_for(path) or mail_reader_name(path, data) or "text"
+
+
 @cache
 def reader_named(name: str) -> Reader:
     """The reader with one of ``NAMES``."""
-    return cast(Reader, import_module(f"{__name__}.{_MODULES.get(name, name)}").READERS[name])
+    module = _TABLES["modules"].get(name, name)
+    return cast(Reader, import_module(f"{__name__}.{module}").READERS[name])
+
+
+def read_file(
+    data: bytes, path: str, name: str = "", separator: str = ""
+) -> Iterable[ParsedDocument | DocumentError]:
+    """The documents of a file.
+
+    Args:
+        data: its content.
+        path: its path, or the names of the file and of what is attached to it.
+        name: the name of its reader; empty if its suffix and content tell it.
+        separator: the separator of ``separated``.
+
+    Raises:
+        DocumentError: ``unsupported`` or ``binary``: it is no text for people; or of the reader.
+    """
+    name = name or reader_name_of(path, data)
+    if name not in HEAVY_FORMATS and (looks_binary(data) or is_markup_only(path)):
+        if kind := kind_of(path, data):
+            raise DocumentError("unsupported", f"{path}: {kind}")
+        raise DocumentError("binary", f"{path}: binary data, not text", "exclude the file")
+    return reader_named(name)[1](data, path, separator)
 
 
 # -- what is not read --
@@ -251,46 +282,19 @@ def reader_named(name: str) -> Reader:
 # The names of kinds of files that are not read, so that a report says more than "binary".
 
 
-_ARCHIVE = "archive; unpack it"
-# A file with one of these suffixes is read if it is text, except those in _MARKUP_ONLY.
-KINDS = {
-    "image": (
-        "png jpg jpeg jpe gif bmp tif tiff webp heic heif avif ico icns psd svg svgz raw cr2 nef"
-        " xcf xpm pbm pgm ppm drawio"
-    ),
-    "audio": "mp3 wav flac ogg oga m4a aac wma opus mid midi aiff amr",
-    "video": "mp4 mkv mov avi webm wmv m4v mpg mpeg flv 3gp ogv",
-    _ARCHIVE: (
-        "zip tar gz tgz bz2 tbz xz txz zst 7z rar jar war whl deb rpm iso dmg cab lz4 lzma cpio"
-    ),
-    "program": "exe dll so dylib o a lib class pyc pyd wasm msi apk app bin com elf ko",
-    "font": "ttf otf woff woff2 eot pfb",
-    "database": "db sqlite sqlite3 mdb accdb parquet arrow feather dbf realm",
-    "data of a program": (
-        "npy npz pkl pickle pt pth onnx safetensors gguf h5 hdf5 mat rds dat pack idx"
-    ),
-    "old Word format; save it as docx": "doc dot",
-    "old Excel format; save it as xlsx": "xls xlt xlsb",
-    "old PowerPoint format; save it as pptx": "ppt pps pot",
-    "Rich Text; save it as docx": "rtf",
-    "flat OpenDocument; save it as odt, ods or odp": "fodt fods fodp fodg",
-    "Apple iWork document; export it as docx, xlsx or pptx": "pages numbers key",
-    "WordPerfect document; save it as docx": "wpd wps",
-    "drawing; export it as pdf": "odg vsd vsdx vsdm vdx pub cdr dwg dxf",
-    "PostScript; convert it to pdf": "ps eps ai",
-    "Outlook message; save it as eml": "msg",
-    "Outlook mailbox; export it as mbox": "pst ost",
-    "Kindle book; convert it to epub": "mobi azw azw3",
-    "page images; convert it to pdf with text": "djvu xps oxps cbz cbr",
-    "compiled help": "chm hlp",
-    "OneNote section; export it as docx": "one onetoc2",
-}
-_KIND_BY_SUFFIX = {suffix: kind for kind, suffixes in KINDS.items() for suffix in suffixes.split()}
 # These are text, but not for people.
 _MARKUP_ONLY = frozenset("svg rtf fodt fods fodp fodg ps eps ai".split())
 _MAGIC = {
     "image": (b"\x89PNG", b"\xff\xd8\xff", b"GIF8"),
-    _ARCHIVE: (b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"Rar!", b"!<arch>"),
+    "archive; unpack it": (
+        b"PK\x03\x04",
+        b"\x1f\x8b",
+        b"BZh",
+        b"\xfd7zXZ",
+        b"7z\xbc\xaf",
+        b"Rar!",
+        b"!<arch>",
+    ),
     "program": (b"\x7fELF", b"MZ", b"\xca\xfe\xba\xbe", b"\xcf\xfa\xed\xfe"),
     "database": (b"SQLite format 3\0",),
     "PDF document; name it .pdf": (b"%PDF",),

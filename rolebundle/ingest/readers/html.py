@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import email
+import email.policy
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,41 +14,51 @@ from lxml import etree
 from rolebundle.contracts.ingest import utc_text
 from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
-from rolebundle.ingest.readers import title_in
-from rolebundle.ingest.readers.html_hidden import HiddenElement, Page, hiding_sheets, parsed_page
+from rolebundle.ingest.readers import parser_errors, title_in
+from rolebundle.ingest.readers.html_hidden import HiddenElement, Page, page_sheets, parsed_page
+from rolebundle.ingest.readers.mathml import mathml_text
+from rolebundle.ingest.readers.notation import (
+    CHECKED,
+    UNCHECKED,
+    list_number,
+    lowered,
+    raised,
+    ruby,
+)
 from rolebundle.ingest.readers.package import (
     Package,
     TextBlocks,
+    integer_in,
     joined,
     local_name,
     package_reader,
     properties_of,
+    row_line,
 )
 from rolebundle.scan.finding import HiddenPart
 from rolebundle.text.decoding import decode, one_line
 from rolebundle.text.words import counted
 
 _WORD = re.compile(r"[^\W\d_]{2,}")
-_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]{2,40})", re.IGNORECASE)
 # Code listings number their lines beside the code, in elements of their own.
 _LINE_NUMBER_CLASSES = frozenset(("src-line-numbers", "linenodiv", "linenos", "line-numbers"))
-# What contains the page's own text, the most reliable first. A marker of several elements is none.
-_PARTS = "//*[self::main or self::article or self::div or self::section]"
-_MAIN_PARTS: tuple[Any, ...] = tuple(
-    etree.XPath(path)
-    for path in (
-        "//main",
-        f"{_PARTS}[self::main or @role = 'main']",
-        "//article",
-        f"{_PARTS}[@id = 'content']",
-        f"{_PARTS}[contains(concat(' ', normalize-space(@class), ' '), ' body ')]",
-    )
+_MAIN: Any = etree.XPath(
+    "(descendant::*[self::main or self::article or @role = 'main' or @id = 'content'])[1]"
 )
-# Elements without readable text, or outside of the page's own text.
-_SKIPPED_TAGS = (
-    "script style template noscript nav svg button select textarea iframe object head".split()
+_SKIPPED_TAGS = "script style template noscript iframe object head".split()
+# Where pages have their navigation.
+_REGIONS: Any = etree.XPath(
+    "descendant::*[self::nav or self::header or self::footer or self::aside or @role='navigation'"
+    " or @role='banner' or @role='contentinfo' or @role='complementary']"
 )
-_SURROUNDING_TAGS = ("header", "footer", "aside")
+_GROUPS = ("ul", "ol", "menu", "div", "p", "nav", "section", "table", "form")
+_MIN_LINKS = 3
+_MAX_LINK_WORDS = 8
+_LINK_SHARE = 0.9
+"""In a list of links: how many links, words of a link, and words that are in links."""
+_MIN_LEFT = 1 / 3
+"""What is left of a page must have so many of its words; else all of it is read."""
+_NOTED_SHARE = 1 / 3
 _ALNUM = re.compile(r"[^\W_]")
 _CONTENTS = re.compile(
     r"(?:table of )?contents|on this page|inhalt(?:sverzeichnis)?|sommaire|índice", re.IGNORECASE
@@ -58,36 +70,43 @@ _MAX_COMMENT_CHARS = 4_000
 _LINE_BREAK = re.compile("\r\n|\r|\n")
 
 
-def read_page(data: bytes, path: str, *, is_message: bool = False) -> ParsedDocument:
+def read_page(
+    data: bytes, path: str, *, is_message: bool = False, declared: str = ""
+) -> ParsedDocument:
     """The document of a page.
 
     Args:
         data: the bytes of the page.
         path: its file, for messages.
-        is_message: whether all of it is its own text. Else it is searched for a main part.
+        is_message: whether all of it is its own text. Else lists of links are left out.
+
+        declared: the label of the encoding that a mail or archive declares for the page.
 
     Raises:
         DocumentError: ``unreadable_html``, ``undecodable``.
     """
-    declared = _CHARSET.search(data[:2048])
-    text, notes = decode(data, path, declared[1].decode("ascii").lower() if declared else "")
+    text, notes = decode(data, path, declared)
     source = countable_source(text.encode())
     root: Any = _parsed(source, path)
     if root is None:
         return ParsedDocument(line_exact=False, notes=notes)
     body = root.find("body")
     body = root if body is None else body
-    found = () if is_message else (find(root) for find in _MAIN_PARTS)
-    main = next((parts[0] for parts in found if len(parts) == 1), body)
     inferred = _head_metadata(root)
-    sheets = hiding_sheets(root)
-    _empty_unread(main, source, is_whole=main is body and not is_message)
-    hidden = Page(root, main, sheets).hidden()
+    sheets = page_sheets(root)
+    _empty_unread(body, source)
+    if not is_message:
+        notes += _empty_link_lists(body)
+    page = Page(root, body, sheets)
+    for element in page.apart():
+        _set_apart(element)
+    hidden = page.hidden()
     parts = (*(_hidden_parts(hidden, text) if hidden else ()), *_comments(text))
     removed = [element for element, part in hidden if not part.is_kept]
     for element in removed:
         _empty(element)
-    blocks = html_blocks(main, source.count(b"\n") + (not source.endswith(b"\n")))
+    _write_signs(body)
+    blocks = html_blocks(body, source.count(b"\n") + (not source.endswith(b"\n")))
     return ParsedDocument(
         blocks=blocks,
         inferred={**inferred, "title": inferred["title"] or title_in(blocks)},
@@ -127,12 +146,10 @@ def _head_metadata(root: Any) -> Mapping[str, str]:
     return {"language": language.strip(), "title": title, "updated_at": updated}
 
 
-def _empty_unread(main: Any, source: bytes, *, is_whole: bool) -> None:
-    """Empty the elements that are not part of the page's own text."""
-    tags = (*_SKIPPED_TAGS, *_SURROUNDING_TAGS) if is_whole else _SKIPPED_TAGS
-    for element in list(main.iter(*tags)):
-        if element is not main:
-            _empty(element)
+def _empty_unread(main: Any, source: bytes) -> None:
+    """Empty the elements without readable text, and what repeats the page's own text."""
+    for element in list(main.iter(*_SKIPPED_TAGS)):
+        _empty(element)
     for link in list(main.iterfind(".//a[@href]")):
         if link.get("href")[:1] == "#" and not _ALNUM.search(_text(link)):
             _empty(link)  # Usually a mark beside a heading.
@@ -158,6 +175,49 @@ def _links_within_page(element: Any) -> bool:
     links = list(element.iter("a"))
     is_within = len(links) > 2 and all(link.get("href", "")[:1] == "#" for link in links)
     return is_within and one_line(" ".join(map(_text, links))) == one_line(_spaced(element))
+
+
+def _empty_link_lists(body: Any) -> tuple[str, ...]:
+    """Empty the lists of links outside of the main part, and in regions such as ``nav``.
+
+    Returns:
+        A note if much of the page was left out.
+    """
+    regions = _REGIONS(body)
+    for main in _MAIN(body):
+        for element in (main, *main.iterancestors()):
+            if element is body:
+                break
+            siblings = element.getparent().iterchildren("*")
+            regions += [e for e in siblings if e is not element and e.tag not in _HEADINGS]
+    lists: dict[Any, int] = {}
+    for region in regions:
+        for element in (region, *region.iterdescendants(*_GROUPS)):
+            if _is_link_list(element):
+                lists[element] = 0
+    lists = {e: _count_words(e) for e in lists if lists.keys().isdisjoint(e.iterancestors())}
+    total, removed = _count_words(body), sum(lists.values())
+    if not removed or total - removed < total * _MIN_LEFT:
+        return ()
+    for element in lists:
+        _empty(element)
+    share = removed / total
+    note = f"left out: lists of links with {share:.0%} of the page's words"
+    return (note,) if share > _NOTED_SHARE else ()
+
+
+def _count_words(element: Any) -> int:
+    return len(_spaced(element).split())
+
+
+def _is_link_list(element: Any) -> bool:
+    """Whether nearly all words of an element are in several short links."""
+    links = list(element.iter("a"))
+    if len(links) < _MIN_LINKS:
+        return False
+    words = [_count_words(link) for link in links]
+    is_short = sum(words) <= _MAX_LINK_WORDS * len(links)
+    return is_short and sum(words) >= _LINK_SHARE * _count_words(element)
 
 
 def _empty(element: Any) -> None:
@@ -259,6 +319,12 @@ _BLOCKS = frozenset(
 )
 # Longer lists and tables are cut anyway. One block per item gives each chunk its own lines.
 _MAX_LIST_CHARS = 1800
+_LIST_STYLE = re.compile(r"list-style(?:-type)?\s*:\s*([\w-]+)", re.IGNORECASE)
+_LABELLING = frozenset(("start", "type", "reversed", "style"))
+_LIST_FORMS = {
+    "decimal-leading-zero": "01", "lower-alpha": "a", "lower-latin": "a", "upper-alpha": "A",
+    "upper-latin": "A", "lower-roman": "i", "upper-roman": "I", "none": "none",
+}  # fmt: skip
 _VERBATIM = frozenset(("pre", "listing", "xmp", "plaintext"))
 # A list or table that contains one of these is split into several blocks.
 _BLOCK_CONTENT = ("pre", "table", "dl", "blockquote", "h1", "h2", "h3", "h4", "h5", "h6")
@@ -295,6 +361,99 @@ def _holds_block(element: Any) -> bool:
 def _is_long(element: Any) -> bool:
     """Whether a list item or table row is long and contains blocks."""
     return len(_text(element)) > _MAX_LIST_CHARS and _holds_block(element)
+
+
+# -- signs --
+#
+# What a browser shows by its place or by a drawing is written into the tree as text.
+
+
+_CHECKS = {"checkbox": (UNCHECKED, CHECKED), "radio": (UNCHECKED, CHECKED)}
+_UNSEEN_INPUTS = frozenset(("hidden", "password", "image", "file", "range", "color"))
+_NOTE_MARK = re.compile(
+    r"(?:^|[\s_-])(?:foot|end)?note(?:s|ref)?(?:$|[\s_-])|noteref|reference", re.I
+)
+_QUESTION = re.compile(r"(?:\w+\W+){1,40}\w+\W*")
+
+
+def _write_signs(body: Any) -> None:
+    """Write raised and lowered characters, formulas, readings, drawn texts and fields of forms."""
+    for element in list(body.iter("math", "svg", "ruby", "sup", "sub", "input", "button")):
+        tag = element.tag
+        if tag == "math":
+            _replace(element, f" {mathml_text(element)} ")
+        elif tag == "svg":
+            _replace(element, "".join(f" {one_line(_text(t))} " for t in element.iter("text")))
+        elif tag == "ruby":
+            readings = [_text(part) for part in element.iter("rt")]
+            for part in list(element.iter("rt", "rp")):
+                _replace(part, "")
+            _replace(element, ruby(one_line(_text(element)), one_line("".join(readings))))
+        elif tag == "input":
+            kind = element.get("type", "text").lower()
+            states = _CHECKS.get(kind)
+            shown = "" if kind in _UNSEEN_INPUTS else element.get("value", "")
+            text = states[element.get("checked") is not None] if states else shown
+            _replace(element, f" {text} " if text else "")
+        elif tag == "button":
+            # A button that opens a section is its heading.
+            is_switch = element.get("aria-expanded") or element.get("aria-controls")
+            is_inside = any(e.tag in _HEADINGS or e.tag in _LISTS for e in element.iterancestors())
+            if is_switch and not is_inside and _QUESTION.fullmatch(one_line(_text(element))):
+                element.tag = "h6"
+            else:
+                _set_apart(element)
+        elif not _holds_block(element):
+            _write_script(element)
+
+
+def _write_script(element: Any) -> None:
+    """Write a raised or lowered element."""
+    text, before = _text(element), _text_before(element)
+    if element.tag == "sub":
+        _replace(element, lowered(text, before))
+        return
+    around = (element, element.getparent(), *element.iter("a"))
+    names = (f"{e.get('class', '')} {e.get('role', '')} {e.get('type', '')}" for e in around)
+    links = [e for e in around if e.tag == "a" and "#" in e.get("href", "")]
+    is_note = bool(links) or any(map(_NOTE_MARK.search, names))
+    _replace(
+        element, raised(text, before, element.tail or "", is_note=is_note and bool(text.strip()))
+    )
+
+
+def _text_before(element: Any) -> str:
+    """The text of the same line that is next before an element; it may be a part of it."""
+    while element.tag not in _BLOCKS:
+        previous, parent = element.getprevious(), element.getparent()
+        if previous is not None:
+            inside = "" if previous.tag == "br" or not isinstance(previous.tag, str) else None
+            if text := previous.tail or (_text(previous) if inside is None else inside):
+                return text
+            element = previous
+        elif parent is None or parent.text:
+            return (parent.text or "") if parent is not None else ""
+        else:
+            element = parent
+    return ""
+
+
+def _replace(element: Any, text: str) -> None:
+    """Replace the content of an element by a text, with as many line breaks."""
+    _empty(element)
+    element.text = text + (element.text or "")
+
+
+def _set_apart(element: Any) -> None:
+    """Separate the text of an element from the text beside it, except a large first letter."""
+    text = _text(element)
+    is_initial = len(text.strip()) == 1 and text.strip().isalpha()
+    if text and not is_initial:
+        is_code = any(e.tag in _VERBATIM for e in element.iterancestors())
+        element.tag = "div" if is_code else element.tag
+        if not is_code:
+            element.text = f" {element.text or ''}"
+            element.tail = f" {element.tail or ''}"
 
 
 class _Walk:
@@ -407,6 +566,8 @@ class _Walk:
         first = next((row for row in rows if row.tag == "tr"), ())
         tags = [cell.tag for cell in first if isinstance(cell.tag, str)]
         header = _row_line(first) if len(tags) > 1 and set(tags) == {"th"} else ""
+        _write_spans(rows)
+        header = _row_line(first) if header else ""
         if len(_text(element)) <= _MAX_LIST_CHARS:
             text = "\n".join(filter(None, map(_row_line, rows)))
             self._leaf("table", element, text, header=header)
@@ -419,7 +580,7 @@ class _Walk:
 
     def code(self, element: Any) -> None:
         """Preformatted text, which keeps its lines."""
-        raw = _text(element)
+        raw = _code_text(element)
         lines = raw.replace(SOFT_BREAK, "\n").replace("\xa0", " ").split("\n")
         lines = [line.rstrip() for line in lines]
         dropped = next((i for i, line in enumerate(lines) if line), len(lines))
@@ -457,10 +618,31 @@ def _list_lines(element: Any, depth: int = 0) -> Iterable[str]:
         yield from _line(indent, child.tail)
 
 
+def _label(item: Any) -> str:
+    """The label of an item as it is shown: ``7.``, ``b.``; ``-`` in a list that counts from 1."""
+    parent = item.getparent()
+    if parent is None or parent.tag != "ol":
+        return "- "
+    if _LABELLING.isdisjoint(parent.keys()) and not any(e.get("value") for e in parent):
+        return "- "
+    if item.get("_number") is None:
+        items = list(parent.iterchildren("li"))
+        step = -1 if parent.get("reversed") is not None else 1
+        number = integer_in(parent.get("start"), len(items) if step < 0 else 1)
+        for each in items:
+            number = integer_in(each.get("value"), number)
+            each.set("_number", str(number))
+            number += step
+    form = item.get("type") or parent.get("type") or "1"
+    if style := _LIST_STYLE.search(parent.get("style") or ""):
+        form = _LIST_FORMS.get(style[1].lower(), form)
+    return f"{list_number(integer_in(item.get('_number')), form)}. " if form != "none" else "- "
+
+
 def _item_lines(item: Any, depth: int = 0) -> Iterable[str]:
     """The line of an item, and those of the lists in it."""
     indent = "  " * depth
-    mark, text = "- ", item.text or ""
+    mark, text = _label(item), item.text or ""
     for child in item:
         if child.tag in _LISTS or (isinstance(child.tag, str) and _has_descendant(child, *_LISTS)):
             yield from _line(indent + mark, text)
@@ -488,12 +670,61 @@ def _spaced(element: Any) -> str:
     return f" {text} " if element.tag in _BLOCKS else text
 
 
+def _code_text(element: Any) -> str:
+    """The text of code, with a line for each block inside that is a line."""
+    if not _holds_block(element):
+        return _text(element)
+    text = element.text or ""
+    for child in element:
+        if isinstance(child.tag, str):
+            inside = _code_text(child)
+            is_line = child.tag in _BLOCKS and child.tag not in _VERBATIM
+            if is_line and text and not text.endswith(("\n", SOFT_BREAK)):
+                text += SOFT_BREAK
+            text += inside
+            tail = child.tail or ""
+            if is_line and not inside.endswith("\n") and not tail.startswith(("\n", "\r")):
+                text += SOFT_BREAK
+        text += child.tail or ""
+    return text
+
+
+_MAX_SPAN = 1_000
+
+
+def _write_spans(rows: Sequence[Any]) -> None:
+    """Add empty cells where a cell of a row above, or one of several columns, is shown."""
+    left: dict[int, int] = {}
+    for row in rows:
+        cells = [cell for cell in row if cell.tag in {"td", "th"}] if row.tag == "tr" else []
+        column, spans = 0, left
+        left = {c: n - 1 for c, n in spans.items() if n > 1} if row.tag == "tr" else left
+        for cell in cells:
+            while column in spans:
+                cell.addprevious(etree.Element(cell.tag))
+                column += 1
+            width = min(integer_in(cell.get("colspan"), 1), _MAX_SPAN)
+            height = min(integer_in(cell.get("rowspan"), 1), _MAX_SPAN)
+            for place in range(max(width, 1)):
+                if place:
+                    cell.addnext(_moved_tail(cell, etree.Element(cell.tag)))
+                if height > 1:
+                    left[column + place] = height - 1
+            column += max(width, 1)
+
+
+def _moved_tail(cell: Any, added: Any) -> Any:
+    """The element that is added behind a cell, with the text behind it."""
+    added.tail, cell.tail = cell.tail, None
+    return added
+
+
 def _row_line(row: Any) -> str:
     """A row as one line, with bars between its cells, or a caption."""
     if row.tag == "caption":
         return one_line(_spaced(row))
     cells = [one_line(_spaced(cell)) for cell in row if isinstance(cell.tag, str)]
-    return " | ".join(cells) if any(cells) else ""
+    return row_line(cells)
 
 
 # -- e-books --
@@ -529,7 +760,8 @@ def _book(package: Package) -> ParsedDocument:
     blocks = TextBlocks(package.too_large)
     for name in chapters:
         if name in package:
-            _chapter(package, name, blocks)
+            page = _as_html(package, name)
+            blocks.include(read_page(page, f"{package.path}: {name}", is_message=True))
     missing = sum(name not in package for name in chapters)
     properties = properties_of(book.iterfind("{*}metadata/*"))
     notes = [f"chapters that the book lacks: {missing}"] if missing else []
@@ -544,19 +776,6 @@ def _main_member(package: Package) -> str:
         if name in package:
             return name
     raise ValueError("it has no package document")
-
-
-def _chapter(package: Package, name: str, blocks: TextBlocks) -> None:
-    page = read_page(_as_html(package, name), f"{package.path}: {name}", is_message=True)
-    for part in page.hidden:
-        blocks.hide(part.kind, part.text, is_usual=not part.is_labelled, is_kept=part.is_kept)
-    for block in page.blocks:
-        if block.level:
-            blocks.heading(block.heading, block.level, is_title=False)
-        else:
-            blocks.add(block.kind, block.text, header=block.header)
-            if not block.header:
-                blocks.end_block()
 
 
 def _as_html(package: Package, name: str) -> bytes:
@@ -579,7 +798,28 @@ def _as_html(package: Package, name: str) -> bytes:
     return data
 
 
+def _saved_page(data: bytes, path: str, _separator: str) -> Iterator[ParsedDocument]:
+    """The page of a web archive (MHTML), without its images and frames."""
+    with parser_errors("unreadable_mhtml", path):
+        message = email.message_from_bytes(data, policy=email.policy.default)
+        parts = (part for part in message.walk() if part.get_content_type() in _CHAPTER_TYPES)
+        part = next(parts)
+        declared = (part.get_content_charset() or "").lower()
+        source = part.get_payload(decode=True)
+        page = read_page(bytes(source), path, declared=declared)
+        blocks = TextBlocks(
+            lambda reason: DocumentError(
+                "mhtml_too_large", f"{path}: {reason}", "split it, or exclude it"
+            )
+        )
+        blocks.include(page)
+        uri = str(message.get("Snapshot-Content-Location") or part.get("Content-Location") or "")
+        inferred = {**page.inferred, "uri": uri} if uri.startswith("http") else page.inferred
+        yield blocks.document(inferred, page.notes)
+
+
 READERS = {
-    "html": (9, lambda data, path, _separator: [read_page(data, path)]),
-    "epub": package_reader("epub", 6, _book),
+    "html": (11, lambda data, path, _separator: [read_page(data, path)]),
+    "mhtml": (1, _saved_page),
+    "epub": package_reader("epub", 8, _book),
 }

@@ -61,6 +61,11 @@ _INTERFACE_ROLES = frozenset(
     " progressbar combobox".split()
 )
 _INTERFACE_TAGS = frozenset(("form", "dialog", "nav", "fieldset", "label", "legend", "menu"))
+_INLINE = frozenset("a abbr b bdi cite code em font i label mark small span strong time u".split())
+_STYLED: Any = etree.XPath(
+    "descendant::*[@style][" + " or ".join(f"self::{tag}" for tag in sorted(_INLINE)) + "]"
+)
+_APART = re.compile(r"block|flex|grid|table|list-item")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _MIN_LABELLED_WORDS = 4
 _MIN_SPOKEN_WORDS = 12
@@ -85,13 +90,9 @@ Sheets = tuple[tuple[str, str], ...]
 """Style sheets, each with its text and its media."""
 
 
-def hiding_sheets(root: Any) -> Sheets:
-    """The style sheets of a page, unless none of them can hide anything."""
-    sheets = tuple((e.text or "", e.get("media") or "") for e in root.iter("style"))
-    try:
-        return sheets if _suspects(sheets) else ()
-    except UnreadableStyleError:
-        return sheets
+def page_sheets(root: Any) -> Sheets:
+    """The style sheets of a page."""
+    return tuple((e.text or "", e.get("media") or "") for e in root.iter("style"))
 
 
 @lru_cache(maxsize=64)
@@ -112,12 +113,13 @@ class Page:
     Args:
         root: the root of the page.
         main: the element whose text is read.
-        sheets: the style sheets of the whole page that may hide elements.
+        sheets: the style sheets of the whole page.
     """
 
     def __init__(self, root: Any, main: Any, sheets: Sheets) -> None:
         self._root = root
         self._main = main
+        self._sheets = sheets
         self._around = [main, *main.iterancestors()]
         self._rules: dict[Any, list[Rule]] = defaultdict(list)
         self._cascaded: dict[Any, dict[str, str]] = {}
@@ -140,12 +142,12 @@ class Page:
 
     def _select(self, sheets: Sheets) -> None:
         """Find the elements of the rules that may hide, and the rules that may show them again."""
-        if not sheets:
+        suspects = _suspects(sheets)
+        if not suspects:
             return
         self._order = {element: place for place, element in enumerate(self._root.iter("*"))}
         siblings = Counter(element.getparent() for element in self._order)
         self._pairs = sum(count * count for count in siblings.values())
-        suspects = _suspects(sheets)
         inside = set(self._around).union(self._main.iterdescendants())
         concerned: set[str] = set()
         for rule in suspects:
@@ -208,6 +210,18 @@ class Page:
             last = len(self._order)
             return [e for e in candidates if first.get(e.getparent(), last) < self._order[e]]
         return [e for e in candidates if not matched.isdisjoint(e.iterancestors())]
+
+    def apart(self) -> list[Any]:
+        """The inline elements that a style shows apart from the text beside them."""
+        found = {e for e in _STYLED(self._main) if _is_apart(style_layers(e.get("style"))[0])}
+        try:
+            for sheet in self._sheets:
+                for rule in rules_of(*sheet):
+                    if rule.applies < 2 and _is_apart(rule.normal):
+                        found.update(e for e in self._selected_by(rule) if e.tag in _INLINE)
+        except UnreadableStyleError:
+            pass  # What is hidden is looked for without this.
+        return [e for e in found if e is not self._main]
 
     def hidden(self) -> list[HiddenElement]:
         """The hidden elements in ``main``, and those that contain it; outer elements first.
@@ -341,6 +355,15 @@ class Page:
             return False
         is_usual = _SWITCHED_CLASS.search(element.get("class") or "") is not None
         return is_usual or role in _SWITCHED_ROLES or element.get("id") in self._controlled
+
+
+def _is_apart(declared: Declarations) -> bool:
+    """Whether an element has a box of its own."""
+    return (
+        _APART.search(declared.get("display", "")) is not None
+        or declared.get("float", "none") != "none"
+        or declared.get("position", "") in {"absolute", "fixed"}
+    )
 
 
 _xpath: Any = lru_cache(maxsize=1_024)(etree.XPath)

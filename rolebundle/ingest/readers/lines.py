@@ -23,15 +23,17 @@ The rules are those of its specification
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import pairwise, takewhile
 
 from rolebundle.errors import DocumentError
-from rolebundle.ingest.front_matter import front_matter
+from rolebundle.ingest.front_matter import front_blocks, front_matter
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
 from rolebundle.ingest.readers import (
     MAX_TITLE_CHARS,
     block_of,
+    data_file,
     first_text,
     is_blank,
     open_text,
@@ -47,6 +49,8 @@ _MAX_LEVEL = 6
 # Plain text
 
 _NO_HEADING = re.compile("(?!)")
+_ROWS = frozenset(("csv", "tsv", "psv", "tab"))
+_NUMBER_CELL = re.compile(r"(?:^|[,;|\t])[\s\"]*[-+]?[\d.]+[\s\"%]*(?:[,;|\t]|$)")
 
 
 def _read_text(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocument]:
@@ -57,10 +61,13 @@ def _read_text(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocume
     """
     lines, notes = open_text(data, path)
     declared, declared_at, start, remarks = front_matter(lines, path)
-    heading = HEADING_LINES.get(path.rpartition(".")[2].lower(), _NO_HEADING)
-    blocks = tuple(_text_blocks(lines, start, heading))
+    suffix = path.rpartition(".")[2].lower()
+    heading = HEADING_LINES.get(suffix, _NO_HEADING)
+    read = _rows(lines, start) if suffix in _ROWS else _text_blocks(lines, start, heading)
+    blocks = tuple(read)
+    own = front_blocks(lines, declared_at - 1, start - 1) if start else ()
     yield ParsedDocument(
-        blocks=blocks,
+        blocks=(*own, *blocks),
         inferred={"title": title_in(blocks)},
         declared=declared,
         declared_at=declared_at,
@@ -81,6 +88,15 @@ def _text_blocks(lines: Sequence[str], start: int, heading: re.Pattern[str]) -> 
                 at = i + 1
         if at < last:
             yield block_of(lines, "paragraph", at, last)
+
+
+def _rows(lines: Sequence[str], start: int) -> Iterator[Block]:
+    """The rows of separated values. The first one is the header, unless it has a number."""
+    header: str | None = None
+    for at, end in runs(lines, start, len(lines)):
+        if header is None:
+            header = "" if _NUMBER_CELL.search(lines[at]) else lines[at]
+        yield block_of(lines, "table", at, end)._replace(header=header)
 
 
 # reStructuredText
@@ -351,76 +367,18 @@ definitions the level is 0.
 """
 
 
-_OF_C = (
-    r"(?!(?:return|new|else|throw|if|for|while|switch|catch|case|await|yield|using|do|delete"
-    r"|typedef|goto|assert|__attribute__)\b)"
-)
-_MODIFIERS = (
-    r"(?:(?:public|private|protected|internal|static|final|abstract|virtual|override|sealed|async"
-    r"|partial|open|data|inline|suspend|export|default|declare|readonly|synchronized|native|unsafe"
-    r"|extern|const|constexpr|explicit|implicit|case|lateinit|tailrec|operator|mutating|fileprivate"
-    r"|required|convenience|@\w+(?:\([^()]*\))?)\s+)"
-)
-_TYPES = (
-    r"(?:class|interface|enum(?:\s+class)?|struct|record|trait|object|protocol|extension|actor"
-    r"|namespace|union|module)"
-)
-# A method or function whose type stands before its name, and a body below or on the line.
-_TYPED = (
-    rf"{_OF_C}(?:{_MODIFIERS}{{0,6}}(?:<[^<>]+>\s*)?"
-    r"[\w<>\[\],.?:*&]+(?:\s+[\w<>\[\],.?:*&]+){0,4}[\s*&]+"
-    r"([\w:~]+)\s*\([^;={}]*\)[^;={}()]*\{\s*\}?\s*$"
-    rf"|{_MODIFIERS}{{1,6}}(?:[\w<>\[\],.?]+\s+){{0,4}}(\w+)\s*\([^;={{}}]*$)"
-)
-_OBJECTS = (
-    rf"\s*(?:{_MODIFIERS}{{0,6}}({_TYPES}\s+[\w.]+)"
-    rf"|{_MODIFIERS}{{0,6}}((?:fun|func|function|def)\s+(?:<[^<>]*>\s*)?[&\w.]+)|{_TYPED})"
-)
-_SCRIPT = (
-    r"\s*(?:(?:export\s+|default\s+|declare\s+|abstract\s+|async\s+)*"
-    r"((?:function\s*\*?|class|interface|enum|namespace|type)\s+[\w$]+)"
-    r"|(?:export\s+)?(?:const|let|var)\s+([\w$]+)\s*(?::[^=]+)?=\s*(?:async\s+)?"
-    r"(?:function\b|\([^()]*\)\s*(?::[^=]+)?=>|[\w$]+\s*=>|class\b)"
-    r"|(?<=\s)(?!(?:if|for|while|switch|catch|function|return|do|else|with)\b)"
-    r"(?:(?:public|private|protected|static|readonly|async|get|set|override|\*)\s+)*"
-    r"([\w$#]+)\s*(?:<[^<>]*>)?\([^;\"'`]*\)\s*(?::\s*[^;{}]+)?\{\s*$)"
-)
-_DEFINITIONS = {
-    ".py .pyi": r"\s*(?:async\s+)?((?:def|class)\s+\w+)",
-    ".js .jsx .mjs .ts .tsx .vue .svelte": _SCRIPT,
-    ".go": r"(func\s+(?:\([^()]*\)\s*)?\w+|type\s+\w+)",
-    ".rs": (
-        r"\s*(?:pub(?:\([^()]*\))?\s+)?(?:(?:default|async|unsafe|const|extern(?:\s+\"[^\"]*\")?)\s+)*"
-        r"((?:fn|struct|enum|trait|union|mod|type|macro_rules!)\s+\w+|impl\b[^{;]*)"
-    ),
-    ".java .cs .kt .kts .scala .swift .php .dart .groovy .gradle": _OBJECTS,
-    ".c .cc .cpp .cxx .h .hh .hpp .m .mm": (
-        r"(?>template\s*<.{0,60}>\s*)?(?:typedef\s+)?"
-        rf"(?:({_TYPES}\s+[\w:]+)(?=[^;(=]*$)"
-        r"|\s+((?:class|struct)\s+\w+)(?=\s*(?:final\s*)?(?::[^;(=]*)?\{?\s*$)"
-        rf"|(?=[A-Za-z_~]){_OF_C}[\w:<>,*&\[\]\s]*?([\w:~]+)\s*\([^;]*$|\s+{_TYPED}"
-        r"|([-+]\s*\([^()]*\)\s*\w+))"
-    ),
-    ".rb": r"\s*((?:def|class|module)\s+[\w.:?!=]+)",
-    ".lua": r"\s*(?:local\s+)?(?:(function\s+[\w.:]+)|([\w.]+)\s*=\s*function\b)",
-    ".sh .bash .zsh .fish": r"\s*(?:(function\s+[\w:.-]+)|([\w:.-]+)\s*\(\))",
-    ".r": r"\s*([\w.]+)\s*(?:<-|=)\s*function\b",
-    ".sql": (
-        r"(?i)\s*(create\s+(?:or\s+replace\s+)?(?:temp(?:orary)?\s+|unique\s+|materialized\s+)*"
-        r"(?:table|view|function|procedure|trigger|index|type|schema)\s+(?:if\s+not\s+exists\s+)?"
-        r"[\w.\"`\[\]]+)"
-    ),
-    ".proto": r"\s*((?:message|service|enum|rpc)\s+\w+)",
-    ".tf .hcl": (
-        r"((?:resource|data|module|variable|output|provider|locals|terraform)\b"
-        r"(?:\s+\"[^\"]*\")*)\s*\{"
-    ),
-    ".ini .toml .cfg .properties": r"(\[+[^\[\]]+\]+)\s*(?:[#;].*)?$",
-    ".mk makefile justfile": r"([\w./%-]+)\s*::?(?!=)",
-    "dockerfile": r"(FROM\s+\S+.*)",
-    ".yaml .yml": r"([\w.-]+):(?:\s|$)",
-}
-_BY_SUFFIX = {suffix: p for suffixes, p in _DEFINITIONS.items() for suffix in suffixes.split()}
+@cache
+def _definitions() -> Mapping[str, str]:
+    """The expression for what begins a definition, by the suffix or name of the file."""
+    outlines, found = data_file("outlines.toml"), dict[str, str]()
+    for suffixes, expression in outlines["definitions"].items():
+        whole = expression
+        for name, part in reversed(outlines["parts"].items()):
+            whole = whole.replace(f"%{name}%", part)
+        found |= dict.fromkeys(suffixes.split(), re.sub(r"\n *", "", whole))
+    return found
+
+
 # In these, a definition continues to the next one.
 _FLAT = frozenset({".ini", ".toml", ".cfg", ".properties"})
 _PYTHON = frozenset({".py", ".pyi"})
@@ -479,7 +437,7 @@ class _Outline:
     def __init__(self, lines: Sequence[str], suffix: str) -> None:
         self._lines = lines
         self._suffix = suffix
-        self._pattern = re.compile(_BY_SUFFIX.get(suffix, "(?!)"))
+        self._pattern = re.compile(_definitions().get(suffix, "(?!)"))
         # The indentation of each open definition, outermost first.
         self._open: list[int] = []
 
@@ -579,4 +537,4 @@ class _Outline:
         return frozenset(inside)
 
 
-READERS = {"text": (5, _read_text), "rst": (5, _read_rst), "source": (4, _read_source)}
+READERS = {"text": (7, _read_text), "rst": (5, _read_rst), "source": (5, _read_source)}

@@ -1,10 +1,11 @@
 """Mail: the text of messages that people read, with subject, date, sender and recipients.
 
 Of several forms of one text the plain one is taken, unless it lacks most of the words of the HTML.
-HTML is read by the HTML reader, which removes what it hides. Attachments are named, not read.
+HTML is read by the HTML reader, which removes what it hides. Attachments are named, and become
+documents of their own; forwarded messages are read where they are, as mail programs show them.
 
 The standard parser splits a message into its parts and decodes them. A passage has the lines of the
-whole message: most texts are encoded, so that single lines of the file would not show them.
+file that hold its text, however it is encoded.
 
 A message is foreign material: its origin is ``external``, and nothing in it is read as metadata
 that governs.
@@ -12,24 +13,32 @@ that governs.
 
 from __future__ import annotations
 
+import mimetypes
+import quopri
 import re
+from base64 import b64decode
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC
 from email.errors import MessageError
-from email.header import decode_header, make_header
-from email.message import Message
+from email.header import decode_header
+from email.message import EmailMessage, Message
 from email.parser import Parser
-from email.utils import getaddresses, parsedate_to_datetime
+from email.policy import SMTPUTF8
+from email.utils import format_datetime, getaddresses, parsedate_to_datetime
+from itertools import accumulate, pairwise
+from posixpath import basename, splitext
 from typing import Any, cast
 
 from rolebundle.errors import DocumentError
+from rolebundle.ingest.declarations import limiting_key
 from rolebundle.ingest.parsed import Block, ParsedDocument
-from rolebundle.ingest.readers import block_of, parser_errors, runs, unique_key
+from rolebundle.ingest.readers import block_of, parser_errors, reader_name_for, runs, unique_key
 from rolebundle.ingest.readers.html import read_page
 from rolebundle.scan.finding import HiddenPart
-from rolebundle.text.decoding import cleaned, one_line, split_lines, with_newlines
+from rolebundle.text.decoding import cleaned, decode, one_line, split_lines, with_newlines
 
 # A paragraph of the plain text is not in the HTML if that many, and that share, of its words are
 # not.
@@ -37,8 +46,12 @@ _MIN_MISSING_WORDS = 4
 _MISSING_SHARE = 0.5
 """The plain text is a stub, too, if it lacks this share of the words of the HTML."""
 _WORD = re.compile(r"\w{3,}")
+_LINE_BREAK = re.compile(rb"\r\n?|\n")
+_MAX_PADDING = 2
+"""How many bytes fewer than its rows a text in base64 may have."""
 # From the start of a word only: from each letter a long line without spaces would take minutes.
 _ADDRESS = re.compile(r"<?\b\w+:\S+|(?<!\S)\S+?@\S+")
+_GROUP = re.compile(r"(?:^|[,;])\s*([^,;:\"<>@]{1,100}):[^:]{0,9000};")
 _BOUNDARY = re.compile(r"boundary\s*\*?=", re.IGNORECASE)
 _CONTENT_HEADER = re.compile(
     r"^content-[a-z-]{1,40}:[^\n]*(?:\n[ \t][^\n]*)*", re.IGNORECASE | re.MULTILINE
@@ -50,10 +63,21 @@ _MAX_COMPARISONS = 50_000_000
 _MAX_NAMES = 50
 _MAX_TITLE_CHARS = 1_000
 _MAX_TITLE_WORDS = 12
+_MAX_FORWARDED = 3
+_OF_OUTLOOK = SMTPUTF8.clone(linesep="\n")
+_SHOWN_HEADERS = ("Subject", "From", "To", "Cc")
+_ATTACHED_TEXT = {"text/calendar": ".ics", "text/vcard": ".vcf", "text/x-vcard": ".vcf"}
+"""Texts that mail programs show as files, with the suffixes of their formats."""
+_NOT_READ = frozenset(("text/x-amp-html", "text/watch-html", "application/mac-binhex40"))
+"""Forms for few programs. The others do not show them at all."""
+# What programs that do not know the encoding write.
+_NO_CHARSETS = frozenset(("us-ascii", "ascii", "unknown-8bit", "x-unknown", "default"))
+_CONFIDENTIAL = frozenset({"company-confidential", "private", "personal"})
+"""Values of the header `Sensitivity` (RFC 2156)."""
 _ENCRYPTED = frozenset({"multipart/encrypted", "application/pkcs7-mime"})
 
 _Text = ParsedDocument
-"""What one part adds to a document; the key is the name of an attachment."""
+"""What one part adds to a document; the key is the name of an attachment as it is shown."""
 
 
 def _read_message(
@@ -86,16 +110,20 @@ def _read_message(
             raise DocumentError(
                 "encrypted_mail", f"{path}: the message is encrypted", "save it decrypted"
             )
-        texts = list(_texts(message, path))
+        texts = list(_texts(message, path, _Source(source)))
         blocks = [block for text in texts for block in text.blocks]
         subject = header_text(message.get("Subject", ""))
         if subject and not blocks:
-            blocks = [Block("paragraph", subject, 1, 1)]
+            blocks = [Block("paragraph", subject, 1, source.rstrip("\n").count("\n") + 1)]
         inferred = _metadata(message, blocks, [text.key for text in texts])
-    last_line = first_line + source.rstrip("\n").count("\n")
+    above = first_line - 1
     return ParsedDocument(
         blocks=tuple(
-            block._replace(start_line=first_line, end_line=last_line, anchor=anchor, aligned=False)
+            block._replace(
+                start_line=block.start_line + above,
+                end_line=block.end_line + above,
+                anchor=", ".join(filter(None, (anchor, block.anchor))),
+            )
             for block in blocks
         ),
         inferred=inferred,
@@ -103,36 +131,111 @@ def _read_message(
         line_exact=False,
         notes=tuple(note for text in texts for note in text.notes),
         hidden=tuple(part for text in texts for part in text.hidden),
+        attached=tuple(file for text in texts for file in text.attached),
     )
 
 
-def _texts(message: Message, path: str) -> Iterator[_Text]:
+class _Source:
+    """The text of a message, and how far its parts were found in it."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = self._line = 0
+
+    def line_of(self, payload: str) -> int:
+        """The number of lines above the next part with this text."""
+        at = self._text.find(f"\n\n{payload}", self._at)
+        start = at + 2 if at >= 0 else self._text.find(payload, self._at)
+        if start >= 0:
+            self._line += self._text.count("\n", self._at, start)
+            self._at = start
+        return self._line
+
+
+def _texts(message: Message, path: str, source: _Source, level: int = 0) -> Iterator[_Text]:
     """The texts of a message in the order of the file, and the attachments."""
     kind = message.get_content_type()
+    encoding = str(message.get("Content-Transfer-Encoding", "")).strip().lower()
+    is_encoded = encoding in ("base64", "quoted-printable")
+    children = _children(message)
     if kind == "multipart/alternative":
-        yield from _alternative(message, path)
-    elif kind == "message/rfc822" or not message.is_multipart():
-        is_named = message.get_content_disposition() == "attachment" or message.get_filename()
-        if kind in {"text/plain", "text/html"} and not is_named:
-            yield _text(message, path)
-            return
-        name = header_text(message.get_filename() or "") or cleaned(kind)
-        yield _Text((Block("list", f"- attachment: {name}", 1, 1),), key=name)
+        yield from _alternative(message, path, source, level)
+    elif kind == "message/rfc822" and children and not is_encoded and level < _MAX_FORWARDED:
+        inner = children[0]
+        anchor = ", ".join(filter(None, ("forwarded", _date(inner)[:10])))
+        for text in (_forwarded_head(inner, source), *_texts(inner, path, source, level + 1)):
+            blocks = (b._replace(anchor=b.anchor or anchor) for b in text.blocks)
+            yield replace(text, blocks=tuple(blocks))
+    elif message.is_multipart() and not kind.startswith("message/"):
+        for child in children:
+            yield from _texts(child, path, source, level)
+    elif _is_shown(message, kind):
+        yield _text(message, path, source)
     else:
-        for child in _children(message):
-            yield from _texts(child, path)
+        yield _attachment(message, kind, encoding, source)
 
 
-def _alternative(message: Message, path: str) -> list[_Text]:
+def _is_shown(message: Message, kind: str) -> bool:
+    """Whether mail programs show a part in its place, and not as a file."""
+    is_file = message.get_content_disposition() == "attachment"
+    if is_file or kind in _ATTACHED_TEXT or kind in _NOT_READ:
+        return False
+    has_name = bool(message.get_filename())
+    is_text = kind.startswith(("text/", "multipart/"))  # "multipart" without parts
+    return kind in {"text/plain", "text/html"} or (is_text and not has_name)
+
+
+def _forwarded_head(message: Message, source: _Source) -> _Text:
+    """What mail programs show above a forwarded message."""
+    values = ((name, header_text(message.get(name, ""))) for name in _SHOWN_HEADERS)
+    text = "\n".join(f"{name}: {value[:_MAX_TITLE_CHARS]}" for name, value in values if value)
+    name, value = next(iter(message.items()), ("", ""))
+    first = source.line_of(f"{name}: {value}") + 1
+    last = first + sum(str(value).count("\n") + 1 for value in message.values()) - 1
+    return _Text((Block("paragraph", text, first, max(first, last)),) if text else ())
+
+
+def _attachment(message: Message, kind: str, encoding: str, source: _Source) -> _Text:
+    """The line that names an attachment, and its content."""
+    file_name = header_text(message.get_filename() or "")
+    payload: Any = message.get_payload()
+    if message.is_multipart():  # A message within the message, which may be encoded.
+        inner = str(payload[0].get_payload()) if payload else ""
+        data = b""
+        with suppress(ValueError):
+            if encoding == "base64":
+                data = b64decode(inner)
+            elif encoding == "quoted-printable":
+                data = quopri.decodestring(inner.encode("latin-1", "replace"))
+            elif kind == "message/rfc822" and payload:
+                data = str(payload[0]).encode("latin-1", "replace")
+        line = source.line_of(inner) + 1
+    else:
+        data = cast(bytes, message.get_payload(decode=True))
+        line = source.line_of(payload) + 1
+    suffix = _ATTACHED_TEXT.get(kind) or mimetypes.guess_extension(kind) or ""
+    name = basename(file_name.replace("\\", "/"))[-_MAX_KEY_CHARS:] or "attachment"
+    name = name if splitext(name)[1] else name + (".eml" if kind == "message/rfc822" else suffix)
+    # Parts without a name, such as signatures, are no files of people unless their format is known.
+    is_read = kind not in _NOT_READ and bool(file_name or reader_name_for(name))
+    shown = file_name or cleaned(kind)
+    block = Block("list", f"- attachment: {shown}", line, line)
+    return _Text((block,), key=shown, attached=((name, data),) if data and is_read else ())
+
+
+def _alternative(message: Message, path: str, source: _Source, level: int) -> list[_Text]:
     """One form of a text: the plain one, unless it is a stub; and what comes with it."""
     forms: dict[bool, _Text] = {}  # by whether it is plain
     others: list[_Text] = []
     problem: DocumentError | None = None
     for child in _children(message):
         # The HTML may come with its images, as multipart/related.
-        is_plain = child.get_content_type() == "text/plain"
+        kind = child.get_content_type()
+        is_plain = kind == "text/plain"
+        if kind.startswith("text/") and kind not in ("text/plain", "text/html", "text/calendar"):
+            continue  # another form of the same text
         try:
-            for text in _texts(child, path):
+            for text in _texts(child, path, source, level):
                 if text.key or is_plain in forms:
                     others.append(text)
                 else:
@@ -149,17 +252,56 @@ def _alternative(message: Message, path: str) -> list[_Text]:
     return [text for text in (plain or html, *others) if text]
 
 
-def _text(part: Message, path: str) -> _Text:
-    """The text of a part."""
+def _text(part: Message, path: str, source: _Source) -> _Text:
+    """The text of a part, with the lines of the message that hold it."""
     raw = cast(bytes, part.get_payload(decode=True))
-    text = cleaned(_decoded(raw, part.get_content_charset()))
+    payload = str(part.get_payload())
+    text, notes = _decoded(raw, part.get_content_charset() or "")
+    lines = split_lines(text)
+    encoding = str(part.get("Content-Transfer-Encoding", "")).strip().lower()
+    rows = _rows(payload, encoding, raw, len(lines))
+    first = source.line_of(payload) + 1
     if part.get_content_type() == "text/html":
         page = read_page(text.encode(), path, is_message=True)
         # Their offsets are not those of the file.
-        return replace(page, hidden=tuple(p._replace(start=0, end=0) for p in page.hidden))
-    lines = split_lines(text)
-    ranges = runs(lines, 0, len(lines))
-    return _Text(tuple(block_of(lines, "paragraph", start, end) for start, end in ranges))
+        hidden = tuple(p._replace(start=0, end=0) for p in page.hidden)
+        found = replace(page, hidden=hidden, notes=(*notes, *page.notes))
+    else:
+        ranges = runs(lines, 0, len(lines))
+        blocks = (block_of(lines, "paragraph", start, end) for start, end in ranges)
+        found = _Text(tuple(blocks), notes=notes)
+    is_same = encoding != "base64" and part.get_content_type() != "text/html"
+    return replace(found, blocks=tuple(_in_rows(b, rows, first, is_same) for b in found.blocks))
+
+
+def _in_rows(block: Block, rows: Sequence[tuple[int, int]], first: int, is_same: bool) -> Block:
+    """A block of a part with the lines of its message."""
+    start, _ = rows[min(block.start_line, len(rows)) - 1]
+    _, end = rows[min(block.end_line, len(rows)) - 1]
+    aligned = is_same and end - start == block.text.count("\n")
+    return block._replace(start_line=first + start, end_line=first + end, aligned=aligned)
+
+
+def _rows(payload: str, encoding: str, data: bytes, lines: int) -> list[tuple[int, int]]:
+    """The first and the last row of an encoded text that hold each line of the decoded one.
+
+    Rows count from 0. If they do not tell it, as in UTF-16, each line has all rows.
+    """
+    rows = payload.split("\n")
+    if encoding == "base64":
+        sizes = [len(row.strip()) * 3 // 4 for row in rows]
+    elif encoding == "quoted-printable":
+        decoded = (quopri.decodestring(f"{row}\n".encode("latin-1", "replace")) for row in rows)
+        sizes = [*map(len, decoded)]
+    else:
+        sizes = [len(row) + 1 for row in rows]
+    ends = list(accumulate(sizes))
+    starts = [0, *(match.end() for match in _LINE_BREAK.finditer(data))]
+    if abs(ends[-1] - len(data)) > _MAX_PADDING or len(starts) - lines not in (0, 1):
+        return [(0, len(rows) - 1)] * max(1, lines)
+    bounds = [*starts[:lines], len(data)]
+    found = ((bisect_right(ends, a), bisect_right(ends, b - 1)) for a, b in pairwise(bounds))
+    return [(min(a, len(rows) - 1), min(b, len(rows) - 1)) for a, b in found] or [(0, 0)]
 
 
 def _children(message: Message) -> Any:
@@ -179,21 +321,34 @@ def _missing(plain: _Text, html_words: Set[str]) -> Iterator[HiddenPart]:
             yield HiddenPart("invisible_element", block.text, is_kept=True)
 
 
-def _decoded(data: bytes, charset: str | None) -> str:
-    for name in filter(None, (charset, "utf-8")):
-        try:
-            return data.decode(name)
-        except (LookupError, ValueError):
-            continue
-    return data.decode("cp1252", "replace")
+def _decoded(data: bytes, charset: str) -> tuple[str, tuple[str, ...]]:
+    """A text in an encoding that a message declares, and notes on what was changed."""
+    charset = charset.lower()
+    if charset.startswith(("utf-16", "utf-32", "utf-7")):
+        with suppress(LookupError, ValueError):
+            return cleaned(data.decode(charset)), ()
+    try:
+        text, notes = decode(data, declared="" if charset in _NO_CHARSETS else charset)
+        return cleaned(text), notes
+    except DocumentError:
+        return cleaned(data.decode("cp1252", "replace")), ("not UTF-8: read as cp1252",)
 
 
 def header_text(value: object) -> str:
     """A header's value on one line, decoded."""
-    text = one_line(_decoded(str(value)[:_MAX_HEADER_CHARS].encode("latin-1", "replace"), None))
+    source = one_line(str(value)[:_MAX_HEADER_CHARS])
+    text, _ = _decoded(source.encode("latin-1", "replace"), "")
     with suppress(MessageError, ValueError, LookupError):
-        text = str(make_header(decode_header(text)))
+        # A part that is not encoded is a text if it is alone, else bytes.
+        parts = [(part, charset or "") for part, charset in decode_header(text)]
+        texts = (p if isinstance(p, str) else _word_text(p, charset) for p, charset in parts)
+        text = "".join(texts)
     return one_line(cleaned(text))
+
+
+def _word_text(word: bytes, charset: str) -> str:
+    """A part of a header. What is not encoded is as ``decode_header`` returns it."""
+    return _decoded(word, charset)[0] if charset else word.decode("raw-unicode-escape")
 
 
 def _metadata(
@@ -201,15 +356,15 @@ def _metadata(
 ) -> dict[str, object]:
     # A message without a subject has its first words as title.
     first_words = " ".join(blocks[0].text.split()[:_MAX_TITLE_WORDS]) if blocks else ""
-    date = ""
-    with suppress(ValueError, TypeError, OverflowError, IndexError):
-        parsed = parsedate_to_datetime(str(message.get("Date", "")))
-        date = (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).isoformat()
+    level = str(message.get("Sensitivity", "")).strip().lower()
+    limits = {name: header_text(text) for name, text in message.items() if limiting_key(name)}
     return {
+        **limits,
+        "sensitivity": "confidential" if level in _CONFIDENTIAL else "",
         "origin": "external",
         "document_type": "mail",
         "title": (header_text(message.get("Subject", "")) or first_words)[:_MAX_TITLE_CHARS],
-        "updated_at": date,
+        "updated_at": _date(message),
         # Keys without a meaning to us become attributes of the document.
         "from": _people(message, "From"),
         "to": _people(message, "To"),
@@ -218,15 +373,24 @@ def _metadata(
     }
 
 
+def _date(message: Message) -> str:
+    """The date of a message, ISO 8601; empty if it has none."""
+    with suppress(ValueError, TypeError, OverflowError, IndexError):
+        parsed = parsedate_to_datetime(str(message.get("Date", "")))
+        return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).isoformat()
+    return ""
+
+
 def _people(message: Message, name: str) -> list[str]:
-    """The names and addresses of a header."""
+    """The names and addresses of a header, and the names of groups, such as the undisclosed."""
     # Names are decoded after the addresses are split: an encoded name may contain a comma.
     values = [one_line(str(v)[:_MAX_HEADER_CHARS]) for v in message.get_all(name, [])]
     people = (
         f"{header_text(person)} <{address}>" if person else address
         for person, address in getaddresses(values)[:_MAX_NAMES]
     )
-    return [cleaned(person) for person in people if person]
+    groups = (header_text(name) for value in values for name in _GROUP.findall(value))
+    return [cleaned(person) for person in (*people, *groups) if person]
 
 
 # Files
@@ -295,7 +459,49 @@ def _messages(data: bytes) -> Iterator[tuple[int, int, int]]:
         yield start, len(data), line
 
 
+def _read_emlx(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocument]:
+    """A message of Apple Mail: its length in bytes on the first line, and a list below it."""
+    length, _, rest = data.partition(b"\n")
+    with parser_errors("unreadable_mail", path):
+        yield _read_message(rest[: int(length)], path, first_line=2)
+
+
+def _read_msg(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocument]:
+    """A message of Outlook, read as the same message in the usual form, whose lines it has."""
+    import oxmsg
+    from oxmsg.domain.constants import PID_SENSITIVITY
+
+    with parser_errors("unreadable_msg", path):
+        message = oxmsg.Message.load(data)
+        headers = {name.lower(): value for name, value in message.message_headers.items()}
+        mail = EmailMessage(policy=_OF_OUTLOOK)
+        people = [f'"{r.name}" <{r.email_address}>' for r in message.recipients]
+        sent = message.sent_date
+        for name, value in (
+            ("Subject", message.subject),
+            ("From", message.sender),
+            ("To", headers.get("to") or ", ".join(people)),
+            ("Cc", headers.get("cc")),
+            ("Date", headers.get("date") or (sent and sent.year > 1601 and format_datetime(sent))),
+            ("Sensitivity", message.properties.int_prop_value(PID_SENSITIVITY) and "private"),
+            *((name, value) for name, value in headers.items() if limiting_key(name)),
+        ):
+            if value and one_line(value):
+                mail[name] = one_line(value)
+        mail.set_content(message.body or "", cte="8bit")
+        if html := message.html_body:
+            mail.add_alternative(html, subtype="html", cte="8bit")
+        for file in message.attachments:
+            kind, name = (file.mime_type or "").partition("/"), one_line(file.file_name or "")
+            is_kind = kind[0].isalpha() and kind[2].replace("-", "").isalnum()
+            major, minor = (kind[0], kind[2]) if is_kind else ("application", "octet-stream")
+            mail.add_attachment(file.file_bytes or b"", major, minor, filename=name or "attachment")
+        yield _read_message(bytes(mail), path)
+
+
 READERS = {
-    "eml": (4, lambda data, path, _separator: [_read_message(data, path)]),
-    "mbox": (4, _read_mailbox),
+    "emlx": (1, _read_emlx),
+    "msg": (1, _read_msg),
+    "eml": (6, lambda data, path, _separator: [_read_message(data, path)]),
+    "mbox": (6, _read_mailbox),
 }

@@ -22,7 +22,8 @@ from markdown_it.common.utils import normalizeReference
 from markdown_it.token import Token
 
 from rolebundle.errors import DocumentError, with_detail
-from rolebundle.ingest.front_matter import front_matter
+from rolebundle.ingest.declarations import limiting_key
+from rolebundle.ingest.front_matter import front_blocks, front_matter
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
 from rolebundle.ingest.readers import (
     MAX_TITLE_CHARS,
@@ -34,7 +35,7 @@ from rolebundle.ingest.readers import (
     title_in,
     unique_key,
 )
-from rolebundle.ingest.readers.html_hidden import Page, hiding_sheets, parsed_page
+from rolebundle.ingest.readers.html_hidden import Page, page_sheets, parsed_page
 from rolebundle.scan.finding import HiddenPart
 from rolebundle.text.decoding import cleaned, one_line, split_lines
 from rolebundle.text.strict_json import (
@@ -87,8 +88,9 @@ def _document(
     """
     declared, declared_at, first, remarks = front_matter(lines, path, start, end)
     shown, hidden, blocks = read_markdown(lines, first, end)
+    own = front_blocks(lines, declared_at - 1, first - 1) if first > start else ()
     return ParsedDocument(
-        blocks=blocks,
+        blocks=(*own, *blocks),
         declared=declared,
         declared_at=declared_at,
         inferred={"title": title_in(blocks)},
@@ -361,7 +363,7 @@ def _elements(masked: str, starts: Sequence[int]) -> Iterator[HiddenPart]:
     if problem:
         # Nested too deep; the rest of the tree is missing.
         yield HiddenPart("invisible_element", "", 0, len(masked), is_kept=True)
-    for element, part in Page(root, root, hiding_sheets(root)).hidden():
+    for element, part in Page(root, root, page_sheets(root)).hidden():
         if part.text:
             at = starts[min(element.sourceline or 1, len(starts)) - 1]
             yield part._replace(start=at, end=at, is_kept=True)
@@ -450,9 +452,11 @@ def _read_notebook(data: bytes, path: str, _separator: str) -> Iterable[ParsedDo
         if isinstance(cell, dict):
             blocks += _cell(cell, number, line_of, max(1, len(lines)), hidden)
     title = next((block.heading for block in blocks if block.heading), "")
+    metadata = _object(notebook, "metadata").items()
+    properties = {f"metadata.{name}": value for name, value in metadata if limiting_key(name)}
     yield ParsedDocument(
         blocks=tuple(blocks),
-        inferred={"title": title},
+        inferred={**properties, "title": title},
         line_exact=False,
         notes=notes,
         hidden=tuple(hidden),
@@ -525,4 +529,4 @@ def _list(owner: Mapping[str, Any], key: str) -> Sequence[Any]:
     return value if isinstance(value, list) else ()
 
 
-READERS = {"markdown": (4, _read), "separated": (4, _read_separated), "ipynb": (4, _read_notebook)}
+READERS = {"markdown": (6, _read), "separated": (6, _read_separated), "ipynb": (4, _read_notebook)}

@@ -10,9 +10,10 @@ from hashlib import blake2b
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
-from rolebundle.ingest.parsed import ParsedDocument
+from rolebundle.ingest.parsed import BlockKind, ParsedDocument
+from rolebundle.ingest.readers import notation
+from rolebundle.ingest.readers.notation import marked, written
 from rolebundle.ingest.readers.package import (
-    RELATION,
     Package,
     TextBlocks,
     hidden_kind,
@@ -27,14 +28,15 @@ from rolebundle.text.decoding import one_line
 
 Look = Mapping[str, Any]
 """What is known of a text: ``color``, ``size`` in points, ``fill`` (the color behind it),
-whether it is ``hidden``, and ``away``, the kind of finding if something around it hides it; of a
-paragraph ``style`` (a name in lower case), ``level`` of a heading and ``label`` in a list."""
+``script`` (a place of notation.py), whether it is ``hidden``, and ``away``, the kind of finding if
+something around it hides it; of a paragraph ``style`` (a name in lower case), ``level`` of a
+heading and ``label`` in a list."""
 Action = Callable[[Any, Any, Look], str | None]
 """What a walk does with an element inside of a paragraph; returns its visible text."""
 
 _SPACE = re.compile(r"[ \t\r\n]+")
 # Word shows these choices; others are replaced by their fallback.
-_KNOWN_CHOICES = re.compile(r"(?:w(?:p|ps|pg|pc|pi)|w(?:p)?1\d\w*|cx\d*|a14|am3d|aink|v|m|p1\d)")
+_KNOWN_CHOICES = re.compile(r"(?:w(?:p|ps|pg|pc|pi)|w(?:p)?1\d\w*|cx\d*|a14|am3d|aink|m|p1\d)")
 _UNSHOWN = re.compile(
     r"(?:^|/)(?:(?:modern)?comments?[^/]*|threadedcomments?/[^/]+|docprops/custom)\.xml$",
     re.IGNORECASE,
@@ -43,7 +45,7 @@ _CODE_STYLES = frozenset(
     ("code", "source code", "html preformatted", "preformatted text", "plain text", "macro")
 )
 _CONTENTS = re.compile(r"toc \d|table of figures")
-_WORD = re.compile(r"[^\W\d_]{2}")
+_WORD = re.compile(r"[^\W\d_]{2}|(?:\d\D*){5}")  # no page number
 _INHERITED_BY_BOXES = ("fill", "away")
 # The names of elements in all formats, without their namespaces.
 PARAGRAPHS = frozenset(("p", "h"))
@@ -84,6 +86,8 @@ class Walk:
 
     ACTIONS: ClassVar[Mapping[str, Action]] = {}
     """What is done with elements. Elements that are not here are entered."""
+    HAS_CHART_DATA = True
+    """Whether the numbers of a chart are not those of a sheet that is read."""
     IS_MIXED = False
     """Whether all text between tags is text of the document."""
     STREAMED: ClassVar[tuple[str, ...]] = ()
@@ -96,9 +100,12 @@ class Walk:
         self.blocks = TextBlocks(package.too_large)
         self.relations: Mapping[str, tuple[str, str]] = {}
         self.left_out = Counter[str]()
+        self.notes: list[str] = []
         self.top: Look = {}
-        self._boxes: list[tuple[Any, Look]] = []
-        self._notes: list[tuple[str, Any]] = []
+        self._later: list[Iterable[Piece]] = []
+        self._initial = ""
+        self.pictures: dict[str, str] = {}
+        """The texts of the pictures that were read, by the names of their members."""
         self._note_count = self._cell_count = 0
         self._table: Any = None
         self._table_look: Look = {}
@@ -158,9 +165,12 @@ class Walk:
 
     def add(self, pieces: Iterable[Piece], anchor: str = "") -> None:
         """Add the blocks of some pieces."""
-        for text, look, rows in pieces:
+        for piece, look, rows in pieces:
+            text, self._initial = self._initial + piece, ""
             label, style, words = look.get("label", ""), look.get("style", ""), text.split()
-            if rows:
+            if look.get("is_initial"):
+                self._initial = text.strip()
+            elif rows:
                 self._add_table(rows, anchor)
             elif not words or _CONTENTS.fullmatch(style):
                 continue
@@ -171,7 +181,9 @@ class Walk:
             elif label:
                 self.blocks.add("list", f"{label} {' '.join(words)}", anchor)
             else:
-                self.blocks.add("code" if style in _CODE_STYLES else "paragraph", text, anchor)
+                is_code = style in _CODE_STYLES
+                kind: BlockKind = "code" if is_code else look.get("kind", "paragraph")
+                self.blocks.add(kind, text, anchor)
 
     def _add_table(self, rows: Sequence[Sequence[str]], anchor: str) -> None:
         cells = [cell for row in rows for cell in row]
@@ -183,7 +195,11 @@ class Walk:
             self.blocks.table(rows, anchor)
 
     def slide(
-        self, number: int, shapes: Iterable[tuple[bool, list[Piece]]], notes: Sequence[str]
+        self,
+        number: int,
+        shapes: Iterable[tuple[bool, list[Piece]]],
+        notes: Sequence[str],
+        footer: Sequence[str] = (),
     ) -> None:
         """Add a slide. It has a heading, so that it is not below that of another one.
 
@@ -191,6 +207,7 @@ class Walk:
             number: its number, from 1.
             shapes: for each whether it is a title, and what it contains.
             notes: the paragraphs of the speaker notes.
+            footer: its footer, date and number. A number alone is no slide.
         """
         title, pieces = "", list[Piece]()
         for is_title, found in shapes:
@@ -199,9 +216,10 @@ class Walk:
             else:
                 pieces += found
         anchor = f"slide {number}"
-        if title or notes or any(piece.rows or piece.text.strip() for piece in pieces):
+        has_text = any(piece.rows or piece.text.strip() for piece in pieces)
+        if title or notes or has_text or any(map(_WORD.search, footer)):
             self.blocks.heading(title or f"Slide {number}", 1, anchor, is_title=bool(title))
-            self.add(pieces, anchor)
+            self.add([*pieces, Piece(" | ".join(footer))], anchor)
         if notes:
             anchor += ", speaker notes"
             self.blocks.heading("Speaker notes", 2, anchor, is_title=False)
@@ -218,7 +236,7 @@ class Walk:
     def document(self, properties: Mapping[str, Any]) -> ParsedDocument:
         """The document that was read."""
         notes = [f"{kind} left out: {count}" for kind, count in self.left_out.items() if count]
-        return self.blocks.document(properties, notes)
+        return self.blocks.document(properties, [*notes, *self.notes])
 
     # From elements to pieces
 
@@ -227,21 +245,27 @@ class Walk:
         name = local_name(element)
         if name in PARAGRAPHS:
             look = self.look(element, look)
-            yield Piece(self.inline(element, look), look)
+            yield Piece(written(self.inline(element, look)), look)
         elif name in _TABLES:
             yield Piece(rows=self._rows_of(element, self.look(element, look)))
         elif action := self.ACTIONS.get(name):
-            yield Piece(action(self, element, look) or "")
+            yield Piece(written(action(self, element, look) or ""))
         else:
             for child in children(element):
                 yield from self.pieces(child, look)
-        boxes, self._boxes = self._boxes, []
-        notes, self._notes = self._notes, []
-        for box, box_look in boxes:
-            yield from self.pieces(box, box_look)
-        for label, note in notes:
-            words = " ".join(self.lines(self.pieces(note, {}))).split()
-            yield Piece(" ".join([label, *words]) if words else "")
+        later, self._later = self._later, []
+        for pieces in later:
+            yield from pieces
+
+    def later(self, pieces: Iterable[Piece]) -> None:
+        """Add pieces behind the paragraph that is being read."""
+        self._later.append(pieces)
+
+    def box(self, element: Any, look: Look) -> None:
+        """Add a box with text behind the paragraph that is being read."""
+        self.later(
+            self.pieces(element, {key: look[key] for key in _INHERITED_BY_BOXES if key in look})
+        )
 
     def inline(self, element: Any, look: Look) -> str:
         """The visible text of a paragraph, or of a part of it."""
@@ -249,8 +273,7 @@ class Walk:
         for child in children(element):
             name = local_name(child)
             if name in _BLOCKS:
-                box_look = {key: look[key] for key in _INHERITED_BY_BOXES if key in look}
-                self._boxes.append((child, box_look))
+                self.box(child, look)
             elif action := self.ACTIONS.get(name):
                 text += action(self, child, look) or ""
             else:
@@ -268,17 +291,28 @@ class Walk:
         if kind:
             self.blocks.hide(kind, text)
             return ""
-        return _SPACE.sub(" ", text) if self.IS_MIXED else text
+        return marked(_SPACE.sub(" ", text) if self.IS_MIXED else text, look.get("script", ""))
 
-    def note(self, note: Any, look: Look) -> str:
-        """The number of a note, whose text follows the paragraph."""
+    def target(self, relation: str | None) -> str:
+        """The name of the member that a relation of the part names; empty if there is none."""
+        return self.relations.get(relation or "", ("", ""))[1]
+
+    def note(self, note: Any, look: Look, mark: str = "") -> str:
+        """The mark of a note, whose text follows the paragraph; a number if it is not given."""
         if kind := hides_all(look):
             self.blocks.hide(kind, all_text(note))
             return ""
-        self._note_count += 1
-        label = f"[{self._note_count}]"
-        self._notes.append((label, note))
+        self._note_count += not mark
+        label = f"[{mark or self._note_count}]"
+        self.later(self._note_pieces(label, note))
         return label
+
+    def _note_pieces(self, label: str, note: Any) -> Iterator[Piece]:
+        # The relations of the part that contains the notes are not read.
+        relations, self.relations = self.relations, {}
+        words = " ".join(self.lines(self.pieces(note, {}))).split()
+        self.relations = relations
+        yield Piece(" ".join([label, *words]) if words else "")
 
     def lines(self, pieces: Iterable[Piece]) -> Iterator[str]:
         """The lines of some pieces, one for each paragraph or row."""
@@ -310,12 +344,21 @@ class Walk:
                 repeated = integer_in(element.get(REPEATED), 1)
                 # The cells to the right of a sheet's last column are one that is repeated.
                 count = min(repeated, _MAX_REPEATED if text.strip() else _MAX_BLANK)
+                self.left_out["repeated cells"] += (repeated - count) * bool(text.strip())
                 cells += [(at, text, is_text) for at in range(column, column + count)]
                 column += repeated
+        self.count_cells(cells)
+        return cells
+
+    def count_cells(self, cells: Sequence[Cell]) -> None:
+        """Count the cells with text.
+
+        Raises:
+            DocumentError: all tables have too many.
+        """
         self._cell_count += sum(bool(text) for _, text, _ in cells)
         if self._cell_count > _MAX_CELLS:
             raise self.package.too_large(f"more than {_MAX_CELLS:,} cells")
-        return cells
 
     def cell(self, cell: Any, look: Look) -> str:
         """The visible text of a cell."""
@@ -494,6 +537,16 @@ def hides(kind: str) -> Action:
     return action
 
 
+def ruby(base: str, reading: str) -> Action:
+    """An element with a word and its reading, each in elements of these names."""
+
+    def action(walk: Walk, element: Any, look: Look) -> str:
+        parts = (element.iterfind(f"{{*}}{name}") for name in (base, reading))
+        return notation.ruby(*("".join(walk.inline(one, look) for one in part) for part in parts))
+
+    return action
+
+
 def text_of(walk: Walk, element: Any, look: Look) -> str:
     """An element that contains text only."""
     return walk.text(element.text, look)
@@ -503,15 +556,6 @@ def alt_text(walk: Walk, element: Any, look: Look) -> None:
     """An element with the description of a picture."""
     for key in ("descr", "title"):
         walk.blocks.hide("alt_text", element.get(key, ""))
-
-
-def diagram(walk: Walk, element: Any, look: Look) -> str:
-    """A diagram: one line for each of its points."""
-    data = walk.relations.get(element.get(f"{RELATION}dm", ""), ("", ""))[1]
-    points = walk.package.parse(data).iter("{*}pt")
-    texts = (all_text(point) for point in points if point.get("type", "node") in {"node", "asst"})
-    lines = "\n".join(filter(None, map(one_line, texts)))
-    return walk.text(lines and f"\n{lines}\n", look)
 
 
 # Office Open XML
@@ -535,9 +579,12 @@ def main_part(walk: Walk, default: str) -> tuple[str, dict[str, Any]]:
     main = kinds.get("officeDocument", default)
     if main not in package:
         raise ValueError(f"it has no {main}")
+    properties = [*package.parse(kinds.get("core-properties", "docProps/core.xml"))]
     for name in filter(_UNSHOWN.search, package.names()):
-        walk.blocks.hide("comment", " ".join(package.parse(name).itertext()))
-    return main, properties_of(package.parse(kinds.get("core-properties", "docProps/core.xml")))
+        part = package.parse(name)
+        properties += part.iterfind("{*}property")
+        walk.blocks.hide("comment", " ".join(part.itertext()))
+    return main, properties_of(properties)
 
 
 def theme_of(package: Package, name: str) -> Theme:

@@ -16,6 +16,7 @@ from urllib.parse import unquote
 from lxml import etree
 
 from rolebundle.errors import DocumentError
+from rolebundle.ingest.declarations import limiting_key
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
 from rolebundle.ingest.readers import Reader, is_own_title, parser_errors
 from rolebundle.scan.finding import HiddenPart
@@ -248,12 +249,17 @@ def properties_of(elements: Iterable[Any]) -> dict[str, Any]:
     All formats call them ``title``, ``creator``, ``modified`` or ``date``, and ``language``.
     """
     texts: dict[str, list[str]] = defaultdict(list)
+    limits: dict[str, str] = {}
     for element in elements:
+        name = next((text for key, text in element.items() if key.endswith("name")), "")
+        if limiting_key(name):
+            limits[f"property.{name}"] = one_line("".join(element.itertext()))
         is_change = element.get("property") == "dcterms:modified"  # of an e-book
         if text := one_line(element.text or ""):
             texts["modified" if is_change else local_name(element)].append(text)
     dates = [*texts["modified"], *texts["date"]]
     return {
+        **limits,
         "title": next(filter(is_own_title, texts["title"]), ""),
         "authors": texts["initial-creator"] or texts["creator"],
         "updated_at": next(filter(_is_own_date, dates), ""),
@@ -381,6 +387,18 @@ class TextBlocks:
         if words and self._hidden_chars <= _MAX_HIDDEN_CHARS:
             key = kind, is_usual or kind in _USUAL_KINDS, is_kept
             self._hidden.setdefault(key, []).append(" ".join(words))
+
+    def include(self, page: ParsedDocument) -> None:
+        """Add the blocks and hidden parts of a document that is a part of this one."""
+        for part in page.hidden:
+            self.hide(part.kind, part.text, is_usual=not part.is_labelled, is_kept=part.is_kept)
+        for block in page.blocks:
+            if block.level:
+                self.heading(block.heading, block.level, is_title=False)
+            else:
+                self.add(block.kind, block.text, header=block.header)
+                if not block.header:
+                    self.end_block()
 
     def document(self, properties: Mapping[str, Any], notes: Iterable[str] = ()) -> ParsedDocument:
         """The document with all blocks.

@@ -218,4 +218,4 @@ def _document(line: str, number: int) -> ParsedDocument:
     )
 
 
-READERS = {"json": (2, _read_json), "jsonl": (7, _read_jsonl)}
+READERS = {"json": (3, _read_json), "jsonl": (7, _read_jsonl)}

@@ -7,14 +7,15 @@ their sheet.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
-from functools import lru_cache
+from collections.abc import Iterator, Mapping
 from math import isfinite, nan
 from typing import Any, ClassVar
 
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import office
+from rolebundle.ingest.readers.drawings import DRAWN
+from rolebundle.ingest.readers.notation import Script, joined_scripts
+from rolebundle.ingest.readers.number_format import BUILT_IN, shown_number, shown_text
 from rolebundle.ingest.readers.office import Action, Cell, Sheet, Walk
 from rolebundle.ingest.readers.package import (
     ON,
@@ -28,11 +29,8 @@ from rolebundle.ingest.readers.package import (
 from rolebundle.scan.hidden_style import BLACK, WHITE, Color
 
 _S = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
-_THEME_ORDER = dict(
-    enumerate(
-        "lt1 dk1 lt2 dk2 accent1 accent2 accent3 accent4 accent5 accent6 hlink folHlink".split()
-    )
-)
+_THEME_COLORS = "lt1 dk1 lt2 dk2 accent1 accent2 accent3 accent4 accent5 accent6 hlink folHlink"
+_THEME_ORDER = dict(enumerate(_THEME_COLORS.split()))
 # The colors of the old palette that are black and white.
 _PALETTE = {0: BLACK, 1: WHITE, 8: BLACK, 9: WHITE, 64: BLACK, 65: WHITE}
 _ESCAPE = re.compile(r"_x([0-9A-Fa-f]{4})_")
@@ -43,6 +41,9 @@ _MAX_TINY_HEIGHT = 2.0  # points
 _MAX_TINY_WIDTH = 0.2  # characters
 
 
+_SCRIPTS: dict[str, Script] = {"superscript": "raised", "subscript": "lowered"}
+
+
 _Format = tuple[str, str, bool]
 """The code of a cell's numbers, how it is hidden or an empty text, and whether it is filled."""
 _GENERAL: _Format = ("General", "", False)
@@ -51,7 +52,8 @@ _GENERAL: _Format = ("General", "", False)
 class _Xlsx(Walk):
     """Reads a workbook into blocks."""
 
-    ACTIONS: ClassVar[Mapping[str, Action]] = {"t": office.text_of}
+    ACTIONS: ClassVar[Mapping[str, Action]] = {**DRAWN, "t": office.text_of}
+    HAS_CHART_DATA = False
 
     def read(self) -> ParsedDocument:
         """The document."""
@@ -65,7 +67,7 @@ class _Xlsx(Walk):
         self._strings = self._read_strings(parts.get("sharedStrings", ""))
         for sheet in root.iter(f"{_S}sheet"):
             kind, name = relations.get(sheet.get(f"{RELATION}id", ""), ("", ""))
-            if kind == "worksheet":
+            if kind in {"worksheet", "chartsheet"}:
                 is_shown = sheet.get("state", "visible") == "visible"
                 self._sheet(name, sheet.get("name", ""), is_shown=is_shown)
         return self.document(properties)
@@ -85,18 +87,20 @@ class _Xlsx(Walk):
 
     def _string(self, item: Any) -> str:
         """A text without the parts that are too small to be seen, and without phonetic guides."""
-        visible = []
+        visible: list[tuple[str, Script]] = []
         for part in item:
             text = "".join(t.text or "" for t in part.iter(f"{_S}t"))
             properties = part.find(f"{_S}rPr")
             if properties is not None and hidden_kind(None, None, self._font(properties)[1]):
                 self.blocks.hide("invisible_element", text)
             elif local_name(part) != "rPh":
-                visible.append(text)
-        return _unescaped("".join(visible))
+                place = None if properties is None else properties.find(f"{_S}vertAlign")
+                script = "" if place is None else _SCRIPTS.get(place.get("val"), "")
+                visible.append((text, script))
+        return _unescaped(joined_scripts(visible))
 
     def _read_formats(self, root: Any) -> Iterator[_Format]:
-        codes = _BUILT_IN | {
+        codes = BUILT_IN | {
             integer_in(item.get("numFmtId")): item.get("formatCode", "General")
             for item in root.iter(f"{_S}numFmt")
         }
@@ -153,6 +157,7 @@ class _Xlsx(Walk):
         for kind, target in self.package.relations(name).values():
             if kind == "drawing":
                 look = {} if is_shown else {"away": "hidden_cells"}
+                self.relations = self.package.relations(target)
                 self.add(self.pieces(self.package.parse(target), look), f"sheet {title}")
 
     def _cells(self, row: Any) -> Iterator[Cell]:
@@ -186,14 +191,15 @@ class _Xlsx(Walk):
         else:  # a number, the text of a formula, a date, an error
             value = _unescaped(value)
         is_number = kind == "n" and isfinite(number)
+        is_text = not is_number and kind != "b"
         shown = value
         if is_number:
-            shown = _shown_number(number, code, is_1904=self._is_1904)
-        elif _hides_texts(code):
-            shown = ""
-        if not shown:
+            shown = shown_number(value, code, is_1904=self._is_1904)
+        elif is_text:
+            shown = shown_text(value, code)
+        if not shown or (is_text and value not in shown):
             self.blocks.hide("invisible_element", value)
-        return shown, not is_number and kind != "b"
+        return shown, is_text
 
 
 def _is_hidden(element: Any, size: str, tiny: float) -> bool:
@@ -214,114 +220,4 @@ def _unescaped(text: str) -> str:
     return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text) if "_x" in text else text
 
 
-READERS = {"xlsx": package_reader("xlsx", 6, lambda package: _Xlsx(package).read())}
-
-
-# -- number formats --
-#
-# Numbers of a spreadsheet about as their format shows them, such as ``1,234.50 €``. Dates and times
-# are shown as in ISO 8601, and as plain numbers what has an exponent or is a fraction.
-
-
-_BUILT_IN = {
-    **{1: "0", 2: "0.00", 3: "#,##0", 4: "#,##0.00", 9: "0%", 10: "0.00%"},
-    **dict.fromkeys((14, 15, 16), "yyyy-mm-dd"),
-    **{17: "yyyy-mm", 22: "yyyy-mm-dd h:mm", 46: "[h]:mm"},
-    **{18: "h:mm", 19: "h:mm:ss", 20: "h:mm", 21: "h:mm:ss", 45: "mm:ss", 47: "mm:ss"},
-    **{37: "#,##0", 38: "#,##0", 39: "#,##0.00", 40: "#,##0.00"},
-}
-_TOKEN = re.compile(
-    r'"(?P<quoted>[^"]*)"|\\(?P<escaped>.)|\[\$(?P<currency>[^\]-]*)[^\]]*\]|[_*].'
-    r"|\[(?P<elapsed>[hms]+)\]|\[[^\]]*\]|(?P<general>general|@)|am/pm|a/p"
-    r"|(?P<date>[ymdhs]+)|(?P<digits>[#0?][#0?,]*(?:\.[#0?]*)?|\.[#0?]+)"
-    r"|(?P<power>e[+-][0#]+)|(?P<literal>.)",
-    re.IGNORECASE | re.DOTALL,
-)
-_MAX_DAY = 2_958_466  # the end of the year 9999
-
-
-def _shown_number(value: float, code: str, *, is_1904: bool) -> str:
-    """A number as its format shows it; empty if the format shows nothing.
-
-    Args:
-        value: the number. A date is the number of days since 1899-12-30.
-        code: the code of the format.
-        is_1904: whether days are counted from 1904-01-01.
-    """
-    sections = _sections(code)
-    tokens = sections[0]
-    if value < 0 and len(sections) > 1:
-        tokens, value = sections[1], -value
-    elif value == 0 and len(sections) > 2:
-        tokens = sections[2]
-    if any(kind in {"date", "elapsed"} for kind, _ in tokens):
-        return _date(value, tokens, datetime(1904, 1, 1) if is_1904 else datetime(1899, 12, 30))
-    return _number(value, tokens)
-
-
-def _hides_texts(code: str) -> bool:
-    """Whether a format has an empty part for texts."""
-    sections = _sections(code)
-    return len(sections) >= 4 and all(kind != "general" for kind, _ in sections[3])
-
-
-@lru_cache(maxsize=512)
-def _sections(code: str) -> Sequence[Sequence[tuple[str, str]]]:
-    """The sections of a code, and their parts, each with its kind: a group of the pattern."""
-    sections: list[list[tuple[str, str]]] = [[]]
-    for match in _TOKEN.finditer(code):
-        if match[0] == ";":
-            sections.append([])
-        elif match.lastgroup:
-            sections[-1].append((match.lastgroup, match[match.lastgroup]))
-    return sections
-
-
-def _general(value: float) -> str:
-    is_whole = value == int(value) and abs(value) < 1e15
-    return str(int(value)) if is_whole else f"{value:.11g}"
-
-
-def _number(value: float, tokens: Sequence[tuple[str, str]]) -> str:
-    kinds = [kind for kind, _ in tokens]
-    if kinds.count("digits") > 1 or "power" in kinds:
-        return _general(value)
-    value *= 100 ** tokens.count(("literal", "%"))
-    written = ""
-    for kind, text in tokens:
-        if kind == "general":
-            written += _general(abs(value))
-        elif kind == "digits":
-            written += _digits(abs(value), text)
-        else:
-            written += text
-    return ("-" if value < 0 else "") + written.strip()
-
-
-def _digits(value: float, form: str) -> str:
-    """A number as digits such as ``#,##0.0#`` show it."""
-    whole, _, fraction = form.partition(".")
-    separator = "," if "," in whole else ""
-    number, _, decimals = f"{value:{separator}.{len(fraction)}f}".partition(".")
-    decimals = decimals.rstrip("0").ljust(fraction.count("0"), "0")
-    number = number.zfill(whole.count("0")) if not separator else number
-    return f"{number}.{decimals}" if decimals else number
-
-
-def _date(value: float, tokens: Sequence[tuple[str, str]], epoch: datetime) -> str:
-    """A date, a time or both, by the letters of the format."""
-    if not 0 <= value < _MAX_DAY:
-        return _general(value)
-    seconds = round(value * 86_400)
-    if any(kind == "elapsed" for kind, _ in tokens):
-        return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
-    letters = "".join(text.lower() for kind, text in tokens if kind == "date")
-    forms = []
-    if "y" in letters or "d" in letters:
-        forms.append("%Y-%m-%d" if "d" in letters else "%Y-%m" if "m" in letters else "%Y")
-    if "h" in letters or "s" in letters:
-        forms.append("%H:%M:%S" if "s" in letters else "%H:%M")
-    try:
-        return f"{epoch + timedelta(seconds=seconds):{' '.join(forms) or '%Y-%m-%d'}}"
-    except OverflowError:
-        return _general(value)
+READERS = {"xlsx": package_reader("xlsx", 8, lambda package: _Xlsx(package).read())}

@@ -41,10 +41,10 @@ def test_structure_and_lines():
 
 def test_invisible_elements_are_skipped_and_counted():
     document = read(
-        "<body><nav>menu</nav><header>head</header><p>kept<script>no()</script> too</p>"
+        "<body><p>kept<script>no()</script> too</p>"
         "<div hidden>no</div><div aria-hidden=true>no</div><p style='DISPLAY : none'>no</p>"
         "<style>no</style><template>no</template><!-- no --><noscript>no</noscript>"
-        "<aside>no</aside><footer>no</footer></body>"
+        "</body>"
     )
     assert [b.text for b in document.blocks] == ["kept too"]
     assert [b.text for b in read("<p>con&shy;fig\u00adured</p>").blocks] == ["configured"]
@@ -62,20 +62,60 @@ def test_a_table_of_contents_is_left_out_and_no_heading_of_what_follows(links):
     assert bool(contents) == (links != "#a #b #c")
 
 
+LINKS = "".join(f"<li><a href=/{name}>{name} page</a></li>" for name in "abcd")
+
+
 @pytest.mark.parametrize("main", [
     "<main>{}</main>", "<div role=main>{}</div>", "<article>{}</article>",
-    "<div id=content>{}</div>", "<div class='x body'>{}</div>",
+    "<div id=content>{}</div>",
 ])  # fmt: skip
-def test_the_main_part_is_used_if_there_is_one(main):
-    page = "<body><div>around</div>" + main.format("<header>H</header><p>text</p>") + "</body>"
-    assert [b.text for b in read(page).blocks] == ["H", "text"]
+def test_what_is_around_the_main_part_is_read_but_for_lists_of_links(main):
+    text = "<p>" + "Boats stay ashore in winter. " * 8 + "</p>"
+    page = f"<body><ul>{LINKS}</ul><div>Rates are 7.</div>{main.format(text)}</body>"
+    found = [block.text for block in read(page).blocks]
+    assert found == ["Rates are 7.", read(text).blocks[0].text]
 
 
-def test_a_marker_of_several_elements_is_no_main_part():
-    page = "<body><article>one</article><article>two</article></body>"
-    assert [b.text for b in read(page).blocks] == ["one", "two"]
-    page = "<body><div role=main>around</div><main><p>text</p></main></body>"
-    assert [b.text for b in read(page).blocks] == ["text"]
+@pytest.mark.parametrize("tag", ["nav", "header", "footer", "aside", "div role=navigation"])
+def test_regions_lose_their_lists_of_links_only(tag):
+    page = f"<p>{'Boats stay ashore. ' * 9}</p><{tag}><p>If it is red, stop.</p><ul>{LINKS}</ul>"
+    assert [block.text for block in read(page).blocks][1:] == ["If it is red, stop."]
+
+
+def test_most_of_a_page_is_never_left_out():
+    page = f"<nav><ul>{LINKS}</ul></nav><p>Short.</p>"
+    assert read(page).blocks[0].text.startswith("- a page")
+    page = f"<nav><ul>{LINKS}</ul></nav><p>{'A longer text. ' * 3}</p>"
+    assert read(page).notes == ("left out: lists of links with 47% of the page's words",)
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("10<sup>-5</sup> bar and 2<sup>10</sup> holes", "10^-5 bar and 2^10 holes"),
+        ("built in 1987<sup>3</sup>.", "built in 1987[3]."),
+        ("12 t<sup><a href=#n1>1</a></sup>", "12 t[1]"),
+        ("1<sup>1</sup>/<sub>2</sub> cups of H<sub>2</sub>O", "1 1/2 cups of H_2O"),
+        ("<math><mfrac><mn>3</mn><mn>4</mn></mfrac></math> of it", "3/4 of it"),
+        ("<ruby>東京<rp>(</rp><rt>とうきょう</rt></ruby>へ", "東京 (とうきょう)へ"),
+        ("said.<span style='float:right'>170</span>", "said. 170"),
+        ("<style>.n{display:block}</style>Total<b class=n>250</b>", "Total 250"),
+        ("<b style='float:left'>O</b>nce", "Once"),
+        ("<svg><text>North 4711</text><text>South 815</text></svg>", "North 4711 South 815"),
+        ("<input type=checkbox checked>Key <input value=Ana>", "[x] Key Ana"),
+        ("<pre><code><div>x = 1</div><div>y = 2</div></code></pre>", "x = 1\ny = 2"),
+        ("<ol type=a start=2><li>no dogs<li>no fire</ol>", "b. no dogs\nc. no fire"),
+        ("<ol reversed><li>x<li>y</ol>", "2. x\n1. y"),
+        ("<ol><li value=7>x<li>y</ol>", "7. x\n8. y"),
+        ("<button aria-expanded=false>When does it close?</button>", "###### When does it close?"),
+        (
+            "<table><tr><td rowspan=2>A<td>1<tr><td>2<tr><td colspan=2>T<td>3</table>",
+            "A | 1\n | 2\nT |  | 3",
+        ),
+    ],
+)
+def test_what_a_browser_shows_without_letters_is_written(page, text):
+    assert read(f"<body>{page}</body>").blocks[0].text == text
 
 
 def test_title_language_and_date_come_from_the_head():
@@ -360,3 +400,15 @@ def test_a_footnote_whose_text_begins_on_the_next_line_is_no_comment():
         (block.kind, block.start_line) for block in read_document("\n".join(lines), "a.rst").blocks
     ]
     assert kinds == [("heading", 1), ("paragraph", 4), ("paragraph", 7)]
+
+
+def test_a_web_archive_has_the_text_of_its_page():
+    source = (
+        "MIME-Version: 1.0\nSnapshot-Content-Location: https://example.org/rules\n"
+        'Content-Type: multipart/related; boundary="B"\n\n--B\n'
+        "Content-Type: text/html; charset=windows-1251\n"
+        "Content-Transfer-Encoding: quoted-printable\n\n<p>=CC=E0=FF=EA nine=\n teen</p>\n--B--\n"
+    )
+    document = read_document(source, "a.mhtml")
+    assert [block.text for block in document.blocks] == ["Маяк nine teen"]
+    assert document.inferred["uri"] == "https://example.org/rules"

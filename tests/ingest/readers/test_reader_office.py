@@ -6,14 +6,18 @@ from typing import Any
 from xml.sax.saxutils import quoteattr
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.chunking import ChunkSettings, chunk_document
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import is_own_title, package, reader_name_for
+from rolebundle.ingest.readers.number_format import shown_number, shown_text
+from support.amounts import few_examples
 from support.office.ebooks import epub
-from support.office.opendocuments import opendocument
-from support.office.parts import members, zipped
+from support.office.opendocuments import opendocument, opendocument_part
+from support.office.parts import RELATION, members, relations, zipped
 from support.office.samples import HIDDEN, VISIBLE
 from support.office.word import docx, paragraph, run, text_box, word_part
 from support.office.workbooks import cell, xlsx
@@ -97,7 +101,7 @@ def test_labels_of_lists_and_headings_are_those_that_word_shows():
     body = "".join(paragraph("x", in_paragraph=look.format(*item)) for item in items)
     [(_, text)] = texts(read_document(docx(body, {"numbering": numbering}), "a.docx"))
     labels = [line.split()[0] for line in text.split("\n")]
-    assert labels == ["1.", "1.1)", "1.2)", "-", "2.", "2.1)", "1.", "2."]
+    assert labels == ["1.", "1.1)", "1.2)", "I", "2.", "2.1)", "3.", "4."]
 
 
 def test_a_workbook():
@@ -110,9 +114,9 @@ def test_a_workbook():
     workbook.create_sheet("Notes")["B2"] = "only this"
     document = read_document(saved(workbook), "a.xlsx")
     first, *remaining = [block for block in document.blocks if block.kind == "table"]
-    header, row = "Item | Price | Due | Share", "item 0 | 0.00 EUR | 2026-01-01 | 0.0%"
+    header, row = "Item | Price | Due | Share", "item 0 | 0.00 EUR | 01.01.2026 | 0.0%"
     assert first.text.startswith(f"{header}\n{row}\n")
-    assert "item 3 | 3,703.50 EUR | 2026-01-04 | 1.5%" in first.text
+    assert "item 3 | 3,703.50 EUR | 04.01.2026 | 1.5%" in first.text
     assert "title" not in properties(document)
     chunks = chunk_document("d", document, ChunkSettings())
     assert len(chunks) == len(remaining) + 1
@@ -251,6 +255,18 @@ def test_notes_and_text_boxes_follow_their_paragraph():
     body = f"<w:p>{run('a')}{deleted}{reference.format(2)}</w:p>{text_box(paragraph('box'))}"
     document = read_document(docx(body, {"footnotes": notes}), "a.docx")
     assert [text for _, text in texts(document)] == ["a[1]", "[1] note 2", "box"]
+
+
+def test_equal_rows_of_a_sheet_are_all_read():
+    row = (
+        '<table:table-row table:number-rows-repeated="{}"><table:table-cell><text:p>7</text:p>'
+        "</table:table-cell></table:table-row>"
+    )
+    body = '<table:table table:name="a">{}</table:table>'
+    document = read_document(opendocument(body.format(row.format(3)), "spreadsheet"), "a.ods")
+    assert (document.blocks[1].text, document.notes) == ("7\n7\n7", ())
+    document = read_document(opendocument(body.format(row.format(1002)), "spreadsheet"), "a.ods")
+    assert document.notes == ("repeated rows left out: 2",)
 
 
 def test_rows_of_a_sheet_that_are_repeated_are_counted():
@@ -438,23 +454,47 @@ def test_titles_of_programs_are_no_titles():
 
 
 NUMBERS = [
-    (1234.5, "General", "1234.5"),
-    (0.1 + 0.2, "General", "0.3"),
-    (12, "@", "12"),
-    (1234.5, "#,##0.00", "1,234.50"),
-    (-1234.5, "#,##0.00;(#,##0.00)", "(1,234.50)"),
-    (7, "000", "007"),
-    (0.256, "0.0%", "25.6%"),
-    (12, "[$€-407] #,##0", "€ 12"),
-    (1.5, "# ?/?", "1.5"),
-    (0, '0;-0;"none"', "none"),
-    (12345, "0.00E+00", "12345"),
-    (46082, "dd.mm.yyyy", "2026-03-01"),
-    (46082.5, "d.m.yy h:mm", "2026-03-01 12:00"),
-    (1.5, "[h]:mm", "36:00:00"),
-    (1e12, "yyyy-mm-dd", "1000000000000"),
+    ("1234.5", "General", "1234.5"),
+    ("0.30000000000000004", "General", "0.3"),
+    ("1E-10", "General", "1E-10"),
+    ("4111111111111117", "General", "4111111111111117"),
+    ("12", "@", "12"),
+    ("1234.5", "#,##0.00", "1,234.50"),
+    ("-1234.5", "#,##0.00;(#,##0.00)", "(1,234.50)"),
+    ("-0.4", "0", "0"),
+    ("7", "000", "007"),
+    ("12", "0,000", "0,012"),
+    ("0.5", "#.##", ".5"),
+    ("5", "0.0#%", "500.0%"),
+    ("12", "[$€-407] #,##0", "€ 12"),
+    ("0", '0;-0;"none"', "none"),
+    # Half a unit is rounded up, also if it cannot be stored exactly.
+    ("2.5", "0", "3"),
+    ("1.005", "0.00", "1.01"),
+    ("1234567", '#,##0,"K"', "1,235K"),
+    ("45600000", '0.0,,"M"', "45.6M"),
+    ("123456789", "000-00-0000", "123-45-6789"),
+    ("5551234567", "(000) 000-0000", "(555) 123-4567"),
+    ("1500", '[>=1000]0.0,"k";0', "1.5k"),
+    ("-15", '[>=1000]0.0,"k";0', "-15"),
+    ("12", '[>=1000]0.0,"k"', "12"),
+    ("1.5", "# ?/?", "1 1/2"),
+    ("0.3125", "# ??/??", "5/16"),
+    ("1.25", "# ?/8", "1 2/8"),
+    ("12345", "0.00E+00", "1.23E+04"),
+    ("0.00012", "##0.0E+0", "120.0E-6"),
+    ("-3", '_("$"* #,##0.00_);_("$"* (#,##0.00);_("$"* "-"??_);_(@_)', "$(3.00)"),
+    ("12003", "[DBNum1][$-804]General", "一万二千〇三"),
+    ("46082", "dd.mm.yyyy", "01.03.2026"),
+    ("46082.5", "d.m.yy h:mm", "1.3.26 12:00"),
+    ("46082", "[$-409]dddd, mmmm d, yyyy;@", "Sunday, March 1, 2026"),
+    ("0.75", "h:mm AM/PM", "6:00 PM"),
+    ("1.5", "[h]:mm:ss", "36:00:00"),
+    ("0.01234567", "mm:ss.00", "17:46.67"),
+    ("0.999999", "h:mm", "23:59"),
+    ("1e12", "yyyy-mm-dd", "1000000000000"),
     ("a", "0.00", "a"),
-    ("a", '0;-0;0;@" x"', "a"),
+    ("a", '0;-0;0;@" x"', "a x"),
 ]
 
 
@@ -471,3 +511,127 @@ def test_cells_are_shown_by_their_formats():
     data = xlsx(rows, styles=f"<numFmts>{codes}</numFmts><cellXfs>{formats}</cellXfs>")
     table = read_document(data, "a.xlsx").blocks[1]
     assert table.text.split("\n") == [expected for _, _, expected in NUMBERS]
+
+
+CODES = st.text('0#?,.%E+-/;[]<>=@_*"\\\\ymdhs$ GeneralAM/PM{}', max_size=20)
+
+
+@few_examples
+@given(st.floats(allow_nan=False, allow_infinity=False), CODES)
+def test_any_format_shows_something_of_any_number(number, code):
+    shown = shown_number(repr(number), code, is_1904=False)
+    assert isinstance(shown, str)
+    assert "a" in shown_text("a", "@" + code.replace(";", ""))
+
+
+def test_a_sheet_has_its_charts_and_raised_digits():
+    title = "<c:title><c:tx><c:rich><a:p><a:t>Fees of 2026</a:t></a:p></c:rich></c:tx></c:title>"
+    chart = f"<c:chart xmlns:c='c' xmlns:a='a'>{title}</c:chart>"
+    parts = members(
+        xlsx(
+            '<row r="1"><c r="A1" t="s"><v>0</v></c></row>',
+            strings="<si>"
+            '<r><t>10</t></r><r><rPr><vertAlign val="superscript"/></rPr><t>5</t></r></si>',
+        )
+    )
+    parts |= {
+        "xl/worksheets/_rels/sheet1.xml.rels": relations(("drawing", "../drawings/a.xml")).encode(),
+        "xl/drawings/a.xml": f'<d xmlns:r="{RELATION}"><chart r:id="rId1"/></d>'.encode(),
+        "xl/drawings/_rels/a.xml.rels": relations(("chart", "../charts/b.xml")).encode(),
+        "xl/charts/b.xml": chart.encode(),
+    }
+    document = read_document(zipped(parts), "a.xlsx")
+    assert texts(document)[1:] == [("table", "10^5"), ("paragraph", "Fees of 2026")]
+
+
+LIST_STYLES = """
+<text:list-style style:name="L"><text:list-level-style-number text:level="1" style:num-format="a"
+ style:num-prefix="(" style:num-suffix=")"/><text:list-level-style-number text:level="2"
+ style:num-format="1" style:num-suffix="." text:display-levels="2"/></text:list-style>
+<text:list-style style:name="A"><text:list-level-style-number text:level="1" style:num-format="I"
+ style:num-prefix="Article " text:start-value="4"/></text:list-style>
+<text:outline-style><text:outline-level-style text:level="1" style:num-format="1"
+ style:num-suffix="."/></text:outline-style>
+<style:style style:name="S" style:family="text"><style:text-properties
+ style:text-position="super 58%"/></style:style>
+"""
+
+
+def items(*texts: str) -> str:
+    wrapped = (text if text.startswith("<") else f"<text:p>{text}</text:p>" for text in texts)
+    return "".join(f"<text:list-item>{text}</text:list-item>" for text in wrapped)
+
+
+def test_lists_and_headings_have_their_numbers():
+    inner = f"<text:p>b</text:p><text:p>more</text:p><text:list>{items('c')}</text:list>"
+    body = (
+        '<text:h text:outline-level="1">Harbour</text:h>'
+        f'<text:list text:style-name="L">{items("a", inner)}</text:list><text:p>x</text:p>'
+        f'<text:list text:style-name="L" text:continue-numbering="true">{items("d")}</text:list>'
+        f'<text:list text:style-name="A">{items("e", "f")}</text:list>'
+        '<text:h text:outline-level="1">Ships</text:h>'
+    )
+    document = read_document(opendocument(body, styles=LIST_STYLES), "a.odt")
+    assert [text for _, text in texts(document)] == [
+        "1. Harbour",
+        "(a) a\n(b) b\n   more\n  b.1. c",
+        "x",
+        "(c) d\nArticle IV e\nArticle V f",
+        "2. Ships",
+    ]
+
+
+FORMULA = "<math><mfrac><mn>3</mn><mn>4</mn></mfrac></math>"
+CHART = (
+    '<o:document-content xmlns:o="urn:oasis:names:tc:opendocument:xmlns:office:1.0" '
+    'xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0" '
+    'xmlns:table="urn:oasis:names:tc:opendocument:xmlns:table:1.0"><o:body><o:chart>'
+    "<title><text:p>Fees</text:p></title><table:table><table:table-row><table:table-cell>"
+    "<text:p>North</text:p></table:table-cell><table:table-cell><text:p>12</text:p>"
+    "</table:table-cell></table:table-row></table:table>{}</o:chart></o:body></o:document-content>"
+)
+OBJECT = (
+    '<d:frame xmlns:d="urn:oasis:names:tc:opendocument:xmlns:drawing:1.0"><d:object'
+    ' xmlns:x="http://www.w3.org/1999/xlink" x:href="./{}"/></d:frame>'
+)
+
+
+def test_formulas_charts_and_raised_digits_of_an_opendocument():
+    note = "<text:note><text:note-citation>*</text:note-citation><text:note-body><text:p>n</text:p>"
+    body = (
+        f"<text:p>2<text:span text:style-name='S'>10</text:span> and 2{OBJECT.format('F')} "
+        f"x{note}</text:note-body></text:note></text:p><text:p>{OBJECT.format('C')}</text:p>"
+        "<text:bibliography><text:p>Knuth 1968</text:p></text:bibliography>"
+    )
+    parts = {"F/content.xml": FORMULA, "C/content.xml": CHART.format(OBJECT.format("."))}
+    document = read_document(opendocument(body, styles=LIST_STYLES, parts=parts), "a.odt")
+    assert texts(document) == [
+        ("paragraph", "2^10 and 2 3/4 x[*]"),
+        ("paragraph", "[*] n"),
+        ("paragraph", "Fees"),
+        ("table", "North | 12"),
+        ("paragraph", "Knuth 1968"),
+    ]
+    cells = f"<table:table-row><table:table-cell>{OBJECT.format('C')}</table:table-cell>"
+    body = f'<table:table table:name="S">{cells}<table:table-cell office:value="7"/>'
+    body += "</table:table-row></table:table>"
+    document = read_document(opendocument(body, "spreadsheet", parts=parts), "a.ods")
+    assert texts(document)[1:] == [("table", " | 7"), ("paragraph", "Fees")]
+
+
+def test_a_master_shows_its_text_once_and_the_numbers_of_slides():
+    names = 'style:name="M" style:page-layout-name="P"'
+    page = '<style:page-layout style:name="{}"><style:page-layout-properties fo:page-width="{}"/>'
+    shapes = "<draw:frame svg:x='23cm' {}><draw:text-box><text:p>{}</text:p></draw:text-box></draw:frame>"
+    master = shapes.format("", "Draft") + shapes.format(
+        "", "<text:page-number>#</text:page-number>"
+    )
+    master += shapes.format('presentation:class="title"', "Click to add a title")
+    root = opendocument_part(
+        f"{page.format('Notes', '21cm')}</style:page-layout>{page.format('P', '28cm')}"
+        f"</style:page-layout><style:master-page {names}>{master}</style:master-page>"
+    )
+    body = '<draw:page draw:master-page-name="M"/>' * 2
+    data = opendocument(body, "presentation", parts={"styles.xml": root})
+    blocks = [block.text for block in read_document(data, "a.odp").blocks if not block.level]
+    assert blocks == ["Draft", "1", "2"]

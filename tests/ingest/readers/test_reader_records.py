@@ -1,6 +1,8 @@
 """Readers of records: JSON, notebooks, mail, separated and plain text."""
 
 import json
+import quopri
+from base64 import b64decode, b64encode
 from contextlib import suppress
 from email.message import EmailMessage
 from typing import Any
@@ -13,7 +15,6 @@ from rolebundle.ingest.chunking import ChunkSettings, chunk_document
 from rolebundle.ingest.manifests import FileDefaults
 from rolebundle.ingest.metadata import resolve
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.text.decoding import split_lines
 from support.reading import properties, read_all, read_document
 
 # -- Mail: the text that people read ----------------------------------------------------------------
@@ -65,8 +66,27 @@ def test_text_is_decoded_and_has_the_lines_of_its_message(encoding, charset):
     mail.set_content(f"first\n\n{LONG}\n\nlast\n", cte=encoding, charset=charset)
     document = read(bytes(mail))
     assert texts(document) == ["first", LONG, "last"]
-    lines = split_lines(bytes(mail).decode("latin-1"))
-    assert {(b.start_line, b.end_line) for b in document.blocks} == {(1, len(lines))}
+    lines = bytes(mail).split(b"\n")
+    decoded = {"base64": b64decode, "quoted-printable": quopri.decodestring, "8bit": bytes}[
+        encoding
+    ]
+    for block in document.blocks:
+        rows = decoded(b"\n".join(lines[block.start_line - 1 : block.end_line]))
+        assert block.text in rows.decode(charset, "replace")
+        assert encoding == "base64" or block.end_line - block.start_line <= 6
+
+
+def test_the_parts_of_a_message_have_their_own_lines():
+    mail = message("\n\n".join(f"Part {n}." for n in range(50)), Subject="x")
+    mail.add_alternative("<p>Part 1.</p>\n" * 50, subtype="html")
+    mail.add_attachment(message("One.\n\nTwo.\n", Subject="Old", From="a@b.c"))
+    mail.add_attachment("Last.\n")
+    source = bytes(mail).decode().split("\n")
+    for block in read(bytes(mail)).blocks:
+        cited = "\n".join(source[block.start_line - 1 : block.end_line])
+        if "attachment" not in block.text:
+            assert set(block.text.split("\n")) <= set(cited.split("\n"))
+            assert len(cited) < 200
 
 
 def alternative(plain: str, html: str) -> ParsedDocument:
@@ -98,10 +118,42 @@ def test_a_long_line_without_spaces_is_compared_once():
     assert document.hidden == ()
 
 
-def test_an_attached_message_is_named_and_not_read():
+def test_forwarded_messages_are_read_where_they_are():
+    inner = message("zebra47\n", Subject="Old one", From="c@d.e")
+    digest = b"Content-Type: multipart/digest; boundary=b\n\n--b\n\nSubject: one\n\nfirst\n--b\n\nSubject: two\n\nsecond\n--b--\n"
     mail = message("See below.\n")
-    mail.add_attachment(message("zebra47", Subject="Old one"))
-    assert texts(read(bytes(mail))) == ["See below.", "- attachment: message/rfc822"]
+    mail.add_attachment(inner)
+    shown = ["See below.", "Subject: Old one\nFrom: c@d.e", "zebra47"]
+    assert texts(read(bytes(mail))) == shown
+    assert texts(read(digest)) == ["Subject: one", "first", "Subject: two", "second"]
+    encoded = b64encode(bytes(inner))
+    mail = b"Content-Type: message/rfc822\nContent-Transfer-Encoding: base64\n\n" + encoded
+    (attached,) = read(mail).attached
+    assert attached == ("attachment.eml", bytes(inner))
+
+
+@pytest.mark.parametrize(
+    ("label", "codec", "text"),
+    [
+        ("gb2312", "gb18030", "朱镕基 码头"),
+        ("x-sjis", "cp932", "①倉庫の鍵は㈱山田"),
+        ("windows-874", "cp874", "กุญแจโกดัง"),
+        ("iso-8859-8-i", "iso8859-8", "המפתח במרתף"),
+        ("ks_c_5601-1987", "cp949", "똠방각하"),
+        ("utf-16", "utf-16", "Grüße"),
+    ],
+)
+def test_encodings_of_texts_and_headers_are_those_of_browsers(label, codec, text):
+    word = b64encode(text.encode(codec))
+    head = f"Content-Type: text/plain; charset={label}\nContent-Transfer-Encoding: base64\n"
+    mail = f"Subject: =?{label}?B?".encode() + word + f"?=\n{head}\n".encode() + word
+    document = read(mail)
+    assert (texts(document), document.inferred["title"]) == ([text], text)
+
+
+def test_html_may_declare_its_encoding_itself():
+    page = "<meta charset=windows-1251><p>Ключ от склада".encode("cp1251")
+    assert texts(read(b"Content-Type: text/html\n\n" + page)) == ["Ключ от склада"]
 
 
 def test_mail_is_foreign_and_declares_nothing():
@@ -128,9 +180,9 @@ def test_each_message_of_a_mailbox_is_a_document():
     assert (first.key, second.key) == ("x-1@b.c", "x-1@b.c-2")
     found = [(b.text, b.start_line, b.end_line, b.anchor) for b in (*first.blocks, *second.blocks)]
     assert found == [
-        ("First text.", 2, 7, "message 1"),
-        ("From here at 10:30", 2, 7, "message 1"),
-        ("From noon till 10:30\nwe wait.", 16, 20, "message 3"),
+        ("First text.", 5, 5, "message 1"),
+        ("From here at 10:30", 7, 7, "message 1"),
+        ("From noon till 10:30\nwe wait.", 19, 20, "message 3"),
     ]
 
 
@@ -459,9 +511,38 @@ def test_asciidoc_and_org_have_headings(path, mark):
     ]
 
 
-@pytest.mark.parametrize("suffix", ["srt", "vtt", "pod", "txt"])
+@pytest.mark.parametrize("suffix", ["pod", "txt"])
 def test_other_formats_of_lines_are_plain_text(suffix):
     text = "1\n00:00:01,000 --> 00:00:04,000\n= Hello =\n\n* one\n"
     document = read_document(text, f"a.{suffix}")
     assert {block.kind for block in document.blocks} == {"paragraph"}
     assert texts(document) == text.strip().split("\n\n")
+
+
+@pytest.mark.parametrize("header", ["Article,PriceEuro,Colour", "Oar1,53,blue"])
+def test_each_passage_of_a_table_of_separated_values_has_the_header(header):
+    rows = [f"Oar{n},{n * 7 % 90},blue" for n in range(400)]
+    document = read_document("\n".join([header, *rows]), "a.csv")
+    _, *others = chunk_document("d", document, ChunkSettings())
+    headings = (header,) if header.startswith("Article") else ()
+    assert len(others) > 3
+    assert {chunk.headings for chunk in others} == {headings}
+
+
+ESCAPES = [
+    (
+        "a.json",
+        r'["F\u00e4hre \ud83d\ude00", "\\u00e4 \u0022 \u2028"]',
+        r'["Fähre 😀", "\\u00e4 \u0022 \u2028"]',
+    ),
+    ("a.properties", r"ferry=F\u00e4hre", "ferry=Fähre"),
+    ("a.yaml", r'ferry: "F\u00E4hre"', 'ferry: "Fähre"'),
+    ("a.xml", "<a>F&auml;hre &#228; &lt; &amp;</a>", "<a>Fähre ä &lt; &amp;</a>"),
+    ("a.md", "F&auml;hre `&auml;`\n\n```\n&auml;\n```", "Fähre `&auml;`\n\n```\n&auml;\n```"),
+    ("a.py", r"x = 'F\u00e4hre'", r"x = 'F\u00e4hre'"),
+]
+
+
+@pytest.mark.parametrize(("path", "text", "shown"), ESCAPES)
+def test_escapes_of_letters_are_shown_as_letters_on_the_same_lines(path, text, shown):
+    assert "\n".join(read_document(text, path).lines) == shown

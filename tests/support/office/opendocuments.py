@@ -24,6 +24,11 @@ def opendocument(
     return zipped({"content.xml": content, **(parts or {})})
 
 
+def opendocument_part(content: str) -> str:
+    """A member with this content, such as ``styles.xml``."""
+    return f"<office:document-styles {_OPEN}>{content}</office:document-styles>"
+
+
 def style(properties: str, family: str = "text", kind: str = "text") -> str:
     return (
         f'<style:style style:name="S" style:family="{family}">'

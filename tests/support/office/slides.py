@@ -86,6 +86,13 @@ PPTX = {
     "unused-slide": pptx(slide(_S), parts={"ppt/slides/slide9.xml": slide(shape(FACT, ">"))}),
     "layout": pptx(slide(_S), parts={"ppt/slideLayouts/slideLayout1.xml": slide(shape(FACT, ">"))}),
 }
+PPTX["white-on-layout"] = pptx(
+    slide(_S),
+    parts={
+        "ppt/slides/_rels/slide1.xml.rels": relations(("slideLayout", "../layout.xml")),
+        "ppt/layout.xml": slide(shape(FACT, ">" + _fill("FFFFFF"))),
+    },
+)
 _PICTURE = (
     '<p:pic><p:nvPicPr><p:cNvPr id="1" name="x"/></p:nvPicPr><p:spPr><a:xfrm><a:off x="0" y="0"/>'
     '<a:ext cx="1000000" cy="700000"/></a:xfrm></p:spPr></p:pic>'

@@ -117,11 +117,10 @@ _HIDDEN_BODIES = {
     f"<v:textbox><w:txbxContent>{paragraph(FACT)}</w:txbxContent></v:textbox></v:shape>"
     "</w:pict></w:r></w:p>",
     "alt-text": text_box(_D, doc=f'descr="{FACT}" title="{FACT}"'),
+    "equation": f"<w:p><oMath><w:r><w:rPr><w:vanish/></w:rPr><w:t>{FACT}</w:t></w:r></oMath></w:p>",
     "fallback": _ALTERNATIVE.format("wps", DAWN, FACT),
     "placeholder": f"<w:p><w:sdt><w:sdtPr><w:alias w:val='{FACT}'/><w:showingPlcHdr/></w:sdtPr>"
     f"<w:sdtContent>{run(FACT)}</w:sdtContent></w:sdt></w:p>",
-    "ruby": f"<w:p><w:r><w:ruby><w:rt>{run(FACT)}</w:rt><w:rubyBase>{run('x')}</w:rubyBase>"
-    "</w:ruby></w:r></w:p>",
 }
 # The style S hides; T is based on it.
 _HIDING_STYLES = (
@@ -158,6 +157,8 @@ _VISIBLE_BODIES = {
     "dark-box": text_box(paragraph(FACT, _WHITE_TEXT), shape=_SHAPE_FILL.format("000080")),
     "nested-table": f"<w:tbl>{row(f'<w:tbl>{row(paragraph(FACT))}</w:tbl>')}</w:tbl>",
     "choice": _ALTERNATIVE.format("unknown", "x", FACT),
+    "ruby": f"<w:p><w:r><w:ruby><w:rt>{run(FACT)}</w:rt><w:rubyBase>{run('x')}</w:rubyBase>"
+    "</w:ruby></w:r></w:p>",
 }
 _OWN_LOOK = '<w:rStyle w:val="S"/><w:vanish w:val="false"/>'
 _WITH_NOTE = f"<w:p>{run(DAWN)}<w:r><w:footnoteReference w:id='2'/></w:r></w:p>"

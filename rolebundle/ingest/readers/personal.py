@@ -1,0 +1,369 @@
+"""What programs for people keep: calendars, contacts, notes, boards, subtitles, and archives.
+
+Blocks have the lines of the file that hold them, though their text is written for people.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import tarfile
+import zipfile
+from base64 import b64decode
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+from html import unescape
+from quopri import decodestring
+from typing import Any
+
+from lxml import etree
+
+from rolebundle.errors import DocumentError, with_detail
+from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
+from rolebundle.ingest.readers import open_text, parser_errors, unique_key
+from rolebundle.ingest.readers.html import read_page
+from rolebundle.text.decoding import cleaned, decode, one_line
+from rolebundle.text.strict_json import LocatedObject, NotStrictError, line_index, parse_located
+from rolebundle.text.words import counted
+
+
+def _document(
+    blocks: Iterable[Block], title: str = "", notes: tuple[str, ...] = ()
+) -> ParsedDocument:
+    shown = tuple(block._replace(text=cleaned(block.text)) for block in blocks if block.text)
+    inferred = {"title": cleaned(one_line(title))[:_MAX_TITLE_CHARS]}
+    return ParsedDocument(blocks=shown, inferred=inferred, line_exact=False, notes=notes)
+
+
+_MAX_TITLE_CHARS = 300
+
+
+def _records(lines: Sequence[str], names: str) -> Iterator[tuple[int, int]]:
+    """The first and last line, from 1, of each component with one of these names."""
+    begin = re.compile(rf"BEGIN:({names})\s*$", re.IGNORECASE)
+    start, end = 0, ""
+    for number, line in enumerate(lines, 1):
+        if not start and (match := begin.match(line)):
+            start, end = number, f"end:{match[1].lower()}"
+        elif start and line.strip().lower() == end:
+            yield start, number
+            start = 0
+
+
+# -- calendars --
+
+
+_WHEN = {"DTSTART": "When", "DUE": "Due", "COMPLETED": "Completed", "DURATION": "Duration"}
+_DAYS = dict(
+    zip(
+        ("MO", "TU", "WE", "TH", "FR", "SA", "SU"),
+        "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split(),
+        strict=True,
+    )
+)
+_UNITS = {"DAILY": "day", "WEEKLY": "week", "MONTHLY": "month", "YEARLY": "year"}
+_EVENT_TEXTS = {"LOCATION": "Where", "STATUS": "Status", "CATEGORIES": "Categories", "URL": "Web"}
+_DAY_OF_RULE = re.compile(r"([+-]?\d*)([A-Z]{2})")
+
+
+def _read_calendar(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocument]:
+    """One document per file, with one block for each event, task and journal entry."""
+    import icalendar
+
+    lines, notes = open_text(data, path)
+    blocks: list[Block] = []
+    bad = 0
+    for start, end in _records(lines, "VEVENT|VTODO|VJOURNAL"):
+        try:
+            event = icalendar.Component.from_ical("\r\n".join(lines[start - 1 : end]))
+            blocks.append(Block("paragraph", "\n".join(_event_lines(event)), start, end))
+        except (ValueError, KeyError, IndexError, AttributeError, TypeError):
+            bad += 1
+            blocks.append(Block("paragraph", "\n".join(lines[start : end - 1]), start, end))
+    name = next((line[13:] for line in lines if line.startswith("X-WR-CALNAME:")), "")
+    if len(blocks) == 1:
+        name = blocks[0].text.partition("\n")[0]
+    notes += (f"damaged, and read as text: {counted(bad, 'entry')}",) if bad else ()
+    yield _document(blocks, name, notes)
+
+
+def _event_lines(event: Any) -> Iterator[str]:
+    yield one_line(str(event.get("SUMMARY", "")))
+    for key, label in _WHEN.items():
+        if key in event:
+            end = event.get("DTEND") if key == "DTSTART" else None
+            times = " – ".join(_time_text(value) for value in (event[key], end) if value)
+            zone = event[key].params.get("TZID")
+            yield f"{label}: {times}" + (f" ({zone})" if zone else "")
+    for rule in _values(event, "RRULE"):
+        yield f"Repeats: {_rule_text(rule)}"
+    for key, label in (("EXDATE", "Except"), ("RDATE", "Also")):
+        dates = [_time_text(date) for value in _values(event, key) for date in value.dts]
+        if dates:
+            yield f"{label}: {', '.join(dates)}"
+    for key, label in (("ORGANIZER", "Organizer"), ("ATTENDEE", "Attendees")):
+        if people := [_person(value) for value in _values(event, key)]:
+            yield f"{label}: {', '.join(people)}"
+    for key, label in _EVENT_TEXTS.items():
+        values = [
+            v.to_ical().decode() if key == "CATEGORIES" else str(v) for v in _values(event, key)
+        ]
+        if values:
+            yield f"{label}: {one_line(', '.join(values))}"
+    for key in ("DESCRIPTION", "COMMENT"):
+        yield from (line for value in _values(event, key) for line in str(value).splitlines())
+
+
+def _values(event: Any, key: str) -> list[Any]:
+    value = event.get(key, [])
+    return value if isinstance(value, list) else [value]
+
+
+def _time_text(value: Any) -> str:
+    time = value.dt
+    if not isinstance(time, datetime):
+        return str(time)
+    return time.strftime("%Y-%m-%d %H:%M") + (" UTC" if str(time.tzinfo) == "UTC" else "")
+
+
+def _person(value: Any) -> str:
+    address = re.sub("^mailto:", "", str(value), flags=re.IGNORECASE)
+    name = value.params.get("CN", "")
+    return f"{name} <{address}>" if name else address
+
+
+def _rule_text(rule: Any) -> str:
+    """A recurrence in words: ``every 2 weeks on Monday, until 2026-06-01``."""
+    of = {key.upper(): values for key, values in rule.items()}
+    unit = _UNITS.get(of["FREQ"][0], str(of["FREQ"][0]).lower())
+    number = int(of.get("INTERVAL", [1])[0])
+    parts = [f"every {number} {unit}s" if number > 1 else f"every {unit}"]
+    days = [_DAY_OF_RULE.sub(_day_text, str(day)) for day in of.get("BYDAY", ())]
+    if days:
+        parts[0] += f" on {', '.join(days)}"
+    for key, label in (("BYMONTHDAY", "on day"), ("BYMONTH", "in month"), ("BYSETPOS", "number")):
+        if key in of:
+            parts[0] += f" {label} {', '.join(map(str, of[key]))}"
+    if "COUNT" in of:
+        parts.append(f"{of['COUNT'][0]} times")
+    if "UNTIL" in of:
+        parts.append(f"until {str(of['UNTIL'][0])[:10]}")
+    return ", ".join(parts)
+
+
+def _day_text(match: re.Match[str]) -> str:
+    day = _DAYS.get(match[2], match[2])
+    position = {"": "", "-1": "the last "}.get(match[1], f"the {match[1].lstrip('+')}. ")
+    return position + day
+
+
+# -- contacts --
+
+
+_CARD_LABELS = {
+    **{"ORG": "Organization", "TITLE": "Title", "ROLE": "Role", "TEL": "Phone", "EMAIL": "E-mail"},
+    **{"ADR": "Address", "BDAY": "Birthday", "URL": "Web", "NOTE": "Note", "NICKNAME": "Nickname"},
+    **{"CATEGORIES": "Categories", "IMPP": "Chat", "ANNIVERSARY": "Anniversary"},
+}
+_CARD_LINE = re.compile(r"(?:[\w-]+\.)?([\w-]+)((?:;(?:\"[^\"]*\"|[^\";:])*)*):(.*)", re.DOTALL)
+_KIND_OF_CARD = re.compile(r"(?:TYPE=)?\"?(home|work|cell|mobile|fax|main|other)\b", re.IGNORECASE)
+_ESCAPED = re.compile(r"\\([nN;,\\])")
+
+
+def _read_contacts(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocument]:
+    """One document per file, with one block for each contact."""
+    lines, notes = open_text(data, path)
+    blocks = [
+        Block("paragraph", "\n".join(_card_lines(lines[start:end])), start, end)
+        for start, end in _records(lines, "VCARD")
+    ]
+    yield _document(blocks, blocks[0].text.partition("\n")[0] if len(blocks) == 1 else "", notes)
+
+
+def _card_lines(lines: Sequence[str]) -> Iterator[str]:
+    # Long lines go on after a space; in quoted-printable after "=".
+    text = re.sub(r"\n[ \t]", "", "\n".join(lines))
+    text = re.sub(r"=\n", "", text) if "QUOTED-PRINTABLE" in text.upper() else text
+    names: list[str] = []
+    details: list[str] = []
+    for line in text.split("\n"):
+        match = _CARD_LINE.match(line)
+        if not match:
+            continue
+        key, parameters, value = match[1].upper(), match[2], match[3]
+        if "QUOTED-PRINTABLE" in parameters.upper():
+            charset = re.search(r"CHARSET=([\w-]+)", parameters, re.IGNORECASE)
+            value, _ = decode(decodestring(value.encode()), declared=charset[1] if charset else "")
+        parts = [one_line(part) for part in re.split(r"(?<!\\);", value)]
+        shown = ", ".join(filter(None, parts if key in ("ADR", "ORG", "N") else [value.strip()]))
+        shown = _ESCAPED.sub(lambda m: "\n" if m[1] in "nN" else m[1], shown)
+        if key in ("FN", "N") and shown:
+            names.insert(0 if key == "FN" else len(names), shown)
+        elif (label := _CARD_LABELS.get(key)) and shown:
+            kinds = ", ".join(dict.fromkeys(k.lower() for k in _KIND_OF_CARD.findall(parameters)))
+            shown = re.sub(r"^(?:tel|mailto):", "", shown)
+            details.append(f"{label} ({kinds}): {shown}" if kinds else f"{label}: {shown}")
+    yield from names[:1]
+    yield from details
+
+
+# -- notes of Evernote --
+
+
+_NO_MARKUP = re.compile(r"<\?xml[^>]*\?>|<!DOCTYPE[^>]*>")
+_TODO = re.compile(r"<en-todo([^>]*?)/?>(?:</en-todo>)?")
+
+
+def _read_notes(data: bytes, path: str, _separator: str) -> Iterator[ParsedDocument]:
+    """One document per note, with what is attached to it."""
+    with parser_errors("unreadable_enex", path):
+        parser = etree.XMLParser(no_network=True, resolve_entities=False, huge_tree=True)
+        notes = list(etree.fromstring(data, parser).iter("note"))
+    keys: set[str] = set()
+    for note in notes:
+        content: Any = note.find("content")
+        source = "" if content is None else content.text or ""
+        source = _NO_MARKUP.sub("", source)
+        source = _TODO.sub(
+            lambda m: f"<input type=checkbox{' checked' if 'true' in m[1] else ''}>", source
+        )
+        page = read_page(source.encode(), path, is_message=True)
+        above = (content.sourceline or 1) - 1 if content is not None else 0
+        title = one_line(note.findtext("title") or "")
+        attached = []
+        for number, resource in enumerate(note.iter("resource"), 1):
+            kind = (resource.findtext("mime") or "").rpartition("/")[2]
+            name = resource.findtext("resource-attributes/file-name") or f"file {number}.{kind}"
+            attached.append((name, b64decode(resource.findtext("data") or "")))
+        yield ParsedDocument(
+            blocks=tuple(
+                b._replace(start_line=b.start_line + above, end_line=b.end_line + above)
+                for b in page.blocks
+            ),
+            inferred={
+                "title": title,
+                "tags": [tag.text for tag in note.iter("tag") if tag.text],
+                "updated_at": _note_time(note.findtext("updated") or note.findtext("created")),
+                "author": note.findtext("note-attributes/author"),
+            },
+            key=unique_key(title or "note", keys),
+            line_exact=False,
+            notes=page.notes,
+            hidden=tuple(part._replace(start=0, end=0) for part in page.hidden),
+            attached=tuple(attached),
+        )
+
+
+def _note_time(text: str | None) -> str:
+    try:
+        return datetime.strptime(text or "", "%Y%m%dT%H%M%S%z").isoformat()
+    except ValueError:
+        return ""
+
+
+# -- boards of Obsidian --
+
+
+def _read_board(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocument]:
+    """One document per file, with one block for each card, and the labels of groups and lines."""
+    lines, notes = open_text(data, path)
+    text = "\n".join(lines)
+    try:
+        board = parse_located(text or "{}")
+    except NotStrictError as error:
+        step = with_detail("repair or exclude the file", str(error))
+        raise DocumentError("bad_json", f"{path}: it is not strict JSON", step) from error
+    line_of, decoder = line_index(text), json.JSONDecoder()
+    blocks = []
+    members = board if isinstance(board, dict) else {}
+    for card in [*(members.get("nodes") or []), *(members.get("edges") or [])]:
+        if isinstance(card, LocatedObject):
+            words = [card.get(key) for key in ("label", "text", "file", "url")]
+            shown = "\n".join(word for word in words if isinstance(word, str))
+            _, end = decoder.raw_decode(text, card.at)
+            blocks.append(Block("paragraph", shown.strip(), line_of(card.at), line_of(end - 1)))
+    yield _document(blocks, notes=notes)
+
+
+# -- subtitles --
+
+
+_TIME = re.compile(r"\s*(?:(\d+):)?(\d\d):(\d\d)[.,]\d{1,3}[ \t]+-->")
+_SPEAKER = re.compile(r"<v(?:\.[^\s>]*)?\s+([^>]*)>")
+_TAG = re.compile(r"<[^<>]*>|\{\\[^{}]*\}")
+_CUES_CHARS = 600
+
+
+def _read_subtitles(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocument]:
+    """One document per file. Each block has what is said within some lines, from a time on."""
+    lines, notes = open_text(data, path)
+    blocks: list[Block] = []
+    anchor = speaker = last = ""
+    is_cue = False
+    for number, line in enumerate(lines, 1):
+        if match := _TIME.match(line):
+            anchor = f"{int(match[1] or 0):02}:{match[2]}:{match[3]}"
+            is_cue = True
+            continue
+        is_cue = is_cue and bool(line.strip())
+        if not is_cue:
+            continue
+        found = _SPEAKER.search(line)
+        words = one_line(unescape(_TAG.sub("", line)))
+        if not words or words == last:
+            continue  # Live captions repeat the line above.
+        last = words
+        name = one_line(unescape(found[1])) if found else speaker
+        is_new_speaker, speaker = name != speaker, name
+        words = f"{speaker}: {words}" if is_new_speaker else words
+        if blocks and len(blocks[-1].text) + len(words) < _CUES_CHARS:
+            block = blocks[-1]
+            joint = "\n" if is_new_speaker else " "
+            blocks[-1] = block._replace(text=f"{block.text}{joint}{words}", end_line=number)
+        else:
+            blocks.append(Block("paragraph", words, number, number, anchor=anchor))
+    yield _document(blocks, notes=notes)
+
+
+# -- archives --
+
+
+_MAX_NAMES = 20_000
+_MAX_UNPACKED = 400_000_000
+
+
+def _read_archive(data: bytes, path: str, _separator: str) -> Iterator[ParsedDocument]:
+    """One document per archive: the list of its files, which are not read."""
+    with parser_errors("unreadable_archive", path):
+        names: list[str] = []
+        left = _MAX_UNPACKED
+        is_cut = False
+        if zipfile.is_zipfile(io.BytesIO(data)):
+            with zipfile.ZipFile(io.BytesIO(data)) as packed:
+                names = [info.filename for info in packed.infolist() if not info.is_dir()]
+        else:
+            with tarfile.open(fileobj=io.BytesIO(data), mode="r|*") as unpacked:
+                for member in unpacked:
+                    left -= member.size
+                    is_cut = left < 0 or len(names) >= _MAX_NAMES
+                    if is_cut:
+                        break
+                    names += [member.name] if member.isfile() else []
+        shown = [f"- {one_line(name)}" for name in names[:_MAX_NAMES] if one_line(name)]
+        kind: BlockKind = "list"
+        blocks = [Block(kind, "\n".join(shown), 1, len(shown), aligned=True)] if shown else []
+        total = f"more than {len(shown):,} files" if is_cut else counted(len(names), "file")
+        document = _document(blocks, notes=(f"left out: the content of {total}",))
+        yield replace(document, left_out=1)
+
+
+READERS = {
+    "ics": (1, _read_calendar),
+    "vcf": (1, _read_contacts),
+    "enex": (1, _read_notes),
+    "canvas": (1, _read_board),
+    "subtitles": (1, _read_subtitles),
+    "archive": (1, _read_archive),
+}

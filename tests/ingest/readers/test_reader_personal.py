@@ -1,0 +1,190 @@
+"""Readers of what programs for people keep: calendars, contacts, notes, boards, subtitles."""
+
+import io
+import tarfile
+from datetime import UTC, datetime
+from types import SimpleNamespace
+
+import pytest
+
+from support.office.parts import zipped
+from support.reading import read_all, read_document
+
+ICS = """BEGIN:VCALENDAR
+X-WR-CALNAME:Harbour
+BEGIN:VEVENT
+SUMMARY:Gate\\, north
+DTSTART;TZID=Europe/Berlin:20260502T100000
+DTEND;TZID=Europe/Berlin:20260502T110000
+RRULE:FREQ=WEEKLY;INTERVAL=2;BYDAY=MO,-1FR;UNTIL=20260601T000000Z
+EXDATE:20260516T100000Z
+LOCATION:Room 4711
+ORGANIZER;CN=Kim:mailto:kim@b.org
+ATTENDEE;CN="Lee, J":mailto:lee@b.org
+ATTENDEE:MAILTO:c@d.e
+DESCRIPTION:Bring the key.\\nAnd a
+  lamp.
+BEGIN:VALARM
+TRIGGER:-PT15M
+END:VALARM
+END:VEVENT
+BEGIN:VTODO
+SUMMARY:Paint the gate
+DUE;VALUE=DATE:20260510
+END:VTODO
+BEGIN:VEVENT
+SUMMARY:Damaged
+DTSTART:soon
+END:VEVENT
+END:VCALENDAR
+"""
+EVENT = """Gate, north
+When: 2026-05-02 10:00 – 2026-05-02 11:00 (Europe/Berlin)
+Repeats: every 2 weeks on Monday, the last Friday, until 2026-06-01
+Except: 2026-05-16 10:00 UTC
+Organizer: Kim <kim@b.org>
+Attendees: Lee, J <lee@b.org>, c@d.e
+Where: Room 4711
+Bring the key.
+And a lamp."""
+VCF = """BEGIN:VCARD
+VERSION:3.0
+N:Müller;Jörg;;;
+FN:Jörg Müller
+ORG:Harbour;North
+item1.TEL;type=CELL;type=VOICE:+49 4711
+EMAIL;TYPE=work:j@b.org
+ADR;TYPE=home:;;Kai 5;Kiel;;24103;
+NOTE:Has the key\\, and
+  the lamp.
+END:VCARD
+BEGIN:VCARD
+VERSION:2.1
+N;CHARSET=UTF-8;ENCODING=QUOTED-PRINTABLE:M=C3=BCller;J=C3=B6=
+rg
+TEL;HOME:0815
+END:VCARD
+"""
+CARDS = [
+    "Jörg Müller\nOrganization: Harbour, North\nPhone (cell): +49 4711\nE-mail (work): j@b.org\n"
+    "Address (home): Kai 5, Kiel, 24103\nNote: Has the key, and the lamp.",
+    "Müller, Jörg\nPhone (home): 0815",
+]
+ENEX = """<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE en-export SYSTEM "http://xml.evernote.com/pub/evernote-export3.dtd">
+<en-export><note><title>Gate</title>
+<content><![CDATA[<?xml version="1.0"?><!DOCTYPE en-note SYSTEM "x.dtd">
+<en-note><div>The code is 4711.</div>
+<div><en-todo checked="true"/>Paint</div></en-note>]]></content>
+<created>20260203T101112Z</created><tag>harbour</tag>
+<resource><data encoding="base64">em
+VicmE=</data><mime>text/plain</mime><resource-attributes><file-name>a.txt</file-name>
+</resource-attributes></resource></note></en-export>"""
+CANVAS = """{"nodes":[
+  {"id":"1","type":"text","text":"The code\\nis 4711.","x":1},
+  {"id":"2","type":"file","file":"notes/gate.md"},
+  {"id":"3","type":"group","label":"Harbour"}],
+ "edges":[{"id":"4","label":"opens"}]}"""
+VTT = """WEBVTT
+
+NOTE not shown
+
+1
+00:00:01.000 --> 00:00:05.000 align:start
+<v Kim>The code <i>is</i>
+
+00:00:05.000 --> 00:00:07.000
+<v Kim>4711 &amp; more.
+
+01:02:03.000 --> 01:02:05.000
+<v Lee>Thanks.
+"""
+SRT = "1\n00:00:01,000 --> 00:00:05,000\nThe code\nis 4711.\n\n2\n00:00:06,000 --> 00:00:07,000\n{\\an8}Good.\n"
+
+
+def found(text: str, path: str) -> list[tuple[str, int, int]]:
+    blocks = read_document(text, path).blocks
+    return [(block.text, block.start_line, block.end_line) for block in blocks]
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "expected"),
+    [
+        (
+            "a.ics",
+            ICS,
+            [
+                (EVENT, 3, 18),
+                ("Paint the gate\nDue: 2026-05-10", 19, 22),
+                ("SUMMARY:Damaged\nDTSTART:soon", 23, 26),
+            ],
+        ),
+        ("a.vcf", VCF, [(CARDS[0], 1, 11), (CARDS[1], 12, 17)]),
+        ("a.enex", ENEX, [("The code is 4711.", 5, 5), ("[x] Paint", 6, 6)]),
+        (
+            "a.canvas",
+            CANVAS,
+            [("The code\nis 4711.", 2, 2), ("notes/gate.md", 3, 3), ("Harbour", 4, 4), ("opens", 5, 5)],
+        ),
+        ("a.vtt", VTT, [("Kim: The code is 4711 & more.\nLee: Thanks.", 7, 13)]),
+        ("a.srt", SRT, [("The code is 4711. Good.", 3, 8)]),
+    ],
+)  # fmt: skip
+def test_what_programs_keep_is_written_for_people(path, text, expected):
+    assert found(text, path) == expected
+    assert found(text.replace("\n", "\r\n"), path) == expected
+
+
+def test_times_of_subtitles_are_places():
+    cues = "".join(
+        f"00:{n:02}:00.000 --> 00:{n:02}:09.000\n{'word ' * 30}{n}\n\n" for n in range(9)
+    )
+    anchors = [block.anchor for block in read_document(f"WEBVTT\n\n{cues}", "a.vtt").blocks]
+    assert anchors == ["00:00:00", "00:03:00", "00:06:00"]
+
+
+def test_a_note_has_its_date_tags_and_files():
+    (note,) = read_all(ENEX, "a.enex")
+    assert (note.key, note.attached) == ("Gate", (("a.txt", b"zebra"),))
+    assert {
+        "title": "Gate",
+        "tags": ["harbour"],
+        "updated_at": "2026-02-03T10:11:12+00:00",
+    }.items() <= note.inferred.items()
+
+
+def test_archives_are_lists_of_their_files():
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        archive.addfile(tarfile.TarInfo("b/offer.pdf"))
+    for path, data in (("a.zip", zipped({"b/offer.pdf": "x"})), ("a.tar.gz", packed.getvalue())):
+        document = read_document(data, path)
+        assert [block.text for block in document.blocks] == ["- b/offer.pdf"]
+        assert document.notes == ("left out: the content of 1 file",)
+
+
+def test_a_message_of_apple_mail_has_its_lines():
+    message = "Subject: Gate\nFrom: a@b.c\n\nThe code is 4711.\n"
+    data = f"{len(message)}\n{message}<?xml version='1.0'?><plist/>\n"
+    assert found(data, "a.emlx") == [("The code is 4711.", 5, 5)]
+
+
+def test_a_message_of_outlook_is_read_as_mail(monkeypatch):
+    message = SimpleNamespace(
+        message_headers={"X-Scope": "hr"}, properties=SimpleNamespace(int_prop_value={0x36: 2}.get), subject="Gäte", sender='"Kim" <k@b.org>', sent_date=datetime(2026, 2, 3, tzinfo=UTC),
+        recipients=[SimpleNamespace(name="Lee, J", email_address="l@b.org")],
+        body="The code is 4711.\n", html_body=None,
+        attachments=[SimpleNamespace(mime_type=None, file_name="ä.txt", file_bytes=b"zebra")],
+    )  # fmt: skip
+    monkeypatch.setattr("oxmsg.Message.load", lambda _data: message)
+    document = read_document(b"\xd0\xcf\x11\xe0", "a.msg")
+    assert [block.text for block in document.blocks] == ["The code is 4711.", "- attachment: ä.txt"]
+    assert document.attached == (("ä.txt", b"zebra"),)
+    assert {
+        "title": "Gäte",
+        "updated_at": "2026-02-03T00:00:00+00:00",
+        "from": ["Kim <k@b.org>"],
+        "to": ["Lee, J <l@b.org>"],
+        "sensitivity": "confidential",
+        "x-scope": "hr",
+    }.items() <= document.inferred.items()
