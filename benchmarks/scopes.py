@@ -36,7 +36,7 @@ _NOW = datetime(2026, 11, 1, tzinfo=UTC)
 _ROLES = ("mossline-code-reviewer", "mossline-docs-writer", "mossline-incident-responder")
 _POLICY = {
     "three": {"scopes": ["scope-1", "scope-4", "scope-7"], "access_level": "internal"},
-    "all": {"scopes": [], "access_level": "internal"},
+    "all": {"scopes": ["*"], "access_level": "internal"},
 }
 _SPREAD = f"UPDATE document SET scope = 'scope-' || (file % {_SCOPES})"
 

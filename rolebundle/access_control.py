@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
-from rolebundle.contracts.documents import Passage
+from rolebundle.contracts.documents import Passage, iso_utc
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import WriteKind
 from rolebundle.errors import AccessDenied, RolebundleError, UsageError
@@ -21,6 +21,7 @@ from rolebundle.retrieval.filter import is_readable
 from rolebundle.retrieval.request import ReferenceScope, resolve_request
 from rolebundle.storage import compartments
 from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.documents import ids_outside_validity
 from rolebundle.storage.publications import refuse_expired, stored_manifest
 from rolebundle.storage.records import has_policy
 from rolebundle.text.paths import conceal_paths
@@ -145,7 +146,7 @@ class AccessControl:
             AccessDenied, CorpusBusy, StorageError: as for :meth:`open_view`.
         """
         with self.open_view(agent) as (corpus, view):
-            yield corpus, self.reference_scope(view)
+            yield corpus, self.reference_scope(view, corpus)
 
     def check_role(self, view: AgentView, role: str | None, *, has_own_overlay: bool) -> None:
         """Check that the policy allows an agent to ask with a role, or without one.
@@ -162,6 +163,19 @@ class AccessControl:
             return
 
         raise role_denied(view)
+
+    def check_time(self, view: AgentView, moment: datetime | None) -> None:
+        """Check that the policy allows an agent to ask as at a time; ``None`` is the present.
+
+        Raises:
+            AccessDenied: it does not.
+        """
+        if moment is not None and not view.may_set_time:
+            raise AccessDenied(
+                "time_denied",
+                "the policy does not allow this agent to choose the time of its question",
+                "leave `now` and `as_of` out; the owner can allow it: may_set_time = true",
+            )
 
     def check_write(self, view: AgentView, kind: WriteKind) -> None:
         """Check that the policy allows an agent to write.
@@ -221,9 +235,18 @@ class AccessControl:
         ]
         return lambda passage: any(is_readable(passage, role) for role in roles)
 
-    def reference_scope(self, view: AgentView) -> ReferenceScope:
-        """What the references of somebody with this view may name."""
-        return ReferenceScope(view.show_paths, self.folder, self.may_read(view))
+    def reference_scope(self, view: AgentView, corpus: Corpus | None = None) -> ReferenceScope:
+        """What the references of somebody with this view may name.
+
+        Args:
+            view: what holds for the agent.
+            corpus: the corpus as the agent sees it. Under a policy, its documents that are not
+                valid now are named by no reference; ``None`` if they may be named.
+        """
+        outside: frozenset[str] = frozenset()
+        if corpus is not None and view.access_level is not None:
+            outside = ids_outside_validity(corpus, iso_utc(datetime.now(UTC)))
+        return ReferenceScope(view.show_paths, self.folder, self.may_read(view), outside)
 
     @contextmanager
     def recording_refusals(self, agent: str | None, role: str | None = None) -> Iterator[None]:

@@ -77,13 +77,18 @@ class Answering:
         if self.default_rerank:
             self._rerank_spec(self.default_rerank)
 
-    def answer(self, request: RetrievalRequest, overlay: ResolvedOverlay | None) -> RetrievalBundle:
+    def answer(
+        self,
+        request: RetrievalRequest,
+        overlay: ResolvedOverlay | None,
+        now: datetime | None = None,
+    ) -> RetrievalBundle:
         """Answer a request, and record it; see :meth:`rolebundle.engine.Engine.retrieve`."""
         claim = request.approval
         if self.approver is not None:
             request = request.model_copy(update={"approval": None})
         if_approved: Retrieval | None = None
-        with self.open_inputs(request, overlay) as inputs:
+        with self.open_inputs(request, overlay, now) as inputs:
             found, files = _search(inputs, inputs.request)
             if self.approver and found.waits_for_approval:
                 if_approved, its_files = _search(
@@ -163,7 +168,10 @@ class Answering:
 
     @contextmanager
     def open_inputs(
-        self, request: RetrievalRequest, overlay: ResolvedOverlay | None
+        self,
+        request: RetrievalRequest,
+        overlay: ResolvedOverlay | None,
+        now: datetime | None = None,
     ) -> Iterator[Inputs]:
         """Resolve the agent, rerank model, overlay and time of a request, and open its view."""
         model = request.rerank or self.default_rerank
@@ -175,6 +183,7 @@ class Answering:
         )
         with self.access.open_view(request.agent) as (corpus, view):
             self.access.check_role(view, request.role, has_own_overlay=overlay is not None)
+            self.access.check_time(view, request.now or request.as_of)
             if request.seen:
                 seen = lookup_module.chunk_ids_of(
                     corpus, request.seen, self.access.reference_scope(view)
@@ -188,7 +197,7 @@ class Answering:
                     corpus,
                     resolve_request(
                         request,
-                        request_time(request),
+                        request_time(request, now),
                         overlay.overlay if overlay else None,
                         overlay.digest if overlay else "",
                         view,
@@ -220,7 +229,7 @@ def _search(inputs: Inputs, request: ResolvedRequest) -> tuple[Retrieval, dict[s
     return found, source_files(corpus, [row.chunk_id for row in found.all_selected])
 
 
-def request_time(request: RetrievalRequest) -> datetime:
+def request_time(request: RetrievalRequest, now: datetime | None = None) -> datetime:
     """The time that a request names, or now."""
     # Whole seconds, as in the bundle, so that a replay computes the same ages.
-    return (request.now or request.as_of or datetime.now(UTC)).replace(microsecond=0)
+    return (request.now or request.as_of or now or datetime.now(UTC)).replace(microsecond=0)

@@ -22,6 +22,7 @@ from rolebundle.contracts.upkeep import (
 from rolebundle.errors import CorpusCorrupt, RolebundleError, WrongFile
 from rolebundle.policy.access import deny_matcher, policy_problem
 from rolebundle.policy.audit import Recorder, verify_audit
+from rolebundle.policy.lint import lint_active_policy
 from rolebundle.storage import purge, records
 from rolebundle.storage.address import address_of
 from rolebundle.storage.backup import private_copy
@@ -179,6 +180,9 @@ def _policy(corpus: Corpus) -> DoctorCheck:
     problem = policy_problem(stored)
     if problem:
         return _check("policy", f"every agent is denied: {problem}", "rolebundle policy set FILE")
+    errors = [finding for finding in lint_active_policy(corpus) if finding.level == "error"]
+    for error in errors:
+        return _check("policy", f"{error.place}: {error.message}", "rolebundle policy set FILE")
     return _check("policy", f"in effect since {stored.set_at}" if stored.set_at else "in effect")
 
 

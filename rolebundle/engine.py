@@ -116,13 +116,18 @@ class Engine(Closable):
         return self.access.overlay_folders
 
     def retrieve(
-        self, request: RetrievalRequest, overlay: ResolvedOverlay | None = None
+        self,
+        request: RetrievalRequest,
+        overlay: ResolvedOverlay | None = None,
+        now: datetime | None = None,
     ) -> RetrievalBundle:
         """Answer a request.
 
         Args:
             request: the task and its limits.
             overlay: used instead of the overlay of ``request.role``.
+            now: the present. Default: that of the clock. Unlike the time of the request, it needs
+                no permission, because no interface of agents has it.
 
         Raises:
             AccessDenied: the agent may see nothing of this corpus, or may not use this role.
@@ -134,7 +139,7 @@ class Engine(Closable):
             UsageError, WrongFile, CorpusCorrupt, StorageError: the corpus cannot be read.
         """
         with self.access.recording_refusals(request.agent, request.role):
-            return self.answering.answer(request, overlay)
+            return self.answering.answer(request, overlay, now)
 
     def why(
         self, request: RetrievalRequest, reference: str, overlay: ResolvedOverlay | None = None
@@ -228,7 +233,7 @@ class Engine(Closable):
         Raises:
             AccessDenied: as for :meth:`retrieve`.
         """
-        request = request.model_copy(update={"now": request_time(request)})
+        now = request_time(request)
         with (
             self.access.recording_refusals(request.agent),
             self.access.open_view(request.agent) as (_, view),
@@ -238,7 +243,7 @@ class Engine(Closable):
                     self.access.check_role(view, role, has_own_overlay=False)
             first = [None] if without_role and view.allows_role(None) else []
             return [
-                self.retrieve(request.model_copy(update={"role": role}))
+                self.retrieve(request.model_copy(update={"role": role}), None, now)
                 for role in dict.fromkeys([*first, *roles])
             ]
 
@@ -357,10 +362,10 @@ class Engine(Closable):
         """
         text = request.intent or request.command or ""
         reading = RetrievalRequest(
-            task=text, role=request.role, agent=request.agent, rerank=NO_RERANK, now=now
+            task=text, role=request.role, agent=request.agent, rerank=NO_RERANK
         )
         with self.access.recording_refusals(request.agent, request.role):
-            with self.answering.open_inputs(reading, None) as inputs:
+            with self.answering.open_inputs(reading, None, now) as inputs:
                 answer = decisions_module.check_intent(
                     inputs.corpus, request, inputs.request, inputs.view, inputs.provider
                 )

@@ -10,7 +10,8 @@ RolebundleError                     exit  rpc
 ├── CorpusCorrupt                      7  -32005   the file is damaged
 ├── WrongFile                          8  -32006   not a corpus, or made by a newer version
 ├── EmbedderError                      9  -32007   the embedding model could not do its work
-├── Interrupted                        1  -32603   cancelled, or past its deadline
+├── Interrupted                        1  -32603   interrupted, or past its deadline
+│   └── Cancelled                      1  -32800   cancelled by its caller
 └── DocumentError                     10  -32602   a document that cannot be taken as it is
 
 Each error names the thing, the reason and the next step. ``code`` is stable and meant for
@@ -154,9 +155,15 @@ class EmbedderError(RolebundleError):
 
 
 class Interrupted(RolebundleError):
-    """Cancelled, or past its deadline. A retry may succeed."""
+    """Interrupted, or past its deadline. A retry may succeed."""
 
     retryable = True
+
+
+class Cancelled(Interrupted):
+    """Cancelled by its caller."""
+
+    rpc_code = -32800
 
 
 class DocumentError(RolebundleError):

@@ -97,7 +97,9 @@ def owner_status(corpus: Corpus) -> CorpusStatus:
         update={
             "model_reason": contextual_model(corpus)[1] if has_index else "",
             "building": building_note(corpus) if has_index else "",
+            "dominating": documents.dominating(corpus),
             "self_declared": documents.self_declared(corpus),
+            "partly_read": documents.count_partly_read(corpus),
             "path_flags": [
                 PathFlags(location=location, flags=as_arguments(flags))
                 for location, flags in records.load_path_flags(corpus).items()

@@ -332,7 +332,7 @@ def test_absolute_paths_are_only_for_agents_that_may_know_them(
 ) -> None:
     db = build(tmp_path, [document("plan", ["the token plan"])])
     with Admin(db) as admin:
-        policy = {"ada": {"scopes": [], "access_level": "internal", "show_paths": shows_paths}}
+        policy = {"ada": {"scopes": ["*"], "access_level": "internal", "show_paths": shows_paths}}
         owner.set_policy(admin.workspace, json.dumps(policy), "json")
     with Engine(db, folder="/docs") as engine:
         [item] = engine.ls(ListRequest(agent="ada")).documents
@@ -383,7 +383,7 @@ def bound(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         ],
         name="team.db",
     )
-    free = {"scopes": [], "access_level": "internal"}
+    free = {"scopes": ["*"], "access_level": "internal"}
     set_policy(
         path,
         {
@@ -583,7 +583,7 @@ def test_an_approval_is_recorded_with_its_name(
     tmp_path: Path, script: str | None, row: dict[str, str]
 ) -> None:
     db = build(tmp_path, [document("x", ["the token"], origin="external")], name="team.db")
-    set_policy(db, {"ada": {"scopes": [], "access_level": "internal"}})
+    set_policy(db, {"ada": {"scopes": ["*"], "access_level": "internal"}})
     program = ["/bin/sh", "-c", script] if script else None
     with Engine(db, approver=program) as engine:
         if script is None:

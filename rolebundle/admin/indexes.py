@@ -4,25 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 from threading import Event, Thread
 
 from rolebundle.embedding.packaged import cores
-from rolebundle.embedding.provider import EmbeddingProvider, ProviderSpec
-from rolebundle.embedding.registry import provider_for, spec_to_json
+from rolebundle.embedding.provider import ProviderSpec
+from rolebundle.embedding.registry import SERVED, provider_for, spec_to_json
 from rolebundle.errors import RolebundleError
 from rolebundle.ingest import indexes
 from rolebundle.ingest.indexes import (
     NO_CONNECTION,
     EmbeddingReport,
     Progress,
-    building_note,
     contextual_model,
-    count_waiting_for,
+    count_waiting,
+    index_of,
     no_progress,
 )
-from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.corpus import corpus_counts
 from rolebundle.storage.file import indexing_path, try_lock
 from rolebundle.storage.publications import stored_manifest
 from rolebundle.storage.vector_index import active_index
@@ -52,9 +53,15 @@ def embed(
         EmbedderError: the model is not available. Vectors that were stored before are kept.
     """
     with workspace.open_writer() as corpus:
-        provider, current = _provider(workspace, corpus, spec), active_index(corpus)
-        connection = spec_to_json(spec) if spec else NO_CONNECTION
-        if spec is None and current and current.identity.model.provider != "static":
+        chosen, current = spec, active_index(corpus)
+        if spec is None and not workspace.has_own_model:
+            spec, _ = contextual_model(corpus)
+            if spec and spec.provider in SERVED:
+                chosen = replace(spec, url=workspace.embed_url, allow_host=workspace.allow_host)
+        spec = chosen or spec
+        provider = provider_for(spec) if spec else workspace.passage_provider(corpus)
+        connection = spec_to_json(chosen) if chosen else NO_CONNECTION
+        if chosen is None and current and current.identity.model.provider != "static":
             connection = current.connection
         return indexes.build_index(
             corpus,
@@ -87,10 +94,12 @@ def complete(
     Raises:
         EmbedderError: the model is not available. Vectors that were stored before are kept.
     """
+    workspace.refresh()
+    spec, corpus = _default_model(workspace), workspace.corpus
+    index = index_of(corpus, spec) if spec else None
     # A process that was killed may have embedded everything and not yet activated the index.
-    if not passages_waiting(workspace) and not (
-        _default_model(workspace) and building_note(workspace.corpus)
-    ):
+    is_done = index is not None and index.active and not count_waiting(corpus, index)
+    if spec is None or is_done or not corpus_counts(corpus).chunks:
         return None
     with try_lock(indexing_path(workspace.path)) as is_alone:
         if not is_alone:
@@ -99,23 +108,10 @@ def complete(
         return embed(workspace, progress=progress, parallel=parallel, max_seconds=seconds)
 
 
-def passages_waiting(workspace: Workspace) -> int:
-    """How many chunks wait for the corpus's contextual model; 0 if it has none."""
-    workspace.refresh()
-    spec = _default_model(workspace)
-    return count_waiting_for(workspace.corpus, spec) if spec else 0
-
-
 def _default_model(workspace: Workspace) -> ProviderSpec | None:
     if workspace.has_own_model or stored_manifest(workspace.corpus):
         return None
     return contextual_model(workspace.corpus)[0]
-
-
-def _provider(workspace: Workspace, corpus: Corpus, spec: ProviderSpec | None) -> EmbeddingProvider:
-    if spec is None and not workspace.has_own_model:
-        spec, _ = contextual_model(corpus)
-    return provider_for(spec) if spec else workspace.passage_provider(corpus)
 
 
 def drop_index(workspace: Workspace, name: str) -> None:

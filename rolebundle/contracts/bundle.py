@@ -162,7 +162,7 @@ class ChunkMetadata(Contract):
     Attributes:
         valid_from: first second at which the document applies, ISO 8601 in UTC.
         valid_until: last second at which it applies.
-        flags: kinds of the scan's findings in the chunk's document; ``None`` if there are none. The
+        flags: kinds of the scan's findings in the chunk; ``None`` if there are none. The
             passage is shown without the text that was hidden.
         mark: what somebody has stated about the passage; ``None`` if it has no mark.
         remembered_from: ``path:start-end`` or the address that a remembered fact cites; ``None`` if

@@ -36,14 +36,21 @@ Attributes = tuple[tuple[str, Texts], ...]
 """Keys with their values, sorted by key. No key has a colon."""
 
 
+OF_READING = "reading."
+"""How the keys begin that say how a document was read. No document declares them."""
+NOTES_OF_READING = f"{OF_READING}notes"
+PARTLY_READ = f"{OF_READING}partly_read"
+
+
 def attribute_lines(attributes: Attributes) -> Texts:
     """Each value of the attributes after its key, as ``key: value``."""
     return tuple(f"{key}: {text}" for key, texts in attributes for text in texts)
 
 
 def attribute_texts(attributes: Attributes) -> Texts:
-    """The different values of the attributes, without their keys."""
-    return tuple(dict.fromkeys(text for _, texts in attributes for text in texts))
+    """The different values of the attributes, without their keys, and without our notes."""
+    own = (texts for key, texts in attributes if not key.startswith(OF_READING))
+    return tuple(dict.fromkeys(text for texts in own for text in texts))
 
 
 class DocumentMetadata(NamedTuple):
@@ -90,7 +97,7 @@ class DocumentMetadata(NamedTuple):
     reach: SupersessionReach = "source"
 
 
-METADATA_VERSION = 1
+METADATA_VERSION = 2
 """Must be raised if documents get other metadata, so that unchanged files are read again."""
 LATER_FIELDS = (
     "inferred_at",
@@ -130,7 +137,8 @@ class Passage(NamedTuple):
     Lines are counted from 1, and ``end_line`` is included. ``page`` is 0 if there are no pages.
     ``ordinal`` is its place in the document, from 0.
     ``anchor`` is where it is, in a format in which lines do not tell it: ``p. 3``, ``slide 4``.
-    ``flags`` are the kinds of the scan's findings in the document. ``ignored_claims`` are ids of
+    ``flags`` are the kinds of the scan's findings in it, and of those that concern all of its
+    document. ``ignored_claims`` are ids of
     documents that claim to replace its document, and may not. ``mark`` is the mark that counts for
     its present text.
     """

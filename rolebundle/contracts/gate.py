@@ -12,6 +12,7 @@ from rolebundle.contracts.overlay import RoleId
 MAX_CRITERIA = 200
 MAX_COMMAND_SECONDS = 3600.0
 
+Level = Literal["must", "should"]
 CriterionKind = Literal[
     "exists", "changed", "moved_from", "restored", "not_empty", "min_bytes", "max_bytes",
     "matches", "schema", "sha256", "verify", "command",
@@ -67,6 +68,7 @@ class Criterion(Contract):
 
     Attributes:
         id: its name in answers, unique in the contract.
+        level: ``should`` is reported and does not prevent success.
         check: what is checked. It decides which of the other fields there are.
         file: path or glob relative to the contract's folder. A glob needs at least one match.
             ``changed`` needs one match that is new or changed, every other check needs all.
@@ -84,6 +86,7 @@ class Criterion(Contract):
     """
 
     id: Id
+    level: Level = "must"
     check: CriterionKind
     file: WorkPath | None = None
     allow: list[Allowed] = []
@@ -101,7 +104,7 @@ class Criterion(Contract):
     def _check_fields(self) -> Self:
         needed, optional = FIELDS[self.check]
         named_fields = {name.rstrip("_") for name, value in self if value is not None}
-        named_fields -= {"id", "check", "allow"}
+        named_fields -= {"id", "level", "check", "allow"}
         for name in needed:
             if name not in named_fields:
                 raise ValueError(f"check {self.check} needs the key {name}")
@@ -129,6 +132,8 @@ class GateContract(Contract):
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(f"two criteria have the id {name}")
+        if all(criterion.level == "should" for criterion in self.criteria):
+            raise ValueError("at least one criterion must have the level must")
         if not any(criterion.file for criterion in self.criteria):
             raise ValueError(
                 "no criterion names a file, so that nobody could see whether work was done; "
@@ -197,6 +202,7 @@ class CriterionResult(Contract):
     """Whether a criterion is met. ``reason`` says why, in one line."""
 
     id: str
+    level: Level
     check: CriterionKind
     result: Result
     reason: str
@@ -214,15 +220,15 @@ class GateReport(Contract):
     """The answer to `gate check`.
 
     Attributes:
-        verdict: ``failed``: a criterion is not met, or a file has no result. ``unknown``: a
-            criterion could not be checked, or what is checked by was changed.
+        verdict: ``failed``: a criterion of the level ``must`` is not met, or a file has no result.
+            ``unknown``: such a criterion could not be checked, or what is checked by was changed.
             ``success``: neither.
-        message: the verdict and its first reason, in one line.
+        message: how many criteria are met, and the first reason against it, in one line.
         contract: file name of the contract.
         started_at: time of the baseline, ISO 8601 in UTC; missing if there is none.
         restarts: how often the baseline was replaced.
         blocks: how often a hook has blocked since the start or the last prompt.
-        met: how many criteria are met.
+        met: how many criteria are met, of both levels.
         facts: the state in short lines for the next turn.
     """
 

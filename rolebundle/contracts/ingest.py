@@ -268,7 +268,8 @@ class IngestReport(Contract):
         notes: notes on files that were ingested, and on manifests. The code ``claim_refused`` means
             that a document or manifest declares what the owner does not allow;
             ``manifest_ignored`` that a manifest does not count; ``glob_matches_nothing`` that a
-            glob of a manifest has no file.
+            glob of a manifest has no file; ``dominates`` that a document has more than half of the
+            passages of a corpus with more than ten documents.
         documents: number of documents in the corpus after the run.
         chunks: number of chunks in the corpus after the run.
         trusted: number of documents in the corpus that are preferred or authoritative.

@@ -17,7 +17,7 @@ class FoundPassage(Contract):
         anchor: where it is, in a format in which lines do not tell it: ``p. 3``, ``slide 4``.
         place: number of the passage in its document, from 1. ``#document_id:place:count`` is the
             reference of ``count`` passages from this one on.
-        flags: kinds of the scan's findings in the document; missing if there are none.
+        flags: kinds of the scan's findings in the passage; missing if there are none.
         mark: what somebody has stated about the passage; missing if it has no mark.
         content: the text.
         truncated: true if ``content`` is only a part of the text; otherwise missing.
@@ -104,6 +104,8 @@ class ListedDocument(Contract):
         updated_at: its date, ISO 8601; missing if it has none.
         inferred_at: a date that nobody declared, for a document without one.
         chunks: number of its passages.
+        notes: what the reader of its file left out or changed; missing if it is nothing.
+        partly_read: whether a tenth of it, or more, was left out; missing if not.
         absolute_path: the path of its file on this machine; missing if whoever asks must not learn
             it.
     """
@@ -116,6 +118,8 @@ class ListedDocument(Contract):
     updated_at: str | None = None
     inferred_at: str | None = None
     chunks: int
+    notes: list[str] | None = None
+    partly_read: bool | None = None
     absolute_path: str | None = None
 
 
@@ -138,7 +142,7 @@ class FoundLine(Contract):
             as that of a PDF or a page.
         text: the line, without spaces at its end. Of a long line the part around the match, with
             an ellipsis where it is cut.
-        flags: kinds of the scan's findings in the document; missing if there are none.
+        flags: kinds of the scan's findings in the passage; missing if there are none.
         mark: what somebody has stated about the passage; missing if it has no mark.
         superseded_by: ids of documents that replace its document; missing if there are none.
     """

@@ -299,11 +299,14 @@ class FactRecord(RememberedFact):
         remembered_by: who filed it first.
         promoted_by: who promoted it; null if nobody did.
         source_is_gone: whether the corpus has no more the document that it cites.
+        source_has_changed: whether an ingest has changed the passage that it cites, and no person
+            has removed the mark that says so.
     """
 
     remembered_by: str
     promoted_by: str | None = None
     source_is_gone: bool = False
+    source_has_changed: bool = False
 
 
 FactList = list_of(FactRecord, "facts", "FactList", "`remember list`.")

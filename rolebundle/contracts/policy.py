@@ -17,6 +17,8 @@ from rolebundle.contracts.request import MAX_NAME_CHARACTERS
 from rolebundle.contracts.terms import FACTS_PER_DAY, AccessLevel, WriteKind
 
 MAX_ENTRIES = 1000
+EVERY_SCOPE = "*"
+"""What a rule lists for every scope, also later ones."""
 
 
 def _check_agent_id(agent: str) -> str:
@@ -49,7 +51,7 @@ class AgentRule(Contract):
     """The policy's rule for one agent.
 
     Attributes:
-        scopes: the scopes that it sees; empty for every scope.
+        scopes: the scopes that it sees; ``*`` is every scope. Without any it sees nothing.
         access_level: the highest sensitivity that it sees.
         deny_patterns: globs of files that it never sees. They always take precedence.
         roles: the roles that it may use; if missing, every role.
@@ -57,6 +59,7 @@ class AgentRule(Contract):
         may_write: what it may write.
         facts_per_day: how many new facts it may file on a day (in UTC).
         show_paths: whether it learns where the files that it sees lie on this machine.
+        may_set_time: whether it may ask as at another time (``now``, ``as_of``).
     """
 
     scopes: Entries
@@ -69,6 +72,7 @@ class AgentRule(Contract):
     ] = ()
     facts_per_day: Annotated[int, Field(ge=0, le=100_000)] = FACTS_PER_DAY
     show_paths: bool = False
+    may_set_time: bool = False
 
     @model_validator(mode="before")
     @classmethod
@@ -114,13 +118,14 @@ class AgentAccess(Contract):
     """The policy's rule for one agent.
 
     Attributes:
-        scopes: the allowed scopes; empty means all.
+        scopes: the allowed scopes; ``*`` is every scope.
         access_level: the highest sensitivity that the agent may read.
         deny_patterns: globs over paths that the agent may not read.
         roles: the roles that the agent may use; ``None`` for every role.
         role_required: whether the agent must name a role.
         may_write: what the agent may write.
         show_paths: whether the agent learns where files lie on this machine.
+        may_set_time: whether the agent may ask as at another time.
         documents: number of documents that the agent may read.
     """
 
@@ -132,6 +137,7 @@ class AgentAccess(Contract):
     role_required: bool = False
     may_write: list[WriteKind] = []
     show_paths: bool = False
+    may_set_time: bool = False
     documents: int
 
 

@@ -145,8 +145,11 @@ class CorpusStatus(Contract):
         waiting: number of chunks without a vector in the active index.
         model_reason: why it has the model that it has. Only the command shows it.
         building: how far the index of its contextual model is; empty if none is being built.
+        dominating: which document has more than half of the passages of a corpus with more than ten
+            documents, and what to do; empty if none has. Only the command shows it.
         self_declared: documents whose authority is their own declaration: a trust tier above
             `general`, or what they supersede. Only the command lists them.
+        partly_read: number of documents of which a reader left out a tenth or more.
         path_flags: flags of earlier ingests that later ones keep. Only the command lists them.
         replica: what it is a copy of; missing if it is not a replica.
         publications: where it was published to. Only the command lists them.
@@ -161,7 +164,9 @@ class CorpusStatus(Contract):
     indexes: list[IndexStatus] = []
     model_reason: str = ""
     building: str = ""
+    dominating: str = ""
     self_declared: list[SelfDeclaredDocument] = []
+    partly_read: int = 0
     path_flags: list[PathFlags] = []
     replica: ReplicaStatus | None = None
     publications: list[PublicationStatus] = []

@@ -10,18 +10,21 @@ from rolebundle.contracts.request import AgentName, Milliseconds, Moment, Refere
 
 MAX_DRAFT_CHARACTERS = 1_000_000
 
-Check = Literal["quotes", "citations", "figures", "names", "coverage", "judge"]
+Check = Literal["quotes", "citations", "figures", "names", "wording", "coverage", "judge"]
 """A check that a request can require."""
-CheckName = Literal[Check, "sources", "deadline"]
+CheckName = Literal[Check, "sources", "publish", "deadline"]
 FindingCode = Literal[
-    "exact", "normalized", "misattributed", "near", "absent", "cited", "unknown_citation",
-    "wrong_place", "unrelated_citation", "unchecked_language", "figure_found", "rounded",
-    "computed", "unsupported_figure", "unknown_name", "covered",
+    "exact", "normalized", "misattributed", "near", "cut_short", "absent", "cited",
+    "unknown_citation", "wrong_place", "unrelated_citation", "unchecked_language",
+    "figure_found", "rounded", "computed", "unsupported_figure", "unknown_name", "covered",
     "uncovered", "differs", "judged_unsupported", "unknown_passage", "changed_passage",
     "superseded_source", "stale_source", "untrusted_source", "flagged_source",
-    "rejected_source", "disputed_source", "not_checked",
+    "rejected_source", "disputed_source", "secret_in_draft", "confidential_source",
+    "not_checked",
 ]  # fmt: skip
-Verdict = Literal["failed", "nothing_wrong_found", "nothing_to_check"]
+Outcome = Literal["failed", "check", "clean"]
+"""Something is wrong; something could not be confirmed; neither."""
+Verdict = Literal[Outcome, "nothing_to_check"]
 VerifyDetail = Literal["compact", "full"]
 
 
@@ -43,18 +46,23 @@ class VerifyRequest(Contract):
     )
     agent: AgentName = None
     require: list[Check] | None = optional(
-        "The checks whose failures make the verdict `failed`: quotes, citations, "
-        "figures, names, coverage (each sentence has its words in a passage), judge (two answers "
-        "`no`). Default: quotes, citations, figures, names."
+        "The checks that decide about the verdict: quotes, citations, figures, names, wording (no "
+        "near copy of a sentence turns its sense), coverage (each sentence has its words in a "
+        "passage), judge (two answers `no`). Default: all but coverage and judge."
+    )
+    publish: Literal["public", "group", "internal"] | None = optional(
+        "Also find secrets and passages above this level."
     )
     redact: bool = Field(
-        False, description="Return the draft without what fails, instead of with marks."
+        False,
+        description="Leave out what is not clean, instead of marking it.",
     )
     now: Moment | None = optional(
         "ISO 8601 time that ages are measured against. Default: the current time."
     )
     detail: VerifyDetail | None = optional(
-        "How many findings come back as JSON. compact: those that fail or have a remedy. full: all."
+        "How many findings come back as JSON. compact: those that are not clean or have a remedy. "
+        "full: all."
     )
     deadline_ms: Milliseconds | None = optional(
         "Stop after so many milliseconds, with an error that can be retried. Default: "
@@ -84,9 +92,10 @@ class Finding(Contract):
     Attributes:
         check: the check.
         code: the outcome.
-        fails: whether it makes the verdict ``failed``.
+        verdict: what it does to the verdict: ``failed``, ``check``, or nothing.
+        fails: whether that is ``failed``.
         span: where in the draft.
-        text: the draft's text there; at most 300 characters.
+        text: the draft's text there; at most 300 characters; empty for a secret.
         chunk_id: the passage that it was checked against; missing if there is none.
         locator: its place in the corpus.
         true_text: what the passage says there.
@@ -96,6 +105,7 @@ class Finding(Contract):
 
     check: CheckName
     code: FindingCode
+    verdict: Outcome
     fails: bool
     span: Span
     text: str
@@ -126,15 +136,16 @@ class Verification(Contract):
     """The answer to `verify`.
 
     Attributes:
-        verdict: ``failed``: something that was checked is wrong. ``nothing_wrong_found``: something
-            was checked, and held; that proves nothing about the rest. ``nothing_to_check``: there
-            was nothing to check, or nothing to check it against.
+        verdict: ``failed``: something is wrong. ``check``: something could not be confirmed.
+            ``clean``: each quote, figure and name stands in what is cited; that proves nothing
+            about the rest. ``nothing_to_check``: there was nothing to check, or nothing to check it
+            against.
         message: what was checked, and what was not.
         counts: number of findings by code.
         findings: in the order of the draft.
         uncited_sentences: sentences with content and without a citation.
-        validated_draft: the draft with what fails removed or marked; missing if no part of it
-            fails.
+        validated_draft: the draft with what is not clean removed or marked; missing if all of it is
+            clean.
         passages: the passages that it was checked against; empty for the whole corpus.
         judge: the model that gave opinions, as ``PROVIDER:MODEL``.
         judge_problem: why some sentences have no opinion.

@@ -127,7 +127,7 @@ class Why(Contract):
         passages: number of passages that the reference names. The answer is about the one with the
             best place.
         anchor: where it is, in a format in which lines do not tell it: ``p. 3``, ``slide 4``.
-        flags: kinds of the scan's findings in the passage's document; missing if there are none.
+        flags: kinds of the scan's findings in the passage; missing if there are none.
         mark: what somebody has stated about the passage; missing if it has no mark.
         outcome: ``not_proposed`` means that no lane proposed the passage, or, with the step
             ``where``, that its document was not searched. In that case the other steps are those of

@@ -168,12 +168,11 @@ def governed(
         role=question.role,
         limit=question.limit,
         lexical_only=lexical_only,
-        now=question.now,
     )
     # Set without validation: a golden set may test an agent id that a request refuses.
     request = request.model_copy(update={"agent": question.agent or None})
     started = perf_counter()
-    bundle = engine.retrieve(request)
+    bundle = engine.retrieve(request, now=question.now)
     milliseconds = (perf_counter() - started) * 1000
     chunks = [chunk.chunk_id for chunk in bundle.selected]
     chunks += [cut.chunk_id for cut in bundle.rejected if cut.reason == "budget_cut"]

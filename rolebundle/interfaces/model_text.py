@@ -18,7 +18,8 @@ from rolebundle.retrieval.passage_text import (
     mark_note,
     one_line,
     place_of,
-    shown_id,
+    quoted,
+    shown_name,
     standing,
 )
 from rolebundle.text.references import without_link_lists
@@ -29,7 +30,6 @@ Values = Mapping[str, Any]
 _MESSAGE_CHARS = 4_000
 _LOCATOR_CHARS = 300
 _REMEDY_CHARS = 400
-_CAUTION_CHARS = 1_000
 _LINES = re.compile(r"(.*):(\d+)-(\d+)", re.DOTALL)
 _MAX_GAP = 3
 """Chunks are separated by blank lines, which are in none of them."""
@@ -48,7 +48,10 @@ def lookups_text(answer: Lookups) -> str:
     for lookup in answer.lookups:
         lines += ["", *lookup_lines(lookup)]
     if answer.next:
-        lines += ["", f"{answer.omitted} did not fit; the first of them is {shown_id(answer.next)}"]
+        lines += [
+            "",
+            f"{answer.omitted} did not fit; the first of them is {shown_name(answer.next)}",
+        ]
     for failure in answer.failures:
         lines += [
             "",
@@ -61,16 +64,16 @@ def lookups_text(answer: Lookups) -> str:
 def lookup_lines(lookup: Lookup) -> Iterator[str]:
     """One line on the document, then what was asked for of it."""
     document = lookup.document
-    about = [shown_id(document.document_id), one_line(document.title)]
+    about = [f"document {shown_name(document.document_id)}", quoted(document.title)]
     yield " · ".join(filter(None, [*about, *standing(document.model_dump())]))
     for name in document.superseded_by:
-        yield f"superseded by {shown_id(name)}"
+        yield f"superseded by {shown_name(name)}"
     for warning in lookup.warnings or ():
         yield f"Caution: {on_one_line(warning.message)}."
     outermost = min((heading.level for heading in lookup.outline or ()), default=0)
     for heading in lookup.outline or ():
         indent = "  " * (heading.level - outermost)
-        yield f"{heading.start_line}-{heading.end_line} {indent}{one_line(heading.heading)}"
+        yield f"{heading.start_line}-{heading.end_line} {indent}{quoted(heading.heading)}"
     left_out = 0
     for passage in _joined(lookup.passages):
         content, link_lines = _readable_content(lookup, passage)
@@ -86,7 +89,7 @@ def lookup_lines(lookup: Lookup) -> Iterator[str]:
         yield f"({counted(left_out, 'line')} of links left out)"
     if lookup.more and lookup.more.omitted["passages"]:
         more = counted(lookup.more.omitted["passages"], "more passage")
-        yield f"{more}. To read on, call get with {shown_id(lookup.more.params['id'])}"
+        yield f"{more}. To read on, call get with {shown_name(lookup.more.params['id'])}"
 
 
 def _joined(passages: Sequence[FoundPassage]) -> list[FoundPassage]:
@@ -132,33 +135,28 @@ def _readable_content(lookup: Lookup, passage: FoundPassage) -> tuple[str, int]:
 def _listing(answer: Values) -> list[str]:
     lines = [f"- {listed_line(document)}" for document in answer["documents"]]
     if answer.get("next"):
-        lines.append(f"There are more. Call ls with after {shown_id(answer['next'])}")
+        lines.append(f"There are more. Call ls with after {shown_name(answer['next'])}")
     return lines or ["There are no such documents, or no more."]
 
 
 def listed_line(document: Values) -> str:
     """A document of a list: its id, title, standing and number of passages."""
-    about = ", ".join([*standing(document), counted(document["chunks"], "passage")])
-    return f"{on_one_line(document['document_id'])}: {one_line(document['title'])} ({about})"
+    read = ["partly read"] if document.get("partly_read") else []
+    about = ", ".join([*standing(document), counted(document["chunks"], "passage"), *read])
+    notes = "".join(f"; {quoted(note)}" for note in document.get("notes") or ())
+    name = shown_name(document["document_id"])
+    return f"{name}: {quoted(document['title'])} ({about}{notes})"
 
 
 def _found_lines(answer: Values) -> list[str]:
     lines = [
-        f"{one_line(line['locator'], _LOCATOR_CHARS)}: {harmless(line['text'])}"
-        f"{line_notes({**line, 'flags': None})}"
+        f"{shown_name(line['locator'])}{line_notes(line)}: {harmless(line['text'])}"
         for line in answer["lines"]
     ]
-    # Flags are the same for all lines of a document.
-    flagged = dict.fromkeys(
-        f"{line['locator'].rpartition(':')[0]} is {flag_note(line['flags'])}"
-        for line in answer["lines"]
-        if line.get("flags")
-    )
-    lines += [one_line(f"Caution: {'; '.join(flagged)}", _CAUTION_CHARS)] if flagged else []
     if not lines:
         return ["No line matches. The documents may use other words: call retrieve."]
     if answer.get("next"):
-        lines.append(f"There are more. Call grep with after {shown_id(answer['next'])}")
+        lines.append(f"There are more. Call grep with after {shown_name(answer['next'])}")
     return [DATA, *lines]
 
 
@@ -176,7 +174,7 @@ def _why(answer: Values) -> list[str]:
     code = f" ({answer['code']})" if answer.get("code") else ""
     step = f" by {answer['step']}" if answer.get("step") else ""
     lines = [
-        f"{place_of(answer)}, chunk {shown_id(answer['chunk_id'])}",
+        f"{place_of(answer)}, chunk {shown_name(answer['chunk_id'])}",
         f"outcome: {answer['outcome'].replace('_', ' ')}{rank}{step}{code}",
     ]
     if answer.get("notes"):
@@ -186,7 +184,7 @@ def _why(answer: Values) -> list[str]:
     if score.get("to_beat"):
         lines.append(f"final score {score['scores']['final']}, to beat: {score['to_beat']}")
     lines += [
-        f"ranked above it: {one_line(passage['locator'], _LOCATOR_CHARS)}, final {passage['final']}"
+        f"ranked above it: {shown_name(passage['locator'])}, final {passage['final']}"
         for passage in answer.get("lost_to", ())
     ]
     return lines
@@ -203,8 +201,8 @@ def comparison_lines(answer: Values) -> list[str]:
         )
         lines.append(f"{role['role_id'] or NO_ROLE}: {'; '.join(filter(None, about))}")
     for passage in answer["passages"]:
-        title = one_line(passage.get("title") or passage["document_id"])
-        chunk = f"chunk {shown_id(passage['chunk_id'])}"
+        title = quoted(passage.get("title") or passage["document_id"])
+        chunk = f"chunk {shown_name(passage['chunk_id'])}"
         notes = filter(None, (place_of(passage), chunk, flag_note(passage.get("flags"))))
         lines.append(f"- {title} ({'; '.join(notes)})")
         lines += [f"  {_standing(standing)}" for standing in passage["standings"]]
@@ -234,11 +232,12 @@ def check_lines(answer: Values) -> list[str]:
 def verification_lines(answer: Values, draft: str = "") -> list[str]:
     """A verification: the verdict, then each finding; with a draft also its line and column."""
     lines = [f"verdict: {answer['verdict']}: {on_one_line(answer['message'])}"]
+    severities = {"failed": "FAILS", "check": "CHECK", "clean": "note"}
     for finding in answer["findings"]:
-        severity = "FAILS" if finding["fails"] else "note"
+        severity = severities[finding["verdict"]]
         if draft and finding["span"]["end"]:
             severity += f" {line_and_column(draft, finding['span']['start'])}"
-        place = one_line(finding.get("locator") or "", _LOCATOR_CHARS)
+        place = shown_name(finding["locator"]) if finding.get("locator") else ""
         parts = (f"{severity} {finding['code']}", one_line(finding["text"]), place)
         lines.append("; ".join(filter(None, parts)))
         for name in ("note", "true_text", "remedy"):

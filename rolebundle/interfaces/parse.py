@@ -67,7 +67,7 @@ def _with_canonical_names(
     sources: dict[str, str] = {}
     values: dict[str, object] = {}
     for field, value in fields.items():
-        name = _canonical_name(field, keys_at(contract, place))
+        name = canonical_name(field, keys_at(contract, place))
         if name in values:
             raise UsageError(
                 "bad_request", f"{field}: is the same field as {sources[name]}", f"give {name} once"
@@ -78,7 +78,7 @@ def _with_canonical_names(
     return values
 
 
-def _canonical_name(field: str, known: Collection[str]) -> str:
+def canonical_name(field: str, known: Collection[str]) -> str:
     """The name of the field that an alias or a camelCase name means, else the name unchanged."""
     if field in known:
         return field

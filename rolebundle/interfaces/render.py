@@ -32,6 +32,9 @@ from rolebundle.retrieval.passage_text import (
     mark_note,
     one_line,
     part_of,
+    place_of,
+    quoted,
+    shown_name,
     source_note,
 )
 from rolebundle.storage.corpus import joined
@@ -88,7 +91,7 @@ def text(
     lines += [*_not_selected(bundle, width, style), ""]
     for document in bundle.kept_back or ():
         lines += wrapped(
-            f"kept back: {one_line(document.document_id, _LONG)}: quarantined: "
+            f"kept back: {shown_name(document.document_id)}: quarantined: "
             f"{', '.join(document.kinds)};",
             width,
         )
@@ -130,10 +133,10 @@ def query_terms(bundle: RetrievalBundle) -> Terms:
 def passage(chunk: SelectedChunk, terms: Terms, width: int, style: Style) -> Iterator[str]:
     """The lines of a selected passage: score and place, title, reasons, notes, and an excerpt."""
     score = f"{chunk.scores.final:.3f} {score_bar(chunk.scores.final)}"
-    first = cut(f"{chunk.rank or 0:>3}  {score}  {one_line(chunk.source_id, _LONG)}", width)
+    first = cut(f"{chunk.rank or 0:>3}  {score}  {shown_name(chunk.source_id, 0)}", width)
     yield from with_place(first, place_line(chunk.citation, chunk.chunk_id), width, style)
     path = dict.fromkeys([chunk.title or chunk.document_id, *chunk.headings])
-    title = cut(one_line(" › ".join(path), _LONG), width - len(_INDENT))
+    title = quoted(*path, length=width - len(_INDENT) - 2)
     yield f"{_INDENT}{style('heading', title)}"
     reasons = [one_line(reason, _REASON_CHARS) for reason in chunk.reasons_selected]
     yield _INDENT + style("minor", cut(f"why: {'; '.join(reasons)}", width - len(_INDENT)))
@@ -152,12 +155,16 @@ def passage(chunk: SelectedChunk, terms: Terms, width: int, style: Style) -> Ite
 
 
 def excerpt_lines(chunk: SelectedChunk, terms: Terms, width: int, style: Style) -> Iterator[str]:
-    """The part of a passage that answers best, with the task's terms highlighted."""
+    """The part of a passage that answers best, with the task's terms highlighted.
+
+    A bar is before each line, so that none looks like a label of the passage.
+    """
     part = excerpt(chunk.content, terms, [chunk.title or "", *chunk.headings])
     highlighted = covered(terms.find(part))
-    for start, end in spans(part, width - len(_INDENT), break_words=True):
+    indent = f"{_INDENT}│ "
+    for start, end in spans(part, width - len(indent), break_words=True):
         inside = [(max(a, start), min(b, end)) for a, b in highlighted if a < end and b > start]
-        yield _INDENT + style.parts(part[start:end], [(a - start, b - start) for a, b in inside])
+        yield indent + style.parts(part[start:end], [(a - start, b - start) for a, b in inside])
 
 
 def with_place(before: str, place: str, width: int, style: Style) -> list[str]:
@@ -172,8 +179,7 @@ def with_place(before: str, place: str, width: int, style: Style) -> list[str]:
 
 def place_line(citation: Citation, chunk_id: str) -> str:
     """The whole locator, with the page or the like; the id of a passage that has none."""
-    anchor = f" ({citation.anchor})" if citation.anchor else ""
-    return one_line(f"{citation.locator or chunk_id}{anchor}", _LONG)
+    return place_of(citation.model_dump()) or shown_name(chunk_id)
 
 
 def score_bar(score: float) -> str:
@@ -237,7 +243,7 @@ def _not_selected(bundle: RetrievalBundle, width: int, style: Style) -> Iterator
             yield from wrapped(one_line(note or "no note", _LONG), width, _INDENT)
             for rejection in rejections:
                 # Not cut, because a person copies it.
-                yield f"{_INDENT}  {style('locator', one_line(rejection.chunk_id, _LONG))}"
+                yield f"{_INDENT}  {style('locator', shown_name(rejection.chunk_id))}"
         if 0 < len(listed) < count:
             yield f"{_INDENT}and {count - len(listed)} more"
 

@@ -271,11 +271,13 @@ def shaped_verification(verification: Verification, detail: VerifyDetail) -> Ans
 
     Args:
         verification: what was found.
-        detail: `full` has all findings; `compact` those that fail or have a remedy.
+        detail: `full` has all findings; `compact` those that are not clean or have a remedy.
     """
     values = verification.model_dump(exclude_none=True)
     if detail == "compact":
         values["findings"] = [
-            finding for finding in values["findings"] if finding["fails"] or "remedy" in finding
+            finding
+            for finding in values["findings"]
+            if finding["verdict"] != "clean" or "remedy" in finding
         ]
     return values

@@ -12,7 +12,7 @@ from shlex import join
 from typing import NamedTuple
 from unicodedata import normalize
 
-from rolebundle.contracts.policy import AgentRule, Policy
+from rolebundle.contracts.policy import EVERY_SCOPE, AgentRule, Policy
 from rolebundle.contracts.terms import ACCESS_LEVELS, level_rank
 from rolebundle.errors import AccessDenied, ConfigurationError, RolebundleError, UsageError
 from rolebundle.policy.policy_file import parse_policy, read_policy_file
@@ -134,10 +134,10 @@ def restrict_to_rule(corpus: Corpus, rule: AgentRule | None) -> AgentView:
         rule.role_required,
         rule.may_write,
         decision_scopes(rule),
-        rule.scopes,
         None if rule.access_level == "denied" else rule.access_level,
         rule.show_paths,
         rule.facts_per_day,
+        rule.may_set_time,
     )
 
 
@@ -145,7 +145,7 @@ def decision_scopes(rule: AgentRule) -> tuple[str, ...] | None:
     """The scopes whose decisions an agent sees. A decision has the sensitivity internal."""
     if level_rank(rule.access_level) < level_rank("internal"):
         return ()
-    return rule.scopes or None
+    return None if EVERY_SCOPE in rule.scopes else rule.scopes
 
 
 def count_quarantined(stored: Iterable[Compartment], rule: AgentRule | None) -> int:
@@ -169,7 +169,7 @@ def may_see(rule: AgentRule | None, compartment: Compartment) -> bool:
 
 def _rule_allows(rule: AgentRule | None, compartment: Compartment) -> bool:
     return rule is None or (
-        (not rule.scopes or compartment.scope in rule.scopes)
+        not {EVERY_SCOPE, compartment.scope}.isdisjoint(rule.scopes)
         and level_rank(rule.access_level) >= level_rank(compartment.sensitivity)
         and not {UNREADABLE, *rule.deny_patterns} & set(compartment.denied)
     )
@@ -306,6 +306,8 @@ class Audience(NamedTuple):
         if not self.agent:
             return ""
         kept = {"scopes", "access_level", "role_required", "roles"}
+        # An earlier version, which may read the replica, does not know the key.
+        kept |= {"may_set_time"} if self.rule.may_set_time else set()
         rule = self.rule.model_dump(include=kept, exclude_none=True)
         return json.dumps({"agents": {self.agent: rule}}, sort_keys=True)
 
@@ -367,7 +369,8 @@ def resolve_audience(
                 f"{level!r} is not an access level",
                 f"one of {', '.join(ACCESS_LEVELS[1:])}",
             )
-        return Audience("", AgentRule.model_construct(scopes=tuple(scopes), access_level=known))
+        chosen = tuple(scopes) or (EVERY_SCOPE,)
+        return Audience("", AgentRule.model_construct(scopes=chosen, access_level=known))
     rule = policy.agents.get(agent) if policy else None
     if policy is None or rule is None or rule.access_level == "denied":
         raise ConfigurationError(

@@ -16,7 +16,7 @@ from rolebundle.contracts.overlay import (
     SourceRule,
     Vocabulary,
 )
-from rolebundle.contracts.policy import AgentAccess, AgentRule, Policy, PolicySummary
+from rolebundle.contracts.policy import EVERY_SCOPE, AgentAccess, AgentRule, Policy, PolicySummary
 from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.policy.access import denies, may_see, policy_problem
 from rolebundle.policy.overlays import (
@@ -304,8 +304,8 @@ def _lint_rules(policy: Policy, roles: Collection[str] | None) -> Iterator[LintP
         yield lint_warning("", "no_agents", "names no agent: everyone is denied")
     for agent, rule in policy.agents.items():
         if rule.access_level != "denied" and not rule.scopes:
-            message = "is empty, which means EVERY scope, including later ones"
-            yield lint_warning(f"{agent}.scopes", "all_scopes", message)
+            message = f'is empty: it sees nothing; every scope is ["{EVERY_SCOPE}"]'
+            yield lint_error(f"{agent}.scopes", "no_scopes", message)
         for role in rule.roles or ():
             if roles is not None and role not in roles:
                 message = f"{role!r} has no overlay; roles: {', '.join(sorted(roles)) or 'none'}"
@@ -320,7 +320,7 @@ def _lint_against(
 ) -> Iterator[LintProblem]:
     scopes = {scope for scope, _, _ in documents}
     for scope in rule.scopes:
-        if scope not in scopes:
+        if scope not in {EVERY_SCOPE, *scopes}:
             known = ", ".join(sorted(scopes)) or "none"
             message = f"no document has the scope {scope!r}; in the corpus: {known}"
             yield lint_warning(f"{agent}.scopes", "unknown_scope", message)

@@ -182,10 +182,10 @@ class AgentView(NamedTuple):
         role_required: whether the agent must name a role.
         may_write: what the agent may write; without a policy, everything that an interface offers.
         decision_scopes: the scopes whose decisions the agent sees; ``None`` for every scope.
-        scopes: the agent's scopes; empty for every scope.
         access_level: the highest sensitivity that the agent sees; ``None`` without a policy.
         show_paths: whether the agent learns where files lie on this machine, and may name them so.
         facts_per_day: how many new facts the agent may file on a day.
+        may_set_time: whether the agent may ask as at another time.
     """
 
     quarantined: int = 0
@@ -193,10 +193,10 @@ class AgentView(NamedTuple):
     role_required: bool = False
     may_write: tuple[WriteKind, ...] = ("mark", "remember")
     decision_scopes: tuple[str, ...] | None = None
-    scopes: tuple[str, ...] = ()
     access_level: Sensitivity | None = None
     show_paths: bool = True
     facts_per_day: int = FACTS_PER_DAY
+    may_set_time: bool = True
 
     def allows_role(self, role: str | None) -> bool:
         """Whether the agent may ask with this role, or without one."""

@@ -7,7 +7,7 @@ tuple is made quickly, and it compiles each annotation that is a text.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
@@ -147,6 +147,7 @@ class Pool(NamedTuple):
         hits: by the chunk's rowid.
         by_task: rowid → BM25 of what the lexical lane proposed for the task's terms.
         by_role: rowid → BM25 of what the lexical lane proposed for the role's terms.
+        only_by_role: what the first search proposed for nothing but the role's terms.
         confidence: how well the embedding model reads the query, in (0, 1].
         depth: how many chunks each lane was last asked for.
         yielded: the most chunks that one lane returned last; less than ``depth`` means that the
@@ -159,6 +160,7 @@ class Pool(NamedTuple):
     hits: Mapping[int, Hit] = MappingProxyType({})
     by_task: Mapping[int, float] = MappingProxyType({})
     by_role: Mapping[int, float] = MappingProxyType({})
+    only_by_role: Set[int] = frozenset()
     confidence: float = 1.0
     depth: int = 0
     yielded: int = 0
@@ -375,6 +377,7 @@ class Retrieval:
         ranked: those that the filter allowed, in the order of the ranking.
         withheld_reason: why candidates that could be selected were not shown; empty if they
             were.
+        has_rejected_evidence: whether policy rejected what would be evidence then.
         degraded: why the semantic lane could not run; empty if it ran or was not requested.
         without_vector: how many chunks have no vector yet.
         rerank: the model that reranked; ``None`` if none did.
@@ -403,6 +406,7 @@ class Retrieval:
     candidates: Sequence[Candidate] = ()
     ranked: Sequence[Candidate] = ()
     withheld_reason: str = ""
+    has_rejected_evidence: bool = False
     degraded: str = ""
     without_vector: int = 0
     rerank: RerankState | None = None
@@ -449,8 +453,11 @@ class Retrieval:
     def evidence_passages(self) -> list[Passage]:
         """What decides about the evidence: the first passages of the ranking, and by BM25."""
         rows = [row for row in self.ranked if row.is_selectable]
+        first = rows[:JUDGED_PASSAGES]
+        # Searches that only a higher limit needs do not count.
+        rows = [row for row in rows if row.round <= first[-1].round]
         by_words = sorted(rows, key=lambda row: -(row.bm25 or 0.0))
-        judged = (*rows[:JUDGED_PASSAGES], *by_words[:JUDGED_PASSAGES])
+        judged = (*first, *by_words[:JUDGED_PASSAGES])
         return [*{row.chunk_id: row.passage for row in judged}.values()]
 
     @cached_property

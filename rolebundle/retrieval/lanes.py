@@ -140,6 +140,7 @@ class Lanes:
             hits={**pool.hits, **hits},
             by_task={**pool.by_task, **by_task},
             by_role={**pool.by_role, **by_role},
+            only_by_role=pool.only_by_role if refills else by_role.keys() - by_task.keys(),
             confidence=self.confidence,
             depth=depth,
             yielded=max(len(by_task), len(by_role), len(nearest)),
@@ -300,6 +301,7 @@ def _open_both(lexical_lane: Lanes, provider: EmbeddingProvider | None) -> Lanes
         index = usable_index(corpus, provider)
         if problem := vectors_problem(corpus, index):
             return replace(lexical_lane, degraded=f"{problem}; {DAMAGE_HINT}")
+        corpus.load_vectors()
         return replace(
             lexical_lane,
             index=index,

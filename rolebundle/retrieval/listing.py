@@ -9,7 +9,7 @@ from itertools import islice
 from time import perf_counter
 from typing import NamedTuple
 
-from rolebundle.contracts.documents import Passage
+from rolebundle.contracts.documents import NOTES_OF_READING, PARTLY_READ, Passage
 from rolebundle.contracts.lookup import (
     FoundLine,
     FoundLines,
@@ -64,7 +64,8 @@ def list_documents(corpus: Corpus, request: ListRequest, scope: ReferenceScope) 
     """
     limit = request.limit or DEFAULT_LISTED
     after = request.after or ""
-    if request.prefix is None and scope.may_read is None and may_be_stored(after):
+    is_whole = request.prefix is None and scope.may_read is None and not scope.outside
+    if is_whole and may_be_stored(after):
         # Only what is shown is read: a large corpus has many names.
         later = documents.document_names(corpus, after=after, limit=limit + 1)
     else:
@@ -80,6 +81,8 @@ def list_documents(corpus: Corpus, request: ListRequest, scope: ReferenceScope) 
                 **shared_fields(document, ListedDocument),
                 path=name.path,
                 chunks=chunks,
+                notes=list(dict(document.attributes).get(NOTES_OF_READING, ())) or None,
+                partly_read=PARTLY_READ in dict(document.attributes) or None,
                 absolute_path=shown_path(name.location, name.path) if scope.absolute else None,
             )
             for name, (document, chunks) in zip(
@@ -139,7 +142,7 @@ def _expanded(
 ) -> list[str | LookupFailure]:
     expanded: list[str | LookupFailure] = []
     for reference in references:
-        if not is_glob(reference) or documents.documents_named(corpus, reference, ()):
+        if not is_glob(reference) or scope.named(documents.documents_named(corpus, reference, ())):
             expanded.append(reference)
             continue
         matching = _matching(corpus, reference, scope)
@@ -168,7 +171,7 @@ def _matching(corpus: Corpus, prefix: str, scope: ReferenceScope) -> list[Docume
     if not may_be_stored(prefix):
         return []
     # Facts are many, and agents file them: whoever wants them asks for them.
-    named = documents.document_names(corpus, facts=prefix.startswith(FACTS))
+    named = scope.named(documents.document_names(corpus, facts=prefix.startswith(FACTS)))
     if prefix in ("", ".") and not (scope.absolute and scope.folder and prefix):
         return named
     if is_glob(prefix):
@@ -217,7 +220,7 @@ def _first_readable(
 
 
 def _nothing_below(corpus: Corpus, prefix: str, scope: ReferenceScope) -> UsageError:
-    named = documents.document_names(corpus)
+    named = scope.named(documents.document_names(corpus))
     known = {(folder, folder) for name in named for folder in _folders(name)}
     names = [*sorted(known), *((name.document_id, name.path) for name in named)]
     near = [] if scope.may_read else similar_names(prefix, names)[:MAX_SUGGESTIONS]

@@ -11,7 +11,7 @@ from rolebundle.contracts.documents import FoundDocument, Passage
 from rolebundle.contracts.lookup import FoundPassage, Heading, Lookup, LookupKind
 from rolebundle.errors import AccessDenied, UsageError
 from rolebundle.retrieval.bundle import passage_mark, shared_fields
-from rolebundle.retrieval.passage_text import letters_of
+from rolebundle.retrieval.passage_text import letters_of, named_by
 from rolebundle.retrieval.request import ReferenceScope
 from rolebundle.retrieval.source_files import source_warnings
 from rolebundle.storage import documents
@@ -123,7 +123,7 @@ def _chunk_id_of(corpus: Corpus, reference: str, scope: ReferenceScope) -> str |
         return None
     found = [*filter(scope.reads, named.passages if named else ())]
     # Another passage may share a line of the locator.
-    found = [passage for passage in found if passage.locator == reference] or found
+    found = [passage for passage in found if passage.locator == named_by(reference)] or found
     return found[0].chunk_id if len(found) == 1 else None
 
 
@@ -169,9 +169,9 @@ def find_reference(corpus: Corpus, reference: str, scope: ReferenceScope) -> Nam
     if not may_be_stored(reference):
         return None
     passage = passage_by_id(corpus, reference)
-    if passage is not None:
+    if passage is not None and passage.document.document_id not in scope.outside:
         return Named("chunk", [passage])
-    named = documents.documents_named(corpus, reference, scope.locations(reference))
+    named = scope.named(documents.documents_named(corpus, reference, scope.locations(reference)))
     if len(named) > 1:
         raise _ambiguous(f"{reference}: several documents have this path", named)
     if named:
@@ -185,6 +185,7 @@ def find_reference(corpus: Corpus, reference: str, scope: ReferenceScope) -> Nam
             )
         return Named("document", passages)
     counted = references.parse_passages(reference)
+    counted = None if counted and counted[0] in scope.outside else counted
     passages = _numbered_passages(corpus, reference, counted) if counted else []
     if passages:
         return Named("passages", passages)
@@ -197,14 +198,14 @@ def find_reference(corpus: Corpus, reference: str, scope: ReferenceScope) -> Nam
     # Imported here, because re2 takes time.
     from rolebundle.scan.confidential import without_secrets
 
-    stored = without_secrets(reference)
+    stored = without_secrets(named_by(reference))
     return None if stored == reference else find_reference(corpus, stored, scope)
 
 
 def _passages_at_lines(
     corpus: Corpus, reference: str, lines: Lines, scope: ReferenceScope
 ) -> list[Passage]:
-    named = documents.documents_named(corpus, lines.path, scope.locations(lines.path))
+    named = scope.named(documents.documents_named(corpus, lines.path, scope.locations(lines.path)))
     rows = [document.row for document in named]
     passages = passages_of_documents(corpus, rows, lines.start, lines.end)
     ids = {passage.document.document_id for passage in passages}
@@ -262,7 +263,7 @@ def _suggestions(corpus: Corpus, reference: str, scope: ReferenceScope) -> list[
     """References with the names of documents that a wrong one may mean."""
     lines = references.parse_lines(reference)
     first, last = (min(lines[1:]), max(lines[1:])) if lines else (0, 0)
-    names = documents.document_names(corpus)
+    names = scope.named(documents.document_names(corpus))
     near = references.similar_names(
         references.named_document(reference), ((name.document_id, name.path) for name in names)
     )

@@ -47,11 +47,10 @@ def merge(pool: Pool, weights: Weights) -> list[Candidate]:
         semantic = _reciprocal_ranks(cosines, [row for row in rows if "semantic" in row.lanes])
     else:
         # What neither the task's terms nor its meaning proposed does not move the scale.
-        of_role = pool.by_role.keys() - pool.by_task.keys()
         measured = [
             row.chunk_id
             for row in first
-            if row.passage.rowid not in of_role or "semantic" in row.lanes
+            if row.passage.rowid not in pool.only_by_role or "semantic" in row.lanes
         ]
         scaled = scale_by_range(cosines, measured)
         semantic = {chunk_id: pool.confidence * score for chunk_id, score in scaled.items()}

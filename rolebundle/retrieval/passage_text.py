@@ -21,6 +21,7 @@ import math
 import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from rolebundle.contracts.bundle import RetrievalBundle, SelectedChunk
@@ -38,7 +39,6 @@ FILE_DATE = "file of "
 """Before a date that nobody declared."""
 _SNIPPET_CHARS = 220
 _LOCATOR_CHARS = 1_000
-_PLACE_CHARS = 300
 _TEXT_CHARS = 1_000
 _CAUTION_CHARS = 2_000
 _MAX_STARTS = 500
@@ -74,6 +74,51 @@ _ASK_AGAIN = (
 _PROHIBITION = re.compile(r"(?:do not|don['’]t|never|no|avoid)\b", re.IGNORECASE)
 
 
+_SEPARATORS = str.maketrans(
+    {**dict.fromkeys("·•‧›»|│", "-"), **dict.fromkeys('"“”„«″＂', "'"), "[": "(", "]": ")"}
+)
+_PLAIN_NAME = re.compile(r"[^\s\"·•‧›|;\[\]]+")
+_PLAIN_ANCHOR = re.compile(r"[\w.,-]+(?: [\w.,-]+){0,20}")
+_RANGE = re.compile(r":\d+-\d+")
+"""The lines of a locator, which only its end has."""
+
+
+def bare(text: str) -> str:
+    """A text of a document without what separates the fields of a header."""
+    return text.translate(_SEPARATORS)
+
+
+def quoted(*names: str, length: int = _SNIPPET_CHARS) -> str:
+    """A title, or a title and headings, as a field of a header; empty without any.
+
+    Nothing else that a header has is in double quotes, and there are none in it: no text of a
+    document looks like a label, a mark or another header.
+    """
+    text = one_line(" › ".join(filter(str.strip, map(bare, names))), length)
+    return f'"{text}"' if text else ""
+
+
+def shown_name(name: str, ranges: int = 1) -> str:
+    """The id, path or locator of a document as a field of a header.
+
+    A name of one word stays as it is, if it has at most so many ``ranges`` of lines. Any other one
+    is a JSON string, which :func:`named_by` reads.
+    """
+    if _PLAIN_NAME.fullmatch(name) and name.isprintable() and len(_RANGE.findall(name)) <= ranges:
+        return name
+    escaped = json.dumps(name, ensure_ascii=False).replace("\x7f", "\\u007f")
+    # Letters of all languages stay.
+    return "".join(c if c.isalnum() or c.isascii() else json.dumps(c)[1:-1] for c in escaped)
+
+
+def named_by(shown: str) -> str:
+    """The name that :func:`shown_name` shows."""
+    if len(shown) > 1 and shown[0] == shown[-1] == '"':
+        with suppress(ValueError):
+            return str(json.loads(shown))
+    return shown
+
+
 def one_line(content: str, length: int = _SNIPPET_CHARS) -> str:
     """A text on one line, cut with an ellipsis if it is longer than ``length``."""
     line = " ".join(content.split())
@@ -85,7 +130,7 @@ def one_line(content: str, length: int = _SNIPPET_CHARS) -> str:
 
 
 def flag_note(flags: Sequence[str] | None) -> str:
-    """What the scan found in a passage's document. Empty if it found nothing."""
+    """What the scan found in a passage. Empty if it found nothing."""
     return f"flagged: {', '.join(flags)}" if flags else ""
 
 
@@ -93,13 +138,13 @@ def mark_note(mark: Values | None) -> str:
     """What somebody has stated about a passage. Empty without a mark."""
     if not mark:
         return ""
-    note = f"{mark['state'].replace('_', ' ')} by {mark.get('marked_by') or '…'}"
-    return one_line(f"{note}: {mark['reason']}" if mark.get("reason") else note)
+    note = f"{mark['state'].replace('_', ' ')} by {bare(mark.get('marked_by') or '…')}"
+    return ": ".join(filter(None, [one_line(note), quoted(mark.get("reason") or "")]))
 
 
 def line_notes(line: Values) -> str:
     """What to beware of in a line that `grep` found, in brackets. Empty for nothing."""
-    newer = [f"superseded by {shown_id(name)}" for name in line.get("superseded_by", ())]
+    newer = [f"superseded by {shown_name(name)}" for name in line.get("superseded_by", ())]
     notes = [*newer, flag_note(line.get("flags")), mark_note(line.get("mark"))]
     text = "; ".join(filter(None, notes))
     return f" [{text}]" if text else ""
@@ -109,7 +154,7 @@ def source_note(source: str | None) -> str:
     """What a remembered fact cites. Empty for other passages."""
     if not source:
         return ""
-    return f"a filed fact, no document; remembered from {one_line(source, _LOCATOR_CHARS)}"
+    return f"a filed fact, no document; remembered from {shown_name(source)}"
 
 
 def limited_use(allowed: Sequence[str] | None) -> str:
@@ -141,8 +186,8 @@ def constraint_line(constraint: Values) -> str:
 def passage_heading(passage: Values, details: Sequence[str]) -> str:
     """The line above a passage: its number, place, title with headings, and details."""
     names = [passage.get("title") or "", *(passage.get("headings") or ())]
-    parts = [place_of(passage["citation"]) or one_line(passage["chunk_id"], _PLACE_CHARS)]
-    parts += filter(None, [one_line(" › ".join(_new_names(names, parts[0], passage["content"])))])
+    parts = [place_of(passage["citation"]) or shown_name(passage["chunk_id"])]
+    parts += filter(None, [quoted(*_new_names(names, parts[0], passage["content"]))])
     return f"[{passage['rank']}] {' · '.join([*parts, *details])}"
 
 
@@ -167,7 +212,10 @@ def letters_of(text: str) -> str:
 def place_of(passage: Values) -> str:
     """The locator, and the page or the like."""
     place, anchor = passage.get("locator") or "", passage.get("anchor")
-    return one_line(f"{place} ({anchor})" if anchor else place, _PLACE_CHARS)
+    place = shown_name(place) if place else ""
+    if not anchor:
+        return place
+    return f"{place} ({anchor if _PLAIN_ANCHOR.fullmatch(anchor) else quoted(anchor)})"
 
 
 def passage_details(passage: Values) -> list[str]:
@@ -181,7 +229,7 @@ def passage_details(passage: Values) -> list[str]:
         limited_use(passage.get("allowed_actions")),
         bridge_note(passage.get("bridge_role")),
         f"shows: {one_line(', '.join(kinds))}" if kinds else "",
-        f"same in: {one_line(first_of(copies, _MAX_COPIES))}" if copies else "",
+        f"same in: {first_of([*map(shown_name, copies)], _MAX_COPIES)}" if copies else "",
     )
     return [*standing(metadata), *filter(None, labels)]
 
@@ -243,11 +291,6 @@ def caution(bundle: RetrievalBundle) -> str:
         if warning.code not in shown_as("owner", "note", "message")
     ]
     return f"Caution: {one_line('; '.join(parts), _CAUTION_CHARS)}." if parts else ""
-
-
-def shown_id(chunk_id: str) -> str:
-    """An id as it is, so that it can be copied; with escapes if it would not stay on its line."""
-    return chunk_id if chunk_id.isprintable() else json.dumps(chunk_id)
 
 
 # -- the packet ----------------------------------------------------------------------------------
@@ -350,8 +393,8 @@ def _with_title_once(passages: Sequence[Values]) -> Iterator[Values]:
 def _block(passage: Values, details: Sequence[str]) -> str:
     lines = ["", passage_heading(passage, details), *fenced(passage["content"])]
     if passage.get("truncated"):
-        place = place_of({**passage["citation"], "anchor": None}) or passage["chunk_id"]
-        lines.append(f"The passage is longer. To read all of it, call get with {shown_id(place)}")
+        place = shown_name(passage["citation"].get("locator") or passage["chunk_id"])
+        lines.append(f"The passage is longer. To read all of it, call get with {place}")
     return "\n".join(lines)
 
 

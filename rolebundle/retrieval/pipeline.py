@@ -24,7 +24,7 @@ from rolebundle.contracts.terms import TRUSTED_TIERS
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.retrieval.candidate import Candidate, Pool, Retrieval, Weights, role_share
-from rolebundle.retrieval.evidence import Evidence
+from rolebundle.retrieval.evidence import JUDGED_PASSAGES, Evidence
 from rolebundle.retrieval.filter import filter_candidates
 from rolebundle.retrieval.lanes import MAX_DEPTH, POOL_DEPTH, Lanes, open_lanes
 from rolebundle.retrieval.merge import merge
@@ -139,7 +139,7 @@ def _in_rounds(
         unmatched=unmatched,
     )
     found = _one_round(lanes, template, pool, reranker)
-    while _allowed_in_answer(found) < request.limit and pool.yielded >= depth:
+    while pool.yielded >= depth and _allowed_in_answer(found) < max(request.limit, JUDGED_PASSAGES):
         # Law 2. The first search reads all that `where` matches, so that the bundle can report what
         # policy rejects. If the filter rejects something, the next search is as deep, but limited
         # to the documents that it allows. Each after that is deeper than the last.
@@ -152,13 +152,22 @@ def _in_rounds(
             break
         pool = lanes.propose(pool, depth, within)
         found = _one_round(lanes, template, pool, reranker)
+    # What policy rejected may be the evidence for want of which the rest was withheld.
+    passages = [row.passage for row in found.filtered_out] if found.withheld_reason else []
+    judged = lanes.with_matched_words(found.evidence, passages).judged_by(
+        [p.rowid for p in passages]
+    )
+    has_rejected_evidence = bool(passages) and judged.verdict == "supported"
     return replace(
         found,
+        has_rejected_evidence=has_rejected_evidence,
         evidence=lanes.with_matched_words(found.evidence, [row.passage for row in found.selected]),
         rerank=reranker.state(found.ranked) if reranker else None,
         rerank_problem=reranker.problem if reranker else "",
         rerank_ms=reranker.milliseconds if reranker else None,
-        best_forbidden=() if found.withheld_reason else best_forbidden(found),
+        best_forbidden=best_forbidden(found)
+        if has_rejected_evidence or not found.withheld_reason
+        else (),
         has_trusted=_has_trusted(lanes.corpus, found),
     )
 
@@ -176,7 +185,7 @@ def _one_round(
     evidence = template.evidence._replace(cosines=pool.cosines)
     evidence = lanes.with_matched_words(evidence, found.evidence_passages)
     evidence = evidence.judged_by([passage.rowid for passage in found.evidence_passages])
-    withheld = withheld_because(evidence, request)
+    withheld = withheld_because(evidence, request, has_allowed=bool(found.evidence_passages))
     if lanes.only_facts and not withheld:
         ranked = _facts_about_task(lanes, ranked, evidence)
     select(ranked, request, withheld)
@@ -227,11 +236,12 @@ def _facts_about_task(
     return [*about, *others]
 
 
-def withheld_because(evidence: Evidence, request: ResolvedRequest) -> str:
+def withheld_because(evidence: Evidence, request: ResolvedRequest, *, has_allowed: bool) -> str:
     """Why no passage is selected: nothing has the task, or too little does; empty if neither."""
     if evidence.verdict == "off_topic":
         return "no word of the task occurs, and nothing is near it in meaning"
-    if evidence.verdict == "weak" and request.requires_evidence:
+    # If policy rejected everything, its codes say why.
+    if evidence.verdict == "weak" and request.requires_evidence and has_allowed:
         return "evidence is required, and no passage has enough of the task's words"
     return ""
 

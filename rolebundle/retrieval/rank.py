@@ -200,9 +200,10 @@ def mark_duplicates(rows: Iterable[Candidate]) -> list[list[Candidate]]:
 
     Copies are passages with the same text, apart from white space and, among files of several
     formats, markup; a short text needs the same headings, too. They are one place in an answer. The
-    one that stands for the others has the higher trust, then fewer flags, then a path that does not
-    name it a copy or an old version, then the later date, then the better score, then the shorter
-    path.
+    one that stands for the others was found by the earliest search, so that it does not depend on
+    the request's limit. Of several it has the higher trust, then fewer flags, then a path that does
+    not name it a copy or an old version, then the later date, then the better score, then the
+    shorter path.
 
     Superseded candidates are not compared: a newer version of a document may have the same text,
     and must not be rejected as a copy of the old one.
@@ -241,13 +242,14 @@ def _copies(rows: Iterable[Candidate]) -> list[list[Candidate]]:
     return groups
 
 
-def _copy_order(row: Candidate) -> tuple[int, int, bool, str, float, int, str]:
+def _copy_order(row: Candidate) -> tuple[int, int, int, bool, str, float, int, str]:
     document, path = row.passage.document, row.passage.path
     # Dates are ISO 8601 in UTC: complemented, so that the latest comes first.
     date = "".join(chr(0x10FFFF - ord(sign)) for sign in document.updated_at or "")
     is_old = bool(_COPY_PATH.search(path))
     tier = TRUST_TIERS.index(document.trust_tier)
     return (
+        row.round,
         tier,
         len(row.passage.flags),
         is_old,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rolebundle.contracts.bundle import RequestEcho
 from rolebundle.contracts.documents import Passage, iso_utc
@@ -23,15 +23,21 @@ class ReferenceScope(NamedTuple):
             ones.
         may_read: whether a role of the agent may read a passage; ``None`` if it may read all that
             it sees.
+        outside: ids of documents that do not apply now, and that nothing names.
     """
 
     absolute: bool = False
     folder: str | None = None
     may_read: Callable[[Passage], bool] | None = None
+    outside: frozenset[str] = frozenset()
 
     def reads(self, passage: Passage) -> bool:
         """Whether a passage may be read."""
         return self.may_read is None or self.may_read(passage)
+
+    def named(self, documents: Sequence[Any]) -> list[Any]:
+        """Those of these names of documents (``DocumentName``) that apply now."""
+        return [document for document in documents if document.document_id not in self.outside]
 
     def locations(self, path: str) -> list[str]:
         """The locations of files that a path may mean."""

@@ -481,8 +481,8 @@ def empty_verdict(retrieval: Retrieval) -> EmptyReason:
     3. ``over_budget``: some candidate was rejected for the token budget alone. There is an answer.
     4. ``lane_down``: the semantic lane could not run, or chunks have no vector yet. The verdicts
        below are about *everything* relevant, which half a search cannot know.
-    5. ``no_evidence``: nothing visible has the task, what policy rejects included, or too little
-       has it and evidence is required. Then no candidate is relevant.
+    5. ``no_evidence``: nothing visible has the task, or too little has it and evidence is required;
+       what policy rejects included. Then no candidate is relevant.
     6. By the *relevant* candidates. The semantic lane proposes the nearest chunks to any task, and
        the role's words find chunks for any task, so a candidate is not relevant by itself.
        Relevant are candidates with a word of the task. If there are none, no word of the task is
@@ -508,7 +508,7 @@ def empty_verdict(retrieval: Retrieval) -> EmptyReason:
         return "over_budget"
     if retrieval.degraded or retrieval.without_vector:
         return "lane_down"
-    if retrieval.withheld_reason and retrieval.rejected:
+    if retrieval.withheld_reason and retrieval.rejected and not retrieval.has_rejected_evidence:
         return "no_evidence"
     relevant = _relevant(retrieval.rejected)
     if not relevant:

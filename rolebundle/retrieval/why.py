@@ -12,7 +12,7 @@ from typing import Any
 
 from rolebundle.contracts.bundle import KeptBack
 from rolebundle.contracts.documents import REMEMBERED_KIND, Passage, iso_utc
-from rolebundle.contracts.policy import AgentRule
+from rolebundle.contracts.policy import EVERY_SCOPE, AgentRule
 from rolebundle.contracts.terms import REJECTIONS, HidingRule, RejectionCode, level_rank
 from rolebundle.contracts.why import (
     FilterTrace,
@@ -424,8 +424,9 @@ def hiding_rules(compartment: Compartment, agent: str, rule: AgentRule | None) -
     if rule is None:
         return
     change = f"the rule of {agent} in the policy, then `rolebundle policy set`"
-    if rule.scopes and compartment.scope not in rule.scopes:
-        note = f"its scope is {compartment.scope}, and the agent has {', '.join(rule.scopes)}"
+    if {EVERY_SCOPE, compartment.scope}.isdisjoint(rule.scopes):
+        scopes = ", ".join(rule.scopes) or "none"
+        note = f"its scope is {compartment.scope}, and the agent has {scopes}"
         yield Hidden(rule="scope", note=note, next=f"scopes: {change}")
     if level_rank(rule.access_level) < level_rank(compartment.sensitivity):
         note = f"it is {compartment.sensitivity}, and the agent sees up to {rule.access_level}"

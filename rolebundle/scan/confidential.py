@@ -37,7 +37,7 @@ def find_confidential(text: str, data: bytes | None = None) -> tuple[Findings, F
         if number < count:
             places = secrets.places(secrets.FORMATS[number], text, start, end, matched)
             found += ((*place, number) for place in places)
-        elif len(personal) < MAX_FINDINGS:
+        else:
             kind = FORMATS[number - count][0]
             if place := _personal_place(kind, text, start, end):
                 personal.append(Finding(f"personal_{kind}", *place, kind.replace("_", " ")))
@@ -54,6 +54,25 @@ def find_confidential(text: str, data: bytes | None = None) -> tuple[Findings, F
             findings.append(Finding(f"secret_{format_.kind}", start, end, ascii_note(note)))
     outside = tuple(finding for finding in personal if not overlaps(finding, findings))
     return tuple(findings), outside
+
+
+def of_people(personal: Findings, text: str) -> Findings:
+    """Personal data without the mail addresses that are in no list.
+
+    One address says who wrote a text, or whom to ask, and so does each one in angle brackets.
+    """
+    addresses = [
+        finding
+        for finding in personal
+        if finding.kind == "personal_mail_address" and text[finding.start - 1] != "<"
+    ]
+    listed = set[Finding]()
+    for number, finding in enumerate(addresses):
+        near = addresses[max(0, number - MIN_LISTED) : number + MIN_LISTED]
+        near = [other for other in near if abs(other.start - finding.start) <= LIST_CHARS]
+        if len({text[other.start : other.end].lower() for other in near}) >= MIN_LISTED:
+            listed.add(finding)
+    return tuple(f for f in personal if f in listed or f.kind != "personal_mail_address")
 
 
 def find_secrets(text: str) -> Findings:
@@ -82,8 +101,10 @@ def _patterns() -> LinearPatterns:
 # domains that RFC 2606 reserves for examples belong to no person.
 
 
-MAX_FINDINGS = 20
-"""How many are reported in one text: a label needs few."""
+MIN_LISTED = 5
+"""So many different mail addresses ..."""
+LIST_CHARS = 1_000
+"""... this near to one another are a list of people."""
 
 
 FORMATS = (

@@ -59,6 +59,10 @@ class HiddenPart(NamedTuple):
     is_kept: bool = False
 
 
+UNREAD = "governance_unread"
+"""The kind of a part that limits its document, and that could not be read. It quarantines."""
+
+
 def overlaps(finding: Finding, others: Iterable[Finding]) -> bool:
     """Whether a finding has any character in common with others."""
     return any(other.start < finding.end and finding.start < other.end for other in others)

@@ -20,7 +20,7 @@ PATTERNS = Path(__file__).with_name("instructions.toml")
 
 FORGED_STATE = "instruction_forged_state"
 """The kind of a text that poses as a note of the system about how far it can be trusted."""
-MAX_FINDINGS_PER_PATTERN = 20
+MAX_FINDINGS_PER_PATTERN = 100
 """How often one pattern is reported for one text."""
 
 # White space, non-breaking and wide spaces, quotes, and Markdown's marks.

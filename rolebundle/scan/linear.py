@@ -81,6 +81,11 @@ def _options() -> Any:
     return options
 
 
+def full_match_set() -> Any:
+    """An empty set of patterns, each of which is to match a whole text."""
+    return re2.Set.FullMatchSet(_options())
+
+
 @cache
 def compiled(pattern: str) -> Any:
     """A pattern that matches bytes of UTF-8."""

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from rolebundle.errors import UsageError
-from rolebundle.scan.confidential import find_confidential, without_secrets
+from rolebundle.scan.confidential import find_confidential, of_people, without_secrets
 from rolebundle.scan.finding import (
+    UNREAD,
     Finding,
     HiddenPart,
     SecretsPolicy,
@@ -157,10 +158,15 @@ def scan_text(
             tuple(_in_original(finding, removals) for finding in part)
             for part in (instructions, secrets, personal)
         )
-    score = _score(body or (0, len(text)), hidden, instructions, markup, _decoded(text, hidden))
+    start, end = body or (0, len(text))
+    # What a mail or a file says of its sender and author is no personal data of others.
+    personal = of_people(tuple(f for f in personal if start <= f.start and f.end <= end), text)
+    score = _score((start, end), hidden, instructions, markup, _decoded(text, hidden))
     ordered = sorted((*hidden, *instructions, *secrets, *personal), key=lambda f: (f.start, f.end))
-    is_quarantined = score >= _QUARANTINE_AT or (
-        secrets and (is_mostly_secret or policy == "quarantine")
+    is_quarantined = (
+        any(part.kind == UNREAD for part in hidden_parts)
+        or score >= _QUARANTINE_AT
+        or (secrets and (is_mostly_secret or policy == "quarantine"))
     )
     is_hiding = any(part.is_labelled for part in hidden_parts)
     is_labelled = score >= _LABEL_AT or secrets or personal or is_hiding

@@ -43,8 +43,9 @@ _LONG = (
 _SHORT = r"\b(?:pwd|pw|pass|mdp|clave|parola|parole)\b"
 _NUMBER = r"\b(?:pin|puk)|(?:door|gate|entry|access|alarm|unlock|lock|safe)[ -]?code"
 _NETWORK = r"\b(?:wi-?fi|wlan|wpa2?)"
+_KEY = r"\b(?:secret (?:access )?key|api key|client secret|access token)"
 _ACCOUNTS = "admin|administrator|root|guest|sysadmin|superuser"
-LABEL = rf"(?i:{_LONG}|{_SHORT}|{_NUMBER}|{_NETWORK})"
+LABEL = rf"(?i:{_LONG}|{_SHORT}|{_NUMBER}|{_NETWORK}|{_KEY})"
 """An RE2 expression for the words before a password."""
 PAIR = r"[^\s/] ?/ ?[^\s/]"
 """An RE2 expression for a name and a password with a slash between them."""
@@ -74,6 +75,10 @@ _VALUE = rf"(?:{_QUOTED}|[^\s\"'`<>]{{6,}})"
 # `name = `, `"name": `, `name := `, `['name'] = `, `define('NAME', `, `<name>`, `--name `.
 _SIGN = r"(?:[\"'\]\\]{0,3}[ \t]{0,8}(?::=|=>|=|:)[ \t]{0,8}\\?|[\"'],[ \t]{0,8}|>)"
 _OPTION = r"(?i:\s--?(?:[a-z]+-)?"
+
+
+def _placed(kind: str, begins: str) -> Format:
+    return Format(kind, begins, _VALUE, value="password")
 
 
 def _named_formats(names: str, value: Value) -> list[Format]:
@@ -200,20 +205,30 @@ FORMATS = (
         r"[A-Za-z0-9._~+/=:-]{8,}",
         value="token",
     ),
-    Format(
-        "netrc_password", r"\blogin\s{1,9}[^\s]+\s{1,9}password\s{1,9}", _VALUE, value="password"
-    ),
-    Format("pgpass_password", r":(?:\d{4,5}|\*):[\w.*-]+:[\w.*-]+:", _VALUE, value="password"),
-    Format(
+    _placed("netrc_password", r"\blogin\s{1,9}[^\s]+\s{1,9}password\s{1,9}"),
+    _placed("pgpass_password", r":(?:\d{4,5}|\*):[\w.*-]+:[\w.*-]+:"),
+    _placed("password_option", r"\s(?:-u|--user|--proxy-user)[ =]{1,3}[\"']?[\w.@+-]+:"),
+    _placed(
         "password_option",
-        r"\s(?:-u|--user|--proxy-user)[ =]{1,3}[\"']?[\w.@+-]+:",
-        _VALUE,
-        value="password",
+        r"(?:mysql\w*|mariadb[\w-]*|sshpass|redis-cli|(?:docker|podman) login)\b[^\n|;]{0,80}?"
+        r"\s-[pa] ?",
     ),
+    _placed(
+        "named_secret",
+        r"(?i:\b(?:bind_?pw|requirepass|masterauth|storepass|keypass|psk|identified by"
+        r"|convertto-securestring(?: -string)?))[ \t]{0,3}[ \t=:][ \t]{0,3}",
+    ),
+    # The environment of a container: a name, and its value on the next line.
+    _placed(
+        "named_secret",
+        r"(?i:name[\"']?: ?[\"']?[\w-]{0,40}(?:passw(?:or)?d|pass|secret|token|key))"
+        r"[\"']?,?\s{1,40}(?i:[\"']?value[\"']?:)[ \t]{0,4}",
+    ),
+    Format("password_hash", r"\$(?:[1567y]|2[abxy]|apr1|argon2\w{0,2})\$", r"[\w./=,+$-]{20,}"),
     *_named_formats(r"passw(?:or)?d|passphrase|\bpwd|[_-]pwd|\bpass|[_-]pass", "password"),
     *_named_formats(
         r"(?:api|access|secret|private|auth|encryption|signing|master|shared|app|application|account"
-        r"|client|consumer|license|service|deploy|storage|webhook|jwt|secret[_-]?access)[_-]?key"
+        r"|client|consumer|license|service|deploy|storage|webhook|jwt|secret[_-]?access)[._-]?key"
         r"|client[_-]?secret|secret|[_-]salt|credential",
         "key",
     ),
@@ -231,8 +246,8 @@ _PLACEHOLDER = re.compile(
 )
 """What documentation writes in the place of a secret."""
 _PLACEHOLDER_VALUE = re.compile(
-    r"^(?:my|the|some|test|our|new)[-_]|fake|insert|replace|todo|foobar|hunter2|letmein|qwerty|[-_]here"
-    r"|\{\w*\}|%\(|\$\(|1234567|abcdefg",
+    r"^(?:my|the|some|test|our|new)[-_]|^:|^(?-i:[a-z.-]+(?:/[a-z\d.-]+){2,})$|fake|insert|replace|todo|foobar|hunter2|letmein|qwerty|[-_]here"
+    r"|\{[\w.\[\]\"'()]*\}|%\(|\$\(|^\$\w+$|1234567|abcdefg",
     re.IGNORECASE,
 )
 _REFERENCE = re.compile(
@@ -243,10 +258,16 @@ _REFERENCE = re.compile(
     re.IGNORECASE,
 )
 """A value that says where the secret is, or that is the hash of a password."""
-_WORDS = re.compile(r"(?:[A-Za-z]+\d{0,4}|\d{1,4})(?:[-_.:/@+](?:[A-Za-z]+\d{0,4}|\d{1,4}))*[!?.]*")
+_WORDS = re.compile(
+    r"(?:[A-Za-z]+\d{0,4}|\d{1,4})(?:(?:[-_.:/@+]{1,3}|%20)(?:[A-Za-z]+\d{0,4}|\d{1,4}))*[!?.]*"
+)
 """The names of things: words with few digits at their ends."""
-_TYPE = re.compile(r"[A-Za-z_.]+\[[A-Za-z_.\[\]|,:=)]*")
-"""The type of a variable, such as ``Optional[str]``."""
+_EXPRESSION = re.compile(
+    r"[A-Za-z_$][\w$.?]*(?:\(|\[[^\]]*(?:\]|$))"
+    r"|(?i:[a-z_$][\w$.?]*(?:passw|secret|token|key|credential)\w*[,;)]*$)"
+    r"|[a-z_]\w*(?:\.[A-Z_]+)+$|.*(?:&&|\|\|)"
+)
+"""Code without quotes: a call, a subscript, a type, or the name of another secret."""
 _IPV6 = re.compile(rf":{_HEX}{{1,4}}:{_HEX}{{0,4}}:{_HEX}{{1,4}}")
 _CASE_CHANGE = re.compile("[a-z](?=[A-Z])|[A-Z](?=[a-z])")
 _LEET = str.maketrans("013457@$!", "oleastasi")
@@ -254,7 +275,7 @@ _COMMON_PASSWORD = re.compile(
     r"(?:super|my|the|top)?(?:password|passwd|secret|admin|welcome|test|pass)+\W*\d*\W*", re.I
 )
 _NO_VALUE_STARTS = {"=": "$%{<([", ":": "$%{<([!&*@|>"}
-_STOPS = re.compile(r"[,;)}\]|\\]")
+_STOPS = re.compile(r"[,;)}\]|\\]|&\w+=")
 _KEY_RUN = re.compile(rf"[A-Za-z0-9+/=]{{{_MIN_KEY_RUN},}}")
 _KEY_BODY = re.compile(r"(?:[A-Za-z0-9+/=\s\\]|[A-Z][A-Za-z-]+: [^\n]*\n)*")
 _TOKEN_RUN = re.compile(r"(?:[\w/+=-]|\.(?=[\w-]))*")
@@ -291,6 +312,9 @@ def places(format_: Format, text: str, start: int, end: int, matched: str) -> It
         last = text.find("\nPrivate-MAC: ", end, end + _MAX_KEY_CHARS)
         if last > 0:
             yield start, _end_of_run(text, last + len("\nPrivate-MAC: "))
+    elif format_.kind == "password_hash":
+        if text[start - 1 : start] == ":":  # As in the files of passwords; others may be examples.
+            yield start, end
     elif format_.value != "whole":
         yield from _named(format_, text, start, end, matched)
     elif (
@@ -310,7 +334,8 @@ def _named(format_: Format, text: str, start: int, end: int, matched: str) -> It
         is_secret = _is_random(_base64_text(value).partition(":")[2], "password")
     else:
         is_address = format_.kind == "pgpass_password" and _IPV6.match(matched)
-        is_secret = not is_address and _is_random(value, format_.value)
+        is_public = re.search(r"(?i:public)[_-]?(?i:key)?[_-]?$", text[max(0, start - 12) : start])
+        is_secret = not is_address and not is_public and _is_random(value, format_.value)
     if is_secret and (not before.endswith(">") or text[end : end + 2] == "</"):
         start += len(before) + value_start
         yield start, start + len(value)
@@ -325,10 +350,10 @@ def _value(before: str, text: str) -> tuple[int, str]:
     sign = before.rstrip()[-1:]
     if text[0] in _NO_VALUE_STARTS.get(sign, "$<{"):
         return 0, ""
-    if sign == "=" and before[:-1].isupper():
+    if before.endswith("=") and before[:-1].isupper() and not _EXPRESSION.match(text):
         return 0, text  # A variable of the environment: a whole word, whatever its characters.
-    if "(" in text or _TYPE.fullmatch(text):
-        return 0, ""  # The call of a function, or the type of a variable.
+    if sign == "," or "(" in text or _EXPRESSION.match(text):
+        return 0, ""  # Another argument, or code.
     stop = _STOPS.search(text)
     return 0, text[: stop.start()] if stop else text.rstrip(".:?!")
 
@@ -422,7 +447,7 @@ Look = Literal["digits", "number", "weak", "strong", "unusual"]
 
 _LABEL = re.compile(LABEL)
 _IS_NUMBER = re.compile(rf"(?i:{_NUMBER})\Z")
-_IS_SHORT = re.compile(r"(?i:pass|clave|parola|parole|wi-?fi|wlan|wpa2?)\Z")
+_IS_SHORT = re.compile(rf"(?i:pass|clave|parola|parole|wi-?fi|wlan|wpa2?|{_KEY})\Z")
 _IS = (
     r"(?:is|it['’]?s|was|ist|lautet|bleibt|est|es|è|é|sono|är|er|on|jest|je|este|это|είναι"
     r"|to|auf|naar|till)"
@@ -437,7 +462,7 @@ _FAR = re.compile(r"[^\W\d_]{0,2}[\"'`*_]{0,3}[ ,-][^\n;.!?|]{1,70}")
 _FAR_SIGN = re.compile(rf"(?:\s?{_NOTE_SIGN}|[\s,]{_IS}\s){_OPENING}")
 _SPACE = re.compile(rf"[ \t]{{1,3}}{_OPENING}")
 _NOTE_VALUE = re.compile(r"[^\s|<>\"“”„«»`]{4,64}")
-_END = re.compile(r";\w+=.*|(?:[,;:.)\]}'*_]|\\[nt])+$")
+_END = re.compile(r"(?:;\w+=|\\[nt]).*|(?:[,;:.)\]}'*_]|\\[nt])+$")
 _DIGITS = re.compile(r"\d{4,8}#?(?![\w-]|[.,:/]\d)(?! ?[\w%°])")
 _NUMBERS = re.compile(r"\d{4,8}#?(?=[,;.)]?(?:\s|$))")
 """For a PIN, which may be followed by words."""
@@ -447,7 +472,8 @@ _NO_PASSWORD = re.compile(
     r"|v?\d+(?:[.:/-]\d+)+\w{0,2}$|\d+[-–]?[^\W\d_]+$|[^\W\d_]+(?:8|16|32|64|128|255|256|512)(?:$|-)"
     r"|[\w./-]+\.[a-z]{1,4}\d?(?:#.*)?$|(?:secret|vault|env|file|op|ssm|config|settings|os|process|self)\b[.:/\[]"
     r"|.*(?:\*\*|xxx|example|placeholder|change-?me|your[-_]|redacted|masked|\.\.\.|…|__)"
-    r"|.*(?:^|[_-])passw(?:or)?d(?:[_-]|\d*$)",
+    r"|.*(?:^|[_-])passw(?:or)?d(?:[_-]|\d*$)|[bfru]{1,2}['\"]|0x[\da-f]+$|(?-i:[a-z]\w*(?:\.[A-Z_]+)+$)|:|(?-i:[a-z.-]+(?:/[a-z\d.-]+){2,})$"
+    r"|.*(?:[;{}]|,\w+:|[=!]=|&&|\|\||\)\w|@(?:host|server)\b)",
     re.IGNORECASE,
 )
 """Code, places, addresses, quantities, versions, types, and what stands in the place of a value."""
@@ -487,7 +513,8 @@ def labelled(text: str, start: int) -> Iterator[Span]:
         if before and (found := _note_value(text, before.end(), line_end, look)):
             yield found
             return
-    yield from _below(text, start, end)
+    # Columns of keys have words for keys, too.
+    yield from _below(text, start, end, "strong" if is_short and " " in label[0] else "weak")
 
 
 def paired(text: str, start: int) -> Iterator[Span]:
@@ -509,7 +536,7 @@ def paired(text: str, start: int) -> Iterator[Span]:
             yield found
 
 
-def _below(text: str, start: int, end: int) -> Iterator[Span]:
+def _below(text: str, start: int, end: int, look: Look) -> Iterator[Span]:
     """The passwords in the column of a table that a label is the heading of."""
     line_start, line_end = text.rfind("\n", 0, start) + 1, text.find("\n", end)
     header = text[line_start:line_end]
@@ -529,7 +556,7 @@ def _below(text: str, start: int, end: int) -> Iterator[Span]:
         cells = row.split(sign)
         place = row_start + sum(len(cell) + 1 for cell in cells[:column])
         place += len(cells[column]) - len(cells[column].lstrip())
-        if found := _note_value(text, place, row_start + len(row), "weak"):
+        if found := _note_value(text, place, row_start + len(row), look):
             yield found
         row_start += len(row) + 1
 
@@ -538,7 +565,8 @@ def _note_value(text: str, start: int, end: int, look: Look) -> Span | None:
     """The value at an offset, if it looks like a password."""
     if look in ("digits", "number"):
         digits = (_DIGITS if look == "digits" else _NUMBERS).match(text, start, end)
-        return digits.span() if digits else None
+        is_placeholder = look == "digits" and digits and "1234567890".startswith(digits[0])
+        return digits.span() if digits and not is_placeholder else None
     match = _NOTE_VALUE.match(text, start, end)
     if match is None:
         return None
@@ -552,7 +580,8 @@ def _looks_like_one(value: str, look: Look) -> bool:
     ``strong``: it has lower case, upper case and digits, or a sign that words do not have;
     ``unusual``: it has such a sign.
     """
-    if len(value) < (6 if look == "weak" else 7) or _NO_PASSWORD.match(value):
+    is_common = _COMMON_PASSWORD.fullmatch(value.translate(_LEET)) and not value.isalpha()
+    if len(value) < (6 if look == "weak" else 7) or is_common or _NO_PASSWORD.match(value):
         return False
     lower, upper, digits = (
         sum(map(is_kind, value)) for is_kind in (str.islower, str.isupper, str.isdigit)

@@ -14,8 +14,8 @@ import apsw
 
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.lazy import lazy_module
-from rolebundle.storage import seal
-from rolebundle.storage.sqlite import UNUSABLE, Bindings, SqliteFile, interrupted, vectors_library
+from rolebundle.storage import seal, sqlite
+from rolebundle.storage.sqlite import UNUSABLE, Bindings, SqliteFile, interrupted
 from rolebundle.storage.stored_values import damaged, records
 
 _STEPS_BETWEEN_CHECKS = 10_000  # of SQLite's virtual machine: well under a millisecond
@@ -256,13 +256,7 @@ class Corpus(SqliteFile):
         """Make sqlite-vec's functions available on this connection."""
         if self._has_vectors:
             return
-        with self._mapped_errors():
-            # While it is enabled, SQL can load any library of this machine.
-            self.db.enable_load_extension(True)
-            try:
-                self.db.load_extension(vectors_library())
-            finally:
-                self.db.enable_load_extension(False)
+        sqlite.load_vectors_library(self.db)
         self._has_vectors = True
 
     def vocabulary_of(self, index: str) -> str:

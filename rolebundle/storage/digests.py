@@ -23,7 +23,7 @@ EMBEDDED_COLUMNS = "title, headings, content, tags"
 INDEXED_COLUMNS = f"{EMBEDDED_COLUMNS}, hints"
 UNINDEXED_COLUMNS = (
     "ordinal, content_type, content_hash, start_line, end_line, page, applicable_roles, "
-    "excluded_roles, anchor"
+    "excluded_roles, anchor, flags"
 )
 OWN_COLUMNS = ", ".join(DocumentMetadata._fields[2:-1])
 """The columns of a document that are named like its metadata, in the same order."""
@@ -63,7 +63,9 @@ def content_hash(content: str) -> str:
 def chunk_digest(row: Row) -> bytes:
     """The digest of a chunk's row, without the column ``digest``."""
     # The text is covered by its hash. To hash it twice would cost a tenth of an ingest.
-    last = len(row) if row[-1] else -1  # as in `_covered`: the last column is the anchor
+    last = len(row)
+    while not row[last - 1] and last > len(row) - 2:  # as in `_covered`: the anchor and the flags
+        last -= 1
     return row_digest((*row[:_CONTENT], *row[_CONTENT + 1 : last]))
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rolebundle.contracts.documents import (
+    PARTLY_READ,
     REMEMBERED_KIND,
     DocumentGroup,
     DocumentMetadata,
@@ -64,6 +65,8 @@ class StoredChunk(NamedTuple):
     excluded_roles: Texts = ()
     forms: str = ""
     """Further word forms for the index (``rolebundle/text/forms.py``)."""
+    flags: Texts | None = None
+    """The kinds of the scan's findings in it; ``None`` for those of the document as a whole."""
 
 
 class StoredFile(NamedTuple):
@@ -223,6 +226,12 @@ def documents_named(corpus: Corpus, name: str, locations: Sequence[str]) -> list
     return []
 
 
+def ids_outside_validity(corpus: Corpus, at: str) -> frozenset[str]:
+    """The ids of the documents that do not apply at a time, ISO 8601 in UTC."""
+    outside = "SELECT document_id FROM document WHERE valid_from > ? OR valid_until < ?"
+    return frozenset(corpus.column(outside, (at, at)))
+
+
 _SOURCE_FILES = (
     "SELECT chunk_id, location, path, f.content_hash, recipe, size, modified_ns FROM chunk c "
     f"JOIN document d ON d.id = c.document JOIN file f ON f.id = d.file WHERE chunk_id {AMONG} "
@@ -284,6 +293,8 @@ def document_groups(
 ) -> list[DocumentGroup]:
     """Groups of documents that a role's policy treats alike.
 
+    If the scan found something else in one chunk than in others, a document is in several groups.
+
     A large corpus has few such groups, and to read all of its documents takes half a second.
 
     Args:
@@ -294,7 +305,11 @@ def document_groups(
         by_path: if paths count, too: which of them policy treats alike, for documents with this
             metadata. It may look at the source kind in addition to the keys of policy.
     """
-    kinds = "coalesce(scanned.kinds, '[]')"
+    kinds = "coalesce(found.kinds, '[]')"
+    found = (
+        "LEFT JOIN (SELECT DISTINCT s.document, coalesce(c.flags, s.kinds) AS kinds FROM scanned s "
+        "LEFT JOIN chunk c ON c.document = s.document) found ON found.document = id"
+    )
     keys = (
         "source, document_type, domain, trust_tier, origin, sensitivity, excluded_roles, "
         f"valid_from, valid_until, {kinds}"
@@ -311,7 +326,7 @@ def document_groups(
     rows = corpus.rows(
         f"SELECT kind.rows, kind.roles, kind.kinds, {', '.join(METADATA.values())} FROM (SELECT "
         f"min(id) AS first, json_group_array(id) AS rows, {roles} AS roles, {kinds} AS kinds "
-        f"FROM document LEFT JOIN scanned ON scanned.document = id {chunks} GROUP BY {keys}) "
+        f"FROM document {found} {chunks} GROUP BY {keys}) "
         "AS kind JOIN document d ON d.id = kind.first JOIN source s ON s.id = d.source "
         "ORDER BY d.id"
     )
@@ -425,6 +440,31 @@ def count_trusted(corpus: Corpus) -> int:
 def has_trusted(corpus: Corpus) -> bool:
     """Whether a document is preferred or authoritative."""
     return bool(corpus.value(f"SELECT EXISTS (SELECT 1 {_FROM_TRUSTED})"))
+
+
+def count_partly_read(corpus: Corpus) -> int:
+    """How many documents a reader has read in part only."""
+    # The quotation marks of a key are no part of a value, in which they are escaped.
+    rows = corpus.rows(
+        "SELECT count(*) FROM document WHERE attributes LIKE ?", (f'%"{PARTLY_READ}"%',)
+    )
+    return int(rows[0][0])
+
+
+MANY_DOCUMENTS = 10
+"""In a corpus with more of them, one should not have most of the passages."""
+
+
+def dominating(corpus: Corpus) -> str:
+    """Which document has most of a larger corpus's passages, and what to do; empty if none has."""
+    [(documents, chunks)] = corpus.rows("SELECT documents, chunks FROM corpus_state")
+    most = "SELECT document, count(*) FROM chunk GROUP BY document ORDER BY 2 DESC, 1 LIMIT 1"
+    for row, count in corpus.rows(most) if documents > MANY_DOCUMENTS else ():
+        if 2 * count > chunks:
+            path = corpus.value(f"SELECT f.path FROM {PLACED} WHERE d.id = ?", (row,))
+            step = "if few will ask for it, name it in a file `.ignore`, and ingest again"
+            return f"{path}: has {count:,} of the corpus's {chunks:,} passages; {step}"
+    return ""
 
 
 def self_declared(corpus: Corpus) -> list[SelfDeclaredDocument]:

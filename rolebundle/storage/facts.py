@@ -7,10 +7,12 @@ patterns that match the source also match the fact.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
-from rolebundle.storage import digests, store
+from rolebundle.contracts.documents import Mark
+from rolebundle.storage import digests, marks, store
 from rolebundle.storage.compartments import REMEMBERED
 from rolebundle.storage.corpus import Corpus, increment_generation
 from rolebundle.storage.documents import StoredDocument, StoredFile
@@ -19,6 +21,8 @@ from rolebundle.storage.seal import row_digest
 from rolebundle.storage.sqlite import AMONG, Binding
 from rolebundle.storage.stored_values import typed
 
+SOURCE_CHANGED = "its source has changed since it was filed"
+"""The reason of the mark that an ingest sets. A person who has read the source removes it."""
 _FACTS = (
     "remembered r JOIN document d ON d.id = r.document JOIN file f ON f.id = d.file "
     "JOIN chunk c ON c.document = d.id LEFT JOIN scanned ON scanned.document = d.id"
@@ -179,6 +183,29 @@ def _changed(corpus: Corpus, fact: Fact, record: Record, columns: Mapping[str, s
             corpus.run(f"UPDATE document SET {column} = ? WHERE id = ?", (value, fact.row))
     increment_generation(corpus)
     return fact._replace(record=record)
+
+
+@contextmanager
+def marking_changed(corpus: Corpus, document_ids: Sequence[str], at: str) -> Iterator[None]:
+    """A block that replaces documents: facts are marked as disputed if a cited passage changes.
+
+    Call it inside a write transaction. ``at``: ISO 8601 in UTC.
+    """
+    hashes = "SELECT c.content_hash FROM chunk c JOIN document d ON d.id = c.document"
+    of_document = f"{hashes} WHERE d.document_id = ?"
+    cited: dict[str, set[str]] = {}
+    sources: dict[str, str] = {}
+    for fact in _facts(corpus, f"WHERE source_document {AMONG}", document_ids):
+        first, _, last = fact.source.rpartition(":")[2].partition("-")
+        lines = f"{of_document} AND c.start_line <= ? AND c.end_line >= ?"
+        source = sources[fact.document_id] = fact.record.source_document
+        cited[fact.document_id] = {*corpus.column(lines, (source, int(last), int(first)))}
+    yield
+    mark = Mark("disputed", "ingest", "owner", SOURCE_CHANGED, at)
+    for name, former in cited.items():
+        if not former <= {*corpus.column(of_document, (sources[name],))}:
+            digest = marks.text_hash(corpus, "document", name) or ""
+            marks.put_mark(corpus, marks.StoredMark("document", name, digest, mark))
 
 
 def forget(corpus: Corpus, fact: Fact) -> None:

@@ -73,12 +73,14 @@ def check_path(path: Path, file_format: FileFormat) -> None:
             raise in_database(path)
         size = path.stat().st_size
     if size == 0:
-        empty = CorpusCorrupt(
-            "corpus_empty_file",
-            f"{path}: the file is empty, so it was cut off or never filled",
-            "run `rolebundle corpus restore BACKUP`, or delete it and ingest the documents again",
-        )
-        raise file_format.translate(path, empty)
+        problem = "the file is empty, so it was cut off or never filled"
+        raise file_format.translate(path, never_filled(path, problem))
+
+
+def never_filled(path: Path, problem: str) -> CorpusCorrupt:
+    """The error for a file without content."""
+    hint = "run `rolebundle corpus restore BACKUP`, or `rolebundle ingest FOLDER`, which fills it"
+    return CorpusCorrupt("corpus_empty_file", f"{path}: {problem}", hint)
 
 
 def check_identity(db: apsw.Connection, path: Path, file_format: FileFormat) -> None:
@@ -325,6 +327,8 @@ def _is_locked(descriptor: int, *, exclusive: bool) -> bool:
 ENVIRONMENT = "ROLEBUNDLE_DB"
 OVERLAYS_SUFFIX = ".overlays"
 PUBLISHED_SUFFIX = ".published"
+BESIDE_A_CORPUS = {OVERLAYS_SUFFIX: "overlays", PUBLISHED_SUFFIX: "published replicas"}
+"""How the names of the folders beside a corpus end, and what they are."""
 PUBLISHED_MANIFEST = "replica-manifest.json"
 """The manifest of a replica that is published to a folder."""
 

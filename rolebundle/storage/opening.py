@@ -13,7 +13,7 @@ from rolebundle.resources import data_folder
 from rolebundle.storage import seal
 from rolebundle.storage.address import address_of
 from rolebundle.storage.corpus import Corpus
-from rolebundle.storage.file import FileFormat
+from rolebundle.storage.file import FileFormat, never_filled
 from rolebundle.storage.lexical_index import content_view
 from rolebundle.storage.sqlite import closed_on_error
 
@@ -48,6 +48,8 @@ def open_reader(path: Path, *, verify: bool = True) -> Corpus:
     corpus = Corpus.open_read_only(path, corpus_format())
     with closed_on_error(corpus):
         version = schema_version(corpus)
+        if version == 0:
+            raise never_filled(path, "the corpus was never filled")
         if version < latest_version():
             raise WrongFile(
                 "older_schema",

@@ -22,7 +22,7 @@ def indexed_title(title: str, content: str) -> str:
 _ELSEWHERE = ("document", "superseded_by", "ignored_claims", "mark")
 """The fields of a passage that are no columns."""
 _TYPES = {name: kind for name, kind in get_type_hints(Passage).items() if name not in _ELSEWHERE}
-_FINDINGS = "coalesce(scanned.kinds, '[]')"
+_FINDINGS = "coalesce(c.flags, scanned.kinds, '[]')"
 _CHUNK = {name: f"c.{name}" for name in _TYPES} | {
     "rowid": "c.id",
     "path": "f.path",

@@ -451,7 +451,8 @@ class PostgresCorpus(Corpus):
         self._set(f"{SCHEMA}.generation", str(generation))
 
     def load_vectors(self) -> None:
-        """Do nothing, because pgvector is a part of the database."""
+        """Make sqlite-vec's functions available, which measure what pgvector finds."""
+        postgres_indexes.measuring()
 
     def _mapped_errors(self) -> Any:
         return _mapped_errors(self.path)

@@ -25,7 +25,7 @@ from psycopg.types import TypeInfo
 from rolebundle.storage.compartments import searchable_compartments
 from rolebundle.storage.corpus import Corpus, Ranges, record_changes
 from rolebundle.storage.lexical_index import COLUMNS, OFFSETS, keys_of_texts
-from rolebundle.storage.sqlite import AMONG, Binding, Row, vectors_library
+from rolebundle.storage.sqlite import AMONG, Binding, Row, load_vectors_library
 from rolebundle.storage.stored_values import damaged, grouped
 from rolebundle.storage.vector_search import Cosines, cosines_of
 
@@ -290,14 +290,13 @@ def cosines(corpus: Corpus, index_id: int, vector: bytes, rowids: Sequence[int])
 def _measured(vector: bytes, rows: Iterable[Row]) -> Cosines:
     measure = "SELECT vec_distance_L2(?, ?)"
     return cosines_of(
-        (rowid, _measuring().execute(measure, (vector, own)).get) for rowid, own in rows
+        (rowid, measuring().execute(measure, (vector, own)).get) for rowid, own in rows
     )
 
 
 @cache
-def _measuring() -> apsw.Connection:
+def measuring() -> apsw.Connection:
+    """A database in memory that has sqlite-vec's functions."""
     db = apsw.Connection(":memory:")
-    db.enable_load_extension(True)
-    db.load_extension(vectors_library())
-    db.enable_load_extension(False)
+    load_vectors_library(db)
     return db

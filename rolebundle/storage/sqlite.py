@@ -17,6 +17,7 @@ import apsw
 from rolebundle.errors import (
     FULL_ERRNOS,
     CorpusCorrupt,
+    EmbedderError,
     Interrupted,
     RolebundleError,
     StorageError,
@@ -47,11 +48,25 @@ UNUSABLE = "corpus_unusable"
 """The code of an error for which SQLite gives no reason."""
 
 
-def vectors_library() -> str:
-    """The path of sqlite-vec. Its module would import numpy's types and Python's own SQLite."""
+def load_vectors_library(db: apsw.Connection) -> None:
+    """Load sqlite-vec. Its module would import numpy's types and Python's own SQLite.
+
+    Raises:
+        EmbedderError: it is missing, or cannot be loaded.
+    """
     spec = find_spec("sqlite_vec")
-    assert spec is not None and spec.origin is not None
-    return str(Path(spec.origin).with_name("vec0"))
+    try:
+        if spec is None or spec.origin is None:
+            raise apsw.ExtensionLoadingError("it is not installed")
+        db.enable_load_extension(True)
+        db.load_extension(str(Path(spec.origin).with_name("vec0")))
+    except apsw.Error as error:
+        problem = f"sqlite-vec, which compares vectors, cannot be loaded: {error}"
+        hint = "run `pip install --force-reinstall sqlite-vec`"
+        raise EmbedderError("sqlite_vec_missing", problem, hint) from error
+    finally:
+        # While it is enabled, SQL can load any library of this machine.
+        db.enable_load_extension(False)
 
 
 @dataclass(slots=True)

@@ -417,6 +417,7 @@ def chunk_columns(metadata: DocumentMetadata, chunks: Sequence[StoredChunk]) -> 
             json_array(chunk.applicable_roles or metadata.applicable_roles),
             json_array(_distinct(metadata.excluded_roles, chunk.excluded_roles)),
             chunk.anchor,
+            None if chunk.flags is None else json_array(chunk.flags),
         )
         for ordinal, chunk in enumerate(chunks)
     }

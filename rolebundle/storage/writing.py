@@ -5,9 +5,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 from time import monotonic, sleep
@@ -18,11 +17,11 @@ import apsw
 
 from rolebundle.errors import storage_errors
 from rolebundle.lazy import lazy_module
-from rolebundle.storage import digests, partition, seal, vector_index
+from rolebundle.storage import digests, file, partition, seal, vector_index
 from rolebundle.storage.address import address_of
 from rolebundle.storage.backup import back_up
 from rolebundle.storage.corpus import Corpus
-from rolebundle.storage.file import OWNER_ONLY, busy_timeout, folder_lock, remove_stale_partials
+from rolebundle.storage.file import busy_timeout, folder_lock, remove_stale_partials
 from rolebundle.storage.opening import (
     APPLICATION_ID,
     REPLICAS,
@@ -74,7 +73,7 @@ def open_writer(
         WrongFile, CorpusCorrupt, StorageError, CorpusBusy: it cannot be written.
     """
     if is_missing_or_empty(path):
-        _create_empty(path)
+        _create(path)
     if address := address_of(path):
         return postgres.open_writer(path, address, corpus_format())
     with ExitStack() as locks:
@@ -87,17 +86,19 @@ def open_writer(
     return corpus
 
 
-def _create_empty(path: Path) -> None:
-    """Create a file that only its owner can read. SQLite would let others read it, too."""
-    with (
-        storage_errors(
-            "cannot_create", f"{path}: it cannot be created", "choose another file with --db"
-        ),
-        # A process that was killed in its first moment leaves an empty file. It is filled.
-        suppress(FileExistsError),
+def _create(path: Path) -> None:
+    """Create a corpus without documents, which only its owner can read.
+
+    It gets its name when it is complete, so that a kill leaves no part of one. If the name is
+    taken by an empty file, the caller fills that.
+    """
+    with storage_errors(
+        "cannot_create", f"{path}: it cannot be created", "choose another file with --db"
     ):
         path.parent.mkdir(parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, OWNER_ONLY))
+        with file.partial_file(path) as partial:
+            _open_writer(partial, verify=True, replica=False, is_private=True).close()
+            file.rename_if_free(partial, path)
 
 
 def _open_writer(path: Path, verify: bool, replica: bool, *, is_private: bool) -> Corpus:

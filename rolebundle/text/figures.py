@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, lru_cache
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from rolebundle.text.languages import latin_language
@@ -17,6 +18,7 @@ from rolebundle.text.words import stem
 Reading = tuple[str, Any]
 """A dimension and a value in its base unit: ("time", 90) in seconds, ("", 3) for a bare number,
 ("date", (2026, 5, None)), ("version", "1.2"), ("name", "cve-2024-1")."""
+Range = tuple[int, int]
 Units = list[tuple[str, Fraction]]
 
 
@@ -45,6 +47,10 @@ class Figure:
         per: what it is a rate of: "time 1" in "5 MB/s"; "" if it is no rate.
         nouns: the stems of up to three words that follow a bare number.
         words: the stems of its sentence; in a table, of its cell and headings.
+        near: the stems of the part of the sentence that is about this figure, and not about the one
+            before or after it.
+        bound: "least" or "most" if words before it make it a limit; "" if they do not.
+        bound_start: where these words begin.
         cell: the cell of a table that it stands in.
         is_counting: whether it is a word for a number up to twelve, without a unit.
     """
@@ -58,6 +64,9 @@ class Figure:
     per: str = ""
     nouns: tuple[str, ...] = ()
     words: frozenset[str] = frozenset()
+    near: frozenset[str] = frozenset()
+    bound: str = ""
+    bound_start: int = 0
     cell: Cell | None = None
     is_counting: bool = False
 
@@ -66,6 +75,11 @@ class Figure:
         """The dimension of the most likely reading."""
         return self.readings[0][0]
 
+    @property
+    def kind(self) -> str:
+        """The dimension; months and years are times here, though no seconds."""
+        return "time" if self.unit == "month" else self.unit
+
 
 def find_figures(text: str) -> list[Figure]:
     """The figures of a text in their order. Ordinals in words are none."""
@@ -73,8 +87,9 @@ def find_figures(text: str) -> list[Figure]:
     figures: list[Figure] = []
     position = 0
     while match := _FIGURE.search(text, position):
-        figure = _read(match, text, has_comma)
-        position = max(figure.end if figure else 0, match.start() + 1)
+        is_long = len(match[0]) > _LONGEST and match.lastgroup != "name"
+        figure = None if is_long else _read(match, text, has_comma)
+        position = match.end() if is_long else max(figure.end if figure else 0, match.start() + 1)
         figures += [figure] if figure else []
     return _in_context(_with_shared_units(figures, text), text)
 
@@ -195,6 +210,7 @@ _PATTERNS = {
     "number": r"(?P<sign>(?<![\w)\].])-|−|\bminus )?(?:(?:US)?(?P<currency>[$€£¥₹])"
     r"|\b(?P<code>USD|EUR|GBP|CHF|JPY|INR) )?"
     rf"(?:(?<![\w.%])(?<!\w\()|(?<=\.\.)|(?<=\d[xT]))(?P<digits>{_DIGITS})",
+    "twice": r"\btwice\b",
     "word": rf"\b(?P<word>a(?= (?:hundred|thousand|million|billion|dozen)\b)|{_WORD})\b"
     r"(?!-(?:first|second|third|\w+th)\b)",
 }
@@ -214,9 +230,10 @@ _UNIT = re.compile(
     rf"(?:{_GAP}|-)?(?:(?:more|additional|extra|full|whole|consecutive|calendar|working|business"
     r"|of an?|an?|US|degrees?(?= ?(?:[CF]\b|celsius|fahrenheit)))[ -])?(?:(square|cubic)[ -])?"
     r"(per ?cent\b|percentage points?|(?!x ?\d)[^\W\d_²³]+[²³]?|[°º][CF]\b|×(?! ?\d)|[%‰$€£¥₹°℃℉])"
-    r"(?![^\W\d])",
+    r"(?![^\W\d]|(?<=[ \u00a0](?-i:[A-Z]))\d)",
     re.IGNORECASE,
 )
+_WORKING = re.compile(r"\b(?:working|business)\b", re.IGNORECASE)
 _RATE = re.compile(
     rf"{_GAP}?/{_GAP}?([^\W\d]+)| (?:per|pro) ([^\W\d]+)"
     r"| (?:an?|each|every) (second|minute|hour|day|week|month|year)\b"
@@ -234,17 +251,20 @@ def _read(match: re.Match[str], text: str, has_comma: bool) -> Figure | None:
     assert own is not None
     part = {name: value for name, value in own.groupdict().items() if value}
     found, readings = own[0], list[Reading]()
-    if len(found) > _LONGEST and "name" not in kind:
-        return None
     if kind in ("address", "name"):
         found = found.rstrip(".,;:'-")
         low = found.lower().removeprefix("v") if re.match(r"v?\d", found.lower()) else found.lower()
         readings = [("version" if low[0].isdigit() and "." in low else "name", low)]
+        if re.fullmatch(r"\d+\.x", low):
+            readings.insert(0, ("", Fraction(low[:-2])))
     elif kind == "clock":
         minutes = int(part["hour"]) * 60 + int(part.get("minute") or part.get("past") or 0)
         is_late = part.get("noon", "").lower() == "p"
         halves = (minutes % 720 + 720 * is_late,) if "noon" in part else (minutes, minutes + 720)
         readings = [("clock", Fraction(minutes)) for minutes in halves]
+    elif kind == "twice":
+        twice = (("x", Fraction(2)),)
+        return Figure(start, own.end(), found, twice, Fraction(2), is_counting=True)
     elif kind == "ordinal":
         readings = [("th", Fraction(part["ordinal"]))]
     elif kind not in ("number", "word"):
@@ -291,7 +311,11 @@ def _number(own: re.Match[str], part: dict[str, str], text: str, has_comma: bool
     if rate := _RATE.match(text, end):
         name, end = next(filter(None, rate.groups())), rate.end()
         per = " ".join(map(str, units_of(name)[0])) if units_of(name) else stem(name.lower())
-    if "." in part.get("digits", "") and end == own.end() and _NAMED.search(text[:start]):
+    if (
+        "." in part.get("digits", "")
+        and end == own.end()
+        and _NAMED.search(text, max(0, start - _REACH), start)
+    ):
         readings.insert(0, ("version", own[0]))
     return Figure(
         start, end, " ".join(text[start:end].split()), tuple(readings), values[0], step, per=per,
@@ -354,6 +378,8 @@ def _unit_after(text: str, end: int) -> tuple[Units, int]:
         return [], end
     name = match[2].replace("per cent", "percent")
     units = units_of("percentage-points" if name.startswith("percentage") else name)
+    if _WORKING.search(match[0]):
+        units = [(f"working {unit}", factor) for unit, factor in units]
     if match[1]:
         power = 2 if match[1].lower() == "square" else 3
         units = [(f"{unit}{power}", factor**power) for unit, factor in units if unit == "length"]
@@ -372,6 +398,9 @@ def _with_shared_units(figures: list[Figure], text: str) -> list[Figure]:
             factor = amount / following.amount
             readings = tuple((unit, value * factor) for unit, value in following.readings)
             shared[n] = replace(figure, readings=readings, per=following.per, is_counting=False)
+        elif is_bare and amount and amount < 13 and is_joint and following.unit == "clock":
+            halves = (("clock", amount * 60), ("clock", amount * 60 + 720))
+            shared[n] = replace(figure, readings=halves, amount=None, is_counting=False)
     return shared
 
 
@@ -379,6 +408,21 @@ def _with_shared_units(figures: list[Figure], text: str) -> list[Figure]:
 
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|\n")
+_SEPARATORS = [
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        ";",
+        r",\s(?:and|but|or|while|whereas)\b|\b(?:and|but|or|while|whereas)\b",
+        r"[,()]\s?",
+    )
+]
+_BOUND = re.compile(
+    r"\b(?:(?P<most>no\w* (?:more|longer|later|higher|larger|older) than|up to|max(?:imum)?|within"
+    r"|at (?:the )?(?:most|latest)|(?:less|fewer|lower|shorter|smaller) than|under|below)"
+    r"|no\w* (?:less|fewer|sooner|earlier|lower|shorter) than|at (?:the )?(?:least|earliest)"
+    r"|min(?:imum)?|(?:more|longer|higher|larger|older) than|over|above)(?: [^\W\d]+){0,3} ?$",
+    re.IGNORECASE,
+)
 _NOUN = re.compile(rf"(?:{_GAP}|-)([^\W\d_]+)")
 _REACH = 120
 """Characters: so far from a figure are the words that count, in a long sentence."""
@@ -399,31 +443,60 @@ def _in_context(figures: list[Figure], text: str) -> list[Figure]:
     plain = "".join(blank)
     edges = [0, *(match.end() for match in _SENTENCE_END.finditer(plain)), len(text) + 1]
     cells, units_of_text = [*_cells_in(text)], _named_units(text)
+    values = [figure for figure in figures if figure.unit != "name"]
 
     def with_context(figure: Figure) -> Figure:
         place = figure.start
         nouns = () if figure.unit else _nouns(text, figure.end)
-        cell = next((cell for cell in cells if cell.start <= place < cell.end), None)
+        cell = cell_at(cells, place)
         if cell and (cell.column or cell.row):
             units = _named_units(cell.column) or _named_units(cell.row)
-            beside = f"{cell.row} {cell.column} {cell.text}"
+            beside = own = f"{cell.row} {cell.column} {cell.text}"
         else:
             units = [] if nouns else units_of_text
-            number = bisect_right(edges, place)
-            start, end = edges[number - 1], edges[number]
+            edge = bisect_right(edges, place)
+            start, end = edges[edge - 1], edges[edge]
             beside = plain[max(start, place - _REACH) : min(end, place + _REACH)]
+            first = bisect_left(values, place, key=attrgetter("start"))
+            last = bisect_right(values, place, key=attrgetter("start"))
+            if first and start <= values[first - 1].start:
+                start = _split(plain, values[first - 1].end, place)[1]
+            if last < len(values) and values[last].start < end:
+                end = _split(plain, figure.end, values[last].start)[0]
+            own = plain[start:end]
         measured: tuple[Reading, ...] = ()
         if figure.amount is not None and not figure.unit:
             measured = tuple((unit, figure.amount * factor) for unit, factor in units)
+        bound = _BOUND.search(text[max(0, place - _REACH) : place])
         return replace(
             figure,
             nouns=nouns,
             words=frozenset(stems_in(beside)),
+            near=words_near(own),
+            bound="most" if bound and bound["most"] else "least" if bound else "",
+            bound_start=max(0, place - _REACH) + bound.start() if bound else place,
             cell=cell,
             readings=measured + figure.readings if cell else figure.readings + measured,
         )
 
     return [*map(with_context, figures)]
+
+
+def _split(text: str, start: int, end: int) -> Range:
+    """Where what is about the first of two figures ends, and what is about the second begins.
+
+    That is at the last of the strongest separators between them; without one, all is about both.
+    """
+    for separator in _SEPARATORS:
+        if found := [match.start() for match in separator.finditer(text, start, end)]:
+            return found[-1], found[-1]
+    return end, start
+
+
+def cell_at(cells: Sequence[Cell], place: int) -> Cell | None:
+    """The cell, of cells in their order, that a place is in."""
+    at = bisect_right(cells, place, key=lambda cell: cell.start) - 1
+    return cells[at] if at >= 0 and place < cells[at].end else None
 
 
 def _nouns(text: str, end: int) -> tuple[str, ...]:
@@ -441,7 +514,7 @@ def _cells_in(text: str) -> Iterator[Cell]:
     rows, position = list[list[tuple[int, str]]](), 0
     for line in [*text.split("\n"), ""]:
         start, position = position, position + len(line) + 1
-        if "|" in line:
+        if "|" in line or (rows and line.startswith("+-")) or line.startswith("+="):
             if not set(line) <= set("|:-+= \t\r"):
                 start += len(line) - len(line.lstrip())
                 cells = re.finditer(r"[^|]+", line.strip())
@@ -456,11 +529,12 @@ def _headed(rows: list[list[tuple[int, str]]]) -> Iterator[Cell]:
     """The cells of a table with their headings. A first row with figures is no header."""
     header = [cell.strip() for _, cell in rows[0]]
     header = [] if any(re.match(r"\W*\d", cell) for cell in header) else header
+    name = ""
     for number, row in enumerate(rows):
+        name = row[0][1].strip() or name  # A row may have more lines.
         for column, (start, cell) in enumerate(row):
             heading = header[column] if number and column < len(header) else ""
-            first = row[0][1].strip() if column and heading else ""
-            yield Cell(start, cell, heading, first)
+            yield Cell(start, cell, heading, name if column and heading else "")
 
 
 @lru_cache(maxsize=16_384)
@@ -482,10 +556,16 @@ def stems_in(text: str) -> list[str]:
     ]
 
 
+def words_near(text: str) -> frozenset[str]:
+    """The stems of the content words beside a figure: without numbers."""
+    return frozenset(word for word in stems_in(text) if not word.isdecimal())
+
+
 def _named_units(text: str) -> Units:
     """The units that a heading or a sentence names: "Size (MB)", "retention_days", "(1000 km)"."""
     scale = _SCALE_OF_UNIT.search(text)
     factor = 10 ** (6 if scale and scale[0].startswith("mil") else 3 if scale else 0)
     names = dict.fromkeys(_UNIT_NAME.findall(_CAMEL.sub("_", text)))
     units = [unit for name in names for unit in units_of(name)[:1]]
-    return [(dimension, factor * size) for dimension, size in units]
+    working = "working " if _WORKING.search(text) else ""
+    return [(working + dimension, factor * size) for dimension, size in units]

@@ -17,9 +17,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from itertools import pairwise
+from operator import itemgetter
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from rolebundle.text.tokens import Range, is_inside
 from rolebundle.text.words import WORD
@@ -176,9 +179,15 @@ class Sentence(NamedTuple):
         return text
 
 
-def parse_draft(text: str) -> list[Sentence]:
+_Span = TypeVar("_Span", bound=tuple[Any, ...])
+
+
+def parse_draft(text: str) -> Iterator[Sentence]:
     """The sentences of a draft, in order, with their quotes and citations."""
-    return [s for block in _blocks(text) for s in _sentences_of_block(text, block)]
+    for block in _blocks(text):
+        for first, last in _pieces(text, block.start, block.end, (), _MAX_BLOCK):
+            part = block._replace(start=first, end=last, text=text[first:last])
+            yield from _sentences_of_block(text, part)
 
 
 def _sentences_of_block(text: str, block: Sentence) -> Iterator[Sentence]:
@@ -190,25 +199,33 @@ def _sentences_of_block(text: str, block: Sentence) -> Iterator[Sentence]:
         )
         edges = [start, *(at for cut in cuts for at in cut), end]
         quotes = [
-            _unmarked(text, *_trimmed(text, *piece, ()))
+            _unmarked(text, *_trimmed(text, *piece, {}, {}))
             for piece in zip(edges[::2], edges[1::2], strict=True)
         ]
     else:
-        quotes = [_trimmed(text, *quote, cited) for quote in _quotes(text, block, opaque)]
+        after, before = {c.start: c.end for c in cited}, {c.end: c.start for c in cited}
+        quotes = [_trimmed(text, *q, after, before) for q in _quotes(text, block, opaque)]
     quotes = [(a, b) for a, b in quotes if any(map(str.isalnum, text[a:b]))]
     cited = [citation for citation in cited if not is_inside(citation.start, quotes)]
-    for first, last in _ranges(text, block, merged([*opaque, *quotes]), cited):
-        sentence = block._replace(
-            start=first, end=last, text=text[first:last],
-            quotes=tuple(quote for quote in quotes if first <= quote[0] < last),
-            citations=tuple(c for c in cited if first <= c.start < last),
-        )  # fmt: skip
-        yield sentence._replace(has_content=_states_something(sentence))
+    inner = merged([*opaque, *quotes])
+    for whole in _ranges(text, block, inner, cited):
+        for first, last in _pieces(text, *whole, inner, _MAX_SENTENCE):
+            sentence = block._replace(
+                start=first, end=last, text=text[first:last],
+                quotes=tuple(_within(quotes, first, last)),
+                citations=tuple(_within(cited, first, last)),
+            )  # fmt: skip
+            yield sentence._replace(has_content=_states_something(sentence))
+
+
+def _within(spans: Sequence[_Span], first: int, last: int) -> Sequence[_Span]:
+    """The spans, of spans in their order, that begin in a range."""
+    return spans[slice(*(bisect_left(spans, at, key=itemgetter(0)) for at in (first, last)))]
 
 
 # -- blocks ----------------------------------------------------------------------------------------
 
-_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)?")
+_LINE_END = re.compile(r"\r\n?|\n|\Z")
 _QUOTE_MARKS = re.compile(r"[ \t]*(?!>>> )(?:>[ \t]?)+")
 _QUOTE_CUT = re.compile(
     r"(?m:^[ \t]*(?:>[ \t]?)+(?:$|(?:[—–―]|--|\(?source:)[ \t]?\S[^\r\n]*))"
@@ -229,24 +246,25 @@ _MARKED: tuple[tuple[Kind, re.Pattern[str]], ...] = (
 )
 
 
-def _blocks(text: str) -> list[Sentence]:
+def _blocks(text: str) -> Iterator[Sentence]:
     """The blocks of a text, in order. They begin after the mark of an item or heading."""
-    lines = [(m.start(), m.start() + len(m[0].rstrip())) for m in _LINE.finditer(text) if m[0]]
-    blocks: list[Sentence] = []
-    is_open, table, number = False, "", 0
+    lines = [*pairwise([0, *(match.end() for match in _LINE_END.finditer(text))])]
+    block: Sentence | None = None
+    is_open, table, number, searched = False, "", 0, dict[str, int]()
     while number < len(lines):
         start, end = lines[number]
-        line = text[start:end]
-        code_end = _fence_end(text, lines, number)
+        line = text[start:end].rstrip()
+        end = start + len(line)
+        code_end = _fence_end(text, lines, number, searched)
         number += 1
         rule = _RULE.match(line)
         marked = next(((k, m) for k, pattern in _MARKED if (m := pattern.match(line))), None)
         kind: Kind = "prose"
         begin, header = start, ""
-        if is_open and "|" in line and "-" in line and set(line) <= set("|:- \t"):
-            head = text[text.rfind("\n", 0, blocks[-1].end) + 1 : blocks[-1].end]
-            table, is_open = f"{head}\n{line}", False
-            blocks[-1] = blocks[-1]._replace(kind="header")
+        if block and is_open and "|" in line and "-" in line and set(line) <= set("|:- \t"):
+            head = text[text.rfind("\n", 0, block.end) + 1 : block.end]
+            table, is_open = f"{head}\n{line}"[:_MAX_SENTENCE], False
+            block = block._replace(kind="header")
             continue
         if not line or (rule and (not is_open or rule[1] in "-=")):
             is_open, table = False, ""
@@ -263,23 +281,33 @@ def _blocks(text: str) -> list[Sentence]:
             begin = start + match.end()
             kind = "quote" if _QUOTE_MARKS.match(line, match.end()) else kind
         continued = ("prose", "item") if kind == "prose" else ("quote",) * (kind == "quote")
-        if is_open and begin == start and blocks[-1].kind in continued:
-            blocks[-1] = blocks[-1]._replace(end=end)
+        is_next = is_open and begin == start
+        if is_next and block and block.kind in continued and end - block.start < _MAX_BLOCK:
+            block = block._replace(end=end)
         elif begin < end:
-            blocks.append(Sentence(begin, end, "", kind, header=header))
+            if block:
+                yield block
+            block = Sentence(begin, end, "", kind, header=header)
         is_open, table = kind != "heading" and begin < end, table if kind == "row" else ""
-    return [block._replace(text=text[block.start : block.end]) for block in blocks]
+    if block:
+        yield block
 
 
-def _fence_end(text: str, lines: Sequence[Range], first: int) -> int:
-    """The last line of the block of code that a line opens, or 0. An open fence is no fence."""
-    opening = _FENCE.match(text[slice(*lines[first])])
+def _fence_end(text: str, lines: Sequence[Range], first: int, searched: dict[str, int]) -> int:
+    """The last line of the block of code that a line opens, or 0. An open fence is no fence.
+
+    ``searched``: fence → the line before which no line closes it.
+    """
+    opening = _FENCE.match(text, *lines[first])
     if opening is None:
         return 0
-    for number in range(first + 1, min(len(lines), first + _MAX_CODE_LINES)):
+    fence = opening[1]
+    last = min(len(lines), first + _MAX_CODE_LINES)
+    for number in range(max(first + 1, searched.get(fence, 0)), last):
         line = text[slice(*lines[number])].strip()
-        if line.startswith(opening[1]) and not line.strip(opening[1][0]):
+        if line.startswith(fence) and not line.strip(fence[0]):
             return number
+    searched[fence] = last
     return 0
 
 
@@ -339,9 +367,10 @@ def _double_quotes(text: str, start: int, end: int, opaque: Sequence[Range]) -> 
         yield opened, end
 
 
-def _trimmed(text: str, start: int, end: int, cited: Sequence[Citation]) -> Range:
-    """A quote without citations and space at its ends."""
-    after, before = {c.start: c.end for c in cited}, {c.end: c.start for c in cited}
+def _trimmed(
+    text: str, start: int, end: int, after: Mapping[int, int], before: Mapping[int, int]
+) -> Range:
+    """A quote without space and citations at its ends: start → end, and end → start."""
     while start < end and (text[start].isspace() or start in after):
         start = after.get(start, start + 1)
     while start < end and (text[end - 1].isspace() or end in before):
@@ -374,6 +403,8 @@ _INITIALS = re.compile(r"[^\W\d_](?:\.[^\W\d_])*")
 _MONTH = re.compile(r"\s+(?:jan|feb|mär|apr|mai|jun|jul|aug|sep|okt|nov|dez)", re.IGNORECASE)
 _ENDING = re.compile(r"[\w.]*$")
 _MAX_CODE_LINES = 2_000
+_MAX_SENTENCE, _MAX_BLOCK, _LONGEST_WORD = 1_000, 20_000, 100
+"""Characters. What is longer is checked in parts, so that no check takes long."""
 _LEAD_IN_WORDS = 12
 
 
@@ -400,6 +431,28 @@ def _ranges(
         if is_free and not is_short and not text[following].islower():
             yield start, start + len(text[start:following].rstrip())
             start = following
+    if start < end:
+        yield start, end
+
+
+def _pieces(
+    text: str, start: int, end: int, inner: Sequence[Range], length: int
+) -> Iterator[Range]:
+    """A range in parts of this length at most: cut at a line's end or between words.
+
+    It is not cut inside the inner ranges.
+    """
+    while end - start > length:
+        limit = start + length
+        cut = 1 + max(
+            text.rfind("\n", start + 1, limit), text.rfind(" ", limit - _LONGEST_WORD, limit)
+        )
+        cut = cut or limit
+        at = bisect_right(inner, cut, key=itemgetter(0)) - 1
+        if at >= 0 and inner[at][0] < cut < inner[at][1]:
+            cut = inner[at][0] if inner[at][0] > start else inner[at][1]
+        yield start, cut
+        start = cut
     if start < end:
         yield start, end
 

@@ -190,7 +190,7 @@ def role_of_bundle(bundle: Mapping[str, Any] | None) -> str | None:
 def _failure(named: _Named, passage: Passage | None, request: ResolvedRequest) -> Finding | None:
     _, chunk_id, content, is_cut = named
     code: FindingCode
-    more: dict[str, object] = {"chunk_id": chunk_id, "fails": True}
+    more: dict[str, object] = {"chunk_id": chunk_id, "verdict": "failed"}
     if passage is None:
         code, note = "unknown_passage", "the corpus has no passage with this id for you"
     elif rejection := first_rejection(passage, request):
@@ -200,7 +200,7 @@ def _failure(named: _Named, passage: Passage | None, request: ResolvedRequest) -
     elif not is_evidence(passage):
         code, note = "rejected_source", "an agent filed it, and no person promoted it"
         # Bundles have facts. A citation of one fails.
-        more |= {"fails": False, "remedy": "Cite its source, or have a person promote it."}
+        more |= {"verdict": "clean", "remedy": "Cite its source, or have a person promote it."}
     elif content is not None and not (
         content in passage.content if is_cut else passage.content == content
     ):
@@ -242,14 +242,16 @@ def check_citation(
     Returns:
         The outcome, the passage that it is about, and why.
     """
-    best, own = best_match(prose, passages), best_match(prose, named)
+    is_lines = citation.kind == "locator"
+    lines = [cited_lines(citation.target, p) for p in named] if is_lines else named
+    best, own = best_match(prose, passages), best_match(prose, lines)
     place = best.passage if best.share >= FOUND_SHARE else None
     if not named:
         note = f"the evidence has no passage {citation.target[:200]}"
         note += ", counted in `bundle` or `chunk_ids`" if citation.kind == "number" else ""
         note += f"; the words of the sentence are at {place.locator}" if place else ""
         return "unknown_citation", place, note
-    if citation.kind == "locator":
+    if is_lines:
         _, start, end = _lines_of(citation.target)
         first, last = min(p.start_line for p in named), max(p.end_line for p in named)
         if not first <= start <= end <= last:
@@ -266,6 +268,24 @@ def check_citation(
         return "unchecked_language", named[0], note
     note = "the passage has none of the sentence's words"
     return "unrelated_citation", named[0], note
+
+
+def cited_lines(locator: str, passage: Passage) -> Passage:
+    """A passage with nothing but the lines that ``path:start-end`` names, if they are some.
+
+    The rows of a table keep their header.
+    """
+    lines = passage.content.split("\n")
+    if len(lines) != passage.end_line - passage.start_line + 1:
+        return passage
+    _, start, end = _lines_of(locator)
+    first = max(start, passage.start_line) - passage.start_line
+    cited, top = lines[first : end + 1 - passage.start_line], first
+    while 0 < top < len(lines) and {lines[top][:1], lines[top - 1][:1]} <= {"|", "+"}:
+        top -= 1
+    rules = [n for n in range(top + 1, first) if not lines[n].strip("|:-+= ")]
+    text = "\n".join([*lines[top : rules[0] + 1 if rules else top], *cited])
+    return passage._replace(content=text) if text.strip() else passage
 
 
 def titled(prose: str, passages: Sequence[Passage]) -> list[Passage]:

@@ -5,41 +5,47 @@ A figure is compared by its value and unit, not by its notation (see ``text/figu
 - A number with a unit needs one with that unit, or one that converts to it exactly. A bare number
   needs a bare one, or the same digits if they are many.
 - The draft may say less: "May 2026" for "3 May 2026". It may not say more.
-- A number that is rounded, or calculated from two figures of the sentence or of the evidence, is a
-  remark with the true value or the calculation.
-- "8 readers" are not there if there are "5 readers and 8 writers", and the value of one row of a
-  table is not that of the row that the draft names.
+- A number that is rounded, or calculated from two figures of the sentence or of the evidence,
+  holds; the note has the true value or the calculation.
+- It stands beside words of the draft: the value of one row of a table, or of one part of a
+  sentence, is not that of the row or part that the draft names.
 
-Any other figure is unsupported. That is a remark, because half of such figures in the drafts of
-other writers are right: sums, shares, the author's own. It fails if it looks like a figure of what
-is cited with another unit, or with turned digits; if it is a version, or a day that differs in one
-part; and if it is the only figure of a sentence that has no other word of its own.
-It is not seen that the same value stands for another thing: rules that compare the words beside
-figures find as many faults in faithful drafts as in wrong ones.
+Any other figure is unsupported, and to be checked. It does not fail, because half of such figures
+in the drafts of other writers are right: sums, shares, the author's own.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
-from itertools import permutations, product
-from typing import NamedTuple
+from heapq import nsmallest
+from itertools import accumulate, permutations, product
+from typing import NamedTuple, TypeVar
 
 from rolebundle.contracts.verification import FindingCode
-from rolebundle.text.figures import Cell, Figure, Reading, find_figures, stems_in
+from rolebundle.text.figures import Cell, Figure, Reading, cell_at, find_figures, words_near
 
+_Number = TypeVar("_Number", float, Fraction)
 _POOL = 10
 """A figure may be calculated from so many figures of the evidence: those in the most similar
 sentences."""
+_FEW = 8
+_MOST_ROUNDED = 0.06
+"""The part of a figure by which the true value may differ at most."""
 _LONG = 4
 """Digits, without zeros at the end: two equal numbers of so many are no coincidence."""
 _ROW = re.compile(
-    r"^[ \t]*(?:[-*•|│]|\**[^.:=|\n]{1,60}?\**[ \t]*(?:[:=]|[ \t][–-][ \t]))[^\n]*$", re.MULTILINE
+    r"^[ \t]*(?:[-*•|│]|\**[^.:=|\n]{1,60}?\**[ \t]*(?:[:=]|[ \t][–-][ \t])"
+    r"|\"[^\"\n]*\",|[^,;\n]+[,;][^\s,;]+[,;]\S|[^\n]*[^\s.!?:;] {2,}\S)[^\n]*$",
+    re.MULTILINE,
 )
+_MONTH = Fraction(365 * 86_400, 12)
+_CURRENCIES = ("$", "€", "£", "¥", "₹", "franc")
 _SIGNED = ("°C", "°F", "°", "%", "version")
 _LIST_NUMBER = re.compile(r"\s*(?:#{1,6}\s+(?:\d+\.)*\d+[.)]?|(?:\d+\.)*\d+[.)]|\(\d+\))\s")
 
@@ -49,9 +55,8 @@ class FigureCheck(NamedTuple):
 
     Attributes:
         start: its first character in the sentence; ``end`` is behind the last one.
-        outcome: ``figure_found``; ``rounded`` and ``computed``: remarks; ``unsupported_figure``.
+        outcome: ``figure_found``, ``rounded``, ``computed`` or ``unsupported_figure``.
         note: the true value, the calculation, or the nearest true values; "" if it is found.
-        fails: whether it is wrong, and not only unsupported.
         passage: the number of the passage, in ``evidence``, that has it; ``None`` without one.
         true_text: what that passage writes.
     """
@@ -63,12 +68,11 @@ class FigureCheck(NamedTuple):
     note: str = ""
     passage: int | None = None
     true_text: str = ""
-    fails: bool = False
 
 
 def check_figures(
-    sentence: str, cited: Sequence[str], evidence: Sequence[str], *, is_copy: bool = False
-) -> list[FigureCheck]:
+    sentence: str, cited: Sequence[str], evidence: Sequence[str], beside: Sequence[str] = ()
+) -> Iterator[FigureCheck]:
     """The outcomes for the figures of a sentence, in their order.
 
     Args:
@@ -76,38 +80,66 @@ def check_figures(
             citations are blank.
         cited: the texts of the passages that it cites or repeats; empty if there are none.
         evidence: the texts of all passages, with the cited ones.
-        is_copy: whether it has no word of its own, so that its only figure should not be its own.
+        beside: those that the sentences before and after it cite.
     """
-    number = _LIST_NUMBER.match(sentence)
-    figures = [f for f in find_figures(sentence) if not number or f.start >= number.end()]
+    match = _LIST_NUMBER.match(sentence)
+    figures = [f for f in find_figures(sentence) if not match or f.start >= match.end()]
     if not figures:
-        return []
+        return
     places = [n for n, text in enumerate(evidence) if text in cited] or [*range(len(evidence))]
+    places_beside = [n for n, text in enumerate(evidence) if text in beside]
     own, everything = _index(tuple(evidence[n] for n in places)), _index(tuple(evidence))
-    checks = []
-    for figure in figures:
+    for number, figure in enumerate(figures):
         if figure.is_counting and everything.counted.isdisjoint(figure.nouns[:2]):
             continue
-        others = [other for other in figures if other is not figure]
-        check = own.check(figure, others, is_cited=bool(cited))
+        near = (*reversed(figures[max(0, number - _POOL) : number]), *figures[number + 1 :][:_POOL])
+        others = sorted(near, key=lambda other: abs(other.start - figure.start))[:_POOL]
+        for reading in (figure, *_with_unit_before(figure, others)):
+            check = own.check(reading)
+            if check is None or check.outcome != "unsupported_figure":
+                break
+            calculation = (
+                _calculation(reading, others, are_own=True)
+                or _sum(figures[number:])
+                or _calculation(reading, [*others, *own.few(reading)], are_own=True)
+            )
+            if calculation and figure.cell is None:
+                check = check._replace(outcome="computed", note=calculation)
+                break
         if check is None:
             continue
-        if is_copy and len(figures) == 1 and check.outcome == "unsupported_figure":
-            check = check._replace(fails=True)
-        elif (
-            check.outcome == "unsupported_figure"
-            and figure.cell is None
-            and (calculation := _calculation(figure, others, are_own=True))
-        ):
-            check = check._replace(outcome="computed", note=calculation, fails=False)
         if check.passage is not None:
             check = check._replace(passage=places[check.passage])
         if check.outcome == "unsupported_figure":
-            anywhere = everything.check(figure, others, is_cited=False)
+            anywhere = everything.check(figure)
             if anywhere and anywhere.outcome == "figure_found":
-                check = check._replace(note=f"{check.note}; another passage has it", fails=False)
-        checks.append(check)
-    return sorted(checks)
+                if anywhere.passage in places_beside:
+                    check = anywhere
+                else:
+                    note = f"{check.note}; another passage has it"
+                    check = check._replace(note=note)
+        yield check
+
+
+def _with_unit_before(figure: Figure, others: Sequence[Figure]) -> list[Figure]:
+    """A bare number with the unit of the figure before it: "52 weeks: 18 fully paid"."""
+    if figure.unit or not figure.amount:
+        return []
+    before = [f for f in others if f.start < figure.start and f.unit and f.amount][:1]
+    shared = [
+        [(u, figure.amount / (f.amount or 1) * v) for u, v in f.readings if isinstance(v, Fraction)]
+        for f in before
+    ]
+    return [replace(figure, readings=tuple(readings), nouns=()) for readings in shared]
+
+
+def _sum(figures: Sequence[Figure]) -> str:
+    """How the first figure is the sum of three or more that follow it; "" if it is not."""
+    terms = figures[1 : _POOL + 1]
+    for number, total in enumerate(accumulate(term.amount or 0 for term in terms), 1):
+        if total == figures[0].amount and number > 2:
+            return f"{' + '.join(term.text for term in terms[:number])} = {figures[0].text}"
+    return ""
 
 
 # -- evidence --------------------------------------------------------------------------------------
@@ -120,18 +152,17 @@ def _figures_of(text: str) -> list[Figure]:
     A line such as ``deny = 4`` or ``- Adults: 55 000`` is a row of a table.
     """
     lines = [
-        Cell(match.start(), match[0], "", re.sub(r"\d", " ", match[0]))
+        Cell(match.start(), match[0], "", match[0])
         for match in _ROW.finditer(text)
         if len(match[0]) <= 100  # A longer line is prose.
     ]
-    return [
-        replace(
-            figure,
-            readings=tuple(key for r in figure.readings for key in _less_precise(r)),
-            cell=figure.cell or next((c for c in lines if c.start <= figure.start < c.end), None),
-        )
-        for figure in find_figures(text)
-    ]
+    figures = []
+    for figure in find_figures(text):
+        readings = tuple(key for reading in figure.readings for key in _less_precise(reading))
+        row = None if figure.cell else cell_at(lines, figure.start)
+        near = words_near(row.row) if row else figure.near
+        figures.append(replace(figure, readings=readings, cell=figure.cell or row, near=near))
+    return figures
 
 
 @lru_cache(maxsize=64)
@@ -140,7 +171,10 @@ def _index(texts: tuple[str, ...]) -> _Index:
 
 
 class _Index:
-    """The figures of passages, each with the number of its passage."""
+    """The figures of passages, each with the number of its passage.
+
+    A figure of a draft is compared only with those that have a key in common with it.
+    """
 
     def __init__(self, texts: tuple[str, ...]) -> None:
         self._figures = [
@@ -148,17 +182,21 @@ class _Index:
         ]
         self._texts = [" ".join(text.lower().split()) for text in texts]
         self.counted = {noun for figure, _ in self._figures for noun in figure.nouns}
+        self._having = defaultdict[object, list[int]](list)
+        values = defaultdict[str, list[tuple[Fraction, int]]](list)
+        for place, (figure, _) in enumerate(self._figures):
+            words = (("word", word) for word in figure.words)
+            near = (("near", word) for word in figure.near)
+            for key in (*_keys(figure), figure.kind, *words, *near):
+                self._having[key].append(place)
+            for unit, value in figure.readings:
+                if isinstance(value, Fraction):
+                    values[unit].append((value, place))
+        self._values = {unit: sorted(of_unit) for unit, of_unit in values.items()}
+        self._ranked = lru_cache(self._rank)
 
-    def check(
-        self, figure: Figure, beside: Sequence[Figure], *, is_cited: bool
-    ) -> FigureCheck | None:
-        """The outcome for a figure; ``None`` if it needs no check.
-
-        Args:
-            figure: of the draft.
-            beside: the other figures of its sentence.
-            is_cited: whether the passages are what the sentence cites or repeats.
-        """
+    def check(self, figure: Figure) -> FigureCheck | None:
+        """The outcome for a figure of a draft; ``None`` if it needs no check."""
         bare = FigureCheck(figure.start, figure.end, figure.text, "unsupported_figure")
         if figure.unit in ("name", "version"):
             if (passage := self._literal(figure.text)) is not None:
@@ -166,34 +204,73 @@ class _Index:
             is_value = re.search(r"/|@|\d{4}|^[\da-f]{7,}$", figure.text)
             if figure.unit == "name":
                 note = "the evidence does not have it"
-                return bare._replace(note=note, fails=is_cited) if is_value else None
-        # Those in the sentences most similar to the figure's come first.
-        nearest = sorted(self._figures, key=lambda placed: -len(figure.words & placed[0].words))
-        equal = [(other, n) for other, n in nearest if _is_equal(figure, other)]
-        same = equal or [(other, n) for other, n in nearest if _is_rounded(figure, other)]
-        rates = ("", figure.per)
-        if same := [(other, n) for other, n in same if not figure.per or other.per in rates]:
-            if meant := self._meant(figure, [other for other, _ in same], beside):
-                note = f'the evidence has "{meant.text}" there'
-                return bare._replace(note=note, fails=True)
+                return bare._replace(note=note) if is_value else None
+        equal = self._nearest(figure, self._with_keys(figure), _is_equal)
+        same = equal or self._nearest(figure, self._close(figure), _is_rounded)
+        if same := [(other, n) for other, n in same if not _is_other_rate(figure, other)]:
+            if moved := self._moved(figure, [other for other, _ in same]):
+                note = f'the evidence has "{moved.text}" beside these words'
+                return bare._replace(note=note)
+            bounds = {other.bound for other, _ in same}
+            if equal and figure.bound and not bounds & {"", figure.bound}:
+                note = f'the evidence says "at {max(bounds)}"'
+                return bare._replace(start=figure.bound_start, note=note)
             true, passage = same[0]
             check = bare._replace(passage=passage, true_text=true.text)
             if equal:
                 return check._replace(outcome="figure_found")
             return check._replace(outcome="rounded", note=f"it is {true.text}")
-        if calculation := _calculation(figure, [other for other, _ in nearest[:_POOL]]):
+        nearest = self._ranked(figure.words)
+        if calculation := _calculation(figure, nearest):
             return bare._replace(outcome="computed", note=calculation)
-        for slip, passage in nearest:
-            if _is_slip(figure, slip, is_cited=is_cited):
-                note = f'the evidence has "{slip.text}"'
-                return bare._replace(note=note, passage=passage, true_text=slip.text, fails=True)
-        kind = [o for o, _ in nearest if _kind(o) == _kind(figure) and not o.is_counting]
+        of_kind = self._having.get(figure.kind, [])
+        nearest = [*nearest, *(self._figures[at][0] for at in of_kind[:_POOL])]
+        kind = [o for o in nearest if o.kind == figure.kind and not o.is_counting]
         if figure.unit == "th" and not kind:  # "The 3rd step" may count what is not numbered.
             return None
         names = [*dict.fromkeys(f'"{other.text}"' for other in kind)][:3]
         note = "the evidence does not have it"
         note += f"; it has {', '.join(names)}" if names else ", nor any figure of this kind"
         return bare._replace(note=note)
+
+    def few(self, figure: Figure) -> list[Figure]:
+        """All figures if none is equal to this one, and so few that no result is a coincidence."""
+        if len(self._figures) > _FEW or figure.unit == "month":
+            return []
+        others = [other for other, _ in self._figures]
+        return [] if any(_is_equal(figure, other) for other in others) else others
+
+    def _with_keys(self, figure: Figure) -> set[int]:
+        """The places of the figures with a key of a figure."""
+        return {at for key in _keys(figure) for at in self._having.get(key, ())}
+
+    def _close(self, figure: Figure) -> set[int]:
+        """The places of the figures of which a figure may be the rounded value."""
+        found = set[int]()
+        for unit, value in figure.readings if figure.amount else ():
+            if isinstance(value, Fraction) and (values := self._values.get(unit)):
+                most = abs(value) * min(
+                    Fraction(_MOST_ROUNDED), abs(figure.step / (figure.amount or 1)) / 2
+                )
+                first = bisect_left(values, (value - most, 0))
+                last = bisect_right(values, (value + most, len(self._figures)))
+                found.update(at for _, at in values[first:last])
+        return found
+
+    def _nearest(
+        self, figure: Figure, places: Iterable[int], test: Callable[[Figure, Figure], bool]
+    ) -> list[tuple[Figure, int]]:
+        """The figures that pass a test, the ones in the most similar sentences first."""
+        passed = [at for at in places if test(figure, self._figures[at][0])]
+        passed.sort(key=lambda at: (-len(figure.words & self._figures[at][0].words), at))
+        return [self._figures[at] for at in passed]
+
+    def _rank(self, words: frozenset[str]) -> list[Figure]:
+        """The figures in the sentences most similar to these words."""
+        counts = Counter(at for word in words for at in self._having.get(("word", word), ()))
+        counts.update(dict.fromkeys(range(min(_POOL, len(self._figures))), 0))
+        first = nsmallest(_POOL, counts, key=lambda at: (-counts[at], at))
+        return [self._figures[at][0] for at in first]
 
     def _literal(self, text: str) -> int | None:
         """The first passage that has a text as it is, apart from case, spaces and hyphens."""
@@ -202,60 +279,38 @@ class _Index:
         search = re.compile(rf"(?<![^\W_v]){pattern}(?!\w|\.\d)").search
         return next((n for n, lower in enumerate(self._texts) if search(lower)), None)
 
-    def _meant(
-        self, figure: Figure, same: Sequence[Figure], beside: Sequence[Figure]
-    ) -> Figure | None:
-        """The figure of the thing that the draft names, if its value stands at others only."""
-        nouns, sentences = figure.nouns[:1], {other.words for other in same}
-        if nouns and not any(nouns[0] in other.nouns or not other.nouns for other in same):
-            counts = (other for other, _ in self._figures if other.nouns[:1] == nouns)
-            return next((count for count in counts if count.words in sentences), None)
-        kinds = {(other.unit, other.per, other.cell and other.cell.column) for other in same}
-        rows: dict[tuple[int, str], list[Figure]] = {}
-        for other, _ in self._figures:
-            if other.cell and (other.unit, other.per, other.cell.column) in kinds:
-                rows.setdefault((other.cell.start, other.cell.row), []).append(other)
-        stems = {row: {*stems_in(row[1])} for row, own in rows.items() if len(own) == 1}
-        common = Counter(stem for of_row in stems.values() for stem in of_row)
-        own_words = {row: {s for s in of_row if common[s] == 1} for row, of_row in stems.items()}
-        named = [row for row, words in own_words.items() if not figure.words.isdisjoint(words)]
-        of_same = [other.cell and (other.cell.start, other.cell.row) for other in same]
-        if any(row is None or row in named or not own_words.get(row) for row in of_same):
-            return None
-        # A sentence that names several rows compares them, perhaps with one that it does not name.
-        if len(named) != 1:
-            return None
-        [meant] = rows[named[0]]
-        is_said = any(_is_equal(f, meant) or _is_rounded(f, meant) for f in beside)
-        return None if is_said and figure.cell is None else meant
+    def _moved(self, figure: Figure, same: Sequence[Figure]) -> Figure | None:
+        """The figure that stands beside the draft's words, if the draft's stands beside others."""
+        beside = frozenset[str]().union(*(other.near for other in same))
+        best, moved = 0, None
+        for at in {at for word in figure.near - beside for at in self._having[("near", word)]}:
+            other = self._figures[at][0]
+            if other.kind != figure.kind or other in same:
+                continue
+            gain = len(figure.near & other.near - beside)
+            loss = max(len(figure.near & one.near - other.near) for one in same)
+            # One word may be a coincidence if the values have nothing else in common.
+            is_alike = other.cell is not None or not figure.near.isdisjoint(beside)
+            if loss == 0 and gain + is_alike > max(best, 1):
+                best, moved = gain + is_alike, other
+        return moved
 
 
-def _is_slip(figure: Figure, other: Figure, *, is_cited: bool) -> bool:
-    """Whether a figure looks like another one that was copied wrongly.
-
-    It has turned digits or, of what is cited, another unit or version, or one part of a date.
-    """
-    is_alike = _kind(figure) == _kind(other)
-    if figure.unit in ("version", "date"):
-        return is_cited and is_alike and (figure.unit == "version" or _is_other_day(figure, other))
-    own, true = (re.sub(r"\D", "", f.text).lstrip("0") for f in (figure, other))
-    if figure.amount and figure.amount == other.amount:
-        # A number of one digit stands beside many units.
-        is_alike |= len(own.strip("0")) > 1 and other.unit != ""
-        return is_cited and is_alike and figure.unit != ""
-    return is_alike and own != true and sorted(own) == sorted(true)
+def _keys(figure: Figure) -> Iterator[object]:
+    """What a figure is found by. Figures that are equal, or of which one is a slip, share a key."""
+    yield from figure.readings
+    if figure.amount is not None:
+        yield "amount", abs(figure.amount)
+        yield from (
+            (unit, -value) for unit, value in figure.readings if isinstance(value, Fraction)
+        )
 
 
-def _is_other_day(figure: Figure, other: Figure) -> bool:
-    """Whether two dates are days that differ in one part: year, month or day."""
-    dates = figure.readings[0][1], other.readings[0][1]
-    differing = [a != b for a, b in zip(*dates, strict=True) if a and b]
-    return all(day for *_, day in dates) and sum(differing) == 1
-
-
-def _kind(figure: Figure) -> str:
-    """The dimension of a figure; months and years are times here, though no seconds."""
-    return "time" if figure.unit == "month" else figure.unit
+def _is_other_rate(figure: Figure, other: Figure) -> bool:
+    """Whether two figures are rates of different times, or of different things."""
+    rates = figure.per, other.per
+    is_time = [rate.startswith(("time", "month")) for rate in rates]
+    return all(rates) and rates[0] != rates[1] and is_time[0] == is_time[1]
 
 
 def _is_equal(figure: Figure, other: Figure) -> bool:
@@ -272,6 +327,8 @@ def _is_equal(figure: Figure, other: Figure) -> bool:
         return False
     if abs(figure.amount) != abs(other.amount):
         return False
+    if figure.unit in _CURRENCIES and ("", other.amount) in other.readings and not other.nouns:
+        return True  # Tables seldom repeat it.
     # "Level 9" is the option -9. A long number is the same one in whatever column it is.
     is_long = len(re.sub(r"\D", "", figure.text).strip("0")) >= _LONG
     return (not figure.unit and not figure.nouns) or (is_long and not other.unit)
@@ -296,24 +353,37 @@ def _calculation(figure: Figure, operands: Sequence[Figure], *, are_own: bool = 
         are_own: they stand in the sentence of the figure, so that bare numbers and products are no
             coincidence.
     """
+    for other in operands if are_own else ():
+        is_time = (figure.unit, other.unit) == ("month", "time")
+        if is_time and _is_near(other.readings[0][1], figure.readings[0][1] * _MONTH):
+            return f"{figure.text} ≈ {other.text}"
     for place in (0, 1):
         unit, value = _reading(figure, place)
+        if are_own and figure.unit in ("", "x"):
+            unit, value = "", figure.amount
         if not isinstance(value, Fraction) or not value or not figure.amount:
             continue
-        readings = [(*_reading(f, place), f.text) for f in operands if f.amount is not None]
+        # "12 × 18.90 = 226.80 pounds", "five times 6.00".
+        bare = [f for f in operands if f.amount and are_own and f.unit in ("", "x")]
+        others = [f for f in operands if f.amount and f not in bare]
+        readings = [(*_reading(f, place), f.text) for f in others]
+        readings += [(own, f.amount, f.text) for own in {"", unit} for f in bare]
         if unit == "%":
             readings.append(("%", Fraction(100), "100%"))
-        for (a_unit, a, first), (b_unit, b, second) in permutations(readings, 2):
-            if not isinstance(a, Fraction) or not isinstance(b, Fraction):
-                continue
-            if a_unit == b_unit:
-                results = _results(a, b, unit, is_same=unit == a_unit, are_own=are_own)
-            else:
-                results = [(a * b, "×")] if are_own and unit == a_unit and not b_unit else []
-            for result, sign in results:
-                if result == value or _fits(figure, value, result):
-                    return f"{first} {sign} {second} = {figure.text}"
+        numbers = [r for r in readings if isinstance(r[1], Fraction)]
+        for (a_unit, a, first), (b_unit, b, second) in permutations(numbers, 2):
+            # Most results are far off, and floats are fast.
+            rough = _results(a_unit, float(a), b_unit, float(b), unit, are_own=are_own)
+            if any(_is_near(result, value) for result, _ in rough):
+                for result, sign in _results(a_unit, a, b_unit, b, unit, are_own=are_own):
+                    if result == value or _fits(figure, value, result):
+                        return f"{first} {sign} {second} = {figure.text}"
     return ""
+
+
+def _is_near(value: float | Fraction, true: Fraction) -> bool:
+    """Whether a value may be the true one, rounded."""
+    return abs(float(value) - float(true)) <= abs(float(true)) * _MOST_ROUNDED
 
 
 def _reading(figure: Figure, place: int) -> Reading:
@@ -321,9 +391,14 @@ def _reading(figure: Figure, place: int) -> Reading:
 
 
 def _results(
-    a: Fraction, b: Fraction, unit: str, *, is_same: bool, are_own: bool
-) -> list[tuple[Fraction, str]]:
-    """What two figures with the same unit give in a unit, and their sign."""
+    a_unit: str, a: _Number, b_unit: str, b: _Number, unit: str, *, are_own: bool
+) -> list[tuple[_Number, str]]:
+    """What two figures give in a unit, and their sign."""
+    is_same = unit == a_unit
+    if a_unit != b_unit:
+        if not are_own or b_unit:
+            return []
+        return [(a * b, "×")] if is_same else [] if unit else [(a / b, "/")]
     results = [(a + b, "+"), (a - b, "−")] if is_same and (unit or are_own) else []
     if unit == "%" and b and not is_same:
         results += [(100 * a / b, "/"), (100 * abs(a - b) / b, "compared with")]
@@ -350,6 +425,8 @@ def _less_precise(reading: Reading) -> Iterator[Reading]:
     """What a reading of the evidence supports: itself, and dates that say less."""
     yield reading
     unit, value = reading
+    if unit == "th":
+        yield "", value
     if unit == "date":
         year, month, day = value
         if year:

@@ -1,16 +1,18 @@
 """The findings of a check: their codes, what is doubtful about sources, the draft with marks. Pure.
 
-A source fails if retrieval would not select the passage. What retrieval only warns of, such as a
-stale passage, does not fail.
+A source fails if retrieval would not select the passage. What retrieval only warns of is a remark;
+it is to be checked if somebody disputed the passage, or if the role's own policy calls it stale.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rolebundle.contracts.documents import Passage
-from rolebundle.contracts.verification import CheckName, Finding, FindingCode, Span
+from rolebundle.contracts.terms import Sensitivity, level_rank
+from rolebundle.contracts.verification import CheckName, Finding, FindingCode, Outcome, Span
 from rolebundle.retrieval.filter import age_days, age_note, freshness_of, labels_of
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.verification.draft import Sentence, merged
@@ -19,37 +21,40 @@ MAX_SHOWN = 300
 """How many characters of the draft, or of a passage, one finding shows."""
 _AGAIN = "Retrieve again, and write from what comes back."
 _SAY_SO = "Say so, or find another source."
-_CODES: dict[FindingCode, tuple[CheckName, bool, str | None]] = {
-    "exact": ("quotes", False, None),
-    "normalized": ("quotes", False, None),
-    "misattributed": ("quotes", True, "Cite the passage that has the quote."),
-    "near": ("quotes", True, "Quote the passage word for word, with all that belongs to it."),
-    "absent": ("quotes", True, "Leave the quote out, or say it without quotation marks."),
-    "cited": ("citations", False, None),
-    "unknown_citation": ("citations", True, "Remove it, or cite a passage."),
-    "wrong_place": ("citations", True, "Cite the passage that the sentence is from."),
-    "unrelated_citation": ("citations", True, "Cite the passage that the sentence is from."),
-    "unchecked_language": ("citations", False, "Have a person check it."),
-    "figure_found": ("figures", False, None),
-    "rounded": ("figures", False, "Check that this is what the passage says."),
-    "computed": ("figures", False, "Check the calculation."),
-    "unsupported_figure": ("figures", True, "Say where it is from, or leave it out."),
-    "unknown_name": ("names", False, "Look it up, or leave it out."),
-    "covered": ("coverage", False, None),
-    "uncovered": ("coverage", True, "Say what the evidence says, or leave the sentence out."),
-    "differs": ("coverage", False, "Read the passage: the sentence may say the opposite."),
-    "judged_unsupported": ("judge", False, "Read the passage, and correct the sentence."),
-    "unknown_passage": ("sources", True, _AGAIN),
-    "changed_passage": ("sources", True, _AGAIN),
-    "rejected_source": ("sources", True, "Remove what is based on this passage."),
-    "superseded_source": ("sources", True, None),
-    "disputed_source": ("sources", False, _SAY_SO),
-    "stale_source": ("sources", False, "Say how old it is, or find a newer source."),
-    "untrusted_source": ("sources", False, _SAY_SO),
-    "flagged_source": ("sources", False, "Have a person read the source."),
-    "not_checked": ("deadline", True, None),
+_CODES: dict[FindingCode, tuple[CheckName, Outcome, str | None]] = {
+    "exact": ("quotes", "clean", None),
+    "normalized": ("quotes", "clean", None),
+    "misattributed": ("quotes", "failed", "Cite the passage that has the quote."),
+    "near": ("quotes", "failed", "Quote the passage word for word, with all that belongs to it."),
+    "cut_short": ("quotes", "check", "Quote or say also what limits it."),
+    "absent": ("quotes", "failed", "Leave the quote out, or say it without quotation marks."),
+    "cited": ("citations", "clean", None),
+    "unknown_citation": ("citations", "failed", "Remove it, or cite a passage."),
+    "wrong_place": ("citations", "failed", "Cite the passage that the sentence is from."),
+    "unrelated_citation": ("citations", "failed", "Cite the passage that the sentence is from."),
+    "unchecked_language": ("citations", "check", "Have a person check it."),
+    "figure_found": ("figures", "clean", None),
+    "rounded": ("figures", "clean", None),
+    "computed": ("figures", "clean", None),
+    "unsupported_figure": ("figures", "check", "Say where it is from, or leave it out."),
+    "unknown_name": ("names", "check", "Look it up, or leave it out."),
+    "covered": ("coverage", "clean", None),
+    "uncovered": ("coverage", "failed", "Say what the evidence says, or leave the sentence out."),
+    "differs": ("wording", "check", "Read the passage: the sentence may say the opposite."),
+    "judged_unsupported": ("judge", "check", "Read the passage, and correct the sentence."),
+    "unknown_passage": ("sources", "failed", _AGAIN),
+    "changed_passage": ("sources", "failed", _AGAIN),
+    "rejected_source": ("sources", "failed", "Remove what is based on this passage."),
+    "superseded_source": ("sources", "failed", None),
+    "disputed_source": ("sources", "check", _SAY_SO),
+    "stale_source": ("sources", "clean", "Say how old it is, or find a newer source."),
+    "untrusted_source": ("sources", "clean", _SAY_SO),
+    "flagged_source": ("sources", "clean", "Have a person read the source."),
+    "secret_in_draft": ("publish", "failed", "Remove it."),
+    "confidential_source": ("publish", "failed", "Remove what is from this passage."),
+    "not_checked": ("deadline", "failed", None),
 }  # fmt: skip
-"""Code → check, whether it fails, and the remedy."""
+"""Code → check, what it does to the verdict, and the remedy."""
 _FROM_SOURCE = frozenset(("cited", "exact", "normalized", "covered", "figure_found"))
 """The codes of findings that say that a part of the draft is in a passage."""
 
@@ -64,10 +69,10 @@ def finding(
     **more: Any,
 ) -> Finding:
     """A finding on a range of the draft, with what its code says. ``more`` are other fields."""
-    check, fails, remedy = _CODES[code]
+    check, verdict, remedy = _CODES[code]
     values: dict[str, Any] = {
         "check": check,
-        "fails": fails,
+        "verdict": verdict,
         "span": Span(start=start, end=end),
         "text": shortened(text),
         "chunk_id": passage.chunk_id if passage else None,
@@ -75,7 +80,8 @@ def finding(
         "note": note or None,
         "remedy": remedy,
     }
-    return Finding(code=code, **values | more)
+    values |= more
+    return Finding(code=code, fails=values["verdict"] == "failed", **values)
 
 
 def shortened(text: str) -> str:
@@ -87,15 +93,22 @@ def shortened(text: str) -> str:
 
 
 def check_sources(
-    findings: Sequence[Finding], passages: dict[str, Passage], request: ResolvedRequest
+    findings: Sequence[Finding],
+    passages: dict[str, Passage],
+    request: ResolvedRequest,
+    level: Sensitivity | None,
 ) -> Iterator[Finding]:
-    """Findings for the first use of each passage that is doubtful."""
+    """Findings for the first use of each passage that is doubtful, or above a level."""
     used: set[tuple[str, FindingCode]] = set()
     for use in sorted(findings, key=lambda f: f.span.start):
         passage = passages.get(use.chunk_id or "")
         if passage is None or use.code not in _FROM_SOURCE:
             continue
-        for code, note, more in _doubts(passage, request):
+        doubts = [*_doubts(passage, request)]
+        sensitivity = passage.document.sensitivity
+        if level and use.check != "figures" and level_rank(sensitivity) > level_rank(level):
+            doubts.append(("confidential_source", f"its sensitivity is {sensitivity}", {}))
+        for code, note, more in doubts:
             if (passage.document.document_id, code) not in used:
                 used.add((passage.document.document_id, code))
                 yield finding(code, use.span.start, use.span.end, use.text, passage, note, **more)
@@ -112,7 +125,9 @@ def _doubts(
         yield "disputed_source", f"disputed by {passage.mark.marked_by}: {passage.mark.reason}", {}
     if freshness_of(passage, request) == "stale":
         age = age_days(passage.document, request.now) or 0.0
-        yield "stale_source", age_note(passage.document, age, request.max_age_days), {}
+        is_policy = request.retrieval_policy.freshness_max_age_days is not None
+        more = {"verdict": "check"} if is_policy else {}
+        yield "stale_source", age_note(passage.document, age, request.max_age_days), more
     if labels.is_untrusted or labels.origin == "untrusted":
         kind = "trust tier" if labels.is_untrusted else "origin"
         yield "untrusted_source", f"its {kind} is untrusted", {}
@@ -126,26 +141,31 @@ def _doubts(
 def validated_draft(
     text: str, sentences: Sequence[Sentence], findings: Sequence[Finding], *, redact: bool
 ) -> str | None:
-    """The draft with what fails removed or marked; ``None`` if no part of it fails.
+    """The draft with all that is not clean removed or marked; ``None`` if all of it is clean.
 
-    Removed are the sentences in which something fails, since half of a sentence may state the
-    opposite. A mark is ``[[codes: text]]``. No text is made up.
+    Removed are whole sentences, since half of a sentence may state the opposite. A mark is
+    ``[[codes: text]]``. No text is made up.
     """
-    failing = [f for f in findings if f.fails and f.span.end > f.span.start]
+    failing = [f for f in findings if f.verdict != "clean" and f.span.end > f.span.start]
     if not failing:
         return None
     spans = merged((f.span.start, f.span.end) for f in failing)
     if redact:
+        starts, ends = [start for start, _ in spans], [end for _, end in spans]
         touched = (
             (s.start, s.end) for s in sentences
-            if any(first < s.end and s.start < last for first, last in spans)
+            if bisect_right(ends, s.start) < bisect_left(starts, s.end)
         )  # fmt: skip
         spans = merged([*spans, *touched])
-    pieces, copied = [], 0
+    pieces, copied, number = [], 0, 0
+    failing.sort(key=lambda f: f.span.start)
     for start, end in spans:
         pieces.append(text[copied:start])
+        codes = dict[str, None]()
+        while number < len(failing) and failing[number].span.start < end:
+            codes[failing[number].code] = None
+            number += 1
         if not redact:
-            codes = dict.fromkeys(f.code for f in failing if start <= f.span.start < end)
             pieces.append(f"[[{', '.join(codes)}: {text[start:end]}]]")
         copied = end
     return "".join((*pieces, text[copied:]))

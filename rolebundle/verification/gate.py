@@ -53,6 +53,7 @@ from rolebundle.verification.gate_files import (
     read_regular,
     state_of,
 )
+from rolebundle.verification.messages import words
 
 MAX_CONTRACT_BYTES = 1 << 20
 
@@ -318,10 +319,6 @@ def schema_validator(work: WorkFolder, path: str) -> Any:
 DEFAULT_COMMAND_SECONDS = 60.0
 _MAX_FACTS = 20
 _FACT_CHARACTERS = 240
-_EMPTY_BY_CONVENTION = frozenset(
-    "__init__.py py.typed .gitkeep .keep .nojekyll conftest.py".split()
-)
-"""Names of files that are meant to be empty."""
 _EXEMPT = frozenset(("moved_from", "restored", "sha256"))
 """Checks that say themselves what a file is to contain."""
 _DOUBTS = frozenset(("no_baseline", "edited_baseline", "edited_contract", "edited_input"))
@@ -362,15 +359,15 @@ class GateCheck:
         """The result of each criterion, the findings, and what follows from both."""
         results = [self._result(criterion) for criterion in self._contract.criteria]
         findings = [*self._doubts(), *self._no_work(), *self._faults()]
-        not_done = [result for result in results if result.result != "met"]
+        not_met = [result for result in results if result.result != "met"]
+        not_done = {r.result for r in not_met if r.level == "must"}
         verdict: GateVerdict = "unknown" if findings or not_done else "success"
-        if not _DOUBTS.issuperset(finding.code for finding in findings) or "not_met" in [
-            result.result for result in not_done
-        ]:
+        if not _DOUBTS.issuperset(finding.code for finding in findings) or "not_met" in not_done:
             verdict = "failed"
-        reasons = [f"{r.id}: {r.result.replace('_', ' ')}: {r.reason}" for r in not_done]
+        reasons = [criterion_line(r) for r in not_met if r.level == "must"]
         reasons += [finding.message for finding in findings]
-        met = len(results) - len(not_done)
+        reasons += [criterion_line(r) for r in not_met if r.level == "should"]
+        met = len(results) - len(not_met)
         count = f"{met} of {len(results)} criteria are met"
         name, baseline = self._loaded.path.name, self._stored.baseline
         facts = [f"{name}: {verdict}; {count}", *reasons]
@@ -392,7 +389,8 @@ class GateCheck:
     def _result(self, criterion: Criterion) -> CriterionResult:
         is_met, reason = self._judge(criterion)
         return CriterionResult(
-            id=criterion.id, check=criterion.check, result=_RESULTS[is_met], reason=reason
+            id=criterion.id, level=criterion.level, check=criterion.check,
+            result=_RESULTS[is_met], reason=reason,
         )  # fmt: skip
 
     def _judge(self, criterion: Criterion) -> _Judged:
@@ -490,7 +488,7 @@ class GateCheck:
             reason = "is too long, or is no bundle" if isinstance(error, ValidationError) else error
             return False, f"{criterion.bundle or 'the draft'}: {reason}"
         answer = self._verify(request)
-        is_met = None if answer.verdict == "nothing_to_check" else answer.verdict != "failed"
+        is_met = None if answer.verdict == "nothing_to_check" else answer.verdict == "clean"
         return is_met, answer.message[:200]
 
     def _command(self, criterion: Criterion) -> _Judged:
@@ -556,7 +554,7 @@ class GateCheck:
 
     def _faults(self) -> Iterator[GateFinding]:
         """What is wrong with the content of the new and changed files that must be there."""
-        required = [c for c in self._contract.criteria if c.file]
+        required = [c for c in self._contract.criteria if c.file and c.level == "must"]
         exempt = {c.file for c in required if c.check in _EXEMPT}
         first: dict[str, str] = {}
         try:
@@ -578,13 +576,14 @@ class GateCheck:
                 continue
             copied = self._change(state)[1] or first.setdefault(state.body or name, name)
             is_copy = copied != name and (self._work.folder / copied).exists()  # Else it was moved.
-            is_empty = not state.substance and name.rpartition("/")[2] not in _EMPTY_BY_CONVENTION
+            may_be_empty = name.rpartition("/")[2] in words("names", "empty_by_convention")
+            is_empty = not state.substance and not may_be_empty
             usual = before.placeholders if before and content.is_code else 0
             waiting = content.placeholders if len(content.placeholders) > usual else []
             faults: dict[FindingCode, str] = {
                 "wrong_kind": content.wrong_kind,
                 "empty": f"has no content ({len(data):,} bytes)" if is_empty else "",
-                "error": content.error and f"is an error message: {content.error[:80]}",
+                "error": content.error and f"holds only {content.error[:100]}; write the result",
                 "placeholder": f"has a placeholder: {waiting[0].strip()[:80]}" if waiting else "",
                 "copy": f"is a copy of {copied}" if is_copy else "",
             }
@@ -595,6 +594,12 @@ class GateCheck:
             for code, message in faults.items():
                 if message and code not in allowed:
                     yield GateFinding(code=code, message=f"{name}: {message}", file=name)
+
+
+def criterion_line(result: CriterionResult) -> str:
+    """A criterion's result in one line, as people and models read it."""
+    level = " (should)" if result.level == "should" else ""
+    return f"{result.id}{level}: {result.result.replace('_', ' ')}: {result.reason}"
 
 
 def _fits(schema: Any, data: bytes) -> _Judged:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import csv
 import errno
 import gzip
@@ -9,11 +10,13 @@ import json
 import os
 import re
 import stat
+import tomllib
 import unicodedata
 import zlib
 from collections.abc import Iterator, Sequence
 from functools import cache
 from hashlib import sha256
+from html import unescape
 from io import BytesIO, StringIO
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
@@ -23,23 +26,12 @@ from rolebundle.contracts.gate import FileState
 from rolebundle.ingest.readers import reader_name_for
 from rolebundle.text import paths as globs
 from rolebundle.text.strict_json import NotStrictError, parse_strict
+from rolebundle.verification.messages import message_in, patterns, regex, words
 
 _MAX_BYTES = 8 << 20
 """Of a larger file every byte is substance."""
-_ERROR_CHARACTERS = 600
-"""A longer text that begins with an error or an apology goes on with a result."""
 _LINE = 400
 """So much of a line is looked at for errors and placeholders, in characters."""
-_STARTS = {
-    "png": (b"\x89PNG\r\n\x1a\n",),
-    "jpg jpeg": (b"\xff\xd8\xff",),
-    "gif": (b"GIF8",),
-    "pdf": (b"%PDF-",),
-    "zip docx xlsx pptx odt ods odp epub jar": (b"PK\x03\x04", b"PK\x05\x06"),
-    "gz tgz": (b"\x1f\x8b",),
-    "sqlite sqlite3 db": (b"SQLite format 3\x00",),
-}
-"""How files of these suffixes begin."""
 _TABLES, _JSON_LINES = {"csv", "tsv"}, {"jsonl", "ndjson"}
 _JSON = {"json", "geojson", "ipynb"} | _JSON_LINES
 _TAGGED = {"html", "htm", "xhtml", "xml", "svg"}
@@ -48,14 +40,9 @@ _INDENTED = {"", "py", "pyi", "yaml", "yml", "mk"}
 _PROSE_READERS = {"markdown", "rst", "org", "text", "html"}
 _UNREADABLE = (BadZipFile, csv.Error, EOFError, OSError, ValueError, zlib.error)
 
-# Unicode's Default_Ignorable_Code_Point, the blank pattern of Braille, and controls.
-_INVISIBLE = re.compile(
-    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
-    "\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
-    "\U000e0000-\U000e0fff\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]"
-)
 _PAGE = re.compile(r"\s*<(?:!doctype html|html)\b", re.IGNORECASE)
-_HEAD = re.compile(r"(?s)<head.*?(?:</head>|\Z)")
+_HEAD = re.compile(r"(?s)<head\b.*?(?:</head>|\Z)")
+_UNSEEN = re.compile(r"(?is)<(style|script)\b.*?(?:</\1>|\Z)")
 _MARKUP_COMMENT = re.compile(r"(?s)<!--.*?(?:-->|\Z)")
 _TAG = re.compile(r"<[^<>]*>")
 _BLOCK_COMMENT = re.compile(r"(?ms)^[ \t]*/\*.*?(?:\*/|\Z)")
@@ -64,51 +51,12 @@ _FENCED = re.compile(r"(?ms)^[ \t]*(```|~~~).*?(?:^[ \t]*\1|\Z)")
 _TABLE_HEAD = re.compile(r"(?m)^.*\|.*\n(?=[ \t]*[|:-][\s|:-]*-[\s|:-]*$)")
 _NO_CONTENT = re.compile(r"\s*(?:```|~~~)|\s*#{1,6}\s|[\W_]*$")
 _LABEL = re.compile(r"\s*(?:\*\*[^*]+\*\*:?|[^.:]{1,60}:|[\W_]*)\s*")
+_FIELD = re.compile(r"<?\{\{[^{}]{0,80}\}\}>?")
+_FENCE = re.compile(r"\s*```")
+_DIFF = re.compile(r"\s*(?:diff --git .*\n(?:.*\n)*?)?--- \S.*\n\+\+\+ \S.*\n@@ ")
 
-# -- placeholders ----------------------------------------------------------------------------------
-
-_MARKERS = r"(?:TODO|TBD|TBA|TBC|FIXME)"
-_ASKS = r"(?:insert|add|enter|fill|write|describe|replace|placeholder|your|todo|tbd)"
-_CONFLICT = r"(?:<{7}|>{7}) \S"
-_PLACEHOLDER = re.compile(
-    # A line or a cell that is nothing else, or begins so.
-    rf"[^\w`]*(?:\d+[.)]\s+)?(?:\[[ x]\]\s*)?{_MARKERS}\b(?!s\b)"
-    rf"|.*[|\t,;:=][\s\"'*_]*{_MARKERS}[\s\"'*_]*(?:$|[|\t,;:}}\]])"
-    r"|(?i:\W*(?:to be (?:done|written|added|completed|determined|decided|defined|announced)"
-    r"|coming soon)\W*$)"
-    # What is to be replaced.
-    rf"|(?i:.*(?:\[{_ASKS}(?:[ _-][^\]]*)?\](?![(\[:])|<{_ASKS}[ _-][^>=]*>|lorem ipsum dolor))"
-    rf"|{_CONFLICT}"
-)
-_IN_COMMENT = re.compile(rf".*(?:#|//|/\*|--|;|%)\s*{_MARKERS}\b|{_CONFLICT}")
-_IN_HIDDEN_COMMENT = re.compile(rf".*<!--\s*(?:{_MARKERS}|(?i:{_ASKS}))\b")
+_IDLE_NAMES = {"print", "__name__", "NotImplementedError", "main"}
 _INLINE_CODE = re.compile(r"(`+).*?\1")
-
-# -- errors ----------------------------------------------------------------------------------------
-
-_TRACEBACK = "Traceback (most recent call last)"
-_LEAD_LINES = 3
-"""How many lines of a log may stand before a traceback."""
-_TRACE_LINE = re.compile(r"\s.*|Traceback .*|During handling.*|The above .*|[\w.]+(?::.*)?")
-_ERROR = re.compile(
-    # The name of a program may come first.
-    r"\[?(?:[\w./-]+: (?:line )?)?(?:"
-    r"(?:\w+ )?(?:[\w.$]*(?:error|exception)|fatal|panic|critical|failed|failure)"
-    r"(?:\[\w+\]|\]| \d+)?\s*[:!].*|(?:an? )?(?:\w+ )?error (?:has )?occurred.*"
-    r"|(?:failed|unable) to \w+.*|(?:exception in thread|caused by:|npm err!|curl:) .*"
-    r"|.*\b(?:command not found|no such file or directory|(?:permission|access) denied|timed out"
-    r"|connection (?:refused|reset)|not found|out of memory|no space left on device)\W*"
-    r"|(?:http\S* )?[45]\d\d(?: [a-z -]+)?\W*"
-    # An apology or a refusal.
-    r"|(?:i['’]?m |i am |we['’]re |we are )?(?:very |so )?(?:sorry|afraid|unable|not able)\b.*"
-    r"|(?:unfortunately|apologies|i apologi[sz]e|as an ai)\b.*"
-    r"|(?:i|we) (?:can ?not|can['’]t|could(?: not|n['’]t)|do(?: not|n['’]t) have"
-    r"|(?:am|are|was|were) (?:unable|not able)) .*)",
-    re.IGNORECASE,
-)
-_ERROR_KEYS = frozenset(
-    "error errors message detail status code type request_id success ok".split()
-)
 
 
 class Content(NamedTuple):
@@ -119,7 +67,8 @@ class Content(NamedTuple):
         body: the same without headings, so that a copy under another title is known.
         placeholders: the lines that wait for content.
         is_code: whether it is a program or settings, in whose comments placeholders are usual.
-        error: the first line of the error message or apology that is all; empty if it is none.
+        error: kind and beginning of the message of an agent or a tool that is all; empty if there
+            is more.
         wrong_kind: why it is not what its name says; empty if it is.
     """
 
@@ -148,16 +97,16 @@ def content_of(name: str, data: bytes) -> Content:
             substance = "\n".join(_members(data))
         else:
             lines = _lines(suffix, text, is_prose=reader in _PROSE_READERS)
-            substance = "" if _is_empty(suffix, text, lines) else _substance(suffix, text)
+            substance = "" if _is_empty(name, suffix, text, lines) else _substance(suffix, text)
     except _UNREADABLE as error:
         wrong = wrong or f"cannot be read ({str(error)[:80]})"
     body = fold("\n".join(lines)) if substance and lines and reader in _PROSE_READERS else substance
     return Content(
         substance=_digest(substance.encode("utf-8", "replace")),
         body=_digest(body.encode("utf-8", "replace")),
-        placeholders=_placeholders(suffix, text or "", is_code=is_code),
+        placeholders=_placeholders(name, suffix, text or "", is_code=is_code),
         is_code=is_code,
-        error=_error(text, lines) if text else "",
+        error=message_in(name, text, lines, is_code=is_code) if text else "",
         wrong_kind=wrong,
     )
 
@@ -167,7 +116,7 @@ def fold(text: str, *, keep_lines: bool = False) -> str:
 
     With ``keep_lines`` lines and their indentation stay, but for empty ones.
     """
-    text = _INVISIBLE.sub("", unicodedata.normalize("NFC", text))
+    text = regex("text", "invisible").sub("", unicodedata.normalize("NFC", text))
     if not keep_lines:
         return " ".join(text.split())
     lines = [(line, line.lstrip()) for line in text.splitlines() if line.strip()]
@@ -183,24 +132,43 @@ def _digest(substance: bytes) -> str:
 
 def _decoded(data: bytes) -> str | None:
     """The text without invisible characters; ``None`` if it is none."""
-    if data.startswith(tuple(start for starts in _STARTS.values() for start in starts)):
+    head = data[:20].decode("latin-1")
+    if any(regex("starts", names).match(head) for names in patterns()["starts"]):
         return None
     try:
         text = data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
     except UnicodeDecodeError:
         text = data.decode("latin-1")
-        return None if _INVISIBLE.search(text) else text
-    return None if text.count("\x00") * 20 > len(text) else _INVISIBLE.sub("", text)
+        return None if regex("text", "invisible").search(text) else text
+    return None if text.count("\x00") * 20 > len(text) else regex("text", "invisible").sub("", text)
+
+
+def _table_row(table: str, suffix: str) -> str:
+    """The key of a table of the data file that names a suffix; empty if none does."""
+    return next((names for names in patterns()[table] if suffix in names.split()), "")
 
 
 def _wrong_kind(suffix: str, reader: str, data: bytes, text: str | None) -> str:
-    starts = next((starts for names, starts in _STARTS.items() if suffix in names.split()), None)
-    if starts:
-        return "" if data.startswith(starts) else f"is no {suffix.upper()} file"
+    if names := _table_row("starts", suffix):
+        is_so = regex("starts", names).match(data[:20].decode("latin-1"))
+        return "" if is_so else f"is no {suffix.upper()} file"
     if text is None:
         return "is no text" if reader or suffix in _TABLES else ""
     if _PAGE.match(text) and suffix not in _MARKUP:
         return "is a web page"
+    names = _table_row("has", suffix)
+    is_code = reader == "source" or names
+    if (names and not regex("has", names).search(text)) or (is_code and _FENCE.match(text)):
+        return f"is no {suffix.upper()} file, but other text"
+    if is_code and suffix not in ("diff", "patch") and _DIFF.match(text):
+        return "is a diff, not the changed file"
+    if suffix == "toml":
+        try:
+            tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            return f"is not TOML ({error})"
+    if reader in ("markdown", "rst") and text.lstrip().startswith(("{", "<?xml")):
+        return "is JSON or XML" if text.rstrip().endswith(("}", ">")) else ""
     # Settings may have comments, and a comma at the end.
     if suffix in _JSON and not re.search(r"^[ \t]*//|/\*|,\s*[}\]]", text, re.MULTILINE):
         try:
@@ -220,27 +188,57 @@ def _lines(suffix: str, text: str, *, is_prose: bool) -> list[str]:
 
     Headings, fences, rules, comments and the heads of tables are none.
     """
+    if suffix in _TAGGED or _PAGE.match(text) or text.startswith("<?xml"):
+        text = unescape(_TAG.sub("\n", _UNSEEN.sub("", _MARKUP_COMMENT.sub("", text))))
     if is_prose:
         text = _TABLE_HEAD.sub("", _MARKUP_COMMENT.sub("", text))
-        if suffix in _TAGGED or _PAGE.match(text):
-            text = _TAG.sub("\n", _HEAD.sub("", text))
         return [line for line in text.splitlines() if not _NO_CONTENT.match(line)]
     lines = _BLOCK_COMMENT.sub("", text).splitlines()
     return [line for line in lines if line.strip() and not _COMMENT_LINE.match(line)]
 
 
-def _is_empty(suffix: str, text: str, lines: list[str]) -> bool:
+def _is_empty(name: str, suffix: str, text: str, lines: list[str]) -> bool:
     """Whether a text that is not blank holds nothing."""
     if suffix in _JSON:
         return all(map(_is_hollow, _values(suffix, text)))
     if suffix in _TABLES:
         rows = _rows(suffix, text)
+        if regex("placeholder", "meant_in").search(name):
+            return not rows
         return len(rows) < 2 and not any(cell.isdecimal() for row in rows for cell in row)
     if suffix in _TAGGED:
         inside = _HEAD.sub("", _MARKUP_COMMENT.sub("", text))
         # An attribute of an element below the root may be all that there is.
         return not fold(_TAG.sub("", inside)) and not re.search(r"<[a-z][^<>]*>.*<[^<>/]+=", inside)
-    return all(_LABEL.fullmatch(line) for line in lines)
+    if suffix == "py":
+        return _does_nothing(text)
+    return all(map(_says_nothing, lines))
+
+
+def _says_nothing(line: str) -> bool:
+    """Whether a line is a label, fields of a template, or a row of a table with a first cell."""
+    _, *cells = line.strip().removeprefix("|").split("|")
+    is_bare = len(cells) > 1 and not any(map(str.isalnum, "".join(cells)))
+    return is_bare or _LABEL.fullmatch(_FIELD.sub("", line)) is not None
+
+
+def _does_nothing(text: str) -> bool:
+    """Whether a program in Python has nothing but constants, their output, and empty functions."""
+    try:
+        nodes = [*ast.walk(ast.parse(text))]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    names = {node.id for node in nodes if isinstance(node, ast.Name)}
+    own = (
+        ast.Assign,
+        ast.AnnAssign,
+        ast.Import,
+        ast.ImportFrom,
+        ast.Return,
+        ast.ClassDef,
+        ast.With,
+    )
+    return names <= _IDLE_NAMES and not any(isinstance(node, own) for node in nodes)
 
 
 def _values(suffix: str, text: str) -> list[Any]:
@@ -296,36 +294,19 @@ def _substance(suffix: str, text: str) -> str:
     return fold(text, keep_lines=suffix in _INDENTED)
 
 
-def _placeholders(suffix: str, text: str, *, is_code: bool) -> list[str]:
+def _placeholders(name: str, suffix: str, text: str, *, is_code: bool) -> list[str]:
     """The lines of prose, or of comments, that wait for content."""
-    comment = _IN_COMMENT if is_code else _IN_HIDDEN_COMMENT
+    if regex("placeholder", "meant_in").search(name):
+        return []
+    comment = regex("placeholder", "code" if is_code else "hidden")
     found = [line for line in text.split("\n") if comment.match(line[:_LINE])]
     if is_code:
         return found
     prose = _TAG.sub("\n", text) if suffix in _TAGGED else _FENCED.sub("", text)
     prose = _MARKUP_COMMENT.sub("", prose)
+    placeholder = regex("placeholder", "prose")
     lines = (_INLINE_CODE.sub("``", line[:_LINE]) for line in prose.split("\n"))
-    return [line for line in lines if _PLACEHOLDER.match(line) and line[:1] != "#"] + found
-
-
-def _error(text: str, lines: Sequence[str]) -> str:
-    """The first line of an error message or an apology that is the whole content."""
-    is_short = len(fold(_TAG.sub("", text))) <= _ERROR_CHARACTERS
-    lines = [line[:_LINE] for line in lines]
-    first = lines[0].strip() if lines else ""
-    for at, line in enumerate(lines[:_LEAD_LINES]):
-        if line.startswith(_TRACEBACK) and all(map(_TRACE_LINE.fullmatch, lines[at:])):
-            return line
-    if _ERROR.fullmatch(first):
-        whole = [line for line in lines if not line[:1].isspace() and line[:3] != "at "]
-        if all(_ERROR.fullmatch(line.strip()) for line in whole) or (is_short and len(lines) < 4):
-            return first
-    if is_short and text.lstrip().startswith("{"):
-        [value] = _values("json", text)
-        if isinstance(value, dict) and _ERROR_KEYS.issuperset(value):
-            has_error = value.get("error") or value.get("errors") or value.get("success") is False
-            return first if has_error else ""
-    return ""
+    return [line for line in lines if placeholder.match(line) and line[:1] != "#"] + found
 
 
 MAX_FILE_BYTES = 64 << 20
@@ -338,9 +319,6 @@ MAX_MATCHES = 2_000
 _MAX_OTHERS = 5_000
 _MAX_OTHER_BYTES = 8 << 20
 _MAX_OTHER_BYTES_IN_ALL = 256 << 20
-_FILLED_BY_TOOLS = frozenset(
-    {".git", ".hg", ".svn", ".jj", ".venv", "node_modules", "__pycache__", ".mypy_cache"}
-)
 # What SQLite and this package put beside the corpus.
 _COMPANION = re.compile(r"(?:\.audit)?(?:-wal|-shm|-journal)?|\.published/.*")
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -413,7 +391,7 @@ class WorkFolder:
         """The regular files, as relative paths in order; one too many if there are too many."""
         names: list[str] = []
         for folder, folders, files in os.walk(self._root):
-            folders[:] = [name for name in folders if name not in _FILLED_BY_TOOLS]
+            folders[:] = [name for name in folders if name not in words("names", "filled_by_tools")]
             prefix = Path(folder).relative_to(self._root)
             names += [(prefix / name).as_posix() for name in files]
             if len(names) > MAX_ENTRIES:

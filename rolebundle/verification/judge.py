@@ -122,12 +122,12 @@ class Judge:
 def opinion_findings(opinions: Sequence[JudgeOpinion], draft: str) -> list[Finding]:
     """A finding for each sentence that the judge denies; two of them fail if it is required."""
     denied = [opinion for opinion in opinions if opinion.supported is False]
-    fails = len(denied) >= MIN_DENIED
+    verdict = "failed" if len(denied) >= MIN_DENIED else "check"
     return [
         finding(
             "judged_unsupported", o.span.start, o.span.end,
             draft[o.span.start : o.span.end], None,
-            f"the judge says: {o.answer}", fails=fails,
+            f"the judge says: {o.answer}", verdict=verdict,
         )
         for o in denied
     ]  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -47,6 +47,8 @@ from rolebundle.storage.documents import StoredDocument, StoredFile
 from rolebundle.storage.facts import Fact, Record
 from rolebundle.storage.marks import MarkKind, StoredMark
 from rolebundle.storage.vector_index import active_index
+from rolebundle.verification.evidence import cited_lines
+from rolebundle.verification.sentences import difference
 from rolebundle.workspace import Workspace
 
 SOURCE_ID = "remembered"
@@ -65,12 +67,12 @@ class Author(NamedTuple):
     Attributes:
         name: of the person or agent.
         view: what holds for the agent; ``None`` if the owner files it.
-        may_read: whether a role of the agent may read a passage; ``None`` for every passage.
+        scope: what it may cite.
     """
 
     name: str
     view: AgentView | None = None
-    may_read: Callable[[Passage], bool] | None = None
+    scope: ReferenceScope = ReferenceScope()
 
 
 class _Source(NamedTuple):
@@ -137,7 +139,8 @@ def remember_as_agent(access: AccessControl, request: RememberRequest) -> Rememb
         CorpusBusy, StorageError: the fact was not stored.
     """
     with access.writing(request.agent, "remember") as (name, corpus, seen, view, details):
-        author = Author(name, view, access.may_read(view))
+        scope = access.reference_scope(view, seen)._replace(absolute=False)
+        author = Author(name, view, scope)
         fact, chunk = remember(corpus, seen, request, author, iso_utc(datetime.now(UTC)))
         details["state"] = fact.state
     embed_passage(access.workspace, chunk)
@@ -169,7 +172,7 @@ def _resolve_source(seen: Corpus, reference: str, author: Author) -> _Source:
     is_address = reference.casefold().startswith(("http://", "https://"))
     # What was fetched from an address is a document, and no address is invented.
     stored = facts.document_from(seen, reference) if is_address else None
-    scope = ReferenceScope(may_read=author.may_read)
+    scope = author.scope
     try:
         named = find_reference(seen, stored or reference, scope)
     except UsageError as error:
@@ -265,6 +268,14 @@ def _check_said(seen: Corpus, fact: str, source: _Source) -> None:
             "source_does_not_say",
             f"{source.locator}: does not say the fact: words that it lacks: {named or 'all'}",
             "name the passage that says it, and state the fact in its words, numbers and names",
+        )
+    opposite = difference(fact, [cited_lines(source.locator, p) for p in source.passages])
+    if opposite is not None:
+        sentence = " ".join(opposite[2].split())[:200]
+        raise UsageError(
+            "source_says_otherwise",
+            f"{source.locator}: may say the opposite, {opposite[0]}: {sentence}",
+            "read the source, and state the fact in its words",
         )
 
 
@@ -364,8 +375,10 @@ def _hash(*values: str, size: int = 16) -> str:
 
 def list_facts(corpus: Corpus) -> list[FactRecord]:
     """Every fact, the last filed first."""
-    missing_sources = facts.missing_sources(corpus)
-    return [_record(fact, missing_sources) for fact in facts.all_facts(corpus)]
+    missing = facts.missing_sources(corpus)
+    marks = storage.all_marks(corpus)
+    changed = {stored.target for stored in marks if stored.mark.reason == facts.SOURCE_CHANGED}
+    return [_record(fact, missing, changed) for fact in facts.all_facts(corpus)]
 
 
 def promote(corpus: Corpus, document_id: str, promoted_by: str) -> FactRecord:
@@ -413,10 +426,13 @@ def _fact_named(corpus: Corpus, document_id: str) -> Fact:
     return fact
 
 
-def _record(fact: Fact, missing_sources: set[str]) -> FactRecord:
-    is_gone = fact.record.source_document in missing_sources
-    by = fact.record.promoted_by or None
-    return _answered(FactRecord, fact, promoted_by=by, source_is_gone=is_gone)
+def _record(fact: Fact, missing: Collection[str], changed: Collection[str] = ()) -> FactRecord:
+    """The record of a fact, with the ids of missing sources, and of facts whose source changed."""
+    state = {
+        "source_is_gone": fact.record.source_document in missing,
+        "source_has_changed": fact.document_id in changed,
+    }
+    return _answered(FactRecord, fact, promoted_by=fact.record.promoted_by or None, **state)
 
 
 def _answered(model: type[_Answer], fact: Fact, **more: object) -> _Answer:
@@ -531,7 +547,7 @@ def mark_as_agent(access: AccessControl, request: MarkRequest) -> MarkRecord:
         CorpusBusy, StorageError: the mark was not stored.
     """
     with access.writing(request.agent, "mark") as (name, corpus, seen, view, details):
-        scope = access.reference_scope(view)
+        scope = access.reference_scope(view, seen)
         named = resolve_reference(seen, request.id, scope)
         if not all(map(scope.reads, named.passages)):
             raise role_denied(view)

@@ -23,7 +23,7 @@ from rolebundle.contracts.verification import FindingCode
 from rolebundle.text.languages import is_unspaced
 from rolebundle.text.stop_words import ENGLISH_STOP_WORDS, NEGATIONS, NUMBER_WORDS
 from rolebundle.text.tokens import Tokens, tokens_of
-from rolebundle.text.words import WORD
+from rolebundle.text.words import WORD, stem
 from rolebundle.verification.draft import sentence_starts
 
 MIN_SIMILARITY = 75.0
@@ -63,16 +63,18 @@ def check_quote(
     others = [passage for passage in passages if passage not in cited]
     readings = _readings(_LINE_MARKS.sub("", text))
     doubtful: QuoteResult | None = None
+    code: FindingCode
     for passage in (*cited, *others):
         for parts, problem in _places(readings, passage.content, around):
             true_text = passage.content[parts[0][0] : parts[-1][1]]
             if problem:
-                doubtful = doubtful or QuoteResult("near", passage, true_text, problem)
+                code, note = problem
+                doubtful = doubtful or QuoteResult(code, passage, true_text, note)
                 continue
             if cited and passage not in cited:
                 note = f"The sentence cites {cited[0].locator}; the quote is in {passage.locator}."
                 return doubtful or QuoteResult("misattributed", passage, true_text, note)
-            code: FindingCode = "exact" if true_text == text else "normalized"
+            code = "exact" if true_text == text else "normalized"
             return QuoteResult(code, passage, true_text)
     if doubtful or is_term(text):
         return doubtful or QuoteResult("absent")
@@ -119,7 +121,7 @@ def _literal(text: str) -> str:
 
 def _places(
     readings: Sequence[Sequence[re.Pattern[str]]], content: str, around: tuple[str, str]
-) -> Iterator[tuple[list[tuple[int, int]], str]]:
+) -> Iterator[tuple[list[tuple[int, int]], Problem | None]]:
     """The places of a quote in a text: the ranges of its parts, and why they do not count."""
     for joins_lines in (False, True):
         tokens = tokens_of(content, joins_lines=joins_lines)
@@ -208,10 +210,21 @@ _EXCEPTION = re.compile(
     r"\b(?:only|but (?:not|only|never)|(?:all|any|every|no)\w* but|yet to|far from)\b",
     re.IGNORECASE,
 )
-_EXCEPTION_AFTER = re.compile(
-    r"\b(?:(?:as|so) long as|other than|apart from|provid(?:ed|ing) that\b|in case|subject to)\b",
+# What limits a quote: after it in its clause, before it, or at the beginning of the next sentence.
+_LIMIT = re.compile(
+    r"\b(?:if|but|though|although|however|unless|except|only|until|provid(?:ed|ing)|as long as"
+    r"|so long as|other than|apart from|in case|subject to|within reason|up to|condition|limit"
+    r"|maximum|minimum)\b|\((?=[^()]*\b(?:not|may)\b)"
+)
+_CONCESSION = re.compile(r"\W*(?:while|although|though|even if)\b", re.IGNORECASE)
+_NEXT_LIMIT = re.compile(
+    r"\W*(?:(?:this|that|these|those) (?:does|do|is|are)(?: not|n't|n’t)"
+    r"|(?:this|that|these|those|it|they) (?:only|(?:is|are) only|appl(?:y|ies) only)"
+    r"|but|except\w*|unless|(?:please )?(?:be aware|note)|[^,;:.]*\b(?:capped|limited|waived)"
+    r"|[^;:.]*\bhowever)\b",
     re.IGNORECASE,
 )
+_STOP = re.compile(r"[.!][\"')\]”’*_`]*(?=\s)")
 _JOINS = frozenset("and but so yet because since whereas as which who although though".split())
 _UP_TO = re.compile(r"\bup to\W*$", re.IGNORECASE)
 _NO_NEGATION = re.compile(
@@ -259,8 +272,13 @@ def turns(word: str) -> bool:
     return word in _TURNING or denies(word) or _DENIED.match(word) is not None
 
 
-def cut_problem(content: str, parts: Sequence[tuple[int, int]], around: tuple[str, str]) -> str:
-    """Why a quote of these parts of a passage's text turns the sense, or nothing."""
+Problem = tuple[FindingCode, str]
+
+
+def cut_problem(
+    content: str, parts: Sequence[tuple[int, int]], around: tuple[str, str]
+) -> Problem | None:
+    """Why a quote of these parts of a passage's text turns the sense, or may do so."""
     problems = [_cut_word(content, *part) for part in parts]
     problems += [_gap(content, end, start) for (_, end), (start, _) in pairwise(parts)]
     said = {*words_of(" ".join(around))}
@@ -268,7 +286,27 @@ def cut_problem(content: str, parts: Sequence[tuple[int, int]], around: tuple[st
     is_whole = content[start - 1 : start] in _QUOTED and content[end : end + 1] in _QUOTES_END
     if not is_whole:
         problems.append(_cut_sentence(content, start, end, said))
-    return next(filter(None, problems), "")
+    if problem := next(filter(None, problems), ""):
+        return "near", problem
+    problem = "" if is_whole else _limit_left_out(content, start, end, around)
+    return ("cut_short", problem) if problem else None
+
+
+def _limit_left_out(content: str, start: int, end: int, around: tuple[str, str]) -> str:
+    """What limits a quote in the passage and is not said in the draft, or nothing."""
+    starts = sentence_starts(content)
+    first = starts[bisect_right(starts, start) - 1]
+    at = bisect_left(starts, end)
+    last, following = [*starts, len(content), len(content)][at : at + 2]
+    rest = _STOP.split(content[end:last])[0]
+    limit = _LIMIT.search(_CLAUSE_AFTER.split(rest)[0]) or _CONCESSION.match(content[first:start])
+    text = rest if words_of(rest) else content[last:following]
+    limit = limit or (None if words_of(rest) else _NEXT_LIMIT.match(text))
+    said = {stem(word) for word in words_of(" ".join(around)) if word not in ENGLISH_STOP_WORDS}
+    limits = any(map(turns, words_of(" ".join(around)))) or _LIMIT.search(" ".join(around))
+    if limit is None or (limits and len(said.intersection(map(stem, words_of(text)))) > 1):
+        return ""
+    return f"The passage goes on: “{_excerpt(text)}”."
 
 
 def _cut_word(content: str, start: int, end: int) -> str:
@@ -291,11 +329,12 @@ def _cut_sentence(content: str, start: int, end: int, said: set[str]) -> str:
     starts = sentence_starts(content)
     first = starts[bisect_right(starts, start) - 1]
     last = [*starts, len(content)][bisect_left(starts, end)]
-    before, after = content[first:start], content[end:last]
+    # A sentence may begin with a small letter.
+    before, after = content[first:start], _STOP.split(content[end:last])[0]
     if before.rstrip().endswith(",") and {*words_of(content[start:end])[:1]} & _JOINS:
         before = ""  # The quote is a clause of its own.
     found = _turning(before, after)
-    if _ITEM.match(content, first):
+    if _ITEM.match(content, first) and not any(map(denies, words_of(content[start:end])[:_NEXT])):
         found += filter(denies, words_of(_introduction(content, first)))
     is_conditional = not _CONDITIONAL.isdisjoint(said)
     is_denied = any(denies(w) or w in ("only", "just") or _DENIED.match(w) for w in said)
@@ -326,11 +365,11 @@ def _turning(before: str, after: str) -> list[str]:
     near = words_of(clause)[-_NEAR:] + words_of(head)[:reach]
     found = [word for word in near if denies(word) or _DENIED.match(word)]
     found += [word for word in words_of(contrast) if denies(word)]
-    found += [word for word in words_of(f"{clause} {head}") if word in _CONDITIONS]
+    found += [word for word in words_of(clause) if word in _CONDITIONS]
     found += [word for word in words_of(clause)[-2:] if word in _LIMITS]
     found += _UP_TO.findall(clause)
     found += _EXCEPTION.findall(f"{clause[-_REACH:]} {rest[:_REACH]}")
-    return found + _EXCEPTION_AFTER.findall(rest[:_REACH])
+    return found
 
 
 def _gap(content: str, start: int, end: int) -> str:

@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from rolebundle.contracts.documents import Passage
-from rolebundle.text.stop_words import ENGLISH_STOP_WORDS
+from rolebundle.text.stop_words import ENGLISH_STOP_WORDS, NEGATIONS
 from rolebundle.text.tokens import tokens_of
 from rolebundle.text.words import language_of, stem, stems_of
 from rolebundle.verification.draft import sentence_starts
@@ -38,7 +38,6 @@ class Match(NamedTuple):
     words: int
     passage: Passage | None = None
     text: str = ""
-    missing: tuple[str, ...] = ()
 
     @property
     def is_covered(self) -> bool:
@@ -64,7 +63,7 @@ def best_match(text: str, passages: Sequence[Passage]) -> Match:
             missing = words - found - head
             share = 1 - len(missing) / len(words)
             if share > best.share:
-                best = Match(share, len(words), passage, window, tuple(sorted(missing)))
+                best = Match(share, len(words), passage, window)
     return best
 
 
@@ -85,7 +84,7 @@ def _windows(content: str) -> tuple[tuple[str, frozenset[str]], ...]:
 
 # -- near copies -----------------------------------------------------------------------------------
 
-_LIKE = 0.9
+_LIKE = 0.7
 """The least share of a sentence's content words that a sentence has of which it is a near copy."""
 # The modals, quantifiers and bounds of a line exclude each other; those between bars do not.
 _OPERATORS = """
@@ -114,7 +113,7 @@ _OPPOSITES = """
     directly/indirectly permanent/temporary possible/impossible on/off
     valid/invalid active/inactive compatible/incompatible visible/hidden synchronous/asynchronous
     local/remote present/absent sufficient/insufficient complete/incomplete correct/incorrect
-    supported/dropped
+    supported/dropped longest/shortest highest/lowest largest/smallest usable/unusable
 """
 _OPPOSITE_OF: dict[str, set[str]] = {}
 for _pair in _OPPOSITES.split():
@@ -122,62 +121,84 @@ for _pair in _OPPOSITES.split():
     _OPPOSITE_OF.setdefault(_one, set()).add(_other)
     _OPPOSITE_OF.setdefault(_other, set()).add(_one)
 _CLAUSE = re.compile(r"\([^()]*\)|[;()—–]|\s-\s|,\s|\bbut\b")
-_DENIALS = frozenset("non impossible unable hardly scarcely seldom rarely unlikely".split())
-_BOUND = re.compile(
-    r"\bnot? (?:more|less|fewer|later|earlier|longer|shorter) than\b", re.IGNORECASE
+_SCOPE = re.compile(r"[;:()—–]|[.!?]\s|\b(?:but|unless|until|if|when|because|so|while)\b")
+"""Where what a negation denies ends at the latest."""
+_DENIALS = NEGATIONS | frozenset("non impossible unable hardly scarcely seldom rarely".split())
+_DENIED_WORDS = 2
+"""A negation is compared in so many content words after it."""
+_NO_DENIAL = re.compile(
+    r"\bnot?(?: \w+)? (?:more|less|fewer|later|earlier|longer|shorter) than\b|\bnot (?:only|just)\b"
+    r"|\bwhether or not\b|\bno (?:matter|doubt|longer)\b(?<!no longer)|\bno-|`+[^`]*`+"
+    r"|\([^()]*\)|\bexcept\b[^;:.]*",
+    re.IGNORECASE,
 )
-_Clause = tuple[frozenset[str], frozenset[tuple[int, int]], int]
-"""The stems of a clause's content words, its operators, and how often it denies."""
+_Clause = tuple[frozenset[str], frozenset[tuple[int, int]]]
+"""The stems of a clause's content words, and its operators."""
 
 
 @lru_cache(maxsize=4096)
 def _clauses(text: str) -> tuple[_Clause, ...]:
     clauses = []
-    for clause in _CLAUSE.split(_BOUND.sub(" ", text)):
+    for clause in _CLAUSE.split(text):
         words = words_of(clause)
-        denials = [w for w in words if (denies(w) and w != "nor") or w in _DENIALS]
-        stems = frozenset(
-            stem(word) for word in words if word not in ENGLISH_STOP_WORDS.union(denials)
-        )
         operators = frozenset(_OPERATOR[word] for word in words if word in _OPERATOR)
-        clauses.append((stems, operators, len(denials)))
+        clauses.append((content_words(clause), operators))
     return tuple(clauses)
 
 
-def _joined(clauses: Sequence[_Clause]) -> _Clause:
-    stems, operators, denials = zip(*clauses, strict=True) if clauses else ((), (), ())
-    return frozenset().union(*stems), frozenset().union(*operators), sum(denials)
+@lru_cache(maxsize=4096)
+def _polarity(text: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The stems that a text affirms, in clauses without a negation, and those that it denies."""
+    affirmed, denied = set[str](), set[str]()
+    for clause in _SCOPE.split(_NO_DENIAL.sub(" ", text)):
+        words = [w for w in words_of(clause) if w != "longer"]  # "No longer" is "not".
+        is_denial = [denies(word) or word in _DENIALS for word in words]
+        content = [
+            not d and w not in ENGLISH_STOP_WORDS for w, d in zip(words, is_denial, strict=True)
+        ]
+        if not any(is_denial):
+            affirmed.update(
+                stem(w) for w, is_content in zip(words, content, strict=True) if is_content
+            )
+        for at in (at for at, is_one in enumerate(is_denial) if is_one):
+            after = [
+                w for w, is_content in zip(words[at:], content[at:], strict=True) if is_content
+            ]
+            denied.update(map(stem, after[:_DENIED_WORDS]))
+    return frozenset(affirmed), frozenset(denied)
 
 
 def difference(text: str, passages: Sequence[Passage]) -> tuple[str, Passage, str] | None:
     """The word in which a near copy of a passage's sentence turns its sense, or ``None``.
 
-    The near copy may leave out clauses of the sentence.
-
     Returns:
         What differs, the passage and its sentence.
     """
-    stems, operators, denials = _joined(_clauses(text))
-    if len(stems) < MIN_WORDS or language_of(text) != "en":
+    words = content_words(text)
+    if len(words) < MIN_WORDS or language_of(text) != "en":
         return None
+    affirmed, denied = _polarity(text)
+    operators = frozenset[tuple[int, int]]().union(*(own for _, own in _clauses(text)))
     best: tuple[float, str, Passage, str] | None = None
     for passage in passages:
         for sentence in _sentences_of(passage.content):
-            copied = [c for c in _clauses(sentence) if 2 * len(stems & c[0]) >= len(c[0]) > 0]
-            theirs, their_operators, their_denials = _joined(copied)
-            turned = [
+            theirs = content_words(sentence)
+            opposites = [
                 f'"{word}" for "{other}"'
-                for word in sorted(stems - theirs)
+                for word in sorted(words - theirs)
                 for other in _OPPOSITE_OF.get(word, ())
-                if other in theirs - stems
+                if other in theirs - words
             ]
-            share = (len(stems & theirs) + len(turned)) / len(stems)
-            if share >= _LIKE and "?" not in sentence and (best is None or share > best[0]):
-                if (denials - their_denials) % 2:
-                    found = '"not"'
-                else:
-                    found = "".join(turned[:1]) or _conflict(operators, their_operators)
-                best = share, found, passage, sentence.strip()
+            share = (len(words & theirs) + len(opposites)) / len(words)
+            if share < _LIKE or "?" in sentence or (best is not None and share <= best[0]):
+                continue
+            affirms, denies_too = _polarity(sentence)
+            turned = (affirmed - denied) & (denies_too - affirms)
+            turned |= (denied - affirmed) & (affirms - denies_too)
+            copied = (c for c in _clauses(sentence) if 2 * len(words & c[0]) >= len(c[0]) > 0)
+            limits = frozenset[tuple[int, int]]().union(*(own for _, own in copied))
+            found = f'"not" before "{min(turned)}"' if turned else "".join(opposites[:1])
+            best = share, found or _conflict(operators, limits), passage, sentence.strip()
     return best[1:] if best and best[1] else None
 
 
@@ -198,18 +219,23 @@ _NAME = re.compile(
     r"|[a-z]+[A-Z]\w*|[A-Z]+[a-z]+[A-Z]\w*|[A-Z]{2,}\d+)(?!\w))"
     r"|(?<![\w`'’./-])[A-Z][\w-]*[a-z\d][\w-]*(?: (?:[A-Z][\w-]*|\d[\w.-]*))*"
 )
-_STARTS = re.compile(r"(?:^|[.!?:|>(“\"*_—–#\n-])[\W_]*$")
+SENTENCE_START = re.compile(r"(?:^|[.!?:|>(“\"*_—–#\n-])[\W_]*$")
+"""Before a word that may be capitalized because a sentence begins with it."""
 _CAPITALIZING = ("de", "lb")
 
 
 def names_in(text: str) -> Iterator[re.Match[str]]:
-    """The identifiers and the capitalized names of a text that do not begin a sentence.
+    """The identifiers and the capitalized names of a text; of one word, inside a sentence.
 
     Languages that capitalize nouns have identifiers only.
     """
     has_names = language_of(text) not in _CAPITALIZING
     for match in _NAME.finditer(text):
-        if match["identifier"] or (has_names and not _STARTS.search(text[: match.start()])):
+        is_word = " " not in match[0] or match[0].split()[0].lower() in ENGLISH_STOP_WORDS
+        is_name = has_names and not (
+            is_word and SENTENCE_START.search(text, max(0, match.start() - 40), match.start())
+        )
+        if match["identifier"] or is_name:
             yield match
 
 
@@ -217,7 +243,7 @@ def unknown_parts(name: str, evidence: Sequence[Passage]) -> list[str]:
     """The words of a name that stand nowhere in the evidence."""
     lines = [_line_of(passage) for passage in evidence]
     unknown = []
-    for part in re.split(r"[\s()./,:`\[\]{}'\"]+", name):
+    for part in re.split(r"[\s()./\\,:`\[\]{}'\"]+", name):
         token = tokens_of(part).line.lower()
         forms = token, f"{token.rstrip().removesuffix('s')} "
         if sum(map(str.isalpha, part)) > 1 and not any(f in line for f in forms for line in lines):

@@ -6,6 +6,8 @@ bundle, ids or corpus ───────┴▶ checks ─▶ findings ─▶ 
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from time import monotonic
@@ -17,17 +19,20 @@ from rolebundle.contracts.verification import (
     Finding,
     FindingCode,
     JudgeOpinion,
+    Outcome,
     Span,
     Verdict,
     Verification,
     VerifyRequest,
 )
 from rolebundle.retrieval.request import ResolvedRequest
+from rolebundle.scan.confidential import find_secrets
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.digests import verify_passages
+from rolebundle.text.tokens import is_inside
 from rolebundle.text.words import counted
-from rolebundle.verification.draft import Sentence, parse_draft
-from rolebundle.verification.evidence import Evidence, check_citation, titled
+from rolebundle.verification.draft import Citation, Sentence, parse_draft
+from rolebundle.verification.evidence import Evidence, check_citation, cited_lines, titled
 from rolebundle.verification.figures import check_figures
 from rolebundle.verification.findings import (
     check_sources,
@@ -36,8 +41,9 @@ from rolebundle.verification.findings import (
     validated_draft,
 )
 from rolebundle.verification.judge import Judge, opinion_findings
-from rolebundle.verification.quotes import check_quote, is_figure, is_term, words_of
+from rolebundle.verification.quotes import check_quote, is_term, words_of
 from rolebundle.verification.sentences import (
+    SENTENCE_START,
     best_match,
     difference,
     names_in,
@@ -46,11 +52,15 @@ from rolebundle.verification.sentences import (
 
 DEFAULT_SECONDS = 45.0
 """For the checks, if the request has no deadline: many callers wait 60 seconds."""
-_ALWAYS = frozenset(("sources", "deadline"))
+_ALWAYS = frozenset(("sources", "publish", "deadline"))
 _COUNTED: dict[CheckName, str] = {
     "quotes": "quote", "citations": "citation", "figures": "figure", "names": "name",
 }  # fmt: skip
-"""The checks that are required by default, and what each counts."""
+"""What checks count."""
+_REQUIRED = frozenset((*_COUNTED, "wording"))
+"""The checks that are required by default."""
+_DOUBTS: tuple[Outcome, Outcome] = ("failed", "check")
+_IGNORED = {"verdict": "clean", "fails": False}
 _UNCHECKED = ("unchecked_language", "unknown_name", "uncovered", "differs")
 
 
@@ -70,11 +80,14 @@ def verify(
         Interrupted: the deadline has passed.
         CorpusCorrupt, CorpusBusy, StorageError: the corpus cannot be read.
     """
-    required = frozenset[str](_COUNTED if request.require is None else request.require)
+    required = _REQUIRED if request.require is None else frozenset[str](request.require)
     end = None if request.deadline_ms else monotonic() + DEFAULT_SECONDS
     passages: dict[str, Passage] = {}
     with corpus.reading():
-        sentences = parse_draft(request.draft)
+        sentences = list[Sentence]()
+        for sentence in parse_draft(request.draft):
+            corpus.raise_if_interrupted()
+            sentences.append(sentence)
         evidence = Evidence(corpus, request, resolved)
         findings = [*evidence.findings]
         for number, sentence in enumerate(sentences):
@@ -82,13 +95,19 @@ def verify(
             if end is not None and monotonic() > end:
                 findings.append(_not_checked(request.draft, sentences, number))
                 break
-            checker = SentenceCheck(sentence, evidence)
-            findings += checker.findings()
+            near = (sentences[n] for n in (number - 1, number + 1) if 0 <= n < len(sentences))
+            beside = [citation for other in near for citation in other.citations]
+            checker = SentenceCheck(sentence, evidence, beside)
+            for found in checker.findings():
+                corpus.raise_if_interrupted()
+                findings.append(found)
             passages |= checker.passages
         named = {f.chunk_id for f in findings}
         passages = {name: passage for name, passage in passages.items() if name in named}
         verify_passages(corpus, [passage.rowid for passage in passages.values()])
-    findings += check_sources(findings, passages, resolved)
+    findings += check_sources(findings, passages, resolved, request.publish)
+    for secret in find_secrets(request.draft) if request.publish else ():
+        findings.append(finding("secret_in_draft", secret.start, secret.end, note=secret.note))
     opinions, problem = list[JudgeOpinion](), ""
     if judge is not None:
         covered = [f for f in findings if f.code == "covered"]
@@ -101,7 +120,7 @@ def verify(
         remedy = "Name a judge in $ROLEBUNDLE_JUDGE, or do not require it."
         findings.append(finding("not_checked", 0, 0, note=note, check="judge", remedy=remedy))
     findings = [
-        f if f.check in required | _ALWAYS else f.model_copy(update={"fails": False})
+        f if f.check in required | _ALWAYS else f.model_copy(update=_IGNORED)
         for f in sorted(findings, key=lambda f: (f.span.start, f.span.end))
     ]
     verdict, message = _verdict(sentences, evidence, findings, required)
@@ -125,9 +144,9 @@ def verify(
 
 
 class SentenceCheck:
-    """The checks of one sentence."""
+    """The checks of one sentence. ``beside`` is what the sentences before and after it cite."""
 
-    def __init__(self, sentence: Sentence, evidence: Evidence) -> None:
+    def __init__(self, sentence: Sentence, evidence: Evidence, beside: Sequence[Citation]) -> None:
         self._sentence, self._start = sentence, sentence.start
         self._prose, self._text = sentence.prose(), sentence.prose(with_quotes=True)
         quoted = [sentence.text[a - self._start : b - self._start] for a, b in sentence.quotes]
@@ -135,18 +154,26 @@ class SentenceCheck:
         self._all = evidence.candidates([self._text, *quoted] if is_checked else [])
         self._named = [(c, evidence.named_by(c, self._all)) for c in sentence.citations]
         self._cited = [passage for _, named in self._named for passage in named]
+        self._exact = [
+            cited_lines(citation.target, passage) if citation.kind == "locator" else passage
+            for citation, named in self._named
+            for passage in named
+        ]
         if quoted and not sentence.citations:
             self._cited = titled(self._prose, self._all)
-        self.passages = {p.chunk_id: p for p in (*self._cited, *self._all)}
+        self._beside = [p for c in beside for p in evidence.named_by(c, self._all)]
+        self.passages = {p.chunk_id: p for p in (*self._cited, *self._all, *self._beside)}
         self._all = [*self.passages.values()]
 
     def findings(self) -> Iterator[Finding]:
         """What all checks found, in any order."""
         yield from self._citations()
         yield from self._quotes()
-        figures = [*self._figures()]
-        yield from figures
-        yield from self._names([finding.span for finding in figures])
+        figures: list[Span] = []
+        for found in self._figures():
+            figures.append(found.span)
+            yield found
+        yield from self._names(figures)
         if self._sentence.has_content:
             yield from self._statement()
 
@@ -159,7 +186,7 @@ class SentenceCheck:
         if code in ("wrong_place", "misattributed") and passage:
             more["remedy"] = f"Cite {passage.locator}, if that is meant."
         if is_own:
-            more |= {"fails": False, "remedy": None}
+            more |= {"verdict": "clean", "remedy": None}
         text = self._sentence.text[start - self._start : end - self._start]
         return finding(code, start, end, text, passage, note, **more)
 
@@ -195,27 +222,44 @@ class SentenceCheck:
     def _figures(self) -> Iterator[Finding]:
         head = f"{self._sentence.header}\n" if self._sentence.kind == "row" else ""
         likely = best_match(self._text, self._cited or self._all)
-        own = self._cited or ([likely.passage] if likely.passage and likely.is_covered else [])
-        is_copy = likely.is_covered and all(map(is_figure, likely.missing))
-        cited, evidence = ([_text_of(p) for p in passages] for passages in (own, self._all))
-        for check in check_figures(head + self._prose, cited, evidence, is_copy=is_copy):
+        own = (
+            self._cited
+            or self._beside
+            or ([likely.passage] if likely.passage and likely.is_covered else [])
+        )
+        passages = [*self._all, *self._exact]
+        sources = self._exact or own, passages, [*self._beside, *self._cited]
+        texts = ([_text_of(passage) for passage in some] for some in sources)
+        for check in check_figures(head + self._prose, *texts):
             if check.start >= len(head):
                 place = self._start - len(head)
-                passage = None if check.passage is None else self._all[check.passage]
+                passage = None if check.passage is None else passages[check.passage]
                 start, end = place + check.start, place + check.end
-                found = self._finding(
-                    check.outcome, start, end, passage, check.note, check.true_text
-                )
-                yield found.model_copy(update={"fails": check.fails})
+                yield self._finding(check.outcome, start, end, passage, check.note, check.true_text)
 
     def _names(self, figures: Sequence[Span]) -> Iterator[Finding]:
         """The names that stand nowhere."""
         for name in names_in(self._prose) if self._all else ():
             start, end = self._start + name.start(), self._start + name.end()
-            unknown = unknown_parts(name[0], self._all)
+            # An identifier has to stand in what is cited: another one is often beside it.
+            cited = [*self._cited, *self._beside] if name["identifier"] and self._cited else []
+            begins = not name["identifier"] and SENTENCE_START.search(self._prose[: name.start()])
+            unknown = [] if begins else unknown_parts(name[0], cited or self._all)
+            unknown = unknown or self._swapped(name)
             if unknown and not any(f.start < end and start < f.end for f in figures):
                 note = f"the evidence does not have: {', '.join(unknown[:5])}"
                 yield self._finding("unknown_name", start, end, note=note)
+
+    def _swapped(self, name: re.Match[str]) -> list[str]:
+        """A name that the cited lines lack, if they have one of its kind that the draft lacks."""
+        parts = unknown_parts(name[0], self._exact) if self._exact else []
+        for passage in self._exact if len(parts) == len(name[0].split()) else ():
+            for other in names_in(passage.content):
+                is_kind = bool(other["identifier"]) == bool(name["identifier"])
+                is_person = name["identifier"] or (" " in name[0] and " " in other[0])
+                if is_kind and is_person and other[0].strip("`") not in self._text:
+                    return parts
+        return []
 
     def _statement(self) -> Iterator[Finding]:
         start, end = self._start, self._sentence.end
@@ -227,7 +271,7 @@ class SentenceCheck:
             yield self._finding("covered", start, end, match.passage, note, match.text)
         elif match.words:
             yield self._finding("uncovered", start, end, note="no passage says this")
-        if found := difference(self._text, self._cited or self._all):
+        if found := difference(self._text, self._exact or self._cited or self._all):
             yield self._finding("differs", start, end, found[1], f"differs: {found[0]}", found[2])
 
 
@@ -256,32 +300,36 @@ def _verdict(
     ]
     counts = Counter(f.check for f in checked)
     counted_checks = [counted(counts[c], noun) for c, noun in _COUNTED.items() if counts[c]]
-    places = [f.span.start for f in checked if f.check in _COUNTED]
+    places = [f.span.start for f in checked if f.check in _COUNTED]  # In their order.
     skipped = sum(
-        s.has_content and not any(s.start <= p < s.end for p in places) for s in sentences
+        s.has_content and bisect_left(places, s.start) == bisect_left(places, s.end)
+        for s in sentences
     )
     rest = f"; {counted(skipped, 'sentence')} {'was' if skipped == 1 else 'were'} not checked"
     rest = rest if skipped else ""
-    missing = sum(f.code == "unsupported_figure" and not f.fails for f in findings)
-    rest = f"; {counted(missing, 'figure')} not found{rest}" if missing else rest
-    if failing := Counter(f.code for f in findings if f.fails):
-        named = ", ".join(f"{count} {code}" for code, count in failing.most_common(5))
-        return "failed", f"{named}; checked: {', '.join(counted_checks) or 'nothing'}{rest}"
-    if evidence.is_named and not evidence.passages:
+    failing, doubtful = (
+        ", ".join(f"{count} {code}" for code, count in codes.most_common(5))
+        for codes in (Counter(f.code for f in findings if f.verdict == v) for v in _DOUBTS)
+    )
+    has_none = evidence.is_named and not evidence.passages
+    if failing or (doubtful and not has_none):
+        parts = (
+            failing,
+            doubtful and f"to check: {doubtful}",
+            f"checked: {', '.join(counted_checks) or 'nothing'}",
+        )
+        return "failed" if failing else "check", f"{'; '.join(filter(None, parts))}{rest}"
+    if has_none:
         return "nothing_to_check", "there is no passage to check the draft against; retrieve first"
-    covered = [f.span for f in findings if f.code == "covered"]
+    covered = [(f.span.start, f.span.end) for f in findings if f.code == "covered"]
     # In a whole corpus a number is soon found: it counts where the sentence is covered.
     held = [
         f
         for f in checked
         if f.check in required
-        and (
-            evidence.is_named
-            or f.check == "quotes"
-            or any(c.start <= f.span.start < c.end for c in covered)
-        )
+        and (evidence.is_named or f.check == "quotes" or is_inside(f.span.start, covered))
     ]
     if not held:
         about = "" if evidence.is_named or covered else "the corpus has no passage about it; "
         return "nothing_to_check", f"{about}no quote, citation or figure was checked{rest}"
-    return "nothing_wrong_found", f"{', '.join(counted_checks)}{rest}"
+    return "clean", f"{', '.join(counted_checks)}{rest}"

@@ -10,15 +10,18 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 from rolebundle.admin import Admin
 from rolebundle.admin.backups import restore_backup
 from rolebundle.admin.records import all_decisions, all_facts, all_marks
+from rolebundle.errors import CorpusCorrupt
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.policy.audit import AuditLog, verify_audit
 from rolebundle.storage import opening, vector_index
@@ -350,3 +353,32 @@ def test_a_kill_loses_nothing_acknowledged(name: str, rounds: int) -> None:
             case.check_end(place, reported)
             assert names_in(place.folder) <= expected_names, "left over"
         print(f"{name}: {killed} of {runs} runs killed, {operations} operations")
+
+
+@pytest.mark.parametrize("step", [47, pytest.param(1, marks=pytest.mark.slow)])
+def test_a_new_corpus_is_there_as_a_whole_or_not_at_all(tmp_path: Path, step: int) -> None:
+    path = tmp_path / "new.db"
+
+    def create(report: Report, operation: int = 0) -> None:
+        with killed_at_operation(tmp_path, operation, report):
+            open_writer(path).close()
+
+    operations = count_of(run_child(create).reported, "operations")
+    for operation in range(1, operations + 1, step):
+        path.unlink(missing_ok=True)
+        assert run_child(lambda report, at=operation: create(report, at)).killed
+        if path.exists():
+            open_reader(path).close()
+        open_writer(path).close()
+        assert names_in(tmp_path) == {"new.db"}
+
+
+def test_a_corpus_that_was_never_filled_is_called_so_and_filled(tmp_path: Path) -> None:
+    path = tmp_path / "new.db"
+    with closing(apsw.Connection(str(path))) as db:
+        db.pragma("application_id", opening.APPLICATION_ID)
+    with pytest.raises(CorpusCorrupt, match="never filled") as caught:
+        open_reader(path)
+    assert "rolebundle ingest FOLDER" in caught.value.hint
+    open_writer(path).close()
+    open_reader(path).close()

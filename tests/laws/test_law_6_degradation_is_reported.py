@@ -2,20 +2,24 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.contracts.documents import ModelIdentity
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.errors import EmbedderError
+from rolebundle.storage import sqlite
 from rolebundle.storage.documents import StoredDocument
 from rolebundle.text.words import counted
 from support.amounts import few_examples
 from support.bundles import messages, without_semantic_state
-from support.corpora import ask, built
+from support.corpora import ask, built, document
+from support.databases import of_file
 from support.fake_embedder import DIMENSIONS, BrokenProvider, HashingProvider, vector_of
 from support.strategies import corpora, overlays, requests
 
@@ -99,6 +103,21 @@ def test_a_failing_model_is_reported_and_the_lexical_lane_answers(
             expected = reason if isinstance(provider, BrokenProvider) else "the weights are gone"
             assert expected in degraded_by(bundle)
             assert without_semantic_state(bundle) == without_semantic_state(lexical)
+
+
+@of_file
+@pytest.mark.parametrize("library", [None, SimpleNamespace(origin="/nowhere/__init__.py")])
+def test_a_missing_sqlite_vec_is_reported(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, library: object
+) -> None:
+    documents = [document("d0", ["token rotation"])]
+    with built(folder, documents, HashingProvider()) as corpus:
+        lexical = ask(corpus, None, None)
+        monkeypatch.setattr(sqlite, "find_spec", lambda _: library)
+        bundle = ask(corpus, None, HashingProvider())
+    message = degraded_by(bundle)
+    assert "sqlite-vec" in message and "pip install" in message
+    assert without_semantic_state(bundle) == without_semantic_state(lexical)
 
 
 @few_examples

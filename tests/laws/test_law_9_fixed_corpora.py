@@ -210,7 +210,7 @@ def test_hidden_passages_change_nothing(engines: Engines, rounds: int) -> None:
         # What the agent has not written itself is not in the answer either.
         if "salary" not in request.model_dump_json():
             assert "salary" not in complete
-    assert {"nothing_wrong_found", "failed", "refused"} <= verdicts
+    assert {"clean", "failed", "refused"} <= verdicts
 
 
 # -- vectors -------------------------------------------------------------------------------------
@@ -296,8 +296,8 @@ RULES: tuple[dict[str, Any], ...] = (
     {"scopes": ["engineering"], "access_level": "internal"},
     {"scopes": ["engineering", "shared"], "access_level": "confidential"},
     {"scopes": ["engineering"], "access_level": "internal", "deny_patterns": ["closed/**"]},
-    {"scopes": [], "access_level": "internal", "deny_patterns": ["*/d1.md"]},
-    {"scopes": [], "access_level": "public"},
+    {"scopes": ["*"], "access_level": "internal", "deny_patterns": ["*/d1.md"]},
+    {"scopes": ["*"], "access_level": "public"},
 )
 AGENTS = ("ada", "bob", "eve")
 
@@ -327,7 +327,7 @@ def may_see(rule: dict[str, Any], row: tuple[str, ...]) -> bool:
     scope, level, path, verdict, _ = row
     cited = path.partition("/fact-")[0]
     return (
-        (not rule["scopes"] or scope in rule["scopes"])
+        not {"*", scope}.isdisjoint(rule["scopes"])
         and LEVELS.index(rule["access_level"]) >= LEVELS.index(level)
         and not any(fnmatchcase(cited, pattern) for pattern in rule.get("deny_patterns", ()))
         and verdict != "quarantine"

@@ -88,7 +88,7 @@ REFERENCES = (
 
 
 _rules = choices(
-    ((), ("engineering",), ("hr",), ("engineering", "shared"), ("shared",), ("nowhere",)),
+    ((), ("*",), ("engineering",), ("hr",), ("engineering", "shared"), ("shared",), ("nowhere",)),
     LEVELS,
     ((), (), ("closed/**",), ("*/d3.md", "ATTIC/*"), PATTERNS),
     # What the agent may ask with; a rule without roles is drawn most often.
@@ -115,6 +115,7 @@ def policies(draw: st.DrawFn) -> dict[str, Any]:
     for agent in named:
         scopes, level, patterns, roles, writes, paths = draw(_rules)
         rule = {"scopes": [*scopes], "access_level": level, "deny_patterns": [*patterns]}
+        rule["may_set_time"] = True  # Each question is asked at one time.
         policy[agent] = rule | roles | writes | paths
     return policy
 
@@ -125,7 +126,7 @@ def may_see(rule: dict[str, Any] | None, document: StoredDocument, file: StoredF
         return False
     metadata = document.metadata
     return (
-        (not rule["scopes"] or metadata.scope in rule["scopes"])
+        not {"*", metadata.scope}.isdisjoint(rule["scopes"])
         and LEVELS.index(rule["access_level"]) >= LEVELS.index(metadata.sensitivity)
         and not any(
             fnmatchcase(file.path.lower(), pattern.lower()) for pattern in rule["deny_patterns"]
@@ -138,7 +139,7 @@ def may_see_decisions(rule: dict[str, Any] | None, scope: str) -> bool:
     return (
         rule is not None
         and LEVELS.index(rule["access_level"]) >= LEVELS.index("internal")
-        and (not rule["scopes"] or scope in rule["scopes"])
+        and not {"*", scope}.isdisjoint(rule["scopes"])
     )
 
 

@@ -29,7 +29,7 @@ from support.corpora import build, document
 from support.source_tree import write_files
 
 ADA = {"scopes": ["engineering"], "access_level": "internal"}
-ALL = {"scopes": [], "access_level": "confidential"}
+ALL = {"scopes": ["*"], "access_level": "confidential"}
 
 
 def compartment(**fields: Any) -> Compartment:
@@ -63,7 +63,7 @@ def rule_of(*scopes: str, level: AccessLevel = "internal", deny: tuple[str, ...]
     ],
 )
 def test_a_level_reaches_the_sensitivities_up_to_it(level: AccessLevel, reaches: str) -> None:
-    rule = rule_of(level=level)
+    rule = rule_of("*", level=level)
     sensitivities = ("public", "group", "internal", "confidential")
     visible = [
         sensitivity
@@ -73,15 +73,16 @@ def test_a_level_reaches_the_sensitivities_up_to_it(level: AccessLevel, reaches:
     assert " ".join(visible) == reaches
 
 
-def test_listed_scopes_are_seen_and_no_scope_means_every_one() -> None:
+def test_listed_scopes_are_seen_and_a_star_is_every_one() -> None:
     assert may_see(rule_of("hr", "engineering"), compartment())
-    assert may_see(rule_of(), compartment())
+    assert may_see(rule_of("*"), compartment())
+    assert not may_see(rule_of(), compartment())
     assert not may_see(rule_of("hr"), compartment())
     assert not may_see(rule_of("Engineering"), compartment())
 
 
 def test_a_deny_pattern_takes_precedence_over_scope_and_level() -> None:
-    rule = rule_of(level="confidential", deny=("hr/**", "*.key"))
+    rule = rule_of("*", level="confidential", deny=("hr/**", "*.key"))
     assert not may_see(rule, compartment(denied=("*.key",)))
     # Another agent's pattern.
     assert may_see(rule, compartment(denied=("other/**",)))
@@ -90,7 +91,7 @@ def test_a_deny_pattern_takes_precedence_over_scope_and_level() -> None:
 def test_quarantined_documents_are_hidden_and_counted() -> None:
     rule = rule_of("engineering", deny=("hr/**",))
     quarantined = compartment(quarantined=True)
-    assert not may_see(rule_of(level="confidential"), quarantined)
+    assert not may_see(rule_of("*", level="confidential"), quarantined)
     compartments = [
         quarantined,
         compartment(),
@@ -265,7 +266,7 @@ def test_a_policy_changed_in_the_corpus_denies_everyone(db: Path, change: str) -
 
 
 def test_the_policy_applies_to_documents_ingested_later(db: Path, tmp_path: Path) -> None:
-    put(db, {"ada": {"scopes": [], "access_level": "internal", "deny_patterns": ["hr/**"]}})
+    put(db, {"ada": {"scopes": ["*"], "access_level": "internal", "deny_patterns": ["hr/**"]}})
     text = "# A token\n\nthe token\n"
     tree = write_files(tmp_path / "tree", {"hr/pay.md": text, "ops/run.md": text})
     with Admin(db) as admin:
@@ -275,7 +276,7 @@ def test_the_policy_applies_to_documents_ingested_later(db: Path, tmp_path: Path
 
 def test_what_was_ingested_under_an_unreadable_policy_is_hidden(db: Path, tmp_path: Path) -> None:
     """As by a version that does not know a key of it. A policy that is set again shows it."""
-    rules = {"ada": {"scopes": [], "access_level": "internal", "deny_patterns": ["hr/**"]}}
+    rules = {"ada": {"scopes": ["*"], "access_level": "internal", "deny_patterns": ["hr/**"]}}
     put(db, rules)
 
     def replace_policy(content: str) -> None:
@@ -299,7 +300,9 @@ def test_what_was_ingested_under_an_unreadable_policy_is_hidden(db: Path, tmp_pa
     ("values", "codes"),
     [
         ({"ada": ADA}, ""),
-        ({"boss": ALL}, "all_scopes"),
+        ({"boss": ALL}, ""),
+        ({"boss": ALL | {"scopes": []}}, "no_scopes"),
+        ({"boss": {"scopes": [], "access_level": "denied"}}, ""),
         ({}, "no_agents"),
         ({"ada": ADA | {"roles": ["mossline-docs-writer"]}}, ""),
         ({"ada": ADA | {"roles": ["x"]}}, "unknown_role"),

@@ -46,8 +46,9 @@ POLICY = {
             "scopes": ["mossline"],
             "access_level": "internal",
             "deny_patterns": ["security/**"],
+            "may_set_time": True,
         },
-        "auditor": {"scopes": ["mossline"], "access_level": "confidential"},
+        "auditor": {"scopes": ["mossline"], "access_level": "confidential", "may_set_time": True},
     }
 }
 NOW = ("--now", "2026-11-27")

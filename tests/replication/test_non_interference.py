@@ -64,11 +64,11 @@ _AUDIENCES: tuple[dict[str, Any], ...] = (
     {"level": "confidential", "scopes": ["engineering", "shared"]},
 )
 _rules = choices(
-    ((), ("engineering",), ("engineering", "shared")),
+    ((), ("*",), ("engineering",), ("engineering", "shared")),
     LEVELS[1:],
     ((), ("closed/**",), ("ATTIC/*", "open/f1.md"), PATTERNS),
 )
-_other_rules = choices(((), ("hr",)), LEVELS, ((), ("open/**",), ("closed/**", "ATTIC/*")))
+_other_rules = choices((("*",), ("hr",)), LEVELS, ((), ("open/**",), ("closed/**", "ATTIC/*")))
 _labels = choices(
     SCOPES,
     LEVELS[1:],
@@ -119,8 +119,8 @@ class Pair:
         self.opened: dict[Path, Corpus] = {}
         own = _rule(*rule)
         # What decides for this audience.
-        self.rule = own if "agent" in audience else _rule((), audience["level"], ())
-        self.rule["scopes"] = self.rule["scopes"] or audience.get("scopes", [])
+        scopes = tuple(audience.get("scopes", ("*",)))
+        self.rule = own if "agent" in audience else _rule(scopes, audience["level"], ())
         self.policy = {"ada": own}
         self.files: dict[str, Held] = {}
         self.marks: dict[str, Mark] = {}
@@ -131,7 +131,7 @@ class Pair:
         """Whether nothing but the quarantine hides a document."""
         path = self._file(number, held).path
         return (
-            (not self.rule["scopes"] or document.metadata.scope in self.rule["scopes"])
+            not {"*", document.metadata.scope}.isdisjoint(self.rule["scopes"])
             and LEVELS.index(self.rule["access_level"])
             >= LEVELS.index(document.metadata.sensitivity)
             and not any(
@@ -195,7 +195,7 @@ class Pair:
     def decide(self, scope: str, text: str) -> None:
         self.decided[scope] += 1
         visible = LEVELS.index(self.rule["access_level"]) >= LEVELS.index("internal") and (
-            not self.rule["scopes"] or scope in self.rule["scopes"]
+            not {"*", scope}.isdisjoint(self.rule["scopes"])
         )
         earlier = [str(self.decided[scope] - 1)] if self.decided[scope] % 3 == 0 else []
         new = NewDecision(text=text, scope=scope, supersedes=earlier, decided_by="Ana")

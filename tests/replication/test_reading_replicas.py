@@ -299,7 +299,7 @@ WRITES: dict[str, Callable[[Admin, Path], object]] = {
         a.workspace, more / "other.db", confirmed=True
     ),
 }
-READS = {*("close", "passages_waiting", "plan_of"), *("all_marks", "all_decisions", "all_facts")}
+READS = {*("close", "plan_of"), *("all_marks", "all_decisions", "all_facts")}
 OTHER_OPERATIONS = {"complete", "copy_to", "repair", "pull_replica"}
 """They change files beside it, leave a sound corpus alone, replace it, or need it open to write."""
 

@@ -53,7 +53,7 @@ from support.values import WORDS
 
 AT = "2026-11-15T00:00:00Z"
 POLICY: dict[str, dict[str, Any]] = {
-    "owner": {"scopes": [], "access_level": "confidential"},
+    "owner": {"scopes": ["*"], "access_level": "confidential"},
     "clerk": {
         "scopes": ["mossline", "shared", "hr"],
         "access_level": "internal",
@@ -62,12 +62,12 @@ POLICY: dict[str, dict[str, Any]] = {
     "guest": {"scopes": ["mossline", "shared"], "access_level": "group"},
     # Their patterns split what the others see into several compartments.
     "nobody": {
-        "scopes": [],
+        "scopes": ["*"],
         "access_level": "internal",
         "deny_patterns": ["engineering/**", "docs/help/*", "d1*.md", "*threat*"],
     },
     "none": {
-        "scopes": [],
+        "scopes": ["*"],
         "access_level": "internal",
         "deny_patterns": ["**/*sync*", "d2*.md", "wiki/*"],
     },
@@ -307,7 +307,7 @@ class World:
                 "deny_patterns": self.patterns,
             },
             SECRETS["agent"]: {
-                "scopes": [],
+                "scopes": ["*"],
                 "access_level": "internal",
                 # A class of characters: it matches many of the visible files.
                 "deny_patterns": [f"open/[{SECRETS['pattern']}]*"],

@@ -278,7 +278,7 @@ def test_the_score_of_a_lane_that_did_not_propose_counts_fully() -> None:
 def test_what_only_the_role_proposed_does_not_move_the_scale() -> None:
     lexical = {1: (2.0, 0.0), 2: (1.0, 0.0), 3: (0.0, 5.0)}
     semantic = {1: 0.9, 2: 0.5, 3: 0.1}
-    proposed = {"by_task": {1: 2.0, 2: 1.0}, "by_role": {2: 1.0, 3: 5.0}}
+    proposed = {"only_by_role": {3}}
     scored = [("semantic", 2), ("semantic", 3)]
     found = merge(lexical, semantic, only_scored=scored, **proposed)
     assert [row.semantic for row in found] == [1.0, 0.0, 0.0]

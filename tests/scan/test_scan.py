@@ -50,6 +50,9 @@ def _tags(text: str) -> str:
     return "".join(chr(0xE0000 + ord(character)) for character in text)
 
 
+PEOPLE = ("ann", "ben", "cyd", "dora", "eve")
+
+
 @pytest.mark.parametrize(("text", "hidden", "verdict"), [
     ("A plain page.", "", "clean"),
     ("A plain page.", "a comment", "clean"),
@@ -61,7 +64,9 @@ def _tags(text: str) -> str:
     (ORDER, "", "quarantine"),
     (f"The token is {TOKEN}.", "", "label"),
     (f"ci: {TOKEN}\ncd: {TOKEN}", "", "quarantine"),
-    ("Write to jane.doe@corp.io.", "", "label"),
+    ("Write to jane.doe@corp.io.", "", "clean"),
+    ("".join(f"{name}@corp.io\n" for name in PEOPLE), "", "label"),
+    ("".join(f"{name} <{name}@corp.io>\n" for name in PEOPLE), "", "clean"),
 ])  # fmt: skip
 def test_verdict(text, hidden, verdict):
     assert scan(text, hidden).verdict == verdict
@@ -253,6 +258,41 @@ def test_identifiers_examples_and_placeholders_are_no_secrets(rounds):
     lines = harmless_lines(rounds)
     reported = [name for name, line in lines if find_secrets(f"{line}\n")]
     assert len(reported) <= len(lines) * 0.01, reported
+
+
+CODE = (
+    "conn = connect(user=auth_info[1], password=auth_info[2], timeout=30)",
+    "password = password[:127]", "key_salt = random_bytes[8:]", "fd, token = probes.items[-1]",
+    'broker_url = f"sqs://{key}:{secret}@"', "url = f'https://{self.user}:{self.password1}@host'",
+    "private_key: Ed25519PrivateKey | Ed448PrivateKey", "passphrase = _ffi2.NULL",
+    'password = click.prompt("Password", hide_input=True)', "let pass = imagePasses[i2];",
+    'CHALLENGE_PASSWORD = ObjectIdentifier("1.2.840.113549.1.9.7")',
+    'processorArchitecture="*" publicKeyToken="1fc8b3b9a1e18e3b"', "pass :data:`h11.SERVER`.",
+    "--- PASS: TestConfig/invalid_config_-_empty_name (0.00s)", "x-pw-title{inset:0}",
+    "perldoc -u Some::Module2name", "$ gcloud create --password=123456",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("line", CODE)
+def test_code_is_not_masked(line):
+    assert find_secrets(f"{line}\n") == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "mysql -u root -p{} -h db01 shop", "sshpass -p '{}' ssh jo@host", "docker login -u jo -p {} x",
+        '$pass = ConvertTo-SecureString "{}" -AsPlainText', "CREATE USER 'a' IDENTIFIED BY '{}';",
+        "bindpw {}", "requirepass {}", "keytool -storepass {} -list",
+        "- name: DB_PASSWORD\n  value: {}", "User,Access key ID,Secret access key\nbob,AB,{}",
+        "https://h/?password={}&useSSL=true", "jo:$2y$10$bXL8WK0YUreLb5kVjzBsREu.{}PkV1mMu0Ths",
+    ],
+)  # fmt: skip
+def test_exactly_the_secret_is_masked(text):
+    secret = "Zk9wq2LmPx7"
+    found = find_secrets(text.format(secret) + "\n")
+    [shown] = [text.format(secret)[finding.start : finding.end] for finding in found]
+    assert shown == secret or ("$2y$" in text and shown.startswith("$2y$"))
 
 
 @pytest.mark.parametrize("first", ["GITHUB_TOKEN=", "token: ", ""])

@@ -13,11 +13,12 @@ from rolebundle.storage import lexical_index, opening, partition, vector_index, 
 from rolebundle.storage.backup import back_up
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.corpus import increment_generation
-from rolebundle.storage.documents import StoredDocument, self_declared
+from rolebundle.storage.documents import StoredDocument, document_groups, self_declared
 from rolebundle.storage.opening import open_reader
+from rolebundle.storage.passages import passages_by_id
 from rolebundle.storage.writing import open_writer
 from support.compartments import assert_compartments_are_separate, kinds
-from support.corpora import build, document
+from support.corpora import FLAGGED, build, document
 from support.fake_embedder import DIMENSIONS, HashingProvider
 from support.old_schema import build_schema_1, names_in
 from support.sound import assert_sound, contents
@@ -71,6 +72,20 @@ def test_a_backup_is_complete_or_missing(tmp_path: Path) -> None:
         assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o600
         with open_writer(tmp_path / name) as corpus:
             assert corpus.value("SELECT content FROM chunk") == "the token"
+
+
+def test_passages_of_an_older_corpus_have_the_flags_of_their_document(tmp_path: Path) -> None:
+    db = build(tmp_path, [document("d0", ["a token", "a key"], FLAGGED), document("d1", ["one"])])
+    old = apsw.Connection(str(db))
+    old.execute("ALTER TABLE chunk DROP COLUMN flags")
+    old.pragma("user_version", 14)
+    old.close()
+    with open_writer(db) as corpus:
+        assert find_problems(corpus) == []
+        passages = passages_by_id(corpus, ["d0#0", "d0#1", "d1#0"])
+        groups = document_groups(corpus, by_date=False)
+    assert [passage.flags for passage in passages] == [("instruction_override",)] * 2 + [()]
+    assert {group.flags: len(group.rowids) for group in groups} == {(): 1, passages[0].flags: 1}
 
 
 # -- the second migration --------------------------------------------------------------------------

@@ -134,7 +134,7 @@ def test_passages_show_their_mark(db: Path) -> None:
     bundle = bundle_for(db, role=None)
     assert mark_of(bundle) == ("disputed", "Ana", "owner", "it is forty-one")
     assert mark_of(bundle, "limits#1") is None
-    mark_text = "disputed by Ana: it is forty-one"
+    mark_text = 'disputed by Ana: "it is forty-one"'
     assert mark_text in invoke("get", "limits#0", "--db", db).out
     task = ("the token limit", "--lexical-only", "--db", db)
     for form in ("text", "prompt"):
@@ -385,7 +385,7 @@ def test_facts_change_nothing_about_documents(
             try:
                 file_as("mallory", db, fact)
             except RolebundleError as error:
-                assert error.code == "source_does_not_say"
+                assert error.code in ("source_does_not_say", "source_says_otherwise")
         after = ask(db, provider, task)
         assert of_documents(after) == of_documents(before)
 

@@ -328,6 +328,34 @@ def test_an_ingest_leaves_facts_alone(ingested: Path) -> None:
     assert problems(ingested) == []
 
 
+def test_a_fact_says_that_its_source_has_changed(ingested: Path) -> None:
+    tree = ingested.parent / "tree"
+    fact, other = remember_in(ingested), remember_in(ingested, "The plan of May.", "plan.md:3-3")
+    (tree / "limits.md").write_text("# Limits\n\nThe token limit is five.\n", encoding="utf-8")
+    with Admin(Workspace(ingested, HashingProvider())) as admin:
+        admin.ingest([tree])
+        changed = {f.document_id: f.source_has_changed for f in all_facts(admin.workspace)}
+    assert changed == {fact.document_id: True, other.document_id: False}
+    mark = shown(ingested)[fact.chunk_id].metadata.mark
+    assert mark and (mark.state, mark.marked_by) == ("disputed", "ingest")
+    assert "its source has changed" in mark.reason
+    assert problems(ingested) == []
+
+
+@pytest.mark.parametrize(
+    ("fact", "code"),
+    [
+        ("The token limit of the service is not forty requests.", "source_says_otherwise"),
+        ("The token limit of the service is forty requests.", ""),
+    ],
+)
+def test_the_opposite_of_the_source_is_refused(db: Path, fact: str, code: str) -> None:
+    if code:
+        assert refusal(lambda: file_as_owner(db, fact))[1] == code
+    else:
+        assert file_as_owner(db, fact).state == "stored"
+
+
 def test_without_its_model_a_fact_waits_for_a_vector(ingested: Path) -> None:
     remember_in(ingested, source=PAGE, model=IDENTITY._replace(model="other"))
     assert invoke("status", "--json", "--db", ingested).json()["waiting"] == 1

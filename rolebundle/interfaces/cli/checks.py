@@ -43,6 +43,7 @@ from rolebundle.text.words import counted
 from rolebundle.verification.gate import (
     DEFAULT_RETRIES,
     answer_stop,
+    criterion_line,
     hook_event,
     load_contract,
 )
@@ -68,7 +69,7 @@ def verify(call: Call, draft_file: BinaryIO, bundle_file: BinaryIO | None) -> No
 
     The sources are the passages of --bundle or of each --chunk; else the whole corpus. In the
     draft, [1] cites the first passage, and path:start-end lines. -: standard input. The exit code
-    is 0 only if the verdict is `nothing_wrong_found`.
+    is 0 only if the verdict is `clean`.
 
     \b
     rolebundle retrieve "Plan release 3.0" --role technical-writer --format json > bundle.json
@@ -91,7 +92,7 @@ def verify(call: Call, draft_file: BinaryIO, bundle_file: BinaryIO | None) -> No
         answer = engine.verify(request)
     shaped = shaped_verification(answer, request.detail or "full")
     call.print(shaped, _verify_lines(answer, draft, redacted=request.redact))
-    if answer.verdict != "nothing_wrong_found":
+    if answer.verdict != "clean":
         raise Exit(1)
 
 
@@ -392,9 +393,7 @@ def hook_command(
 
 def _text(report: GateReport) -> str:
     lines = [f"{report.verdict}: {report.message}"]
-    for result in report.criteria:
-        state = result.result.replace("_", " ")
-        lines.append(f"- {result.id}: {state}: {result.reason}")
+    lines += [f"- {criterion_line(result)}" for result in report.criteria]
     lines += [f"- {finding.code}: {finding.message}" for finding in report.findings]
     if report.restarts:
         lines.append(f"- the baseline was replaced: {counted(report.restarts, 'restart')}")

@@ -24,11 +24,17 @@ from rolebundle.interfaces.model_text import comparison_lines
 from rolebundle.interfaces.pages.views import compare_page
 from rolebundle.interfaces.parse import names_in, request_from
 from rolebundle.retrieval.compare import compare_roles
-from rolebundle.retrieval.passage_text import flag_note, mark_note, one_line
+from rolebundle.retrieval.passage_text import (
+    flag_note,
+    mark_note,
+    one_line,
+    place_of,
+    quoted,
+    shown_name,
+)
 
 _WIDTH = 100
 _NAME_CHARS = 200
-_COPY_CHARS = 1_000
 
 
 @click.command()
@@ -82,15 +88,15 @@ def text(why: Why, width: int = DEFAULT_WIDTH, style: Style = PLAIN) -> str:
     """The answer for a person: the verdict, each step, and the score to beat."""
     lines = [style("heading", cut(one_line(f"{why.role_id or NO_ROLE} · {why.task}"), width))]
     of = f"  (best ranked of {why.passages})" if why.passages > 1 else ""
-    anchor = f" ({why.anchor})" if why.anchor else ""
-    place = style("locator", one_line(f"{why.locator}{anchor}", _COPY_CHARS))
-    lines.append(f"{place}  {one_line(why.chunk_id, _COPY_CHARS)}{of}")
+    place = style("locator", place_of({"locator": why.locator, "anchor": why.anchor}))
+    lines.append(f"{place}  {shown_name(why.chunk_id)}{of}")
     notes = [flag_note(why.flags), mark_note(why.mark.model_dump() if why.mark else None)]
     notes += [
-        f"{name} claims to supersede its document, but may not" for name in why.ignored_claims or ()
+        f"{shown_name(name)} claims to supersede its document, but may not"
+        for name in why.ignored_claims or ()
     ]
     notes += [
-        f"its document declares {claim}; the owner does not allow it"
+        f"its document declares {quoted(claim)}; the owner does not allow it"
         for claim in why.refused_claims or ()
     ]
     for note in filter(None, notes):
@@ -109,8 +115,8 @@ def text(why: Why, width: int = DEFAULT_WIDTH, style: Style = PLAIN) -> str:
         lines += folded(line, width)
     # A locator and an id are not broken, because a person copies them.
     lines += [
-        f"lost to: {rival.rank or '–'}  {rival.final:.3f}  {one_line(rival.locator, _COPY_CHARS)}  "
-        f"{one_line(rival.chunk_id, _COPY_CHARS)}"
+        f"lost to: {rival.rank or '–'}  {rival.final:.3f}  {shown_name(rival.locator)}  "
+        f"{shown_name(rival.chunk_id)}"
         for rival in why.lost_to
     ]
     return "\n".join(lines)

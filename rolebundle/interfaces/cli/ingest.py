@@ -41,7 +41,7 @@ from rolebundle.interfaces.cli.output import (
     print_note,
     progress_bar,
 )
-from rolebundle.interfaces.layout import Style, folded, harmless, terminal_width
+from rolebundle.interfaces.layout import Style, folded, harmless, on_one_line, terminal_width
 from rolebundle.interfaces.signals import ended_by_sigterm, on_end
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.status import owner_status
@@ -387,7 +387,7 @@ def watch(call: Call, poll: bool) -> None:
 
 def _print_line(line: str) -> None:
     time = datetime.now().astimezone().isoformat(sep=" ", timespec="seconds")
-    print_note(f"{time}  {line}")
+    print_note(f"{time}  {on_one_line(line)}")
 
 
 _UNLIMITED = 100_000
@@ -446,5 +446,8 @@ def _advice(status: CorpusStatus) -> Iterator[str]:
             f"! authority of unknown origin: {counted(unknown, 'document')} that an earlier "
             "version stored; run `rolebundle ingest` again"
         )
+    if status.partly_read:
+        number = counted(status.partly_read, "document")
+        yield f"partly read: {number}; `rolebundle ls` names them"
     if known := len(status.self_declared) - unknown:
         yield f"documents with authority by their own declaration: {known}; --json lists them"

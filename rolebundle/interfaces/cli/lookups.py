@@ -19,7 +19,7 @@ from rolebundle.interfaces.layout import Style, harmless, terminal_width
 from rolebundle.interfaces.model_text import listed_line, lookup_lines
 from rolebundle.interfaces.parse import parsed, request_from
 from rolebundle.interfaces.shape import shaped_bundle, shaped_lookup, shaped_lookups
-from rolebundle.retrieval.passage_text import line_notes, one_line
+from rolebundle.retrieval.passage_text import line_notes, shown_name
 from rolebundle.text.references import is_glob
 from rolebundle.text.words import counted
 
@@ -111,9 +111,6 @@ def _print_next(call: Call, what: str, after: str | None) -> None:
         print_note(f"there are more {what}; continue with --after {after}")
 
 
-_LOCATOR_CHARS = 1_000
-
-
 @click.command()
 @click.argument("pattern")
 @click.argument("prefix", required=False)
@@ -139,8 +136,8 @@ def grep(call: Call, pattern: str, prefix: str | None) -> None:
 
 def _found_line(line: FoundLine, style: Style) -> str:
     notes = line_notes(line.model_dump(exclude_none=True))
-    locator = style("locator", one_line(line.locator, _LOCATOR_CHARS))
-    return f"{locator}: {harmless(line.text)}" + (style("caution", notes) if notes else "")
+    locator = style("locator", shown_name(line.locator))
+    return f"{locator}{style('caution', notes)}: {harmless(line.text)}"
 
 
 @click.command()

@@ -224,7 +224,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = cli.main(args=arguments, prog_name="rolebundle", standalone_mode=False)
         sys.stdout.flush()
     except RolebundleError as error:
-        _print_error(f"error: {error}")
+        _print_error(f"error: {error.message} [{error.code}]", error.hint)
         code = error.exit_code
     except click.ClickException as error:
         with suppress(OSError):
@@ -240,8 +240,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if error.errno in FULL_ERRNOS:
             name, step = "storage_full", "free some disk space"
         _print_error(
-            f"error: reading or writing failed: {error} [{name}]\n"
-            f"  next: {step}, then run the same command again"
+            f"error: reading or writing failed: {error} [{name}]",
+            f"{step}, then run the same command again",
         )
         code = StorageError.exit_code
     except Exception as error:
@@ -254,15 +254,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if isinstance(error, UnicodeEncodeError) and bad is not None:
             # It was no valid text: SQLite takes it neither as a name nor as a value.
             _print_error(
-                f"error: {bad!r}: holds bytes that are not text [not_text]\n"
-                "  next: give a name in UTF-8"
+                f"error: {bad!r}: holds bytes that are not text [not_text]",
+                "give a name in UTF-8",
             )
             code = UsageError.exit_code
         else:
             _print_error(
-                f"error: internal error: {type(error).__name__}: {error} [internal]\n"
-                "  next: run `rolebundle corpus doctor`; if it finds nothing, please report this: "
-                "ROLEBUNDLE_DEBUG=1 shows where it happened"
+                f"error: internal error: {type(error).__name__}: {error} [internal]",
+                "run `rolebundle corpus doctor`; if it finds nothing, please report this: "
+                "ROLEBUNDLE_DEBUG=1 shows where it happened",
             )
             code = EXIT_INTERNAL
     sys.exit(code if isinstance(code, int) else 0)
@@ -282,10 +282,13 @@ def _drop_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _print_error(message: str) -> None:
-    from rolebundle.contracts.base import writable  # It imports pydantic.
+def _print_error(message: str, hint: str = "") -> None:
+    # They import pydantic.
+    from rolebundle.contracts.base import writable
+    from rolebundle.interfaces.layout import on_one_line
 
-    # A file's name may hold bytes that are not valid text. If nobody reads standard error, the
-    # exit code still tells what happened.
+    # A file's name may hold line breaks, and bytes that are not valid text. If nobody reads
+    # standard error, the exit code still tells what happened.
+    lines = map(on_one_line, map(writable, filter(None, (message, hint))))
     with suppress(OSError):
-        click.echo(writable(message), err=True)
+        click.echo("\n  next: ".join(lines), err=True)

@@ -278,6 +278,10 @@ with_json = with_call("as_json")
 """For commands that share no other option."""
 
 
+_BARE = {"publish": "public"}
+"""Options whose value may be left out, and what it is then."""
+
+
 def _option(name: str, field: FieldInfo) -> Decorator:
     kind = _plain_type(field.annotation)
     types: dict[str, Any] = {"type": int if kind is int else str}
@@ -285,6 +289,8 @@ def _option(name: str, field: FieldInfo) -> Decorator:
         types = {"is_flag": True}
     elif get_origin(kind) is Literal:
         types = {"type": click.Choice(get_args(kind))}
+        if name in _BARE:
+            types |= {"is_flag": False, "flag_value": _BARE[name]}
     hint = _HINTS.get(name)
     if isinstance(kind, type) and issubclass(kind, Contract):
         types = {"multiple": True, "callback": _object_of_pairs}

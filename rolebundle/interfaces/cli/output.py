@@ -17,7 +17,7 @@ import click
 
 from rolebundle.contracts.base import Contract, writable
 from rolebundle.errors import UsageError
-from rolebundle.interfaces.layout import on_one_line
+from rolebundle.interfaces.layout import harmless, on_one_line
 from rolebundle.storage.file import partial_file, sync_file
 from rolebundle.text.words import counted, first_of
 
@@ -83,7 +83,7 @@ def _plain(value: object) -> str:
 
 def print_note(line: str) -> None:
     """Print a line on standard error. Standard output is for the answer alone."""
-    click.echo(writable(line), err=True)
+    click.echo(harmless(writable(line)), err=True)
 
 
 def print_first(lines: Sequence[str], *, rest: str = "") -> None:

@@ -124,7 +124,7 @@ def _policy_lines(policy: PolicySummary, origin: str) -> Iterator[str]:
         {
             **entry.model_dump(),
             # Nothing would look like no scope and no role.
-            "scopes": ", ".join(entry.scopes) or "EVERY scope",
+            "scopes": ", ".join(entry.scopes) or "NO scope",
             "roles": "any" if entry.roles is None else ", ".join(entry.roles) or "none",
         }
         for entry in policy.agents

@@ -136,7 +136,7 @@ def load() -> None:
         import_module(name)
     # Its threads would not exist in a fork, which would wait for them.
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    has_minilm = MINILM.is_installed and os.environ.get("ROLEBUNDLE_MODEL") != "static"
+    has_minilm = MINILM.is_installed and not os.environ.get("ROLEBUNDLE_MODEL")
     for provider in ("static", "onnx") if has_minilm else ("static",):
         with suppress(RolebundleError):
             provider_for(ProviderSpec(provider, "")).embed_queries(["warm"])

@@ -32,7 +32,12 @@ from rolebundle.contracts.terms import (
 )
 from rolebundle.contracts.why import ComparedPassage, Comparison, RoleView
 from rolebundle.interfaces.render import Terms, covered, query_terms, replica_note
-from rolebundle.retrieval.passage_text import limited_use
+from rolebundle.retrieval.passage_text import (
+    limited_use,
+    place_of,
+    quoted,
+    shown_name,
+)
 from rolebundle.scan.characters import (
     CONTROLS,
     EMBEDDINGS,
@@ -45,6 +50,7 @@ from rolebundle.scan.characters import (
 from rolebundle.storage.stored_values import grouped
 from rolebundle.text.words import counted
 
+_TITLE_CHARS = 1_000
 _UNSAFE = re.compile(
     f"[{CONTROLS}{EMBEDDINGS}{FORMATS}{OPERATORS}{OVERRIDES}{TAGS}{ZERO_WIDTH}\ud800-\udfff]"
 )
@@ -99,6 +105,8 @@ def _environment() -> Environment:
         "number": lambda value, digits=3: f"{value:.{digits}f}",
         "percent": "{:.0%}".format,
         # With a real minus.
+        "name": shown_name,
+        "place": place_of,
         "signed": lambda value: f"{value:+.3f}".replace("-", "−"),
         "extract": lambda key, values: values[key],
         # Jinja's own `capitalize` lowers the rest.
@@ -127,7 +135,7 @@ LEVEL_CLASSES: Mapping[str, str] = {
 
 def heading_path(title: str, headings: Sequence[str]) -> str:
     """The title of a passage's document and the headings above it, without repeats."""
-    return " › ".join(dict.fromkeys(text for text in (title, *headings) if text))
+    return quoted(*dict.fromkeys((title, *headings)), length=_TITLE_CHARS)
 
 
 # -- the views -------------------------------------------------------------------------------------

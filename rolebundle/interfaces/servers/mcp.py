@@ -264,7 +264,7 @@ def server_for(worker: Worker) -> Server[dict[str, Any]]:
                 INVALID_PARAMS,
                 f"there is no tool {params.name[:80]!r}; there are {', '.join(tools)}",
             )
-        fields = params.arguments or {}
+        fields = tool.as_meant(params.arguments or {})
         try:
             # Cancelling the task interrupts the call.
             text = await worker.call(lambda: operations.text(tool.method, fields))

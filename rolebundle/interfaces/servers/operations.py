@@ -38,8 +38,9 @@ from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, RolebundleError, UsageError
 from rolebundle.ingest.indexes import Progress
 from rolebundle.ingest.options import IngestOptions
+from rolebundle.interfaces.json_lines import json_value
 from rolebundle.interfaces.model_text import answer_text, lookups_text
-from rolebundle.interfaces.parse import parsed
+from rolebundle.interfaces.parse import canonical_name, names_in, parsed
 from rolebundle.interfaces.shape import (
     Answer,
     shaped_bundle,
@@ -104,6 +105,11 @@ class Operation(NamedTuple):
         example = f" Example: {json.dumps(self.example)}" if self.example else ""
         return f"{self.description}{example}"
 
+    def as_meant(self, fields: Mapping[str, Any]) -> Any:
+        """The fields of a call by a host that does not keep to the types; see :func:`_as_meant`."""
+        schema = _schema_of(self.contract)
+        return _as_meant(fields, schema, schema.get("$defs", {}))
+
     def input_schema(self, without: Collection[str] = ()) -> Schema:
         """JSON Schema of the arguments, except for those that this server does not offer.
 
@@ -160,6 +166,40 @@ def _choices(value: Schema, definitions: Schema) -> list[Schema]:
     if "anyOf" in value:
         return [choice for part in value["anyOf"] for choice in _choices(part, definitions)]
     return [value]
+
+
+_JSON_TYPES = {bool: "boolean", int: "integer", float: "integer", list: "array", dict: "object"}
+
+
+def _as_meant(value: Any, schema: Schema, definitions: Schema) -> Any:
+    """A value of a host that sends whole numbers as 3.0, or what is no text as one.
+
+    It gets the type that its schema has, if it can be read as one. Otherwise it stays, so that the
+    contract refuses it by name. Fields with null are left out.
+    """
+    choices = {choice.get("type"): choice for choice in _choices(schema, definitions)}
+    if isinstance(value, str) and ("string" not in choices or value.lstrip()[:1] in ("[", "{")):
+        with suppress(UsageError, UnicodeEncodeError):
+            # Some languages write True.
+            read = json_value((value.lower() if "boolean" in choices else value).encode())
+            value = read if _JSON_TYPES.get(type(read)) in choices else value
+    is_name = isinstance(value, str) and not value.lstrip().startswith(("{", '["'))
+    if is_name and value.strip() and choices.keys() <= {"array", "null"}:
+        # A text with spaces is one wording, and not a list of names.
+        names = names_in(value)
+        value = [value] if any(" " in name for name in names) else names
+    if isinstance(value, float) and value.is_integer() and "integer" in choices:
+        return int(value)
+    if isinstance(value, list) and "array" in choices:
+        return [_as_meant(item, choices["array"].get("items", {}), definitions) for item in value]
+    if isinstance(value, Mapping) and "object" in choices:
+        fields = choices["object"].get("properties", {})
+        return {
+            name: _as_meant(item, fields.get(canonical_name(name, fields), {}), definitions)
+            for name, item in value.items()
+            if item is not None
+        }
+    return value
 
 
 def _names(choice: Schema) -> list[str]:
@@ -422,9 +462,9 @@ _OPERATIONS = (
         ),
         "verify",
         "Check a text that you wrote against the passages that you wrote it from. Call it before "
-        "you hand over an answer, a report or a message. If it fails, do what each remedy says and "
-        "verify again. `nothing_wrong_found` is no proof.",
-        ("draft", "chunk_ids", "role", "redact"),
+        "you hand over an answer. If it is `failed` or `check`, "
+        "follow each remedy and verify again. `clean` is no proof.",
+        ("draft", "chunk_ids", "role", "publish", "redact"),
     ),
     Operation(
         "check",

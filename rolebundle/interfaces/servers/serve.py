@@ -21,7 +21,7 @@ from rolebundle.contracts.request import (
     MIN_MAX_CHARS,
 )
 from rolebundle.contracts.terms import Detail
-from rolebundle.errors import RolebundleError, UsageError
+from rolebundle.errors import Cancelled, RolebundleError, UsageError
 from rolebundle.ingest.indexes import Progress
 from rolebundle.interfaces.json_lines import (
     MAX_LINE_BYTES,
@@ -111,6 +111,7 @@ class Server(ClientSession):
             partial(self._answer, request_id, method, fields, refusal),
             self._write,
             partial(error_line, request_id, server_is_ending()),
+            partial(error_line, request_id, was_cancelled()),
             key,
         )
         self._worker.submit(job)
@@ -182,8 +183,8 @@ class Server(ClientSession):
 
         def report(step: str, done: int, total: int) -> None:
             nonlocal last
-            if self._worker.is_stopping or job.is_settled:
-                # The answer of a call that was cancelled is not delivered.
+            if self._worker.is_stopping or job.is_cancelled:
+                # One that was cancelled has another answer.
                 raise server_is_ending()
             self._worker.note_progress()
             now = monotonic()
@@ -197,6 +198,11 @@ class Server(ClientSession):
         return report
 
 
+def was_cancelled() -> Cancelled:
+    """The answer to a request that was cancelled before it had one."""
+    return Cancelled("cancelled", f"{CANCEL} ended the request", "send it again if it is needed")
+
+
 def serve(operations: Operations, channel: Channel) -> int:
     """Serve until the client is gone or a signal asks to end. Return the exit code.
 
@@ -205,7 +211,7 @@ def serve(operations: Operations, channel: Channel) -> int:
         channel: where requests come from and answers go; see :func:`stdio.take_over`.
 
     Returns:
-        0 if every accepted request was finished, 130 after SIGINT, and 1 otherwise.
+        0 after SIGTERM or if every accepted request was finished, 130 after SIGINT, else 1.
     """
     server = Server(operations, channel)
     signals: list[int] = []

@@ -53,7 +53,7 @@ def end_code(signals: Sequence[int], *, is_finished: bool) -> int:
     """
     if SIGINT in signals:
         return 130
-    return 0 if is_finished else 1
+    return 0 if signals or is_finished else 1
 
 
 @dataclass(eq=False)
@@ -64,14 +64,18 @@ class Job:
         run: gets the job itself, does the work on the worker's thread, and must not raise.
         deliver: gets what ``run`` or ``refuse`` returned, on any thread.
         refuse: the result that says only that the server is ending.
+        cancelled: the result of one that was cancelled; ``None`` if nobody waits for one then.
         key: what :meth:`Worker.cancel` knows the job by.
+        is_cancelled: whether it was cancelled, so that it must not go on.
         is_settled: whether its result was delivered or will not be.
     """
 
     run: Callable[[Job], Any]
     deliver: Callable[[Any], None]
     refuse: Callable[[], Any] = lambda: None
+    cancelled: Callable[[], Any] | None = None
     key: object = None
+    is_cancelled: bool = False
     is_settled: bool = False
 
 
@@ -157,14 +161,20 @@ class Worker:
             self.unfinished += 1
 
     def cancel(self, is_meant: Callable[[Job], bool]) -> None:
-        """Remove the jobs for which ``is_meant`` is true; interrupt the running one likewise."""
+        """Cancel the jobs for which ``is_meant`` is true, and interrupt the running one likewise.
+
+        Each has its result for this case in its turn, if it has one.
+        """
         with self._changed:
-            # Removed at once, because they may be large.
-            self._replace_waiting([job for job in self._waiting if not is_meant(job)])
+            for job in filter(is_meant, self._waiting):
+                # It may be large.
+                job.is_cancelled, job.run = True, lambda _: None
+            kept = (job for job in self._waiting if job.cancelled or not job.is_cancelled)
+            self._replace_waiting([*kept])
             running = self._running
             if running is None or running.is_settled or not is_meant(running):
                 return
-            running.is_settled = True
+            running.is_cancelled, running.is_settled = True, running.cancelled is None
         Thread(target=self._interrupt_until_done, args=(running,), daemon=True).start()
 
     def finish(
@@ -218,7 +228,7 @@ class Worker:
                 with self._changed:
                     self._running, self._since = None, monotonic()
                 if self._settle(job):
-                    job.deliver(result)
+                    job.deliver(job.cancelled() if job.is_cancelled and job.cancelled else result)
         finally:
             with suppress(RolebundleError):
                 self.operations.engine.close()

@@ -128,7 +128,7 @@ def test_older_copies(db: Path) -> None:
 
 def test_a_policy_file_that_changed(db: Path, tmp_path: Path) -> None:
     policy = tmp_path / "policy.json"
-    policy.write_text('{"agents": {"ada": {"scopes": [], "access_level": "internal"}}}')
+    policy.write_text('{"agents": {"ada": {"scopes": ["*"], "access_level": "internal"}}}')
     assert invoke("policy", "set", policy, "--db", db).code == 0
     doctor_report(db)
     policy.write_text("{}")

@@ -100,7 +100,7 @@ def test_an_agent_does_not_see_what_was_kept_back(
     if has_policy:
         policy = tmp_path / "policy.toml"
         policy.write_text(
-            '[helper]\nscopes = []\naccess_level = "confidential"\n', encoding="utf-8"
+            '[helper]\nscopes = ["*"]\naccess_level = "confidential"\n', encoding="utf-8"
         )
         assert invoke("policy", "set", policy, "--db", db).code == 0
     agent = ("--agent", "helper", "--db", db)

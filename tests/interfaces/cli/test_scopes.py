@@ -15,7 +15,7 @@ access_level = "internal"
 deny_patterns = ["attic/**"]
 
 [boss]
-scopes = []
+scopes = ["*"]
 access_level = "confidential"
 """
 
@@ -57,12 +57,11 @@ def selected(db: Path, *options: str) -> list[str] | int:
     return sorted(passage["document_id"] for passage in outcome.json()["selected"])
 
 
-def test_set_shows_its_result_and_warns_of_every_scope(db: Path, policy: Path) -> None:
+def test_set_shows_its_result(db: Path, policy: Path) -> None:
     outcome = scopes(db, "set", policy)
     assert outcome.code == 0
     assert "agents: ada, boss\nmoved: 1\n" in outcome.out
     assert "all other agents see nothing" in outcome.err
-    assert "EVERY scope" in outcome.err and "boss.scopes" in outcome.err
     assert selected(db, "--agent", "ada") == ["plan"]
     assert selected(db, "--agent", "boss") == ["attic/old", "pay", "plan"]
     assert selected(db) == selected(db, "--agent", "eve") == selected(db, "--agent", "ADA") == 4
@@ -109,7 +108,7 @@ def test_show(db: Path, policy: Path) -> None:
     assert (
         "agent ada, scopes engineering, access_level internal, deny_patterns attic/**, " in output
     )
-    assert "agent boss, scopes EVERY scope, access_level confidential, roles any, " in output
+    assert "agent boss, scopes *, access_level confidential, roles any, " in output
     found = scopes(db, "show", "--agent", "ada", "--json").json()
     assert [agent["agent"] for agent in found["agents"]] == ["ada"]
     assert (found["policy"], found["location"], found["doubt"]) == (True, str(policy), "")
@@ -154,18 +153,34 @@ def codes(outcome: Outcome) -> list[Any]:
 def test_lint_before_and_after(db: Path, policy: Path) -> None:
     assert codes(scopes(db, "lint", "--json")) == ["no_policy"]
     before = scopes(db, "lint", policy, "--json")
-    assert (before.code, codes(before)) == (0, ["all_scopes"])
+    assert (before.code, codes(before)) == (0, [])
+    policy.write_text(POLICY.replace('["*"]', '["ops"]'), encoding="utf-8")
+    before = scopes(db, "lint", policy, "--json")
+    assert (before.code, codes(before)) == (0, ["unknown_scope"])
     assert "0 errors, 1 warning" in before.err
     scopes(db, "set", policy)
-    assert codes(scopes(db, "lint", "--json")) == ["all_scopes"]
+    assert codes(scopes(db, "lint", "--json")) == ["unknown_scope"]
     text = scopes(db, "lint", policy)
-    assert text.out.startswith(f"{policy}: warning: boss.scopes: is empty")
+    assert text.out.startswith(f"{policy}: warning: boss.scopes: no document has the scope 'ops'")
+
+
+def test_no_scope_is_nothing_and_every_command_names_the_remedy(db: Path, policy: Path) -> None:
+    policy.write_text(POLICY.replace('["*"]', "[]"), encoding="utf-8")
+    remedy = 'boss.scopes: is empty: it sees nothing; every scope is ["*"]'
+    assert remedy in scopes(db, "set", policy).err
+    assert selected(db, "--agent", "boss") == []
+    assert selected(db, "--agent", "ada") == ["plan"]
+    linted = scopes(db, "lint", policy)
+    assert linted.code == 3 and f"error: {remedy}" in linted.out
+    assert remedy in invoke("corpus", "doctor", "--db", db).out
+    assert "NO scope" in scopes(db, "show").out
 
 
 def test_lint_needs_no_corpus(policy: Path) -> None:
     linted = invoke("policy", "lint", policy)
     assert linted.code == 0
-    assert "[all_scopes]" in linted.out
+    policy.write_text(POLICY.replace('["*"]', "[]"), encoding="utf-8")
+    assert "[no_scopes]" in invoke("policy", "lint", policy).out
     policy.write_text(POLICY.replace('"internal"', '"secret"'), encoding="utf-8")
     refused = invoke("policy", "lint", policy)
     assert refused.code == 3

@@ -45,7 +45,16 @@ def test_only_a_draft_in_which_nothing_is_wrong_has_the_exit_code_0(
         path.write_text(text, encoding="utf-8")
         outcome = invoke("verify", path, "--chunk", "tokens#0", "--db", db, "--json")
         assert outcome.code == code, outcome.out
-        assert (outcome.json()["verdict"] == "nothing_wrong_found") == (code == 0)
+        assert (outcome.json()["verdict"] == "clean") == (code == 0)
+
+
+def test_publish_without_a_level_is_for_the_public(db: Path, tmp_path: Path) -> None:
+    path = tmp_path / "draft.md"
+    path.write_text(f"{LIFETIME} The password is password=Xk9mQ2vLp81zzT\n", encoding="utf-8")
+    for level in ([], ["public"], ["internal"]):
+        outcome = invoke("verify", path, "--chunk", "tokens#0", "--db", db, "--publish", *level)
+        assert outcome.code == 1 and "secret_in_draft" in outcome.out
+    assert "secret_in_draft" not in invoke("verify", path, "--chunk", "tokens#0", "--db", db).out
 
 
 def test_redact_prints_what_is_left_of_the_draft(db: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 What a process of its own is needed for is in test_mcp_process.py.
 """
 
+import json
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -91,6 +92,51 @@ def test_retrieve_shows_every_passage_and_only_as_text(server: Shared, sample_db
     for chunk in expected["selected"]:
         assert f"[{chunk['rank']}] {chunk['citation']['locator']}" in text
         assert chunk["content"] in text
+
+
+MEANT = [
+    ({"limit": 3.0}, {"limit": 3}),
+    ({"limit": "3"}, {"limit": 3}),
+    ({"limit": " 3.0 "}, {"limit": 3}),
+    ({"limit": None, "where": None}, {}),
+    ({"lexical_only": "True", "maxChars": "2e3"}, {"lexical_only": True, "max_chars": 2000}),
+    ({"also": '["a token", "replay"]'}, {"also": ["a token", "replay"]}),
+    ({"also": "how a token is renewed, and when"}, {"also": ["how a token is renewed, and when"]}),
+    ({"seen": "a.md, b.md"}, {"seen": ["a.md", "b.md"]}),
+    ({"where": '{"path": "[\\"security/**\\"]"}'}, {"where": {"path": ["security/**"]}}),
+    ({"where": {"path": '["security/**"]'}}, {"where": {"path": ["security/**"]}}),
+]
+
+
+@pytest.mark.parametrize(("sent", "meant"), MEANT)
+def test_arguments_of_another_type_are_read_as_they_are_meant(
+    server: Shared, sent: dict[str, Any], meant: dict[str, Any]
+) -> None:
+    own = {"task": TASK, "limit": 4, "now": NOW}
+    without = {name for name, value in sent.items() if value is None}
+    fields = {name: value for name, value in own.items() if name not in without}
+    expected = text_of(server.call("retrieve", {**fields, **meant}))
+    assert text_of(server.call("retrieve", {**own, **sent})) == expected
+
+
+def test_a_list_of_references_may_be_a_text(server: Shared) -> None:
+    paths = ["security/threat-model-offline-sync.md", "security/token-lifecycle-audit.md"]
+    expected = text_of(server.call("get", {"ids": paths, "outline": True}))
+    for text in (json.dumps(paths), ", ".join(paths)):
+        assert text_of(server.call("get", {"ids": text, "outline": "true"})) == expected
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("limit", 3.5), ("limit", "many"), ("limit", "[3]"), ("limit", True), ("limit", "true"),
+        ("also", 3), ("also", "[1]"), ("where", "security"), ("where", '{"path": 3}'),
+        ("where", '{"path"'), ("lexical_only", "perhaps"), ("seen", "{}"),
+    ],
+)  # fmt: skip
+def test_wrong_arguments_are_refused_by_name(server: Shared, field: str, value: object) -> None:
+    error = error_of(server.call("retrieve", {"task": TASK, field: value}))
+    assert error["code"] == "bad_request" and error["message"].startswith(field)
 
 
 @pytest.mark.parametrize(

@@ -432,15 +432,17 @@ def heading(title: str, *headings: str, content: str = "Stop it.") -> str:
 
 
 def test_title_and_headings_are_in_the_line_above_a_passage() -> None:
-    assert heading("Manual", "Rotation", "Steps") == "Manual › Rotation › Steps"
-    assert heading("Manual", "Rotation\n[2] Keys") == "Manual › Rotation [2] Keys"
+    assert heading("Manual", "Rotation", "Steps") == '"Manual › Rotation › Steps"'
+    assert heading("Manual", "Rotation\n[2] Keys") == '"Manual › Rotation (2) Keys"'
 
 
 def test_what_the_path_the_text_or_another_heading_says_is_not_repeated() -> None:
     assert heading("Keys, Signing") == ""
-    assert heading("Manual", "Manual of rotation", "Rotation") == "Manual of rotation"
+    assert heading("Manual", "Manual of rotation", "Rotation") == '"Manual of rotation"'
     content = "### Steps for `rails`\n\nStop it."
-    assert heading("Manual", "Rotation", "Steps for rails", content=content) == "Manual › Rotation"
+    assert (
+        heading("Manual", "Rotation", "Steps for rails", content=content) == '"Manual › Rotation"'
+    )
 
 
 CONTENT = "First line.\n\nThe token lives 30 days. The key lives longer. It is renewed.\nLast line."

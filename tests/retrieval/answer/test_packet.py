@@ -413,11 +413,11 @@ def test_a_file_that_changed_or_vanished_is_reported(
 def test_an_empty_answer_names_files_that_were_not_read(engine_files: Engine, folder: Path) -> None:
     request = changed(REQUEST, task="truffle")
     assert warnings_of(engine_files.retrieve(request)) == {}
-    write_files(folder, {"truffle.md": "x", "c.md": "x"})
+    write_files(folder, {"truffle.md": "x", "c.md": "x", "truffle.7z": "x", "truffle.png": "x"})
     change(folder / "a.md")
     message = "a.md has changed, truffle.md is not in the corpus; run `rolebundle ingest`"
     assert warnings_of(engine_files.retrieve(request)) == {"SOURCE_CHANGED": message}
-    set_policy(engine_files.workspace, {"ada": {"scopes": [], "access_level": "internal"}})
+    set_policy(engine_files.workspace, {"ada": {"scopes": ["*"], "access_level": "internal"}})
     assert warnings_of(engine_files.retrieve(changed(request, agent="ada"))) == {}
 
 
@@ -452,7 +452,7 @@ def test_a_citation_has_the_path_under_a_policy_only_if_the_rule_says_so(
 ) -> None:
     paths = [chunk.citation.absolute_path for chunk in engine_files.retrieve(REQUEST).selected]
     assert sorted(map(str, paths)) == [str(folder / "a.md"), str(folder / "b.md")]
-    rule = {"scopes": [], "access_level": "internal", **more}
+    rule = {"scopes": ["*"], "access_level": "internal", **more}
     set_policy(engine_files.workspace, {"ada": rule})
     change(folder / "a.md")
     text = engine_files.retrieve(changed(REQUEST, agent="ada")).model_dump_json(exclude_none=True)

@@ -183,6 +183,30 @@ def test_no_evidence_if_it_is_required_and_weak(by: str) -> None:
     assert not answer(documents, strict, evidence="optional", **fields).selected
 
 
+HIDING: dict[str, dict[str, Any]] = {
+    "all_forbidden": {"source_id": "blog"},
+    "none_valid": {"valid_until": OLD},
+    "rejected_by_policy": {"excluded_roles": ("reviewer",)},
+}
+
+
+@pytest.mark.parametrize("evidence", ["required", "optional"])
+@pytest.mark.parametrize("case", ["alone", "alone and thin", "beside thin"])
+@pytest.mark.parametrize("verdict", HIDING)
+def test_required_evidence_hides_no_policy(verdict: str, case: str, evidence: str) -> None:
+    task = "rotation of credentials for the vendors and visitors of embassies abroad"
+    thin = "the rotation of a shift"
+    post = document("post", [thin if case == "alone and thin" else task], **HIDING[verdict])
+    documents = [post, document("bread", [f"flour number{n}" for n in range(60)])]
+    if case == "beside thin" and evidence == "required":
+        documents.append(document("shift", [thin]))
+    role = overlay(source_policy={"forbidden_sources": [{"pattern": "blog", "reason": "hearsay"}]})
+    found = answer(documents, role, task=task, lexical_only=True, evidence=evidence)
+    assert (found.fallback.verdict, found.selected) == (verdict, [])
+    hits = [warning.code for warning in found.warnings]
+    assert ("FORBIDDEN_SOURCE_HIT" in hits) == (verdict == "all_forbidden")
+
+
 WORDS = {"bm25": 1.0, "cosine": 0.5}
 MEANING = {"bm25": None, "cosine": 0.5}
 NEITHER = {"bm25": 0.0, "bm25_expansion": 2.0, "cosine": None}

@@ -182,7 +182,7 @@ def test_each_act_is_in_the_audit_without_words(db: Path) -> None:
 POLICY = {
     "ada": {"scopes": ["shared", "hr"], "access_level": "internal"},
     "bob": {"scopes": ["shared"], "access_level": "internal"},
-    "cy": {"scopes": [], "access_level": "confidential"},
+    "cy": {"scopes": ["*"], "access_level": "confidential"},
     "pub": {"scopes": ["shared"], "access_level": "public"},
     "nil": {"scopes": [], "access_level": "denied"},
 }
@@ -291,7 +291,7 @@ def test_an_agent_cannot_ask_as_of_another_time(db: Path) -> None:
 
 
 def test_an_action_gets_the_rulings_of_each_origin(db: Path) -> None:
-    set_policy(db, {"agents": {"ada": {"scopes": [], "access_level": "internal"}}})
+    set_policy(db, {"agents": {"ada": {"scopes": ["*"], "access_level": "internal"}}})
     answer = ask(db, "water the flowers", action="execute", agent="ada")
     assert answer.verdict == "none_found"
     assert answer.policies[0].action == "execute"

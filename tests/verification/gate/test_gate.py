@@ -457,6 +457,8 @@ def command(*words: str, more: str = "") -> str:
         (criteria(exists("../a")), "criterion c1: file: must be a path below"),
         (criteria(exists("a"), exists("b")).replace("c2", "c1"), "two criteria have the id c1"),
         (criteria(command("true")), "no criterion names a file"),
+        (criteria(exists("a") + '\nlevel = "should"'), "one criterion must have the level must"),
+        (criteria(exists("a") + '\nlevel = "could"'), "criterion c1: level"),
         (criteria('check = "matches"\nfile = "a"\npattern = "x*"'), "pattern: matches the empty"),
     ],
 )
@@ -512,6 +514,36 @@ def test_a_schema_that_a_glob_names_is_still_no_work(db: Path, contract: Path) -
     start(db, contract, criteria(changed("*.json"), schema))
     write_files(contract.parent, {"s.json": "[]", "f.json": '{"x": 1}'})
     assert "edited_input" in codes(check(db, contract))
+
+
+def test_a_should_criterion_is_reported_and_does_not_fail(db: Path, contract: Path) -> None:
+    should = '\nlevel = "should"'
+    start(
+        db,
+        contract,
+        criteria(changed("report.md"), exists("a.csv") + should, command("true") + should),
+    )
+    write_report(contract)
+    report = check(db, contract)
+    assert (report.verdict, report.met) == ("success", 1)
+    assert [(r.level, r.result) for r in report.criteria] == [
+        ("must", "met"), ("should", "not_met"), ("should", "unknown")
+    ]  # fmt: skip
+    assert report.message == "1 of 3 criteria are met; c2 (should): not met: a.csv: does not exist"
+    assert report.facts[1:] == [
+        f"c{n} (should): {r}"
+        for n, r in (
+            (2, "not met: a.csv: does not exist"),
+            (3, f"unknown: {report.criteria[2].reason}"),
+        )
+    ]
+    # What is only wished for is not judged by its content, and what must be comes first.
+    write_files(contract.parent, {"a.csv": ""})
+    assert check(db, contract).verdict == "success"
+    write_report(contract, "Done.\n")
+    report = check(db, contract)
+    assert (report.verdict, codes(report)) == ("failed", ["error"])
+    assert "holds only a report of work" in report.message
 
 
 # -- the baseline ---------------------------------------------------------------------------------
@@ -714,7 +746,7 @@ def test_a_draft_must_pass_verify(tmp_path: Path, contract: Path) -> None:
     secret = plain_document("secret", ["the token plan"], scope="hr")
     note = plain_document("note", ["the token plan of the note"], scope="engineering")
     policed = build(tmp_path, [secret, note], name="policed.db")
-    ada = {"scopes": [], "access_level": "internal"}
+    ada = {"scopes": ["*"], "access_level": "internal"}
     set_policy(policed, {"ada": ada, "bob": {**ada, "scopes": ["engineering"]}})
     verify = 'check = "verify"\nfile = "report.md"'
     start(policed, contract, criteria(changed("report.md"), verify))
@@ -933,6 +965,124 @@ def test_what_is_a_result(text: str) -> None:
     content = content_of("a.md", text.encode())
     assert (content.error, list(content.placeholders)) == ("", [])
     assert content.substance
+
+
+MESSAGES = {
+    "a report of work": [
+        "I've created the report with all five sections.\n\nLet me know if you'd like any changes!",
+        "# Review\n\nAll tasks are done. The review covers the three modules.", "Saved to review.md.",
+        "Done!", "I have added tests for:\n- empty lists\n- long names",
+        "Ich habe den Bericht erstellt.", "Le rapport a été rédigé.", "El informe ha sido creado.",
+        "任务已完成。", "レポートを作成しました。", "Отчёт готов.",
+    ],
+    "a refusal": [
+        "I can't help with that request.", "As an AI language model, I have no opinion on wine.",
+        "I was unable to open the file because\nthe sandbox has no network at all today.",
+        "Es tut mir leid, aber ich konnte die Datei nicht öffnen.", "No puedo acceder al archivo.",
+        "申し訳ありませんが、作成することができませんでした。", "抱歉,我无法访问该文件。",
+    ],
+    "a promise": [
+        "I'll start by reading the sources. Then I'll write the review.", "Working on it...",
+        "The full report will be available soon.", "Je vais maintenant rédiger le texte.",
+    ],
+    "a list of tasks": ["- [ ] Collect sources\n- [ ] Write the summary\n"],
+    "a question": ["Should I include the appendix?", "Please provide the figures of May.",
+                   "Before I begin, could you tell me who will read it?"],
+    "a status": ["(no output)", "null", "[object Object]", "None", "OK", "Exited with code 0",
+                 "Reached maximum number of turns (30). Stopping."],
+    "an error": [
+        "bash: line 1: jq: command not found", "curl: (6) Could not resolve host: a.example",
+        "du: cannot read '/root': Permission denied\n" * 3, "404: Not Found", "Segmentation fault",
+        "╷\n│ Error: No lock file\n│\n│ To make the lock file, run:\n│   terraform init\n╵",
+        "Usage: export [options]\n\nOptions:\n  -o, --output <f>  file\n\nerror: missing argument 'x'",
+    ],
+    "a stack trace": [
+        'Exception in thread "main" java.lang.Error: x\n\tat a.B.c(B.java:1)\n\tat a.B.d(B.java:2)',
+        "panic: no data\n\ngoroutine 1 [running]:\nmain.main()\n\t/a.go:8 +0x1d\nexit status 2",
+        "thread 'main' panicked at src/main.rs:4:10:\ncalled `unwrap()` on a `None` value",
+    ],
+    "a page": ["<html><head><title>Log in</title></head><body><h1>Sign in</h1>"
+               "<form>Email <input name=a> Password <input name=b></form></body></html>"],
+    "a call of a tool": [
+        "<tool_call>\n<function=bash>\n<parameter=command>ls</parameter>\n</function>\n</tool_call>",
+        "Thought: I need the file.\nAction: read\nObservation: Error: quota exceeded",
+        'event: error\ndata: {"type": "error"}',
+    ],
+    "an answer of a program": [
+        '"Task completed successfully."', '{"stopReason": "error"}', '{"success": true}',
+        '{"type": "message", "role": "assistant", "content": [], "usage": {"output_tokens": 2}}',
+        '{"stdout": "", "stderr": "", "exit_code": 0}', "{'status': 'completed'}",
+    ],
+    "words of a conversation": ["Sure! Here's the poem you asked for:", "Hope this helps!"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", MESSAGES)
+def test_what_is_only_a_message_is_no_result(kind: str) -> None:
+    # A program's answer as Markdown is of the wrong kind, too.
+    for text in MESSAGES[kind]:
+        content = content_of("a.txt", text.encode())
+        assert content.error, text
+        report = (
+            f"# Figures\n\n{text}\n\nRevenue grew from 1.2 to 3.4 million, mostly in the north. "
+        )
+        more = "Costs were flat, and one store closed in May because its lease had ended.\n" * 3
+        assert not content_of("a.md", (report + more).encode()).error, text
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        # Content that looks like a message.
+        ("a.md", "I'm sorry, but the blue jacket is sold out. We can offer the grey one for 89 EUR.\n"),
+        ("a.md", "I reviewed the flow. The reset token stays valid after use (auth/reset.py:88).\n"),
+        ("a.md", "- 404 Not Found: the id is wrong; do not retry.\n- 503: retry after a minute.\n"),
+        ("a.md", "| what | do |\n|---|---|\n| Permission denied | ask Ines |\n"),
+        ("a.txt", "2026-11-22 09:14:02 inserted=1838 skipped=2\n2026-11-22 09:14:09 error: 0\n"),
+        ("a.json", '{"not_found": "Not found", "done": "Done"}'),
+        ("a.json", '[{"id": 1, "title": "Buy milk", "status": "done"}]'),
+        ("a.yaml", "denied: Access denied\nready: Done\n"), ("a.sh", 'rsync -a src/ dst/\necho "Done"\n'),
+        ("a.sql", "SELECT * FROM jobs WHERE message LIKE '%timed out%';\n"), ("a.csv", "name\nAda\n"),
+        ("VERSION", "1.2.3\n"), ("flags/checkout", "true\n"),
+        # Files that by their name are to hold such text.
+        ("fixtures/429.json", '{"type": "error", "error": {"message": "Too many requests"}}'),
+        ("404.html", "<html><title>Not found</title><h1>404</h1><p>Page not found</p></html>"),
+        ("CHANGELOG.md", "- Added tests for the parser\n"), ("prompts/a.txt", "You are an editor.\n"),
+        ("health.json", '{"status": "ok"}'), ("app.log", "curl: (6) Could not resolve host: a\n"),
+        ("templates/bug.md", "**What happened?**\n[Describe what you saw]\n"),
+    ],
+)  # fmt: skip
+def test_what_only_looks_like_a_message_is_a_result(name: str, text: str) -> None:
+    content = content_of(name, text.encode())
+    assert (content.error, content.wrong_kind, list(content.placeholders)) == ("", "", [])
+    assert content.substance
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.py", "The module reads the file and returns a list of words.\n"),
+        ("a.yaml", "The settings of the server were derived from the manual.\n"),
+        ("a.csv", "The table has one row for each region.\n"), ("a.css", "A dark theme.\n"),
+        ("a.sql", "```sql\nSELECT 1;\n```\n"), ("a.patch", "The patch changes one line.\n"),
+        ("a.md", '{"path": "a.md", "content": "# Review"}'),
+    ],
+)  # fmt: skip
+def test_prose_is_no_program_and_no_data(name: str, text: str) -> None:
+    assert content_of(name, text.encode()).wrong_kind
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.py", "import re\n\n# ... rest of the code remains unchanged ...\n"),
+        ("a.ts", "export function f() {\n  // Your code here\n}\n"), ("a.js", "x()\n// ... existing code\n"),
+        ("a.md", "# One\n\nText.\n\n(The rest of the chapter is unchanged.)\n"),
+        ("a.md", "| Risk | Impact |\n|---|---|\n| [risk] | [impact] |\n"),
+    ],
+)  # fmt: skip
+def test_what_is_left_out_is_a_placeholder(name: str, text: str) -> None:
+    assert content_of(name, text.encode()).placeholders
 
 
 @lengths
