@@ -112,7 +112,8 @@ mass 1000000 t tonne;mass 453.59237 lb lbs pound;mass 28.349523125 oz ounce;cal 
 ° 1 ° degree deg;°C 1 °C ºC ℃ celsius degree;°F 1 °F ºF ℉ fahrenheit degree;K 1 K kelvin;
 dB 1 dB decibel;px 1 px pixel;dpi 1 dpi;fps 1 fps;rpm 1 rpm;ppm 1 ppm;% 1 % percent;% 0.1 ‰;
 pp 1 percentage-points;x 1 x × times fold;$ 1 $ USD dollar;€ 1 € EUR euro;£ 1 £ GBP;£ 1 pound;
-¥ 1 ¥ JPY yen;₹ 1 ₹ INR rupee;franc 1 CHF franc"""
+¥ 1 ¥ JPY yen;₹ 1 ₹ INR rupee;franc 1 CHF franc;kr 1 kr krone kroner krona kronor SEK NOK DKK;
+zł 1 zł PLN zloty"""
 
 _SIZES = "1 KB kB kbyte;2 MB mbyte;3 GB gbyte;4 TB tbyte;5 PB pbyte"
 
@@ -207,8 +208,8 @@ _PATTERNS = {
     r"(?:(?:[:.](?P<minute>[0-5]\d))?[ \u00a0]?(?P<noon>[ap])\.?m\b"
     r"|:(?P<past>[0-5]\d)(?::\d\d)?(?:Z\b|(?![\w:]|\.\d)))",
     "ordinal": rf"{_ALONE}(?P<ordinal>\d+)(?:st|nd|rd|th)\b",
-    "number": r"(?P<sign>(?<![\w)\].])-|−|\bminus )?(?:(?:US)?(?P<currency>[$€£¥₹])"
-    r"|\b(?P<code>USD|EUR|GBP|CHF|JPY|INR) )?"
+    "number": r"(?P<sign>(?<![\w)\].])-|−|\bminus )?(?:(?:US)?(?P<currency>[$€£¥₹])[ \u00a0\u202f]?"
+    r"|\b(?P<code>USD|EUR|GBP|CHF|JPY|INR|SEK|NOK|DKK|PLN|kr)[ \u00a0\u202f])?"
     rf"(?:(?<![\w.%])(?<!\w\()|(?<=\.\.)|(?<=\d[xT]))(?P<digits>{_DIGITS})",
     "twice": r"\btwice\b",
     "word": rf"\b(?P<word>a(?= (?:hundred|thousand|million|billion|dozen)\b)|{_WORD})\b"

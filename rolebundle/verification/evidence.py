@@ -229,7 +229,11 @@ LESS = 0.4
 
 
 def check_citation(
-    citation: Citation, prose: str, named: Sequence[Passage], passages: Sequence[Passage]
+    citation: Citation,
+    prose: str,
+    named: Sequence[Passage],
+    passages: Sequence[Passage],
+    others: Sequence[Passage] = (),
 ) -> tuple[FindingCode, Passage | None, str]:
     """Check a citation.
 
@@ -238,13 +242,19 @@ def check_citation(
         prose: what it is cited for: the sentence up to it, from the citation before.
         named: the passages that it names.
         passages: all passages that the sentence may be from.
+        others: what the citations right beside it cite for the same words.
 
     Returns:
         The outcome, the passage that it is about, and why.
     """
     is_lines = citation.kind == "locator"
     lines = [cited_lines(citation.target, p) for p in named] if is_lines else named
-    best, own = best_match(prose, passages), best_match(prose, lines)
+    if lines and others:
+        text = "\n".join(dict.fromkeys(p.content for p in (*lines, *others)))
+        own = best_match(prose, [lines[0]._replace(content=text)])
+    else:
+        own = best_match(prose, lines)
+    best = best_match(prose, passages)
     place = best.passage if best.share >= FOUND_SHARE else None
     if not named:
         note = f"the evidence has no passage {citation.target[:200]}"

@@ -24,17 +24,20 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from heapq import nsmallest
-from itertools import accumulate, permutations, product
-from typing import NamedTuple, TypeVar
+from itertools import product
+from typing import NamedTuple
 
 from rolebundle.contracts.verification import FindingCode
 from rolebundle.text.figures import Cell, Figure, Reading, cell_at, find_figures, words_near
+from rolebundle.verification.derived import derivation, fits, is_year
 
-_Number = TypeVar("_Number", float, Fraction)
 _POOL = 10
 """A figure may be calculated from so many figures of the evidence: those in the most similar
 sentences."""
-_FEW = 8
+_BEFORE = 4  # Figures of the sentence before.
+_SAME = re.compile(r"\b(?:those|these|the|that|this|both|all)\s$", re.IGNORECASE)
+_SHORT = 600
+"""Characters: a passage as short says itself what to calculate ("half")."""
 _MOST_ROUNDED = 0.06
 """The part of a figure by which the true value may differ at most."""
 _LONG = 4
@@ -44,10 +47,11 @@ _ROW = re.compile(
     r"|\"[^\"\n]*\",|[^,;\n]+[,;][^\s,;]+[,;]\S|[^\n]*[^\s.!?:;] {2,}\S)[^\n]*$",
     re.MULTILINE,
 )
-_MONTH = Fraction(365 * 86_400, 12)
 _CURRENCIES = ("$", "€", "£", "¥", "₹", "franc")
 _SIGNED = ("°C", "°F", "°", "%", "version")
 _LIST_NUMBER = re.compile(r"\s*(?:#{1,6}\s+(?:\d+\.)*\d+[.)]?|(?:\d+\.)*\d+[.)]|\(\d+\))\s")
+
+_NUMBERING = re.compile(r"(?:^|\n)[ \t#]*(?:\d+\.)*\d+(?:[.)]|(?<=\.\d))\s?$")
 
 
 class FigureCheck(NamedTuple):
@@ -71,7 +75,11 @@ class FigureCheck(NamedTuple):
 
 
 def check_figures(
-    sentence: str, cited: Sequence[str], evidence: Sequence[str], beside: Sequence[str] = ()
+    sentence: str,
+    cited: Sequence[str],
+    evidence: Sequence[str],
+    beside: Sequence[str] = (),
+    previous: str = "",
 ) -> Iterator[FigureCheck]:
     """The outcomes for the figures of a sentence, in their order.
 
@@ -81,12 +89,13 @@ def check_figures(
         cited: the texts of the passages that it cites or repeats; empty if there are none.
         evidence: the texts of all passages, with the cited ones.
         beside: those that the sentences before and after it cite.
+        previous: the sentence before it.
     """
     match = _LIST_NUMBER.match(sentence)
     figures = [f for f in find_figures(sentence) if not match or f.start >= match.end()]
-    if not figures:
-        return
     places = [n for n, text in enumerate(evidence) if text in cited] or [*range(len(evidence))]
+    words = " ".join([sentence, *(text for text in cited if len(text) < _SHORT)])
+    before = find_figures(previous)[-_BEFORE:]
     places_beside = [n for n, text in enumerate(evidence) if text in beside]
     own, everything = _index(tuple(evidence[n] for n in places)), _index(tuple(evidence))
     for number, figure in enumerate(figures):
@@ -98,11 +107,10 @@ def check_figures(
             check = own.check(reading)
             if check is None or check.outcome != "unsupported_figure":
                 break
-            calculation = (
-                _calculation(reading, others, are_own=True)
-                or _sum(figures[number:])
-                or _calculation(reading, [*others, *own.few(reading)], are_own=True)
-            )
+            found = own.operands(reading)
+            calculation = derivation(reading, others, [*before, *found], sentence, words)
+            if not calculation and found and _SAME.search(sentence[: figure.start]):
+                calculation = next((f.text for f in before if _is_equal(reading, f)), "")
             if calculation and figure.cell is None:
                 check = check._replace(outcome="computed", note=calculation)
                 break
@@ -113,11 +121,9 @@ def check_figures(
         if check.outcome == "unsupported_figure":
             anywhere = everything.check(figure)
             if anywhere and anywhere.outcome == "figure_found":
-                if anywhere.passage in places_beside:
-                    check = anywhere
-                else:
-                    note = f"{check.note}; another passage has it"
-                    check = check._replace(note=note)
+                note = f"{check.note}; another passage has it"
+                is_beside = anywhere.passage in places_beside
+                check = anywhere if is_beside else check._replace(note=note)
         yield check
 
 
@@ -131,15 +137,6 @@ def _with_unit_before(figure: Figure, others: Sequence[Figure]) -> list[Figure]:
         for f in before
     ]
     return [replace(figure, readings=tuple(readings), nouns=()) for readings in shared]
-
-
-def _sum(figures: Sequence[Figure]) -> str:
-    """How the first figure is the sum of three or more that follow it; "" if it is not."""
-    terms = figures[1 : _POOL + 1]
-    for number, total in enumerate(accumulate(term.amount or 0 for term in terms), 1):
-        if total == figures[0].amount and number > 2:
-            return f"{' + '.join(term.text for term in terms[:number])} = {figures[0].text}"
-    return ""
 
 
 # -- evidence --------------------------------------------------------------------------------------
@@ -180,6 +177,11 @@ class _Index:
         self._figures = [
             (figure, n) for n, text in enumerate(texts) for figure in _figures_of(text)
         ]
+        self._numbering = {
+            place
+            for place, (figure, n) in enumerate(self._figures)
+            if _NUMBERING.search(texts[n][max(0, figure.start - 20) : figure.end + 2])
+        }
         self._texts = [" ".join(text.lower().split()) for text in texts]
         self.counted = {noun for figure, _ in self._figures for noun in figure.nouns}
         self._having = defaultdict[object, list[int]](list)
@@ -220,11 +222,8 @@ class _Index:
             if equal:
                 return check._replace(outcome="figure_found")
             return check._replace(outcome="rounded", note=f"it is {true.text}")
-        nearest = self._ranked(figure.words)
-        if calculation := _calculation(figure, nearest):
-            return bare._replace(outcome="computed", note=calculation)
         of_kind = self._having.get(figure.kind, [])
-        nearest = [*nearest, *(self._figures[at][0] for at in of_kind[:_POOL])]
+        nearest = [*self._ranked(figure.words), *(self._figures[at][0] for at in of_kind[:_POOL])]
         kind = [o for o in nearest if o.kind == figure.kind and not o.is_counting]
         if figure.unit == "th" and not kind:  # "The 3rd step" may count what is not numbered.
             return None
@@ -233,12 +232,11 @@ class _Index:
         note += f"; it has {', '.join(names)}" if names else ", nor any figure of this kind"
         return bare._replace(note=note)
 
-    def few(self, figure: Figure) -> list[Figure]:
-        """All figures if none is equal to this one, and so few that no result is a coincidence."""
-        if len(self._figures) > _FEW or figure.unit == "month":
+    def operands(self, figure: Figure) -> list[Figure]:
+        """The figures that one may be calculated from; none if one of them has its value."""
+        if any(_is_equal(figure, self._figures[at][0]) for at in self._with_keys(figure)):
             return []
-        others = [other for other, _ in self._figures]
-        return [] if any(_is_equal(figure, other) for other in others) else others
+        return self._ranked(figure.words)
 
     def _with_keys(self, figure: Figure) -> set[int]:
         """The places of the figures with a key of a figure."""
@@ -269,7 +267,8 @@ class _Index:
         """The figures in the sentences most similar to these words."""
         counts = Counter(at for word in words for at in self._having.get(("word", word), ()))
         counts.update(dict.fromkeys(range(min(_POOL, len(self._figures))), 0))
-        first = nsmallest(_POOL, counts, key=lambda at: (-counts[at], at))
+        counted = counts.keys() - self._numbering
+        first = nsmallest(_POOL, counted, key=lambda at: (-counts[at], at))
         return [self._figures[at][0] for at in first]
 
     def _literal(self, text: str) -> int | None:
@@ -287,6 +286,8 @@ class _Index:
             other = self._figures[at][0]
             if other.kind != figure.kind or other in same:
                 continue
+            if (other.is_counting and not figure.is_counting) or is_year(other) > is_year(figure):
+                continue  # "Price list 2024", "two sides".
             gain = len(figure.near & other.near - beside)
             loss = max(len(figure.near & one.near - other.near) for one in same)
             # One word may be a coincidence if the values have nothing else in common.
@@ -341,84 +342,7 @@ def _is_rounded(figure: Figure, other: Figure) -> bool:
     # Of two figures in GB, both are multiples of 1000, or both of 1024.
     is_alike = len(figure.readings) == len(other.readings)
     pairs = (zip if is_alike else product)(figure.readings, other.readings)
-    return any(own == unit and _fits(figure, value, true) for (own, value), (unit, true) in pairs)
-
-
-def _calculation(figure: Figure, operands: Sequence[Figure], *, are_own: bool = False) -> str:
-    """The calculation of a figure from two others; "" without one.
-
-    Args:
-        figure: of the draft.
-        operands: what it may be calculated from.
-        are_own: they stand in the sentence of the figure, so that bare numbers and products are no
-            coincidence.
-    """
-    for other in operands if are_own else ():
-        is_time = (figure.unit, other.unit) == ("month", "time")
-        if is_time and _is_near(other.readings[0][1], figure.readings[0][1] * _MONTH):
-            return f"{figure.text} ≈ {other.text}"
-    for place in (0, 1):
-        unit, value = _reading(figure, place)
-        if are_own and figure.unit in ("", "x"):
-            unit, value = "", figure.amount
-        if not isinstance(value, Fraction) or not value or not figure.amount:
-            continue
-        # "12 × 18.90 = 226.80 pounds", "five times 6.00".
-        bare = [f for f in operands if f.amount and are_own and f.unit in ("", "x")]
-        others = [f for f in operands if f.amount and f not in bare]
-        readings = [(*_reading(f, place), f.text) for f in others]
-        readings += [(own, f.amount, f.text) for own in {"", unit} for f in bare]
-        if unit == "%":
-            readings.append(("%", Fraction(100), "100%"))
-        numbers = [r for r in readings if isinstance(r[1], Fraction)]
-        for (a_unit, a, first), (b_unit, b, second) in permutations(numbers, 2):
-            # Most results are far off, and floats are fast.
-            rough = _results(a_unit, float(a), b_unit, float(b), unit, are_own=are_own)
-            if any(_is_near(result, value) for result, _ in rough):
-                for result, sign in _results(a_unit, a, b_unit, b, unit, are_own=are_own):
-                    if result == value or _fits(figure, value, result):
-                        return f"{first} {sign} {second} = {figure.text}"
-    return ""
-
-
-def _is_near(value: float | Fraction, true: Fraction) -> bool:
-    """Whether a value may be the true one, rounded."""
-    return abs(float(value) - float(true)) <= abs(float(true)) * _MOST_ROUNDED
-
-
-def _reading(figure: Figure, place: int) -> Reading:
-    return figure.readings[min(place, len(figure.readings) - 1)]
-
-
-def _results(
-    a_unit: str, a: _Number, b_unit: str, b: _Number, unit: str, *, are_own: bool
-) -> list[tuple[_Number, str]]:
-    """What two figures give in a unit, and their sign."""
-    is_same = unit == a_unit
-    if a_unit != b_unit:
-        if not are_own or b_unit:
-            return []
-        return [(a * b, "×")] if is_same else [] if unit else [(a / b, "/")]
-    results = [(a + b, "+"), (a - b, "−")] if is_same and (unit or are_own) else []
-    if unit == "%" and b and not is_same:
-        results += [(100 * a / b, "/"), (100 * abs(a - b) / b, "compared with")]
-    elif b and (unit == "x" or (are_own and not unit)):
-        results.append((a / b, "/"))
-    if are_own and not unit and is_same:
-        results.append((a * b, "×"))
-    return results
-
-
-def _fits(figure: Figure, value: object, true: object) -> bool:
-    """Whether a value is the true one, rounded."""
-    if not isinstance(value, Fraction) or not isinstance(true, Fraction) or value * true <= 0:
-        return False
-    ratio, scale = value / true, value / (figure.amount or 1)
-    is_digits = abs(true - value) <= abs(figure.step * scale) / 2
-    # Not 2019 to 2020, nor 49 to 50: a number rounds a longer one.
-    written = true / scale
-    is_longer = written.denominator > 1 or (abs(written) >= 1000 and figure.step >= 100)
-    return abs(ratio - 1) <= 0.05 and is_digits and is_longer
+    return any(own == unit and fits(figure, value, true) for (own, value), (unit, true) in pairs)
 
 
 def _less_precise(reading: Reading) -> Iterator[Reading]:

@@ -214,7 +214,14 @@ _EXCEPTION = re.compile(
 _LIMIT = re.compile(
     r"\b(?:if|but|though|although|however|unless|except|only|until|provid(?:ed|ing)|as long as"
     r"|so long as|other than|apart from|in case|subject to|within reason|up to|condition|limit"
-    r"|maximum|minimum)\b|\((?=[^()]*\b(?:not|may)\b)"
+    r"|maximum|minimum|at (?:most|least)|no \w+ than|(?:consent|permission|approval)|trial"
+    r"|temporar\w+|provisional\w*|for now)\b|\((?=[^()]*\b(?:not|may)\b)"
+)
+# A phrase of the same clause: when, where, for whom or how it holds, and what it excludes.
+_PHRASE = re.compile(
+    r"(?:[\s*_`]*(?:or|with(?:out)?|for(?! (?:example|instance))|on|in(?! (?:addition|fact|order))"
+    r"|at|between|during|before|after|from|under|inside|outside|within|when\w*|where\w*|while)"
+    r"|\W*(?:and|or|but) (?:not|never|only|no))\b[^,;:.(]*"
 )
 _CONCESSION = re.compile(r"\W*(?:while|although|though|even if)\b", re.IGNORECASE)
 _NEXT_LIMIT = re.compile(
@@ -281,11 +288,10 @@ def cut_problem(
     """Why a quote of these parts of a passage's text turns the sense, or may do so."""
     problems = [_cut_word(content, *part) for part in parts]
     problems += [_gap(content, end, start) for (_, end), (start, _) in pairwise(parts)]
-    said = {*words_of(" ".join(around))}
     start, end = parts[0][0], parts[-1][1]
     is_whole = content[start - 1 : start] in _QUOTED and content[end : end + 1] in _QUOTES_END
     if not is_whole:
-        problems.append(_cut_sentence(content, start, end, said))
+        problems.append(_cut_sentence(content, start, end, around))
     if problem := next(filter(None, problems), ""):
         return "near", problem
     problem = "" if is_whole else _limit_left_out(content, start, end, around)
@@ -299,14 +305,25 @@ def _limit_left_out(content: str, start: int, end: int, around: tuple[str, str])
     at = bisect_left(starts, end)
     last, following = [*starts, len(content), len(content)][at : at + 2]
     rest = _STOP.split(content[end:last])[0]
-    limit = _LIMIT.search(_CLAUSE_AFTER.split(rest)[0]) or _CONCESSION.match(content[first:start])
+    phrase = _PHRASE.match(rest)
+    limit = (
+        _LIMIT.search(_CLAUSE_AFTER.split(rest)[0])
+        or phrase
+        or _CONCESSION.match(content[first:start])
+    )
     text = rest if words_of(rest) else content[last:following]
     limit = limit or (None if words_of(rest) else _NEXT_LIMIT.match(text))
-    said = {stem(word) for word in words_of(" ".join(around)) if word not in ENGLISH_STOP_WORDS}
-    limits = any(map(turns, words_of(" ".join(around)))) or _LIMIT.search(" ".join(around))
-    if limit is None or (limits and len(said.intersection(map(stem, words_of(text)))) > 1):
+    if limit is None or _is_said(text, around, needs_limit=limit is not phrase):
         return ""
     return f"The passage goes on: “{_excerpt(text)}”."
+
+
+def _is_said(text: str, around: tuple[str, str], *, needs_limit: bool = True) -> bool:
+    """Whether the draft's sentence has two content words of a text, and limits what it quotes."""
+    words = words_of(" ".join(around))
+    said = {stem(word) for word in words if word not in ENGLISH_STOP_WORDS}
+    limits = not needs_limit or any(map(turns, words)) or _LIMIT.search(" ".join(around))
+    return bool(limits) and len(said.intersection(map(stem, words_of(text)))) > 1
 
 
 def _cut_word(content: str, start: int, end: int) -> str:
@@ -325,7 +342,8 @@ def _cut_word(content: str, start: int, end: int) -> str:
     return f"The quote cuts a word or a figure of the passage: “{around}”." if is_cut else ""
 
 
-def _cut_sentence(content: str, start: int, end: int, said: set[str]) -> str:
+def _cut_sentence(content: str, start: int, end: int, around: tuple[str, str]) -> str:
+    said = {*words_of(" ".join(around))}
     starts = sentence_starts(content)
     first = starts[bisect_right(starts, start) - 1]
     last = [*starts, len(content)][bisect_left(starts, end)]
@@ -333,7 +351,7 @@ def _cut_sentence(content: str, start: int, end: int, said: set[str]) -> str:
     before, after = content[first:start], _STOP.split(content[end:last])[0]
     if before.rstrip().endswith(",") and {*words_of(content[start:end])[:1]} & _JOINS:
         before = ""  # The quote is a clause of its own.
-    found = _turning(before, after)
+    found = _turning(before, "" if _is_said(after, around) else after)
     if _ITEM.match(content, first) and not any(map(denies, words_of(content[start:end])[:_NEXT])):
         found += filter(denies, words_of(_introduction(content, first)))
     is_conditional = not _CONDITIONAL.isdisjoint(said)

@@ -138,10 +138,14 @@ _Clause = tuple[frozenset[str], frozenset[tuple[int, int]]]
 
 @lru_cache(maxsize=4096)
 def _clauses(text: str) -> tuple[_Clause, ...]:
-    clauses = []
+    clauses, is_only = [], "only" in words_of(text)  # "May only" is "must".
     for clause in _CLAUSE.split(text):
         words = words_of(clause)
-        operators = frozenset(_OPERATOR[word] for word in words if word in _OPERATOR)
+        operators = frozenset(
+            _OPERATOR[word]
+            for word in words
+            if word in _OPERATOR and not (is_only and word in ("may", "can"))
+        )
         clauses.append((content_words(clause), operators))
     return tuple(clauses)
 

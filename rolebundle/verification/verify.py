@@ -10,6 +10,7 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from time import monotonic
 
 from rolebundle.contracts.documents import Passage
@@ -97,7 +98,8 @@ def verify(
                 break
             near = (sentences[n] for n in (number - 1, number + 1) if 0 <= n < len(sentences))
             beside = [citation for other in near for citation in other.citations]
-            checker = SentenceCheck(sentence, evidence, beside)
+            previous = sentences[number - 1].prose() if number else ""
+            checker = SentenceCheck(sentence, evidence, beside, previous)
             for found in checker.findings():
                 corpus.raise_if_interrupted()
                 findings.append(found)
@@ -144,10 +146,15 @@ def verify(
 
 
 class SentenceCheck:
-    """The checks of one sentence. ``beside`` is what the sentences before and after it cite."""
+    """The checks of one sentence.
 
-    def __init__(self, sentence: Sentence, evidence: Evidence, beside: Sequence[Citation]) -> None:
-        self._sentence, self._start = sentence, sentence.start
+    ``beside`` is what the sentences before and after it cite, ``previous`` the one before.
+    """
+
+    def __init__(
+        self, sentence: Sentence, evidence: Evidence, beside: Sequence[Citation], previous: str
+    ) -> None:
+        self._sentence, self._start, self._previous = sentence, sentence.start, previous
         self._prose, self._text = sentence.prose(), sentence.prose(with_quotes=True)
         quoted = [sentence.text[a - self._start : b - self._start] for a, b in sentence.quotes]
         is_checked = sentence.has_content or quoted or sentence.citations
@@ -161,6 +168,12 @@ class SentenceCheck:
         ]
         if quoted and not sentence.citations:
             self._cited = titled(self._prose, self._all)
+        # "(a.md:1-2) (a.md:7-7)": all are for the same words.
+        gaps = pairwise(sentence.citations)
+        self._is_adjacent = all(
+            not words_of(sentence.text[a.end - self._start : b.start - self._start])
+            for a, b in gaps
+        )
         self._beside = [p for c in beside for p in evidence.named_by(c, self._all)]
         self.passages = {p.chunk_id: p for p in (*self._cited, *self._all, *self._beside)}
         self._all = [*self.passages.values()]
@@ -199,7 +212,8 @@ class SentenceCheck:
                 citation.end - self._start,
             )
             prose = segment if self._sentence.has_content else ""
-            code, passage, note = check_citation(citation, prose, named, self._all)
+            others = self._exact if self._is_adjacent else []
+            code, passage, note = check_citation(citation, prose, named, self._all, others)
             yield self._finding(code, citation.start, citation.end, passage, note)
 
     def _quotes(self) -> Iterator[Finding]:
@@ -229,8 +243,9 @@ class SentenceCheck:
         )
         passages = [*self._all, *self._exact]
         sources = self._exact or own, passages, [*self._beside, *self._cited]
-        texts = ([_text_of(passage) for passage in some] for some in sources)
-        for check in check_figures(head + self._prose, *texts):
+        cited, evidence, beside = ([_text_of(p) for p in some] for some in sources)
+        checks = check_figures(head + self._prose, cited, evidence, beside, self._previous)
+        for check in checks:
             if check.start >= len(head):
                 place = self._start - len(head)
                 passage = None if check.passage is None else passages[check.passage]

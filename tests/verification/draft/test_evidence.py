@@ -335,7 +335,7 @@ def test_a_title_beside_a_quote_is_its_citation(engine_citations: Engine) -> Non
     answer = verified_citations(engine_citations, quote)
     assert answer.counts["exact"] == 1
     answer = verified_citations(
-        engine_citations, '"Backups of the warehouse are kept in Lisbon" (Manual).'
+        engine_citations, '"Backups of the warehouse are kept in Lisbon for thirty days" (Manual).'
     )
     assert answer.counts["misattributed"] == 1
 

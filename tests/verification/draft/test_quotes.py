@@ -219,6 +219,9 @@ borrowed by members. This does not apply to ladders. The office is closed in May
 lift is repaired. Parking is free, so come by car. The shop sells tea, coffee and cake.
 The club matches what you pay, up to 90 euros. You can claim your costs. The claim is capped at the
 price of a bus ticket. Boats can be sailed alone. Please be aware that the wind is strong.
+A tent may be put up with the consent of the owner. The hall opens on Sunday, as a trial of a month.
+Bikes are insured between 07:00 and 22:00. Lamps may go out, and never alone. A fee may be raised
+once, by no more than 4 %.
 """
 
 
@@ -232,6 +235,12 @@ price of a bus ticket. Boats can be sailed alone. Please be aware that the wind 
         ("The new menu is on by default", "It says “{}”.", "cut_short"),
         ("Tools may be borrowed by members", "It says “{}”.", "cut_short"),
         ("Tools may be borrowed by members.", "It says “{}”", "cut_short"),
+        ("A tent may be put up", "It says “{}”.", "cut_short"),
+        ("The hall opens on Sunday", "It says “{}”.", "cut_short"),
+        ("Bikes are insured", "It says “{}”.", "cut_short"),
+        ("Bikes are insured", "“{}”, from 07:00 to 22:00.", "exact"),
+        ("Lamps may go out", "It says “{}”.", "cut_short"),
+        ("A fee may be raised once", "It says “{}”.", "cut_short"),
         ("The club matches what you pay", "It says “{}”.", "cut_short"),
         ("You can claim your costs", "It says “{}”.", "cut_short"),
         ("Boats can be sailed alone.", "It says “{}”", "cut_short"),

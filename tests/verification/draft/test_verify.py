@@ -427,6 +427,15 @@ def test_a_rounded_figure_has_to_fit(draft: str, evidence: str, outcome: str) ->
 
 
 @pytest.mark.parametrize(
+    "draft",
+    ["The deposit is € 40.", "It is returned within 60 days.", "In total it is € 57."],
+)
+def test_a_result_without_a_cue_or_of_nothing_is_no_calculation(draft: str) -> None:
+    evidence = "A deposit of € 20 is returned within 30 days; the key is € 20, 2 at most."
+    assert outcomes(draft, evidence) == {"unsupported_figure"}
+
+
+@pytest.mark.parametrize(
     ("draft", "evidence", "calculation"),
     [
         ("The gap is 8 minutes.", "Bus: 13 minutes. Train: 5 minutes.", "13 minutes − 5 minutes"),
@@ -437,6 +446,13 @@ def test_a_rounded_figure_has_to_fit(draft: str, evidence: str, outcome: str) ->
         ("12 × 18.90 is 226.80 pounds.", "18.90 pounds a month", "18.90 × 12 = 226.80"),
         ("1,327 euros (1,240 + 65 + 22)", "1,240 rent, 65 parking, 22 cellar", "1,240 + 65 + 22"),
         ("4 probes, each after 75 s, are 300 s.", "4 probes; 75 s between probes", "75 s × 4"),
+        ("All of it is € 48 in total.", "Rent € 30, water € 11, light € 7.", "€ 30 + € 11 + € 7"),
+        ("Off days it is € 825 less.", "Budget € 4,100, actual € 3,275.", "€ 4,100 − € 3,275"),
+        ("That makes € 137.40 a year.", "It is € 11.45 a month.", "€ 11.45 a month × 12"),
+        ("The break lasts 15 minutes.", "A break from 10:15 to 10:30.", "10:30 − 10:15"),
+        ("It came three weeks later.", "Out on 17 April, sent on 27 March.", "17 April − 27 March"),
+        ("Filling takes 4 minutes.", "3.2 l tank; 0.8 l per minute.", "3.2 l / 0.8 l per minute"),
+        ("A week is 32 kr cheaper than 7 days.", "11 kr a day, 45 kr a week.", "11 kr a day × 7"),
     ],
 )
 def test_a_calculation_is_shown(draft: str, evidence: str, calculation: str) -> None:
