@@ -10,6 +10,7 @@ from typing import Any
 from lxml import etree
 
 from rolebundle.errors import DocumentError
+from rolebundle.ingest.readers import data_file
 from rolebundle.ingest.readers.mathml import mathml_text
 from rolebundle.ingest.readers.metafile import metafile_lines
 from rolebundle.ingest.readers.notation import formula, written
@@ -21,6 +22,8 @@ from rolebundle.text.decoding import one_line
 _METAFILES = (".emf", ".wmf")
 _IMAGE = "{urn:schemas-microsoft-com:vml}imagedata"
 _RELATION_OF_IMAGE = "{urn:schemas-microsoft-com:office:office}relid"
+
+_LABELS = "{*}dLbls/{*}showVal[@val='1']/../{*}numFmt[@sourceLinked='0']"
 
 # Charts
 
@@ -64,14 +67,17 @@ def _points(series: Any, *names: str) -> dict[int, str]:
     parts = [part for name in names for part in series.iterfind(f"{{*}}{name}")][:1]
     # The innermost level of categories comes first.
     levels = [level for part in parts for level in part.iter("{*}lvl")][::-1] or parts
+    # Values are shown as their labels, if these have a format of their own.
+    places = () if "cat" in names else (series, series.getparent())
+    labels = [item.get("formatCode", "") for part in places for item in part.iterfind(_LABELS)]
     points: dict[int, str] = {}
     for level in levels:
-        code = level.findtext(".//{*}formatCode") or level.get("formatCode", "")
+        codes = labels or [level.findtext(".//{*}formatCode") or level.get("formatCode", "")]
         for point in level.iter("{*}pt"):
             at = integer_in(point.get("idx"))
             text = one_line("".join(point.itertext()))
-            if code and isfinite(number_in(text, nan)):
-                text = shown_number(text, code, is_1904=False)
+            if codes[0] and isfinite(number_in(text, nan)):
+                text = shown_number(text, codes[0], is_1904=False)
             points[at] = f"{points[at]}, {text}" if at in points else text
     return points
 
@@ -137,18 +143,7 @@ def _add_picture(walk: Walk, name: str, look: Look) -> None:
 
 # Equations
 
-_MATHML = {
-    name: parts
-    for name, *parts in map(
-        str.split,
-        (
-            "f mfrac num den|rad mroot e deg|sSup msup e sup|sSub msub e sub|d mfenced|m mtable"
-            "|sSubSup msubsup e sub sup|limLow munder e lim|limUpp mover e lim|acc mover e chr"
-            "|bar mover e chr|eqArr mtable|mr mtr"
-            "|nary munderover chr sub sup"
-        ).split("|"),
-    )
-}
+_MATHML = {name: parts.split() for name, parts in data_file("omml.toml").items()}
 """The element of MathML that an element of OMML is, and what is inside of it; else a row."""
 _SIGNS = {"acc": "\u0302", "bar": "\u0305", "nary": "∫"}
 _FENCES = (("open", "begChr", "("), ("separators", "sepChr", "|"), ("close", "endChr", ")"))

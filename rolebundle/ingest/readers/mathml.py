@@ -18,15 +18,7 @@ _WITHOUT_TEXT = frozenset(("annotation", "annotation-xml", "mphantom"))
 _INVISIBLE = dict.fromkeys(map(ord, "\u2061\u2062\u2063\u2064\u200b"))
 _TAIL = re.compile(r"[\w^/.]*\Z")
 _BRACES = frozenset("⏞⏟︷︸⎴⎵⏜⏝")
-# Where the base, what is below and what is above it are.
-_SCRIPTED = {
-    "msub": (0, 1, None),
-    "munder": (0, 1, None),
-    "msup": (0, None, 1),
-    "mover": (0, None, 1),
-    "msubsup": (0, 1, 2),
-    "munderover": (0, 1, 2),
-}
+_SCRIPTED = re.compile("m(sub|under)?(sup|over)?")
 
 
 def mathml_text(element: Any) -> str:
@@ -47,10 +39,9 @@ def mathml_text(element: Any) -> str:
         selected = integer_in(element.get("selection"), 1) - 1
         return "".join(map(mathml_text, children[selected : selected + 1]))
     parts = [mathml_text(child) for child in children]
-    if name in _SCRIPTED:
-        base, below, above = (
-            "" if at is None else (*parts, "", "", "")[at] for at in _SCRIPTED[name]
-        )
+    if match := _SCRIPTED.fullmatch(name):
+        base, others = "".join(parts[:1]), iter((*parts[1:], "", ""))
+        below, above = (next(others) if group else "" for group in match.groups())
         if name == "mover" and len(above) == 1 and not above.isalnum():
             return base + ("" if above in _BRACES else above)  # an accent
         return scripts(base, "" if below in _BRACES else below, above)

@@ -7,21 +7,19 @@ days are English. In the format ``General`` a number has at most 11 digits, or a
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from operator import eq, ge, gt, le, lt, ne
-from typing import NamedTuple
 
 from rolebundle.ingest.readers import data_file
 from rolebundle.ingest.readers.notation import chinese_number
 
+_TABLES = data_file("number_formats.toml")
 BUILT_IN = {
-    int(number): code
-    for code, numbers in data_file("number_formats.toml").items()
-    for number in numbers.split()
+    int(number): code for code, numbers in _TABLES["codes"].items() for number in numbers.split()
 }
 """The codes of the formats that have a number only."""
 
@@ -40,15 +38,7 @@ _TIMES = frozenset(("date", "elapsed"))
 _COMPARED = {"<": lt, "<=": le, "=": eq, "<>": ne, ">": gt, ">=": ge}
 # The conditions of the sections of a format with one, two or three of them for numbers.
 _USUAL = {1: ("",), 2: (">=0", "<0"), 3: (">0", "<0", "")}
-# How the letters of a format write a date or time. N is a minute, I an hour up to twelve.
-_LETTERS = {
-    **dict.fromkeys(("y", "yy"), "{0:%y}"),
-    **dict.fromkeys(("yyy", "yyyy", "e"), "{0.year}"),
-    **{"m": "{0.month}", "mm": "{0.month:02}", "mmm": "{0:%b}", "mmmm": "{0:%B}"},
-    **{"mmmmm": "{0:%b}", "d": "{0.day}", "dd": "{0.day:02}", "ddd": "{0:%a}", "dddd": "{0:%A}"},
-    **{"h": "{0.hour}", "hh": "{0.hour:02}", "I": "{1}", "II": "{1:02}"},
-    **{"N": "{0.minute}", "NN": "{0.minute:02}", "s": "{0.second}", "ss": "{0.second:02}"},
-}
+_LETTERS: Mapping[str, str] = _TABLES["letters"]
 _NOT_ZERO = re.compile("[1-9]")
 _MAX_CODE = 255
 _MAX_WHOLE = Decimal(10) ** 21
@@ -57,27 +47,8 @@ _EXACT = Context(prec=2_000, rounding=ROUND_HALF_UP)
 
 _Token = tuple[str, str]
 """A part of a code: its kind, which is a group of the pattern, and its text."""
-
-
-class _Section(NamedTuple):
-    """What is between the semicolons of a code."""
-
-    date: str
-    """How a date or time is written, see :func:`_template`; empty for a number."""
-    condition: str
-    scale: int
-    """The power of ten by which a number is multiplied; the decimals of seconds."""
-    is_grouped: bool = False
-    """Whether thousands are separated."""
-    tokens: Sequence[_Token] = ()
-    """What is before a power or fraction."""
-    point: int = 0
-    """The index of the point in it, or its end."""
-    before: str = ""
-    decimals: str = ""
-    """The places before and behind the point, such as ``##0`` and ``00``."""
-    behind: Sequence[_Token] = ()
-    """This, and what follows."""
+_Show = Callable[[Decimal, datetime], str]
+"""Writes a number, or the date that is so many days after another one."""
 
 
 def shown_number(text: str, code: str, *, is_1904: bool) -> str:
@@ -92,14 +63,9 @@ def shown_number(text: str, code: str, *, is_1904: bool) -> str:
     value = Decimal(text if text.isdecimal() else f"{float(text):.15g}")
     if code.startswith("[DBNum1]") and code.endswith("General") and value == abs(int(value)):
         return chinese_number(int(value))
-    for section in _sections(code)[0] if code != "General" else ():
-        if section.condition and not _meets(section.condition)(value):
-            continue
-        if section.date:
-            return _date(value, section, _EPOCHS[is_1904])
-        shown = _number(abs(value), section).strip()
-        has_sign = section.condition not in {"<0", "<=0"} and _NOT_ZERO.search(shown)
-        return f"-{shown}" if value < 0 and has_sign else shown
+    for meets, show in _sections(code)[0] if code != "General" else ():
+        if meets(value):
+            return show(value, _EPOCHS[is_1904])
     return _general(value)
 
 
@@ -115,8 +81,10 @@ def shown_text(text: str, code: str) -> str:
 
 
 @lru_cache(maxsize=512)
-def _sections(code: str) -> tuple[Sequence[_Section], Sequence[_Token]]:
-    """The sections of a code for numbers, and the tokens for texts."""
+def _sections(
+    code: str,
+) -> tuple[Sequence[tuple[Callable[[Decimal], bool], _Show]], Sequence[_Token]]:
+    """For each section of a code which numbers it shows, and how; and the tokens for texts."""
     parts: list[list[_Token]] = [[]]
     for match in _TOKEN.finditer(code if len(code) <= _MAX_CODE else "General"):
         kind = match.lastgroup
@@ -127,51 +95,67 @@ def _sections(code: str) -> tuple[Sequence[_Section], Sequence[_Token]]:
             parts[-1].append(("literal" if kind in _LITERALS else kind, text))
     has_text = len(parts) > 3 or any(kind == "text" for kind, _ in parts[-1])
     texts = parts[-1] if has_text else [("text", "")]
-    sections = [*map(_section, parts[:-1] if has_text and parts[1:] else parts)][:3]
+    numbers = (parts[:-1] if has_text and parts[1:] else parts)[:3]
+    own = [dict(part).get("condition", "") for part in numbers]
     # What does not meet the only condition is shown by the other section, with its sign.
-    is_open = len(sections) == 2 and sections[0].condition
-    usual = ("", "") if is_open else _USUAL[len(sections)]
-    pairs = zip(sections, usual, strict=True)
-    return [part._replace(condition=part.condition or other) for part, other in pairs], texts
+    usual = ("", "") if len(own) == 2 and own[0] else _USUAL[len(own)]
+    conditions = [one or other for one, other in zip(own, usual, strict=True)]
+    shows = [
+        _show(part, is_negative=condition in {"<0", "<=0"})
+        for condition, part in zip(conditions, numbers, strict=True)
+    ]
+    return list(zip(map(_meets, conditions), shows, strict=True)), texts
 
 
-@lru_cache(maxsize=512)
 def _meets(condition: str) -> Callable[[Decimal], bool]:
     """Whether a number meets a condition such as ``>=1000``."""
     operator = condition.rstrip("-.0123456789")
-    compare, limit = _COMPARED.get(operator, eq), Decimal(condition[len(operator) :])
-    return lambda value: compare(value, limit)
+    compare, limit = _COMPARED.get(operator, eq), Decimal(condition[len(operator) :] or 0)
+    return lambda value: not condition or compare(value, limit)
 
 
-def _section(tokens: Sequence[_Token]) -> _Section:
+def _show(tokens: Sequence[_Token], *, is_negative: bool) -> _Show:
+    """How a section writes a number; negative ones without their sign if it is for these."""
     kept: list[_Token] = []
-    condition, scale, is_grouped = "", 0, False
+    scale, is_grouped = 0, False
     for number, (kind, text) in enumerate(tokens):
-        if kind == "condition":
-            condition = text
-        elif kind == "comma" and number and tokens[number - 1][0] in {"digit", "comma"}:
+        if kind == "comma" and number and tokens[number - 1][0] in {"digit", "comma"}:
             # Between digits it separates thousands; behind them it divides by a thousand.
             is_between = [kind for kind, _ in tokens[number + 1 : number + 2]] == ["digit"]
             is_grouped |= is_between
             scale -= 0 if is_between else 3
-        else:
+        elif kind != "condition":
             scale += 2 * (kind == "percent")
             kept.append((kind, text.lower() if kind in _TIMES else text))
     kinds = [kind for kind, _ in kept]
     if not _TIMES.isdisjoint(kinds):
-        split = max((len(text) for kind, text in kept if kind == "split"), default=0)
-        return _Section(_template(kept), condition, split)
+        places = max((len(text) for kind, text in kept if kind == "split"), default=4)
+        return partial(_date, _template(kept), places)
     at = min((at for at, kind in enumerate(kinds) if kind in _ENDS), default=len(kinds))
     point = kinds.index("point") if "point" in kinds[:at] else at
-    before, decimals = (
-        "".join(text for kind, text in part if kind == "digit")
-        for part in (kept[:point], kept[point:at])
-    )
-    return _Section("", condition, scale, is_grouped, kept[:at], point, before, decimals, kept[at:])
+    above, below = kept[:point], kept[point:at]
+    before, behind = _digits(above), _digits(below)
+
+    def show(value: Decimal, _epoch: datetime) -> str:
+        number, special = abs(value).scaleb(scale, _EXACT), ""
+        for kind, text in kept[at : at + 1]:
+            read = _power if kind == "power" else _fraction
+            number, special = read(number, text, before, behind)
+        special += "".join(text for _, text in kept[at + 1 :])
+        if before or behind:
+            shown = _in_places(number, above, below, is_grouped) + special
+        else:
+            usual = dict.fromkeys(("general", "text"), _general(number))
+            shown = "".join(usual.get(kind, text) for kind, text in kept[:at]) + special
+        shown = shown.strip()
+        has_sign = value < 0 and not is_negative and _NOT_ZERO.search(shown)
+        return f"-{shown}" if has_sign else shown
+
+    return show
 
 
 def _template(tokens: Sequence[_Token]) -> str:
-    """How a date or time is written, for ``str.format`` and the arguments of :func:`_date`."""
+    """How a date or time is written, for ``str.format`` and the arguments in :func:`_date`."""
     letters = [text[0] for kind, text in tokens if kind in _TIMES]
     has_noon = any(kind == "noon" for kind, _ in tokens)
     written, at = "", 0
@@ -204,29 +188,21 @@ def _general(value: Decimal) -> str:
     return f"{rounded:f}" if -10 < rounded.adjusted() < 11 else f"{rounded.normalize():G}"
 
 
-def _number(value: Decimal, section: _Section) -> str:
-    if section.scale:
-        value = value.scaleb(section.scale, _EXACT)
-    special = ""
-    if section.behind:
-        (kind, form), *others = section.behind
-        read = _power if kind == "power" else _fraction
-        value, special = read(value, form, section)
-        special += "".join(text for _, text in others)
-    return _in_places(value, section) + special
+def _digits(tokens: Sequence[_Token]) -> str:
+    """The places of digits, such as ``##0``."""
+    return "".join(text for kind, text in tokens if kind == "digit")
 
 
-def _in_places(value: Decimal, section: _Section) -> str:
-    """A number in the places of its format, or as ``General`` shows it if there are none."""
-    tokens, at, behind = section.tokens, section.point, section.decimals
-    if not section.before and not behind:
-        shown = (_general(value) if kind in {"general", "text"} else text for kind, text in tokens)
-        return "".join(shown)
+def _in_places(
+    value: Decimal, above: Sequence[_Token], below: Sequence[_Token], is_grouped: bool
+) -> str:
+    """A number in the places above and below the point, with what is between them."""
+    behind = _digits(below)
     unit = Decimal(1).scaleb(-len(behind))
     whole, _, decimals = f"{value.quantize(unit, context=_EXACT):f}".partition(".")
     whole = whole.lstrip("0")
-    written, left, count = "", len(section.before), 0
-    for kind, text in reversed(tokens[:at]):
+    written, left, count = "", len(_digits(above)), 0
+    for kind, text in reversed(above):
         if kind != "digit":
             written = text + written
             continue
@@ -234,7 +210,7 @@ def _in_places(value: Decimal, section: _Section) -> str:
         left -= 1
         size = 1 if left else max(len(whole), 1)
         for digit in reversed(whole[-size:] or text.strip("#?")):
-            is_next = section.is_grouped and count and count % 3 == 0
+            is_next = is_grouped and count and count % 3 == 0
             written = digit + "," * bool(is_next) + written
             count += 1
         whole = whole[:-size]
@@ -242,26 +218,26 @@ def _in_places(value: Decimal, section: _Section) -> str:
     least = len(behind.rstrip("#?"))
     decimals = decimals[:least] + decimals[least:].rstrip("0")
     digits = iter(decimals)
-    for kind, text in tokens[at:]:
+    for kind, text in below:
         written += next(digits, "") if kind == "digit" else text if decimals or text != "." else ""
     return written
 
 
-def _power(value: Decimal, form: str, section: _Section) -> tuple[Decimal, str]:
+def _power(value: Decimal, form: str, before: str, behind: str) -> tuple[Decimal, str]:
     """The factor before a power of ten, and the power such as ``E+05``."""
-    step = len(section.before) or 1
+    step = len(before) or 1
     power = value.adjusted() // step * step if value else 0
-    unit = Decimal(1).scaleb(-len(section.decimals))
+    unit = Decimal(1).scaleb(-len(behind))
     if value.scaleb(-power).quantize(unit, context=_EXACT) >= 10**step:
         power += step
     sign = "-" if power < 0 else form[1].strip("-")
     return value.scaleb(-power), f"{form[0]}{sign}{str(abs(power)).zfill(len(form) - 2)}"
 
 
-def _fraction(value: Decimal, form: str, section: _Section) -> tuple[Decimal, str]:
+def _fraction(value: Decimal, form: str, before: str, behind: str) -> tuple[Decimal, str]:
     """What is before a fraction, and the fraction such as ``1/2``; empty if it is zero."""
     below = form.partition("/")[2].strip()
-    whole = int(value) if section.before else 0
+    whole = int(value) if before else 0
     part = Fraction(value - whole)
     if below.strip("#?0"):
         above = int(part * int(below) + Fraction(1, 2))
@@ -269,7 +245,7 @@ def _fraction(value: Decimal, form: str, section: _Section) -> tuple[Decimal, st
     else:
         part = part.limit_denominator(10 ** len(below) - 1)
         above, below = part.numerator, str(part.denominator)
-    if section.before and part in {0, 1}:
+    if before and part in {0, 1}:
         return Decimal(whole + int(part)), "" if whole or part else "0"
     return Decimal(whole), f"{above}/{below}"
 
@@ -277,15 +253,15 @@ def _fraction(value: Decimal, form: str, section: _Section) -> tuple[Decimal, st
 # Dates
 
 
-def _date(value: Decimal, section: _Section, epoch: datetime) -> str:
-    """A date, a time or both."""
+def _date(template: str, places: int, value: Decimal, epoch: datetime) -> str:
+    """A date, a time or both. A second has so many places."""
     if not 0 <= value < (datetime.max - epoch).days:
         return _general(value)
     # A time is not rounded up, apart from what is lost by counting in days.
-    unit = Decimal(1).scaleb(-(section.scale or 4))
-    seconds = (value * 86_400).quantize(unit, context=_EXACT)
+    seconds = (value * 86_400).quantize(Decimal(1).scaleb(-places), context=_EXACT)
     elapsed = int(seconds)
     moment = epoch + timedelta(seconds=elapsed)
     spans = elapsed // 3600, elapsed // 60, elapsed
-    fraction = f"{seconds % 1:f}"[1:]
-    return section.date.format(moment, (moment.hour - 1) % 12 + 1, *spans, fraction).strip()
+    return template.format(
+        moment, (moment.hour - 1) % 12 + 1, *spans, f"{seconds % 1:f}"[1:]
+    ).strip()

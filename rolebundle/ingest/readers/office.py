@@ -10,7 +10,7 @@ from hashlib import blake2b
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
-from rolebundle.ingest.parsed import BlockKind, ParsedDocument
+from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import notation
 from rolebundle.ingest.readers.notation import marked, written
 from rolebundle.ingest.readers.package import (
@@ -19,11 +19,9 @@ from rolebundle.ingest.readers.package import (
     hidden_kind,
     integer_in,
     local_name,
-    number_in,
-    properties_of,
     row_line,
 )
-from rolebundle.scan.hidden_style import WHITE, Color, color
+from rolebundle.scan.hidden_style import WHITE
 from rolebundle.text.decoding import one_line
 
 Look = Mapping[str, Any]
@@ -37,10 +35,6 @@ Action = Callable[[Any, Any, Look], str | None]
 _SPACE = re.compile(r"[ \t\r\n]+")
 # Word shows these choices; others are replaced by their fallback.
 _KNOWN_CHOICES = re.compile(r"(?:w(?:p|ps|pg|pc|pi)|w(?:p)?1\d\w*|cx\d*|a14|am3d|aink|m|p1\d)")
-_UNSHOWN = re.compile(
-    r"(?:^|/)(?:(?:modern)?comments?[^/]*|threadedcomments?/[^/]+|docprops/custom)\.xml$",
-    re.IGNORECASE,
-)
 _CODE_STYLES = frozenset(
     ("code", "source code", "html preformatted", "preformatted text", "plain text", "macro")
 )
@@ -181,9 +175,7 @@ class Walk:
             elif label:
                 self.blocks.add("list", f"{label} {' '.join(words)}", anchor)
             else:
-                is_code = style in _CODE_STYLES
-                kind: BlockKind = "code" if is_code else look.get("kind", "paragraph")
-                self.blocks.add(kind, text, anchor)
+                self.blocks.add("code" if style in _CODE_STYLES else "paragraph", text, anchor)
 
     def _add_table(self, rows: Sequence[Sequence[str]], anchor: str) -> None:
         cells = [cell for row in rows for cell in row]
@@ -226,11 +218,16 @@ class Walk:
             self.add(map(Piece, notes), anchor)
 
     def page_margins(self, elements: Iterable[Any]) -> None:
-        """Add the texts at the head and foot of pages, each once, without page numbers."""
-        lines = [line for part in elements for line in self.lines(self.pieces(part, {}))]
-        texts = dict.fromkeys(one_line(line) for line in lines if _WORD.search(line))
-        if texts:
+        """Add the texts at the head and foot of pages, each once, with the stored page number.
+
+        A page number alone ends the last section; a document without text has none.
+        """
+        lines = (line for part in elements for line in self.lines(self.pieces(part, {})))
+        texts = dict.fromkeys(map(one_line, lines))
+        has_words = any(map(_WORD.search, texts))
+        if has_words:
             self.blocks.heading("Page header and footer", 1, is_title=False)
+        if has_words or self.blocks:
             self.blocks.add("paragraph", "\n".join(texts))
 
     def document(self, properties: Mapping[str, Any]) -> ParsedDocument:
@@ -401,16 +398,11 @@ class Sheet:
             cells: its cells; blank ones may be missing.
             is_hidden: whether it is hidden.
         """
-        shown: list[Cell] = []
-        concealed: list[str] = []
-        for cell in sorted(cells):
-            column, text, _ = cell
-            if not text.strip():
-                continue
-            if is_hidden or not self._is_shown or column in self._hidden_columns:
-                concealed.append(text)
-            else:
-                shown.append(cell)
+        filled = [cell for cell in sorted(cells) if cell[1].strip()]
+        is_hidden |= not self._is_shown
+        columns = self._hidden_columns
+        shown = [cell for cell in filled if not is_hidden and cell[0] not in columns]
+        concealed = [text for at, text, _ in filled if is_hidden or at in columns]
         self._walk.left_out["hidden cells"] += len(concealed)
         self._walk.blocks.hide("hidden_cells", " | ".join(concealed))
         line = row_line(self._aligned(shown))
@@ -556,74 +548,3 @@ def alt_text(walk: Walk, element: Any, look: Look) -> None:
     """An element with the description of a picture."""
     for key in ("descr", "title"):
         walk.blocks.hide("alt_text", element.get(key, ""))
-
-
-# Office Open XML
-
-Theme = Mapping[str, Color]
-"""The colors of a theme by their names, such as ``accent1``."""
-
-
-def main_part(walk: Walk, default: str) -> tuple[str, dict[str, Any]]:
-    """The name of the main part, and the properties of the document.
-
-    Args:
-        walk: the reader; it gets comments and properties that people define, which none shows.
-        default: the usual name of the main part.
-
-    Raises:
-        ValueError: there is no main part.
-    """
-    package = walk.package
-    kinds = dict(package.relations("").values())
-    main = kinds.get("officeDocument", default)
-    if main not in package:
-        raise ValueError(f"it has no {main}")
-    properties = [*package.parse(kinds.get("core-properties", "docProps/core.xml"))]
-    for name in filter(_UNSHOWN.search, package.names()):
-        part = package.parse(name)
-        properties += part.iterfind("{*}property")
-        walk.blocks.hide("comment", " ".join(part.itertext()))
-    return main, properties_of(properties)
-
-
-def theme_of(package: Package, name: str) -> Theme:
-    """The colors of the theme in the member ``name``."""
-    return {
-        local_name(entry): found
-        for entry in next(package.parse(name).iter("{*}clrScheme"), ())
-        for value in entry
-        if (found := hex_color(value.get("lastClr") or value.get("val")))
-    }
-
-
-def hex_color(value: str | None) -> Color | None:
-    """A color of six or, with the opacity first, eight hexadecimal digits."""
-    return color(f"#{value[-6:].lower()}") if value and len(value) in {6, 8} else None
-
-
-def fill_color(fill: Any, theme: Theme) -> Color | None:
-    """The color of an ``a:solidFill``; ``None`` if it is not known, as of one that is changed."""
-    for value in fill:
-        name = value.get("val", "")
-        found = theme.get(name) or hex_color(value.get("lastClr") or name) or color(name.lower())
-        for change in value:
-            if local_name(change) != "alpha":
-                return None
-            found = found and found._replace(alpha=number_in(change.get("val"), 100_000) / 100_000)
-        return found
-    return None
-
-
-def shape_fill(shape: Any, theme: Theme) -> tuple[bool, Color | None]:
-    """Whether a shape is filled, and its color if it is known. Pictures and charts are filled."""
-    if local_name(shape) in {"pic", "graphicFrame"}:
-        return True, None
-    for part in shape.iterfind("{*}spPr/*"):
-        name = local_name(part)
-        if name.endswith("Fill"):
-            return name != "noFill", fill_color(part, theme) if name == "solidFill" else None
-    style = shape.find("{*}style/{*}fillRef")
-    if style is not None and style.get("idx", "0") != "0":
-        return True, fill_color(style, theme)
-    return False, None

@@ -165,9 +165,7 @@ class _OpenDocument(Walk):
         *("automatic-styles", "p", "h", "list", "table", "table-row", "page", "section"),
         *("tracked-changes", "shapes", "footer-decl", "date-time-decl", *_INDEXES, *_DRAWN),
     )
-    BODIES = frozenset(
-        _OFFICE + name for name in ("text", "spreadsheet", "presentation", "drawing")
-    )
+    BODIES = frozenset(_OFFICE + name for name in "text spreadsheet presentation drawing".split())
 
     def __init__(self, package: Package, folder: str = "") -> None:
         super().__init__(package)
@@ -176,22 +174,18 @@ class _OpenDocument(Walk):
         self._lists: dict[str, _Levels] = {}
         # How far the levels of each list were counted: by its name, and by that of its style.
         self._counts: defaultdict[str, dict[int, int]] = defaultdict(dict)
-        self._masters = {
-            master.get(f"{_STYLE}name"): master
-            for master in self._root.iter(f"{_STYLE}master-page")
-        }
+        self._masters, self._layouts = (
+            {part.get(f"{_STYLE}name"): part for part in self._root.iter(_STYLE + kind)}
+            for kind in ("master-page", "page-layout")
+        )
         self._fields: dict[str, str] = {}
         self._seen: set[str] = set()
         # What shapes and objects contain, until the end of the sheet.
         self._shapes: list[Piece] = []
         self._is_in_row = False
         self._style_elements: dict[tuple[str, str], Any] = {}
-        self._look_of_style = office.style_looks(self._style_elements, _parent_of, _style_look)
+        self._look_of_style = office.style_looks(self._style_elements, _key, _style_look)
         self._add_styles(self._root)
-        self._layouts = {
-            layout.get(f"{_STYLE}name"): layout
-            for layout in self._root.iter(f"{_STYLE}page-layout")
-        }
         self._page: Any = self._root
         self._pages = 0
         self._sheet: Sheet | None = None
@@ -220,8 +214,7 @@ class _OpenDocument(Walk):
 
     def _add_styles(self, root: Any) -> None:
         for style in root.iter(f"{_STYLE}style", f"{_STYLE}default-style"):
-            key = style.get(f"{_STYLE}family", ""), style.get(f"{_STYLE}name", "")
-            self._style_elements[key] = style
+            self._style_elements[_key(style, "name")] = style
         for style in root.iter(f"{_TEXT}list-style", f"{_TEXT}outline-style"):
             name = style.get(f"{_STYLE}name", "") if local_name(style) == "list-style" else ""
             self._lists[name] = {
@@ -269,7 +262,7 @@ class _OpenDocument(Walk):
     def _base_style(self, name: str) -> str:
         """The name of a paragraph's style; of an automatic one, that of its parent."""
         if re.fullmatch(r"P\d+", name) and ("paragraph", name) in self._style_elements:
-            name = _parent_of(self._style_elements["paragraph", name])[1]
+            name = _key(self._style_elements["paragraph", name])[1]
         return name.replace("_20_", " ").lower()
 
     def pieces(self, element: Any, look: Look) -> Iterator[Piece]:
@@ -491,10 +484,7 @@ class _OpenDocument(Walk):
         "object": _object,
         "number": office.skip,
         **dict.fromkeys(("page-number", "footer", "date-time"), _field),
-        "section": _conditional,
-        "hidden-text": _conditional,
-        "variable-set": _conditional,
-        "user-field-get": _conditional,
+        **dict.fromkeys(("section", "hidden-text", "variable-set", "user-field-get"), _conditional),
         **dict.fromkeys(("binary-data", "change-info", "forms", *_CONTENTS), office.skip),
         "desc": _HIDES_ALT_TEXT,
         "title": _title,
@@ -506,8 +496,9 @@ class _OpenDocument(Walk):
     }
 
 
-def _parent_of(style: Any) -> tuple[str, str]:
-    return style.get(f"{_STYLE}family", ""), style.get(f"{_STYLE}parent-style-name", "")
+def _key(style: Any, name: str = "parent-style-name") -> tuple[str, str]:
+    """The family of a style, and the name in an attribute of it."""
+    return style.get(f"{_STYLE}family", ""), style.get(_STYLE + name, "")
 
 
 def _is_collapsed(element: Any) -> bool:
@@ -516,5 +507,5 @@ def _is_collapsed(element: Any) -> bool:
 
 
 READERS = {
-    "opendocument": package_reader("opendocument", 7, lambda package: _OpenDocument(package).read())
+    "opendocument": package_reader("opendocument", 8, lambda package: _OpenDocument(package).read())
 }

@@ -83,9 +83,10 @@ def test_levels_start_again_as_they_say():
         + level(1, "decimal", "%1.%2", '<w:lvlRestart w:val="0"/>')
         + level(2, "lowerLetter", "%3)", '<w:lvlRestart w:val="1"/>')
         + level(3, "decimal", "%1-%4", "<w:isLgl/>", start=5)
+        + level(4, "decimalZero", "%1.%5", "<w:isLgl/>")
     )
-    items = [(1, at) for at in (0, 1, 2, 1, 2, 0, 1, 2, 3)]
-    expected = ["I.", "I.1", "a)", "I.2", "b)", "II.", "II.3", "a)", "2-5"]
+    items = [(1, at) for at in (0, 1, 2, 1, 2, 0, 1, 2, 3, 4)]
+    expected = ["I.", "I.1", "a)", "I.2", "b)", "II.", "II.3", "a)", "2-5", "2.01"]
     assert labels(numbering(levels, n1=""), *items) == expected
 
 
@@ -252,6 +253,14 @@ def test_included_documents_are_read_but_not_those_inside_of_them():
     assert "four words of secret" in [part.text for part in document.hidden]
 
 
+def test_a_page_number_is_kept_as_stored_unless_it_is_all_that_the_document_has():
+    page = f"<w:p><w:fldSimple w:instr='PAGE'>{run('4')}</w:fldSimple></w:p>"
+    section = '<w:sectPr><w:headerReference w:type="default" r:id="rId1"/></w:sectPr>'
+    parts = {"header": word_part("hdr", page)}
+    assert lines(docx(paragraph("Moorings") + section, parts)) == ["Moorings", "4"]
+    assert lines(docx(section, parts)) == []
+
+
 # Charts, numbers, masters and footers
 
 CHART = (
@@ -288,6 +297,14 @@ def test_charts_are_tables():
     assert lines(deck(frame, part=chart(series)), "a.pptx")[1:] == ["Rentals", *table]
     content = f"<w:p><w:r><w:drawing>{PLACE}</w:drawing></w:r></w:p>"
     assert lines(docx(content, {"chart": chart(series)})) == ["Rentals", *table]
+    # The format of labels is that of the values only if the labels show these, and set one.
+    for value, linked, expected in [(1, 0, "$8.20"), (0, 0, "8.2"), (1, 1, "8.2")]:
+        labels = (
+            f"<c:dLbls><c:numFmt formatCode='$0.00' sourceLinked='{linked}'/>"
+            f"<c:showVal val='{value}'/></c:dLbls>"
+        )
+        for labelled in (series.replace("<c:cat>", f"{labels}<c:cat>"), series + labels):
+            assert f"Boats | {expected}" in body(content, {"chart": chart(labelled)})
 
 
 def numbered(text: str, scheme: str = "arabicPeriod", more: str = "", lvl: int = 0) -> str:
