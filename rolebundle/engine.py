@@ -105,16 +105,6 @@ class Engine(Closable):
         self.answering = Answering(self.access, approver, rerank, rerank_url)
         self.judge = judge
 
-    @property
-    def agent(self) -> str | None:
-        """The only agent that this engine answers; ``None`` for any."""
-        return self.access.agent
-
-    @property
-    def overlay_folders(self) -> tuple[Path, ...]:
-        """The folders with overlays; the first match counts."""
-        return self.access.overlay_folders
-
     def retrieve(
         self,
         request: RetrievalRequest,
@@ -187,7 +177,7 @@ class Engine(Closable):
             UsageError: nothing in the whole corpus has this reference, or no agent was named.
         """
         agent = request.agent or ""
-        if self.agent is not None:
+        if self.access.agent is not None:
             raise access_denied()
         check_agent(agent)
         scope = ReferenceScope(absolute=True, folder=self.access.folder)
@@ -430,7 +420,7 @@ class Engine(Closable):
         """
         loaded, stored = gate_module.load_contract(contract), gate_module.StoredState()
         try:
-            if agent is not None or self.agent is not None:
+            if agent is not None or self.access.agent is not None:
                 self.access.view_of(agent)
             if self.workspace.path.exists():
                 stored = gate_module.stored_state(self.workspace.corpus, loaded.path)

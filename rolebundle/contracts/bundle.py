@@ -320,12 +320,7 @@ class Diagnostics(Contract):
     rerank_ms: float | None = None
 
 
-VOLATILE_DIAGNOSTICS = (
-    "latency_ms",
-    "lexical_ms",
-    "semantic_ms",
-    "rerank_ms",
-)
+VOLATILE_DIAGNOSTICS = ("latency_ms", "lexical_ms", "semantic_ms", "rerank_ms")
 """The fields of ``Diagnostics`` that may differ between equal calls."""
 VOLATILE_WARNINGS: frozenset[WarningCode] = frozenset({"SOURCE_CHANGED", "SOURCE_UNCHECKED"})
 """The warnings that depend on the files of today and not on the corpus alone."""

@@ -147,7 +147,6 @@ AUDIT_FORMAT = FileFormat(
     oldest=VERSION,
     newest=VERSION,
     foreign_hint="move it away: this name is the audit's",
-    newer_hint="upgrade rolebundle",
     missing=_no_audit,
     translate=_audit_error,
 )

@@ -37,7 +37,6 @@ class FileFormat(NamedTuple):
         oldest: the oldest version (``user_version`` in the header) that can be opened.
         newest: the newest version that can be opened.
         foreign_hint: the next step if the file belongs to another application.
-        newer_hint: the next step if a newer rolebundle made the file.
         missing: makes the error for a path that is not a regular file.
         translate: turns an error about an SQLite file into the error of this kind of file.
         is_own_view: whether a trigger or view (type, name, SQL) belongs in the schema.
@@ -48,7 +47,6 @@ class FileFormat(NamedTuple):
     oldest: int
     newest: int
     foreign_hint: str
-    newer_hint: str
     missing: Callable[[Path], RolebundleError]
     translate: Callable[[Path, RolebundleError], RolebundleError] = lambda _path, error: error
     is_own_view: Callable[[str, str, str], bool] = lambda *_: False
@@ -107,7 +105,7 @@ def check_identity(db: apsw.Connection, path: Path, file_format: FileFormat) -> 
             "newer_schema",
             f"{path}: is {file_format.name} of version {version}, this rolebundle knows versions "
             f"up to {file_format.newest}; it was not changed",
-            file_format.newer_hint,
+            f"upgrade rolebundle, or {file_format.foreign_hint}",
         )
     for kind, name, sql in db.execute(
         "SELECT type, name, sql FROM sqlite_schema WHERE type IN ('trigger', 'view') ORDER BY name"

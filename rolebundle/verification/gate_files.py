@@ -56,6 +56,10 @@ _FENCE = re.compile(r"\s*```")
 _DIFF = re.compile(r"\s*(?:diff --git .*\n(?:.*\n)*?)?--- \S.*\n\+\+\+ \S.*\n@@ ")
 
 _IDLE_NAMES = {"print", "__name__", "NotImplementedError", "main"}
+_WORK = (
+    ast.Assign | ast.AnnAssign | ast.Import | ast.ImportFrom | ast.Return | ast.ClassDef | ast.With
+)
+"""What a program that does something has."""
 _INLINE_CODE = re.compile(r"(`+).*?\1")
 
 
@@ -229,16 +233,7 @@ def _does_nothing(text: str) -> bool:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     names = {node.id for node in nodes if isinstance(node, ast.Name)}
-    own = (
-        ast.Assign,
-        ast.AnnAssign,
-        ast.Import,
-        ast.ImportFrom,
-        ast.Return,
-        ast.ClassDef,
-        ast.With,
-    )
-    return names <= _IDLE_NAMES and not any(isinstance(node, own) for node in nodes)
+    return names <= _IDLE_NAMES and not any(isinstance(node, _WORK) for node in nodes)
 
 
 def _values(suffix: str, text: str) -> list[Any]:

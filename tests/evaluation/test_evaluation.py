@@ -92,7 +92,7 @@ class TestReport:
 
     def test_a_lane_that_is_down_is_reported(self, engine: Engine) -> None:
         broken = Unavailable(EmbedderError("down", "the model is down", "start it"))
-        folders = engine.overlay_folders
+        folders = engine.access.overlay_folders
         with Engine(Workspace(engine.workspace.path, broken), folders) as without_model:
             report = reported(without_model, GOOD)
         assert "the model is down" in report.degraded

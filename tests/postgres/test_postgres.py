@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -28,7 +27,7 @@ from rolebundle.storage.address import parameters_of
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
 from support import databases
-from support.commands import SAMPLE, Outcome, invoke
+from support.commands import SAMPLE, Outcome, forked_program, invoke
 from support.corpora import set_policy
 
 ROLES = [None, *sorted(path.stem for path in demo_overlays().glob("*.toml"))]
@@ -139,10 +138,9 @@ def test_a_corpus_is_copied_there_and_back(
 
 
 def test_a_copy_has_the_whole_audit_and_needs_no_policy_file(
-    tmp_path: Path, database: Make
+    tmp_path: Path, sample_db: Path, database: Callable[..., Path]
 ) -> None:
-    db, link, policy = tmp_path / "team.db", database("template1"), tmp_path / "policy.json"
-    assert invoke("ingest", SAMPLE, "--lexical-only", "--workers", "1", "--db", db).code == 0
+    db, link, policy = sample_db, database("template1"), tmp_path / "policy.json"
     policy.write_text(json.dumps(POLICY))
     assert invoke("policy", "set", policy, "--db", db).code == 0
     with Engine(db) as engine:
@@ -162,7 +160,7 @@ def test_a_copy_has_the_whole_audit_and_needs_no_policy_file(
 
 def test_several_write_at_once(tmp_path: Path, database: Make) -> None:
     link = database()
-    command = [sys.executable, "-m", "rolebundle", "ingest", "--lexical-only", "--db", str(link)]
+    command = [*forked_program(), "ingest", "--lexical-only", "--db", str(link)]
     processes = []
     for number in range(4):
         folder = tmp_path / f"notes{number}"
@@ -210,12 +208,18 @@ def test_a_damaged_index_is_found_and_built_again(sample: Path, database: Make) 
 # -- who may see what ----------------------------------------------------------------------------
 
 
-@pytest.fixture
-def governed(database: Make) -> Path:
-    link = database()
+@pytest.fixture(scope="module")
+def governed_template(tmp_path_factory: pytest.TempPathFactory, server: str) -> Path:
+    """The sample corpus under a policy, to be copied."""
+    link = databases.create(tmp_path_factory.mktemp("governed") / "team.link")
     assert invoke("ingest", SAMPLE, "--lexical-only", "--workers", "1", "--db", link).code == 0
     set_policy(link, POLICY)
     return link
+
+
+@pytest.fixture
+def governed(governed_template: Path, database: Callable[..., Path]) -> Path:
+    return database(databases.name_in(governed_template.read_text()))
 
 
 TABLES = ("document", "chunk", "posting", "chunk_length", "file", "source", "compartment")

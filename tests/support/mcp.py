@@ -152,19 +152,29 @@ def run_session(opened: Any, talk: Callable[[Any], Awaitable[Any]]) -> Any:
     return outcome
 
 
+@contextmanager
+def shared(opened: Any) -> Iterator[Shared]:
+    """One session for many tests, from the context manager that opens it."""
+    from anyio.from_thread import start_blocking_portal
+
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(opened) as session:
+        yield Shared(portal, session)
+
+
 class Shared:
-    """A server for many tests, each with a session of its own.
+    """A session in a thread of its own.
 
     Args:
-        open_session: of a new process, or of one that runs.
+        portal: to that thread.
+        session: the session.
     """
 
-    def __init__(self, open_session: Callable[[], Any]) -> None:
-        self._open_session = open_session
+    def __init__(self, portal: Any, session: Any) -> None:
+        self._portal, self._session = portal, session
 
     def speak(self, talk: Callable[[Any], Awaitable[Any]]) -> Any:
-        """Return what ``talk`` returns with a session, and raise what it raises."""
-        return run_session(self._open_session(), talk)
+        """Return what ``talk`` returns with the session, and raise what it raises."""
+        return self._portal.start_task_soon(talk, self._session).result(SECONDS)
 
     def call(self, name: str, arguments: dict[str, Any]) -> Any:
         """Return a tool's answer."""

@@ -269,7 +269,7 @@ class Operations:
     @property
     def may_write(self) -> bool:
         """Whether `ingest` is offered. It never is to an agent."""
-        return self.allow_write and self.engine.agent is None
+        return self.allow_write and self.engine.access.agent is None
 
     @property
     def offered_methods(self) -> list[str]:
@@ -339,7 +339,7 @@ class Operations:
         conceal = self.engine.access.conceal_paths
         roles = [
             entry.model_dump(exclude={"path"}) | {"problem": conceal(entry.problem)}
-            for entry in list_overlays(self.engine.overlay_folders)
+            for entry in list_overlays(self.engine.access.overlay_folders)
             if view.allows_role(entry.role_id)
         ]
         return {"roles": roles}
@@ -347,7 +347,7 @@ class Operations:
     def _ingest(self, request: IngestRequest) -> Answer:
         # Under a policy the callers are agents, and a report would count what they may not see.
         # Neither is a server that only --allow-write is missing.
-        is_for_agents = self.engine.agent is not None or self.engine.access.has_policy()
+        is_for_agents = self.engine.access.agent is not None or self.engine.access.has_policy()
         if is_for_agents or not self.may_write:
             raise _read_only(
                 "this server may not ingest",

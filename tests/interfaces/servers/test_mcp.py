@@ -1,4 +1,4 @@
-"""What the MCP server answers, as the official SDK's client sees it: one process for each transport.
+"""What the MCP server answers, as the official SDK's client sees it: one session for each transport.
 
 What a process of its own is needed for is in test_mcp_process.py.
 """
@@ -22,6 +22,7 @@ from support.mcp import (
     http_server,
     needs_mcp,
     server_of,
+    shared,
     stdio_session,
     text_of,
 )  # fmt: skip
@@ -41,10 +42,15 @@ def server(
     request: pytest.FixtureRequest, sample_db: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Shared]:
     if request.param == "stdio":
-        yield Shared(lambda: stdio_session(server_of(sample_db)))
+        with shared(stdio_session(server_of(sample_db))) as session:
+            yield session
         return
-    with http_server(sample_db, token_file=tmp_path_factory.mktemp("http") / "token") as running:
-        yield Shared(running.session)
+    token_file = tmp_path_factory.mktemp("http") / "token"
+    with (
+        http_server(sample_db, token_file=token_file) as running,
+        shared(running.session()) as session,
+    ):
+        yield session
 
 
 def test_it_says_who_it_is_and_how_to_use_it(server: Shared) -> None:

@@ -18,6 +18,7 @@ from rolebundle.errors import ConfigurationError, CorpusBusy
 from rolebundle.interfaces import warm
 from rolebundle.interfaces.cli import preload
 from support.corpora import build, document
+from support.program_server import forked_python
 from support.served import request
 
 PROGRAM = (sys.executable, "-m", "rolebundle")
@@ -28,6 +29,12 @@ ONLY_IN_THE_SERVER = (
     "from rolebundle.__main__ import main; main()",
 )
 """The program, unable to run a command by itself."""
+
+
+def forked_program() -> tuple[str, ...]:
+    return (*forked_python(), "from rolebundle.__main__ import main; main()")
+
+
 NOW = "2026-11-15T00:00:00Z"
 
 
@@ -110,7 +117,7 @@ COMMANDS = {
 def test_a_command_does_the_same_in_the_server(db: Path, served: Path, name: str) -> None:
     arguments, text = COMMANDS[name]
     environment = {"ROLEBUNDLE_DB": str(db)}
-    alone = ran(PROGRAM, *arguments, text=text, **environment)
+    alone = ran(forked_program(), *arguments, text=text, **environment)
     inside = ran(ONLY_IN_THE_SERVER, *arguments, place=served, text=text, **environment)
     assert inside.returncode == alone.returncode
     assert inside.stderr == alone.stderr
@@ -180,16 +187,16 @@ def test_a_process_in_a_sandbox_is_not_served(db: Path, served: Path) -> None:
 
 
 def test_up_and_down(db: Path, place: Path) -> None:
-    assert b"is up\n" in ran(PROGRAM, "up", place=place).stdout
-    assert b"was up already" in ran(PROGRAM, "up", place=place).stdout
+    assert b"is up\n" in ran(forked_program(), "up", place=place).stdout
+    assert b"was up already" in ran(forked_program(), "up", place=place).stdout
     with host(db, place) as process:
-        assert b"has ended" in ran(PROGRAM, "down", place=place).stdout
+        assert b"has ended" in ran(forked_program(), "down", place=place).stdout
         assert not place.exists()
         # What runs in it goes on to its end.
         asked(process, request(2, "shutdown"))
         assert process.wait(20) == 0
-    assert b"there was no server" in ran(PROGRAM, "down", place=place).stdout
-    assert ran(PROGRAM, "ls", "--db", str(db), place=place).returncode == 0
+    assert b"there was no server" in ran(forked_program(), "down", place=place).stdout
+    assert ran(forked_program(), "ls", "--db", str(db), place=place).returncode == 0
     assert ran(ONLY_IN_THE_SERVER, "ls", "--db", str(db), place=place).returncode != 0
 
 
@@ -212,13 +219,18 @@ def test_a_killed_command_is_reported(db: Path, place: Path) -> None:
 def test_it_ends_by_itself(db: Path, place: Path, change: str) -> None:
     """Without a command for a while, or when the program's files have changed."""
     ready, writer = os.pipe()
-    code = f"from rolebundle.interfaces.cli import preload; preload.{change}; preload.main()"
+    code = (
+        # What it loads has no part in its end.
+        f"from rolebundle.interfaces.cli import preload; preload.{change}\n"
+        "preload.load = preload._answer = lambda *_: None\n"
+        "preload.main()"
+    )
     command = [sys.executable, "-c", code, str(place), str(writer)]
     with os.fdopen(ready, "rb") as answer, subprocess.Popen(command, pass_fds=[writer]) as server:
         os.close(writer)
         assert answer.read() == b"up"
         # It is not used any more, or it declines.
-        assert ran(PROGRAM, "ls", "--db", str(db), place=place).returncode == 0
+        assert ran(forked_program(), "ls", "--db", str(db), place=place).returncode == 0
         assert server.wait(30) == 0
     assert not place.exists()
 
