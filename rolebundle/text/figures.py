@@ -112,6 +112,7 @@ mass 1000000 t tonne;mass 453.59237 lb lbs pound;mass 28.349523125 oz ounce;cal 
 ° 1 ° degree deg;°C 1 °C ºC ℃ celsius degree;°F 1 °F ºF ℉ fahrenheit degree;K 1 K kelvin;
 dB 1 dB decibel;px 1 px pixel;dpi 1 dpi;fps 1 fps;rpm 1 rpm;ppm 1 ppm;% 1 % percent;% 0.1 ‰;
 pp 1 percentage-points;x 1 x × times fold;$ 1 $ USD dollar;€ 1 € EUR euro;£ 1 £ GBP;£ 1 pound;
+£ 1/100 p pence penny;$ 1/100 ¢ cent;€ 1/100 cent;
 ¥ 1 ¥ JPY yen;₹ 1 ₹ INR rupee;franc 1 CHF franc;kr 1 kr krone kroner krona kronor SEK NOK DKK;
 zł 1 zł PLN zloty"""
 
@@ -230,7 +231,7 @@ _SCALE = re.compile(rf"[- \u00a0]?((?i:{_either(_LARGE)}))\b\.?|([mMGT])(?!\w)")
 _UNIT = re.compile(
     rf"(?:{_GAP}|-)?(?:(?:more|additional|extra|full|whole|consecutive|calendar|working|business"
     r"|of an?|an?|US|degrees?(?= ?(?:[CF]\b|celsius|fahrenheit)))[ -])?(?:(square|cubic)[ -])?"
-    r"(per ?cent\b|percentage points?|(?!x ?\d)[^\W\d_²³]+[²³]?|[°º][CF]\b|×(?! ?\d)|[%‰$€£¥₹°℃℉])"
+    r"(per ?cent\b|percentage points?|(?!x ?\d)[^\W\d_²³]+[²³]?|[°º][CF]\b|×(?! ?\d)|[%‰$¢€£¥₹°℃℉])"
     r"(?![^\W\d]|(?<=[ \u00a0](?-i:[A-Z]))\d)",
     re.IGNORECASE,
 )

@@ -292,6 +292,7 @@ SAME = [
     ("2h 30m 15s", "2 hours 30 minutes 15 seconds"), ("٣٠ days", "30 days"),
     (">5 GB", "more than 5 GB"), ("one hundred and one", "101"),
     ("for size in 16 32 64 128", "64 and 128"), ("it touches 180\n   kbytes", "180 kB"),
+    ("entry is 50p per exhibit", "50 pence"), ("a fine of $0.25 per day", "25 cents a day"),
     ("8.5%", "8.5 per cent"), ("3 yards", "nine feet"), ("2 km²", "two square kilometres"),
     ("open from 10 am to 4 p.m.", "It is open 10:00-16:00."), ("4 °C", "four degrees"),
     ("heat to 220°F", "220 degrees Fahrenheit"), ("from 6.20 am", "06:20"), ("_1993-Feb-05_", "1993"),
