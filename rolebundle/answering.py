@@ -13,6 +13,7 @@ from rolebundle.contracts.bundle import KeptBack, RetrievalBundle
 from rolebundle.contracts.request import NO_RERANK, RetrievalRequest
 from rolebundle.embedding.provider import EmbeddingProvider, ProviderSpec
 from rolebundle.embedding.registry import parse_rerank_spec
+from rolebundle.errors import AccessDenied
 from rolebundle.lazy import lazy_module
 from rolebundle.policy.approvals import NOT_FROM_REQUESTS, approval_question, ask_program
 from rolebundle.policy.audit import AuditNeeds
@@ -59,7 +60,8 @@ class Answering:
     Args:
         access: what agents may see.
         approver: what :func:`rolebundle.policy.approvals.parse_approvals` returns.
-        rerank: the cross-encoder, ``API:MODEL``, that reranks if a request names none. Empty: none.
+        rerank: the cross-encoder, ``rerank:MODEL`` or ``folder:PATH``, that reranks if a request
+            names none. Empty: none.
         rerank_url: the address of its server. Default: the workspace's ``embed_url``.
 
     Raises:
@@ -213,6 +215,12 @@ class Answering:
         if request.rerank is None:
             return None
         spec = self._rerank_spec(request.rerank)
+        if spec.provider == "folder" and request.agent and request.rerank != self.default_rerank:
+            raise AccessDenied(
+                "folder_not_named",
+                "an agent names no folder of this machine",
+                "use the configured model, which the owner names: ROLEBUNDLE_RERANK=folder:PATH",
+            )
         return Reranker(spec, request.task, corpus.raise_if_interrupted, deadline)
 
     def _rerank_spec(self, model: str) -> ProviderSpec:

@@ -74,7 +74,8 @@ class Engine(Closable):
         overlay_folders: the folders with overlays; the first match counts. See
             :func:`rolebundle.policy.overlays.overlay_folders`.
         agent: the only agent that this engine answers. A request of another agent is denied.
-        rerank: the cross-encoder, ``API:MODEL``, that reranks if a request names none. Empty: none.
+        rerank: the cross-encoder, ``rerank:MODEL`` or ``folder:PATH``, that reranks if a request
+            names none. Empty: none.
         rerank_url: the address of the reranking model's server. Default: the workspace's
             ``embed_url``.
         approver: the program that approves actions, and its arguments; empty if nobody does.

@@ -57,6 +57,8 @@ NOT_RUN = {
         "installs packages; CI runs the second line as it stands here",
     ("docs/models.md", "rolebundle corpus embed --model ollama"):
         "needs a server with an embedding model",
+    ("docs/models.md", "rolebundle corpus embed --model folder"):
+        "needs a folder with a model, which is no part of the project",
     ("CONTRIBUTING.md", "python3 -m venv .venv"):
         "installs packages; CI runs the same commands",
     ("CONTRIBUTING.md", "ROLEBUNDLE_EXAMPLES=1000"):

@@ -11,7 +11,7 @@ from threading import Event, Thread
 
 from rolebundle.embedding.packaged import cores
 from rolebundle.embedding.provider import ProviderSpec
-from rolebundle.embedding.registry import SERVED, provider_for, spec_to_json
+from rolebundle.embedding.registry import provider_for, spec_to_json
 from rolebundle.errors import RolebundleError
 from rolebundle.ingest import indexes
 from rolebundle.ingest.indexes import (
@@ -56,7 +56,7 @@ def embed(
         chosen, current = spec, active_index(corpus)
         if spec is None and not workspace.has_own_model:
             spec, _ = contextual_model(corpus)
-            if spec and spec.provider in SERVED:
+            if spec and spec.provider != "onnx":
                 chosen = replace(spec, url=workspace.embed_url, allow_host=workspace.allow_host)
         spec = chosen or spec
         provider = provider_for(spec) if spec else workspace.passage_provider(corpus)

@@ -228,6 +228,11 @@ class ModelIdentity(NamedTuple):
     query_prefix: str = ""
     passage_prefix: str = ""
 
+    @property
+    def choice(self) -> str:
+        """How an owner names it; the path of a folder is no part of a model's identity."""
+        return "folder:PATH" if self.provider == "folder" else f"{self.provider}:{self.model}"
+
 
 class IndexIdentity(NamedTuple):
     """What the vectors of an index depend on.

@@ -169,8 +169,8 @@ class RetrievalRequest(Contract):
         "How matches of words and of meaning are combined. Default: the overlay's choice."
     )
     rerank: Name | None = optional(
-        "The cross-encoder that scores the best passages again, as API:MODEL; the "
-        "API of its server is rerank. Or none. Default: the configured model."
+        "The cross-encoder that scores the best passages again: rerank:MODEL in a server, or "
+        "folder:PATH. Or none. Default: the configured model."
     )
     evidence: EvidenceNeed | None = optional(
         "required: return no passages if the documents have little of the task. Else "

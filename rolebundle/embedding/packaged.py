@@ -27,11 +27,9 @@ from rolebundle.lazy import numpy as np
 from rolebundle.resources import ENGLISH_VOCABULARY
 
 DIMENSIONS = 384
-CONTEXT = 512
-"""The tokens that each of the models reads at once, with the two marks around a text."""
-
 _VOCABULARY_SHA256 = "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
-_LOADING = Lock()
+LOADING = Lock()
+"""Held while a model is read, so that no two threads read it."""
 
 
 class PackagedModel(NamedTuple):
@@ -110,17 +108,62 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-class PackagedProvider:
+class EncoderProvider:
+    """A contextual model in this process. Loads on first use; what changes later is not read.
+
+    Args:
+        load: reads the model.
+    """
+
+    batch_size = 8
+    parallel_batches = cores()
+
+    def __init__(self, load: Callable[[], tuple[ModelIdentity, Network]]) -> None:
+        self._load = load
+
+    @cached_property
+    def _model(self) -> tuple[ModelIdentity, Network]:
+        with LOADING:
+            return self._load()
+
+    @cached_property
+    def identity(self) -> ModelIdentity:
+        """See :class:`rolebundle.embedding.provider.EmbeddingProvider`."""
+        return self._model[0]
+
+    def embed_passages(self, texts: Sequence[str]) -> Matrix:
+        """See :class:`rolebundle.embedding.provider.EmbeddingProvider`."""
+        return self._embed(texts, self.identity.passage_prefix)
+
+    def embed_queries(self, texts: Sequence[str]) -> Matrix:
+        """See :class:`rolebundle.embedding.provider.EmbeddingProvider`."""
+        return self._embed(texts, self.identity.query_prefix, MAX_QUERY_WINDOWS)
+
+    def _embed(self, texts: Sequence[str], prefix: str, max_windows: int | None = None) -> Matrix:
+        if not texts:
+            return np.zeros((0, self.identity.dimensions), dtype=np.float32)
+        _, network = self._model
+
+        def count_tokens(text: str) -> int:
+            return len(network.token_ids(text))
+
+        def embed(windows: Sequence[str]) -> Matrix:
+            return np.array([network.vector(network.token_ids(window)) for window in windows])
+
+        return embed_in_windows(
+            texts, prefix, network.context, count_tokens, embed, max_windows=max_windows
+        )
+
+
+class PackagedProvider(EncoderProvider):
     """One of ``MODELS``. Loads on first use.
 
     Args:
         model: its name.
     """
 
-    batch_size = 16
-    parallel_batches = cores()
-
     def __init__(self, model: str) -> None:
+        super().__init__(lambda: (self.identity, _loaded(model)))
         self._packaged = MODELS[model]
         self._prefixes = prefixes_for(model)
 
@@ -135,30 +178,6 @@ class PackagedProvider:
         _ = model.path
         digest = sha256(f"{model.sha256} {model.preparation}".encode()).hexdigest()[:16]
         return ModelIdentity("onnx", model.name, digest, DIMENSIONS, *self._prefixes)
-
-    def embed_passages(self, texts: Sequence[str]) -> Matrix:
-        """See :class:`rolebundle.embedding.provider.EmbeddingProvider`."""
-        return self._embed(texts, self._prefixes[1])
-
-    def embed_queries(self, texts: Sequence[str]) -> Matrix:
-        """See :class:`rolebundle.embedding.provider.EmbeddingProvider`."""
-        return self._embed(texts, self._prefixes[0], MAX_QUERY_WINDOWS)
-
-    def _embed(self, texts: Sequence[str], prefix: str, max_windows: int | None = None) -> Matrix:
-        if not texts:
-            return np.zeros((0, DIMENSIONS), dtype=np.float32)
-        with _LOADING:
-            network = _loaded(self._packaged.name)
-
-        def count_tokens(text: str) -> int:
-            return len(network.token_ids(text))
-
-        def embed(windows: Sequence[str]) -> Matrix:
-            return np.array([network.vector(network.token_ids(window)) for window in windows])
-
-        return embed_in_windows(
-            texts, prefix, CONTEXT, count_tokens, embed, max_windows=max_windows
-        )
 
 
 @cache

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b, shake_256
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from rolebundle.contracts.documents import ModelIdentity
@@ -39,6 +40,8 @@ _BY_NAME = {
     r"\bembeddinggemma\b": ("task: search result | query: ", "title: none | text: "),
     # https://huggingface.co/Qwen/Qwen3-Embedding-0.6B, config_sentence_transformers.json
     r"\bqwen3-embedding\b": (_INSTRUCT, ""),
+    # https://huggingface.co/mixedbread-ai/deepset-mxbai-embed-de-large-v1
+    r"\bmxbai-embed-de-": ("query: ", "passage: "),
     # https://huggingface.co/mixedbread-ai/mxbai-embed-large-v1
     r"\bmxbai-embed-": (_RETRIEVE, ""),
     # https://huggingface.co/Snowflake/snowflake-arctic-embed-l-v2.0; Ollama names it "…-embed2"
@@ -74,6 +77,13 @@ def prefixes_for(model: str) -> tuple[str, str]:
     return next(
         (prefixes for pattern, prefixes in _BY_NAME.items() if re.search(pattern, name)), ("", "")
     )
+
+
+def folder_name(path: str) -> str:
+    """The name of a model in a folder: the folder's, or that of a Hugging Face snapshot's model."""
+    *_, model, kind, name = ("", "", *Path(path).parts)
+    is_snapshot = kind == "snapshots"
+    return model.removeprefix("models--").replace("--", "/") if is_snapshot else name
 
 
 def prepared(texts: Sequence[str], prefix: str) -> list[str]:
@@ -128,7 +138,7 @@ class ProviderSpec:
 
     Args:
         provider: one of :data:`rolebundle.embedding.registry.PROVIDERS`.
-        model: its name there.
+        model: its name there, or the path of its folder.
         url: the model server, if the provider has one.
         allow_host: the only host besides this machine that may be that server.
         deadline_seconds: for one request to the server, including its retries.
@@ -139,6 +149,11 @@ class ProviderSpec:
     url: str = ""
     allow_host: str = ""
     deadline_seconds: float = PASSAGES_DEADLINE_SECONDS
+
+    @property
+    def name(self) -> str:
+        """The model's name as its identity has it: without the path of its folder."""
+        return folder_name(self.model) if self.provider == "folder" else self.model
 
 
 class EmbeddingProvider(Protocol):
@@ -296,7 +311,7 @@ def embed_in_windows(
         raise EmbedderError(
             "input_too_long", f"a text has more than {most:,} tokens", "use a shorter text"
         )
-    windows = [_windows(text, prefix, context, count_tokens) for text in readable]
+    windows = [windows_of(text, prefix, context, count_tokens) for text in readable]
     vectors = embed([window for parts in windows for window, _ in parts])
     means = np.zeros((len(texts), vectors.shape[1]), dtype=np.float32)
     first = 0
@@ -308,7 +323,7 @@ def embed_in_windows(
     return means
 
 
-def _windows(
+def windows_of(
     text: str, prefix: str, context: int, count_tokens: CountTokens
 ) -> list[tuple[str, int]]:
     """The windows of a text and their tokens: the whole text, or those of its halves."""
@@ -318,10 +333,10 @@ def _windows(
     if len(text) < 2:
         raise EmbedderError(
             "input_too_long",
-            f"the model reads {context} tokens, and its prefix leaves no space for a text",
-            "use a shorter prefix",
+            f"the model reads {context} tokens, and what precedes a text leaves no space for it",
+            "use a shorter prefix or task",
         )
     middle = len(text) // 2
     cut = text.rfind(" ", middle // 2, middle) + 1 or middle
     halves = (text[:cut], text[cut:])
-    return [window for half in halves for window in _windows(half, prefix, context, count_tokens)]
+    return [window for half in halves for window in windows_of(half, prefix, context, count_tokens)]

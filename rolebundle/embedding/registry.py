@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rolebundle.contracts.documents import ModelIdentity
@@ -11,37 +13,52 @@ from rolebundle.embedding.static import MODEL, StaticProvider
 from rolebundle.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from rolebundle.embedding.folder import FolderCrossEncoder
     from rolebundle.embedding.servers import RerankServer
 
 
+def parse_spec(text: str, url: str = "", allow_host: str = "") -> ProviderSpec:
+    """The spec of a model, ``PROVIDER[:NAME]`` or ``folder:PATH``. A name may contain colons."""
+    provider, _, model = text.strip().partition(":")
+    if provider == "folder" and model:
+        model = os.path.abspath(os.path.expanduser(model))  # noqa: PTH100, PTH111 - never raise
+    return ProviderSpec(provider, model, url, allow_host)
+
+
 def parse_rerank_spec(text: str, url: str = "", allow_host: str = "") -> ProviderSpec:
-    """The spec of a cross-encoder in a server.
+    """The spec of a cross-encoder in a server or in a folder.
 
     Args:
-        text: ``rerank`` or ``rerank:MODEL``. A model's name may contain colons.
+        text: ``rerank``, ``rerank:MODEL`` or ``folder:PATH``.
         url: the address of its server.
         allow_host: the only host besides this machine that may be that server.
 
     Raises:
         ConfigurationError: ``unknown_provider``.
     """
-    provider, _, model = text.strip().partition(":")
-    if provider != "rerank":
+    spec = parse_spec(text, url, allow_host)
+    if spec.provider not in ("rerank", "folder"):
         raise ConfigurationError(
             "unknown_provider",
-            f"{provider!r} cannot rerank",
-            "name a cross-encoder in a server: rerank, or with its model rerank:bge-reranker-v2-m3",
+            f"{spec.provider!r} cannot rerank",
+            "name a cross-encoder in a folder, folder:PATH, or in a server: rerank, or with its "
+            "model rerank:bge-reranker-v2-m3",
         )
-    return ProviderSpec(provider, model, url, allow_host)
+    return spec
 
 
-def rerank_server_for(spec: ProviderSpec) -> RerankServer:
-    """The cross-encoder for a spec. No server is contacted.
+def cross_encoder_for(spec: ProviderSpec) -> RerankServer | FolderCrossEncoder:
+    """The cross-encoder for a spec, from its folder or its server, which is not contacted yet.
 
     Raises:
         ConfigurationError: a setting is missing.
-        EmbedderError: the server's host is not permitted.
+        EmbedderError: the server's host is not permitted, or the folder cannot be used.
     """
+    if spec.provider == "folder":
+        from rolebundle.embedding.folder import cross_encoder
+
+        _require(spec, "model", "folder:models/ms-marco-MiniLM-L6-v2")
+        return cross_encoder(spec.model)
     from rolebundle.embedding.servers import RerankServer
 
     _require(spec, "url", "ROLEBUNDLE_RERANK_URL=http://127.0.0.1:8080")
@@ -65,6 +82,12 @@ def provider_for(spec: ProviderSpec) -> EmbeddingProvider:
 
             _check_model(spec, *MODELS)
             return PackagedProvider(spec.model or MINILM.name)
+        case "folder":
+            from rolebundle.embedding.folder import sentence_model
+            from rolebundle.embedding.packaged import EncoderProvider
+
+            _require(spec, "model", "folder:models/bge-small-en-v1.5")
+            return EncoderProvider(lambda: sentence_model(Path(spec.model)))
         case "ollama":
             from rolebundle.embedding.ollama import OllamaProvider
 
@@ -84,7 +107,9 @@ def provider_for(spec: ProviderSpec) -> EmbeddingProvider:
     )
 
 
-PROVIDERS = ("static", "onnx", "ollama", "openai")
+PROVIDERS = ("static", "onnx", "folder", "ollama", "openai")
+IN_PROCESS = frozenset({"onnx", "folder"})
+"""The providers whose contextual models run in this process."""
 SERVED = frozenset({"ollama", "openai"})
 """The providers whose models run in a server."""
 

@@ -433,10 +433,6 @@ class OpenAICompatibleProvider(ServerProvider):
         return self.server.in_order(data, "embedding", len(texts), "vectors")
 
 
-MAX_PASSAGES = 4
-"""Passages of one request. On a busy processor a small cross-encoder may take a second for each."""
-
-
 class RerankServer:
     """One cross-encoder of one server. The server is first contacted when it scores.
 
@@ -458,7 +454,7 @@ class RerankServer:
 
         Args:
             question: the task.
-            passages: at most ``MAX_PASSAGES``. A passage is read whole or refused, if the server
+            passages: a few of them. A passage is read whole or refused, if the server
                 lets its client decide.
 
         Raises:

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from io import BytesIO
-from itertools import pairwise
+from itertools import islice, pairwise
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,11 +25,13 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float32]
     Step = Callable[[Floats], Floats]
 
-_GELU = (7.9750788e-1, 3.7005646e-2, -3.5151685e-4)
+_ERF = (7.9750788e-1, 3.7005646e-2, -3.5151685e-4)
 """``tanh(x · (a + b·x² + c·x⁴))`` for ``erf(x / √2)``: GELU differs by at most 2.6e-5.
 
 Beyond ``x² = 36`` both are 1 or −1 in float32, and the polynomial would turn back.
 """
+_TANH = (0.7978845608, 0.7978845608 * 0.044715, 0.0)
+"""GELU's approximation by ``tanh``, with which some models were trained."""
 
 
 def affine(weights: Floats, bias: Floats) -> Step:
@@ -42,12 +45,12 @@ def affine(weights: Floats, bias: Floats) -> Step:
     return apply
 
 
-def normalization(weights: Floats, bias: Floats) -> Step:
+def normalization(weights: Floats, bias: Floats, epsilon: float = 1e-12) -> Step:
     """Layer normalization: each row gets mean 0 and variance 1, then weights and bias."""
 
     def apply(x: Floats) -> Floats:
         x = x - x.mean(axis=1, keepdims=True)
-        x /= np.sqrt((x * x).mean(axis=1, keepdims=True) + np.float32(1e-12))
+        x /= np.sqrt((x * x).mean(axis=1, keepdims=True) + np.float32(epsilon))
         x *= weights
         x += bias
         return x
@@ -55,32 +58,38 @@ def normalization(weights: Floats, bias: Floats) -> Step:
     return apply
 
 
-def _layer(
+def encoder_layers(
+    count: int,
     heads: int,
-    attention: Step,
-    attended: Step,
-    attended_norm: Step,
-    inner: Step,
-    outer: Step,
-    outer_norm: Step,
-) -> Step:
-    """One layer: attention, then two linear functions for each token.
+    linear: Callable[..., Step],
+    norm: Callable[[str], Step],
+    activation: Step,
+) -> list[Step]:
+    """The layers, first to last: attention, then two linear functions for each token.
 
     Args:
+        count: of layers.
         heads: of the attention.
-        attention: queries, keys and values beside each other, of shape (width, 3 * width).
-        attended: of what is attended to.
-        attended_norm: of its sum with the layer's input.
-        inner: the first of the two linear functions.
-        outer: the second.
-        outer_norm: of its sum with the input of the first.
+        linear: makes the function of the weights with these names, their outputs beside each
+            other; called in the order in which the layers use them.
+        norm: makes the normalization of this name; called in that order, too.
+        activation: between the two linear functions.
     """
 
-    def apply(x: Floats) -> Floats:
-        x = attended_norm(attended(_attend(attention(x), heads)) + x)
-        return outer_norm(outer(_gelu(inner(x))) + x)
+    def layer(name: str) -> Step:
+        attention = linear(*(f"{name}.attention.self.{part}" for part in ("query", "key", "value")))
+        attended = linear(f"{name}.attention.output.dense")
+        attended_norm = norm(f"{name}.attention.output.LayerNorm")
+        inner, outer = linear(f"{name}.intermediate.dense"), linear(f"{name}.output.dense")
+        outer_norm = norm(f"{name}.output.LayerNorm")
 
-    return apply
+        def apply(x: Floats) -> Floats:
+            x = attended_norm(attended(_attend(attention(x), heads)) + x)
+            return outer_norm(outer(activation(inner(x))) + x)
+
+        return apply
+
+    return [layer(f"encoder.layer.{number}") for number in range(count)]
 
 
 def _attend(parts: Floats, heads: int) -> Floats:
@@ -95,9 +104,9 @@ def _attend(parts: Floats, heads: int) -> Floats:
     return result
 
 
-def _gelu(x: Floats) -> Floats:
+def _gelu(x: Floats, coefficients: tuple[float, float, float] = _ERF) -> Floats:
     """``x/2 · (1 + erf(x/√2))`` (Hendrycks and Gimpel, https://arxiv.org/abs/1606.08415)."""
-    a, b, c = (np.float32(value) for value in _GELU)
+    a, b, c = (np.float32(value) for value in coefficients)
     # In place, because most of the time goes into memory.
     square = x * x
     np.minimum(square, np.float32(36), out=square)
@@ -113,6 +122,15 @@ def _gelu(x: Floats) -> Floats:
     return result
 
 
+_by_tanh = partial(_gelu, coefficients=_TANH)
+ACTIVATIONS: dict[str, Step] = {
+    "gelu": _gelu,
+    **dict.fromkeys(("gelu_new", "gelu_fast", "gelu_pytorch_tanh"), _by_tanh),
+    "relu": lambda x: np.maximum(x, np.float32(0)),
+}
+"""Functions between the two linear ones, by their names in ``config.json``."""
+
+
 class Network(NamedTuple):
     """A model that was read from its file.
 
@@ -121,20 +139,29 @@ class Network(NamedTuple):
         embeddings: of tokens at their positions, of shape (tokens, width).
         norm: of the embeddings.
         layers: from the first to the last.
+        takes_first: whether a text's vector is that of its first mark, or else the mean.
+        context: the tokens that it reads at once, with the marks around a text.
     """
 
     token_ids: Callable[[str], list[int]]
     embeddings: Callable[[list[int]], Any]
     norm: Step
     layers: Sequence[Step]
+    takes_first: bool = False
+    context: int = 512
 
-    def vector(self, ids: list[int]) -> Floats:
-        """The mean of the tokens' vectors, of shape (width,)."""
-        x = self.norm(self.embeddings(ids))
+    def states(self, embedded: Floats) -> Floats:
+        """The tokens' vectors, of shape (tokens, width), for their embeddings."""
+        x = self.norm(embedded)
         for layer in self.layers:
             x = layer(x)
-        mean: Floats = x.mean(axis=0)
-        return mean
+        return x
+
+    def vector(self, ids: list[int]) -> Floats:
+        """The vector of a text, of shape (width,)."""
+        states = self.states(self.embeddings(ids))
+        vector: Floats = states[0] if self.takes_first else states.mean(axis=0)
+        return vector
 
 
 # -- all-MiniLM-L6-v2: an ONNX file ----------------------------------------------------------------
@@ -158,9 +185,11 @@ def read_minilm(content: bytes, vocabulary: bytes) -> Network:
     """
     tensors = _tensors(content)
     # The exporter named the weights by numbers, in the order in which the layers use them.
-    weights = sorted(
-        (name for name in tensors if name.startswith("val_") and name.endswith("_q")),
-        key=lambda name: int(name[4:-2]),
+    weights = iter(
+        sorted(
+            (name for name in tensors if name.startswith("val_") and name.endswith("_q")),
+            key=lambda name: int(name[4:-2]),
+        )
     )
 
     def dequantized(*names: str) -> Floats:
@@ -170,23 +199,12 @@ def read_minilm(content: bytes, vocabulary: bytes) -> Network:
         result *= np.concatenate(scales, axis=1)
         return result
 
-    def norm(name: str) -> Step:
-        return normalization(tensors[f"{name}.weight"], tensors[f"{name}.bias"])
+    def linear(*names: str) -> Step:
+        biases = [tensors[f"inner.{name}.bias"] for name in names]
+        return affine(dequantized(*islice(weights, len(names))), np.concatenate(biases))
 
-    def layer(number: int) -> Step:
-        prefix = f"inner.encoder.layer.{number}"
-        attention = f"{prefix}.attention"
-        used = weights[6 * number : 6 * number + 6]
-        biases = [tensors[f"{attention}.self.{part}.bias"] for part in ("query", "key", "value")]
-        return _layer(
-            _HEADS,
-            affine(dequantized(*used[:3]), np.concatenate(biases)),
-            affine(dequantized(used[3]), tensors[f"{attention}.output.dense.bias"]),
-            norm(f"{attention}.output.LayerNorm"),
-            affine(dequantized(used[4]), tensors[f"{prefix}.intermediate.dense.bias"]),
-            affine(dequantized(used[5]), tensors[f"{prefix}.output.dense.bias"]),
-            norm(f"{prefix}.output.LayerNorm"),
-        )
+    def norm(name: str) -> Step:
+        return normalization(tensors[f"inner.{name}.weight"], tensors[f"inner.{name}.bias"])
 
     words = "inner.embeddings.word_embeddings.weight"
     positions = dequantized("inner.embeddings.position_embeddings.weight_q")
@@ -198,8 +216,8 @@ def read_minilm(content: bytes, vocabulary: bytes) -> Network:
     return Network(
         _tokenizer(vocabulary),
         embeddings,
-        norm("inner.embeddings.LayerNorm"),
-        [layer(number) for number in range(_LAYERS)],
+        norm("embeddings.LayerNorm"),
+        encoder_layers(_LAYERS, _HEADS, linear, norm, _gelu),
     )
 
 
@@ -278,6 +296,8 @@ _SIZES = (
     "width layers heads inner words positions types epsilon block pieces start end pad unknown"
 ).split()
 """The numbers in the file's header: sizes of the network, and its special tokens."""
+_PARTS = ("q", "k", "v", "ao", "aln", "fi", "fo", "oln")
+"""The file's names of the parts of a layer, in the order of their use."""
 
 
 def _numbers(file: BytesIO, format: str) -> tuple[Any, ...]:
@@ -309,7 +329,10 @@ def read_e5(content: bytes) -> Network:
         # Only these are unpacked: there are 250,000.
         return _unpack(words[ids], len(ids)) + positions[: len(ids)] + kind
 
+    parts = (f"l{number}.{part}" for number in range(header.layers) for part in _PARTS)
+
     def linear(*names: str) -> Step:
+        names = tuple(islice(parts, len(names)))
         weights = [_unpack(tensors[f"{name}.w"], len(tensors[f"{name}.b"])) for name in names]
         biases = [tensors[f"{name}.b"] for name in names]
         return affine(np.concatenate(weights).T, np.concatenate(biases))
@@ -317,18 +340,10 @@ def read_e5(content: bytes) -> Network:
     def norm(name: str) -> Step:
         return normalization(tensors[f"{name}.w"], tensors[f"{name}.b"])
 
-    layers = [
-        _layer(
-            header.heads,
-            linear(f"l{number}.q", f"l{number}.k", f"l{number}.v"),
-            linear(f"l{number}.ao"),
-            norm(f"l{number}.aln"),
-            linear(f"l{number}.fi"),
-            linear(f"l{number}.fo"),
-            norm(f"l{number}.oln"),
-        )
-        for number in range(header.layers)
-    ]
+    def next_norm(_: str) -> Step:
+        return norm(next(parts))
+
+    layers = encoder_layers(header.layers, header.heads, linear, next_norm, _gelu)
     return Network(token_ids, embeddings, norm("emb.ln"), layers)
 
 

@@ -29,7 +29,7 @@ from rolebundle.embedding.provider import (
     input_hash,
     unit_vectors,
 )
-from rolebundle.embedding.registry import PROVIDERS, SERVED, spec_from_json
+from rolebundle.embedding.registry import IN_PROCESS, PROVIDERS, parse_spec, spec_from_json
 from rolebundle.errors import ConfigurationError, EmbedderError, UsageError
 from rolebundle.ingest.chunking import CHUNKER_VERSION
 from rolebundle.storage import vector_index
@@ -114,7 +114,7 @@ def ensure_index(corpus: Corpus, provider: EmbeddingProvider) -> EmbeddingIndex:
             f"the corpus's index was built with {stored.provider}:{stored.model} "
             f"(digest {stored.digest}), but this is {requested.provider}:{requested.model} "
             f"(digest {requested.digest}); vectors of two models are never mixed",
-            f"run `rolebundle corpus embed --model {requested.provider}:{requested.model}` to "
+            f"run `rolebundle corpus embed --model {requested.choice}` to "
             "build an index of this model beside it, or use --lexical-only",
         )
     return _remove_outdated_vectors(corpus, index)
@@ -429,21 +429,21 @@ def contextual_model(corpus: Corpus) -> Choice:
         return None, "no passage was embedded yet"
     model = active.identity.model
     if active.connection != NO_CONNECTION or model.provider not in ("static", "onnx"):
-        spec = spec_from_json(active.connection, model) if model.provider == "onnx" else None
+        in_process = model.provider in IN_PROCESS
+        spec = spec_from_json(active.connection, model) if in_process else None
         return spec, "its owner chose it"
     named = os.environ.get(MODEL_ENVIRONMENT, "")
     provider, _, name = named.partition(":")
     if provider == "static" == model.provider:
         return None, f"{MODEL_ENVIRONMENT}=static"
     if provider not in ("", "static"):
-        if provider not in PROVIDERS or (provider in SERVED and not name):
+        if provider not in PROVIDERS or not (name or provider == "onnx"):
             raise ConfigurationError(
                 "unknown_model",
                 f"{MODEL_ENVIRONMENT}={named[:80]}: no model has this name",
                 "name one as for `corpus embed --model`, such as ollama:nomic-embed-text",
             )
-        default = MINILM.name if provider == "onnx" else ""
-        return ProviderSpec(provider, name or default), f"{MODEL_ENVIRONMENT}={named}"
+        return parse_spec(named if name else f"onnx:{MINILM.name}"), f"{MODEL_ENVIRONMENT}={named}"
     share = english_share(sampled_contents(corpus, _SAMPLE))
     of_text = f"{share:.0%} of the text is English"
     if model.provider == "onnx":
@@ -459,7 +459,7 @@ def contextual_model(corpus: Corpus) -> Choice:
 def is_contextual(corpus: Corpus) -> bool:
     """Whether the active index is of a contextual model in this process."""
     active = vector_index.active_index(corpus)
-    return active is not None and active.identity.model.provider == "onnx"
+    return active is not None and active.identity.model.provider in IN_PROCESS
 
 
 def building_note(corpus: Corpus) -> str:
@@ -480,7 +480,7 @@ def building_note(corpus: Corpus) -> str:
             index = other  # Its owner chose it, and it is not complete.
     if index is None or index.active:
         return ""
-    model = "" if index.connection == NO_CONNECTION else f" --model {label(index)}"
+    model = "" if index.connection == NO_CONNECTION else f" --model {index.identity.model.choice}"
     return (
         f"the index of {label(index)} has {chunks - count_waiting(corpus, index):,} of {chunks:,} "
         f"passages; until `rolebundle corpus embed{model}` completes it, {label(active)} answers"
@@ -490,6 +490,6 @@ def building_note(corpus: Corpus) -> str:
 def index_of(corpus: Corpus, spec: ProviderSpec) -> EmbeddingIndex | None:
     """The newest index of a model."""
     # Ollama adds the tag to a name without one.
-    names = {f"{spec.provider}:{spec.model}", f"{spec.provider}:{spec.model}:latest"}
+    names = {f"{spec.provider}:{spec.name}", f"{spec.provider}:{spec.name}:latest"}
     newest = reversed(vector_index.all_indexes(corpus))
     return next((index for index in newest if label(index) in names), None)

@@ -18,6 +18,7 @@ from pathlib import Path
 from rolebundle.contracts.documents import iso_utc
 from rolebundle.contracts.ingest import ERROR_CODES, IngestReport, Root, Skipped
 from rolebundle.embedding.provider import EmbeddingProvider
+from rolebundle.embedding.registry import IN_PROCESS
 from rolebundle.errors import DocumentError, EmbedderError, UsageError
 from rolebundle.ingest.authority import flags_after, given_flags
 from rolebundle.ingest.indexes import (
@@ -182,7 +183,7 @@ class _Run:
                 report.notes.append(Skipped(note.partition(": has ")[0], "dominates", note))
         if provider is not None and index is not None:
             # What a contextual model leaves after this time, the command or a server goes on with.
-            max_seconds = PATIENCE_SECONDS if index.identity.model.provider == "onnx" else inf
+            max_seconds = PATIENCE_SECONDS if index.identity.model.provider in IN_PROCESS else inf
             done = fill_index(corpus, index, provider, self.progress, max_seconds=max_seconds)
             report.embedded, self.problem = done.embedded, done.problem
         totals = corpus_counts(corpus)

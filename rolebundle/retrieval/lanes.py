@@ -344,7 +344,7 @@ def usable_index(corpus: Corpus, provider: EmbeddingProvider) -> EmbeddingIndex:
             "model_mismatch",
             f"the index was made by {_described(index_model)}, the query would be by "
             f"{_described(query_model)}",
-            f"run `rolebundle corpus embed --model {query_model.provider}:{query_model.model}` "
+            f"run `rolebundle corpus embed --model {query_model.choice}` "
             "to build an index of this model, or use the index's own model",
         )
     return index

@@ -177,10 +177,10 @@ def _one_round(
 ) -> Retrieval:
     """The steps from what the lanes have proposed so far to the selection."""
     request, weights = template.request, template.weights
-    scores = reranker.scores if reranker else None
+    scoring = (reranker.scores, reranker.most) if reranker else ()
     candidates = merge(pool, weights)
     filter_candidates(candidates, request)
-    ranked = rank(candidates, pool, request, weights, lanes.rare_exact, scores)
+    ranked = rank(candidates, pool, request, weights, lanes.rare_exact, *scoring)
     found = replace(template, pool=pool, candidates=candidates, ranked=ranked)
     evidence = template.evidence._replace(cosines=pool.cosines)
     evidence = lanes.with_matched_words(evidence, found.evidence_passages)

@@ -32,7 +32,7 @@ ScorePassages = Callable[[Sequence[Passage]], Mapping[str, float]]
 """The scores of passages for the task, by chunk id; a passage may be missing."""
 
 MAX_RERANKED = 50
-"""How many candidates, the best by their lanes, are read by the model: this bounds the cost."""
+"""How many candidates, the best by their lanes, a server's model reads: this bounds the cost."""
 RERANKED_SHARE = 0.85
 """The model's share of the semantic term."""
 
@@ -73,6 +73,7 @@ def rank(
     weights: Weights,
     exact: Sequence[str] = (),
     score_passages: ScorePassages | None = None,
+    most: int = MAX_RERANKED,
 ) -> list[Candidate]:
     """Score and order the candidates that policy allows by :func:`ranking_order`.
 
@@ -83,11 +84,12 @@ def rank(
         weights: of the score's terms.
         exact: the rare exact words and phrases of the task.
         score_passages: asks the reranking model for the scores of the best passages.
+        most: how many passages it reads.
     """
     allowed = [row for row in candidates if row.code is None]
     if score_passages is not None:
         first = [row for row in allowed if row.round == 0]
-        rerank(first, score_passages, weights)
+        rerank(first, score_passages, weights, most)
     for row in allowed:
         add_role(row, request, weights)
         row.weigh(weights)
@@ -116,15 +118,20 @@ def rank(
     return ranked
 
 
-def rerank(rows: Sequence[Candidate], score_passages: ScorePassages, weights: Weights) -> None:
+def rerank(
+    rows: Sequence[Candidate],
+    score_passages: ScorePassages,
+    weights: Weights,
+    most: int = MAX_RERANKED,
+) -> None:
     """Mix the reranking model's scores into the semantic term.
 
     ``semantic = 0.15 · semantic + 0.85 · score``, where ``score`` is scaled by minimum and maximum
-    among the best 50, and 0 for all others. A passage that the model could not read keeps its term,
-    and so do all if there is no score.
+    among the best ``most``, and 0 for all others. A passage that the model could not read keeps its
+    term, and so do all if there is no score.
     """
     ordered = sorted(rows, key=lambda row: (-weights.lane_score(row), row.chunk_id))
-    best = ordered[:MAX_RERANKED]
+    best = ordered[:most]
     found = score_passages([row.passage for row in best])
     scaled = scale_by_range(found)
     unread = {row.chunk_id for row in best} - scaled.keys()

@@ -1,4 +1,4 @@
-"""Reranking: a cross-encoder in a server reads the task with each of the best candidates."""
+"""Reranking: a cross-encoder reads the task with each of the best candidates."""
 
 from __future__ import annotations
 
@@ -17,23 +17,29 @@ from rolebundle.embedding.provider import (
     batches,
     embedding_text,
 )
-from rolebundle.embedding.registry import rerank_server_for
+from rolebundle.embedding.registry import cross_encoder_for
 from rolebundle.errors import EmbedderError
 from rolebundle.retrieval.candidate import Candidate
+from rolebundle.retrieval.rank import MAX_RERANKED
 from rolebundle.storage.passages import indexed_title
 
 if TYPE_CHECKING:
+    from rolebundle.embedding.folder import FolderCrossEncoder
     from rolebundle.embedding.servers import RerankServer
 
+MAX_RERANKED_HERE = 20
+"""How many passages a model in this process reads: a small one takes 0.1 to 0.2 s for each."""
+MAX_PASSAGES = 4
+"""Passages of one request. On a busy processor a small cross-encoder may take a second for each."""
 DEADLINE_SHARE = 0.3
 """The part of a request's deadline in which the server is asked; an answer may take as long."""
 
 
 class Reranker:
-    """The scores of passages for one task. The server is first contacted when it scores.
+    """The scores of passages for one task. The model is first used when it scores.
 
     Args:
-        spec: the model and its server.
+        spec: the model, and its server if it has one.
         task: read together with each passage; nothing of the role is added.
         check_time: called before each request. Raises if the request was interrupted.
         deadline: seconds that the whole request may take; ``None`` for no limit.
@@ -47,6 +53,7 @@ class Reranker:
         deadline: float | None = None,
     ) -> None:
         self._spec, self._task, self._check_time = spec, task, check_time
+        self.most = MAX_RERANKED_HERE if spec.provider == "folder" else MAX_RERANKED
         self._seconds_to_ask = QUERY_DEADLINE_SECONDS
         self._end = float("inf")
         if deadline is not None:
@@ -64,7 +71,7 @@ class Reranker:
 
         Returns:
             Chunk id → score in [0, 1], without passages that the model could not read. Empty if the
-            server is not available, or was too slow for the deadline.
+            model is not available, or was too slow for the deadline.
 
         Raises:
             ConfigurationError, UsageError: the server's address is missing or malformed.
@@ -102,7 +109,7 @@ class Reranker:
         if self._problem or not self._scores:
             return None
         scored = sum(row.contextual is not None for row in ranked)
-        return RerankState(provider=self._spec.provider, model=self._spec.model, scored=scored)
+        return RerankState(provider=self._spec.provider, model=self._spec.name, scored=scored)
 
     @property
     def problem(self) -> str:
@@ -122,25 +129,22 @@ class Reranker:
         return round(self._seconds * 1000, 3)
 
     def _ask_all(self, passages: Sequence[Passage]) -> None:
-        # Imported here: its HTTP client takes as long as an answer.
-        from rolebundle.embedding.servers import MAX_PASSAGES
-
-        server = rerank_server_for(replace(self._spec, deadline_seconds=self._seconds_to_ask))
+        model = cross_encoder_for(replace(self._spec, deadline_seconds=self._seconds_to_ask))
         for batch in batches(passages, MAX_PASSAGES):
-            self._ask(server, batch)
+            self._ask(model, batch)
             if not self._scores:
                 # The fault is the model's and not these texts'.
                 [fault, *_] = self._faults.values()
                 raise EmbedderError("model_failed", fault, "check the model and its server")
 
-    def _ask(self, server: RerankServer, passages: Sequence[Passage]) -> None:
+    def _ask(self, model: RerankServer | FolderCrossEncoder, passages: Sequence[Passage]) -> None:
         self._check_time()
         if perf_counter() > self._end:
             raise EmbedderError(
-                "rerank_deadline", "its server is too slow for the deadline", "allow more time"
+                "rerank_deadline", "its model is too slow for the deadline", "allow more time"
             )
         try:
-            values = server.scores(self._task, [_text(passage) for passage in passages])
+            values = model.scores(self._task, [_text(passage) for passage in passages])
         except EmbedderError as error:
             if error.code not in TEXT_FAULTS:
                 raise
@@ -148,7 +152,7 @@ class Reranker:
                 self._faults[passages[0].chunk_id] = error.message
                 return
             for passage in passages:
-                self._ask(server, [passage])
+                self._ask(model, [passage])
             return
         ids = [passage.chunk_id for passage in passages]
         self._scores.update(zip(ids, values, strict=True))

@@ -158,8 +158,8 @@ class Execution:
         supposed = {passage.rowid for passage in passages}
         candidates = merge(pool, weights)
         filter_candidates(candidates, request, supposed)
-        scores = self.reranker.known if self.reranker else None
-        ranked = rank(candidates, pool, request, weights, self.lanes.rare_exact, scores)
+        scoring = (self.reranker.known, self.reranker.most) if self.reranker else ()
+        ranked = rank(candidates, pool, request, weights, self.lanes.rare_exact, *scoring)
         select(ranked, request, retrieval.withheld_reason)
         return ranked
 

@@ -275,6 +275,8 @@ INSTRUCT = (
         ("hf.co/Qwen/Qwen3-Embedding-8B-GGUF:Q4_K_M", INSTRUCT, ""),
         ("Snowflake/snowflake-arctic-embed-m-v1.5", RETRIEVE, ""),
         ("snowflake-arctic-embed2", "query: ", ""),
+        ("mixedbread-ai/deepset-mxbai-embed-de-large-v1", "query: ", "passage: "),
+        ("mxbai-embed-large:latest", RETRIEVE, ""),
         ("bge-m3", "", ""),
         ("BAAI/bge-large-zh-v1.5", "为这个句子生成表示以用于检索相关文章：", ""),
         ("a model that nobody knows", "", ""),

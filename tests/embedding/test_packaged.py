@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rolebundle.embedding import packaged
-from rolebundle.embedding.packaged import CONTEXT, E5, MINILM, PackagedModel, PackagedProvider
+from rolebundle.embedding.packaged import E5, MINILM, PackagedModel, PackagedProvider
 from rolebundle.embedding.provider import MAX_QUERY_WINDOWS
 from rolebundle.errors import EmbedderError
 
@@ -101,7 +101,7 @@ class TestVectors:
         assert both == pytest.approx((one * 257 + other * 302) / 559, abs=0.05)
 
     def test_a_query_that_no_answer_can_wait_for_is_refused(self):
-        error = failure("word " * (CONTEXT * MAX_QUERY_WINDOWS - 1))
+        error = failure("word " * (512 * MAX_QUERY_WINDOWS - 1))
         assert error.code == "input_too_long" and "more than 4,096 tokens" in error.message
 
 

@@ -13,9 +13,9 @@ from rolebundle.embedding import servers
 from rolebundle.embedding.provider import TEXT_FAULTS, EmbeddingProvider
 from rolebundle.embedding.registry import (
     ProviderSpec,
+    cross_encoder_for,
     parse_rerank_spec,
     provider_for,
-    rerank_server_for,
 )
 from rolebundle.embedding.servers import (
     MAX_RESPONSE_BYTES,
@@ -454,7 +454,7 @@ EXPECTED = [overlap(QUESTION, passage) for passage in PASSAGES]
 
 @pytest.fixture
 def reranker(server: EmbeddingServer) -> RerankServer:
-    return rerank_server_for(ProviderSpec("rerank", MODEL, server.url, deadline_seconds=DEADLINE))
+    return cross_encoder_for(ProviderSpec("rerank", MODEL, server.url, deadline_seconds=DEADLINE))
 
 
 def test_scores_have_the_order_of_the_passages(reranker: RerankServer, server: EmbeddingServer):
@@ -470,7 +470,7 @@ def test_its_name_is_no_embedding_provider():
         parse_rerank_spec("nonsense")
     assert "rerank" in caught.value.hint
     with pytest.raises(ConfigurationError, match="needs its url"):
-        rerank_server_for(ProviderSpec("rerank", MODEL))
+        cross_encoder_for(ProviderSpec("rerank", MODEL))
 
 
 @pytest.mark.parametrize(
@@ -506,7 +506,7 @@ def test_an_answer_that_is_not_one_score_each_is_refused(
 
 def test_a_cross_encoder_is_on_this_machine():
     with pytest.raises(EmbedderError, match=r"\[host_not_local\]"):
-        rerank_server_for(ProviderSpec("rerank", MODEL, "http://192.0.2.1:8080"))
+        cross_encoder_for(ProviderSpec("rerank", MODEL, "http://192.0.2.1:8080"))
 
 
 @pytest.mark.parametrize(

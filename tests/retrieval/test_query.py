@@ -9,6 +9,7 @@ from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.request import NO_RERANK, RetrievalRequest
 from rolebundle.embedding.provider import ProviderSpec
 from rolebundle.engine import Engine
+from rolebundle.errors import AccessDenied
 from rolebundle.policy.overlays import ResolvedOverlay
 from rolebundle.retrieval.candidate import Candidate
 from rolebundle.retrieval.query import (
@@ -34,6 +35,7 @@ from support.embedding_server import (
     overlap,
 )
 from support.fake_embedder import HashingProvider
+from support.model_folders import write_model
 from support.values import candidate, passage, weights
 
 # -- key terms of the task, and what a role adds to them, separately -----------------------
@@ -372,3 +374,26 @@ def test_every_interface_takes_the_model(
         assert "rerank" not in invoke(*ask, "--rerank", NO_RERANK).json()
     monkeypatch.setenv("ROLEBUNDLE_RERANK", "onnx")
     assert invoke(*ask).code == 3
+
+
+def test_the_best_twenty_are_scored_by_the_model_of_a_folder(db: Path, tmp_path: Path) -> None:
+    model = f"folder:{write_model(tmp_path / 'tiny')}"
+    with Engine(Workspace(db, HashingProvider())) as engine:
+        request = RetrievalRequest(task=TASK, rerank=model, now=NOW, limit=60)
+        bundle = engine.retrieve(request)
+        missing = engine.retrieve(request.model_copy(update={"rerank": model + "s"}))
+    assert len(contextual(bundle)) == bundle.rerank.scored == 20
+    assert (bundle.rerank.provider, bundle.rerank.model) == ("folder", "tiny")
+    assert all(0 <= score <= 1 for score in contextual(bundle).values())
+    [message] = degradations(missing)
+    assert "there is no such folder" in message and missing.selected and not missing.rerank
+
+
+def test_an_agent_names_no_folder_but_the_owners(db: Path, tmp_path: Path) -> None:
+    set_policy(db, {"bot": {"scopes": ["shared"], "access_level": "internal"}})
+    model = f"folder:{write_model(tmp_path / 'tiny')}"
+    with Engine(Workspace(db, HashingProvider()), rerank=model) as engine:
+        request = RetrievalRequest(task=TASK, rerank=model, now=NOW, agent="bot")
+        assert engine.retrieve(request)
+        with pytest.raises(AccessDenied, match="names no folder"):
+            engine.retrieve(request.model_copy(update={"rerank": f"folder:{tmp_path}"}))

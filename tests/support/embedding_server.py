@@ -246,5 +246,5 @@ class CrossEncoder:
 def known() -> Iterator[CrossEncoder]:
     """Ask this cross-encoder, whatever server a request names."""
     server = CrossEncoder()
-    with patch("rolebundle.retrieval.rerank.rerank_server_for", lambda _spec: server):
+    with patch("rolebundle.retrieval.rerank.cross_encoder_for", lambda _spec: server):
         yield server

@@ -27,7 +27,7 @@ from rolebundle.contracts.upkeep import (
     Receipt,
 )
 from rolebundle.doctor import examine
-from rolebundle.embedding.provider import ProviderSpec
+from rolebundle.embedding.registry import parse_spec
 from rolebundle.errors import (
     CorpusBusy,
     CorpusCorrupt,
@@ -408,7 +408,8 @@ def embed() -> None:
 @click.option(
     "--model",
     metavar="PROVIDER[:NAME]",
-    help="Build the index of this model: static, onnx[:NAME], ollama:NAME or openai[:NAME].",
+    help="Build the index of this model: static, onnx[:NAME], folder:PATH, ollama:NAME or "
+    "openai[:NAME].",
 )
 @with_json
 def embed_command(call: Call, model: str | None) -> None:
@@ -421,13 +422,13 @@ def embed_command(call: Call, model: str | None) -> None:
     \b
     rolebundle corpus embed run
     rolebundle corpus embed --model ollama:nomic-embed-text
+    rolebundle corpus embed --model folder:/media/stick/bge-small-en-v1.5
     """
     admin = call.admin()
     spec = None
     if model is not None:
-        provider, _, name = model.partition(":")
         workspace = admin.workspace
-        spec = ProviderSpec(provider, name, workspace.embed_url, workspace.allow_host)
+        spec = parse_spec(model, workspace.embed_url, workspace.allow_host)
     with progress_bar() as progress:
         report = indexes.embed(admin.workspace, spec, progress=progress)
     lines = [f"{counted(report.embedded, 'chunk')} embedded, {report.waiting} waiting"]

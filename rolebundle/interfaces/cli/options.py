@@ -40,7 +40,7 @@ _FLAGS = {
     "valid_from": "--from",
     "valid_until": "--until",
 }
-_METAVARS = {"rerank": "API:MODEL", "source": "LOCATOR|URL", "where": "KEY=VALUE[,…]"}
+_METAVARS = {"rerank": "MODEL", "source": "LOCATOR|URL", "where": "KEY=VALUE[,…]"}
 _ONLY_IN_JSON = {"fusion", "deadline_ms", "seen", "packet"}
 """Fields that a person does not type; a `--request` may have them."""
 _HINTS = {"rerank": "[env: ROLEBUNDLE_RERANK]"}

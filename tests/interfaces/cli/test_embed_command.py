@@ -1,5 +1,6 @@
 """`rolebundle corpus embed`: what it prints, what it refuses, and with which exit code."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from support.commands import Outcome, invoke, is_coded
 from support.corpora import build, document
 from support.embedding_server import MODEL, ROUTES, EmbeddingServer, Handler
 from support.fake_embedder import HashingProvider
+from support.model_folders import write_model
 
 OLD = ModelIdentity("fake", "old", "0123456789abcdef", 8)
 
@@ -97,3 +99,33 @@ class TestDrop:
         assert outcome.code == 2
         assert "unexpected extra argument" in outcome.err
         assert len(invoke("status", "--json", "--db", db).json()["indexes"]) == 2
+
+
+def test_a_model_of_a_folder_and_the_same_folder_changed(tmp_path: Path, db: Path) -> None:
+    folder = write_model(tmp_path / "bert-tiny")
+    embed = ("corpus", "embed", "--db", db, "--model", f"folder:{folder}")
+    assert invoke(*embed).out == "6 chunks embedded, 0 waiting\n"
+    assert invoke(*embed).out == "0 chunks embedded, 0 waiting\n"
+    assert active(db) == "bert-tiny"
+
+    def answer() -> Outcome:
+        return invoke("retrieve", "token", "--db", db, "--json")
+
+    found = answer()
+    assert "SEMANTIC_LANE_DEGRADED" not in found.out and str(tmp_path) not in found.out
+    assert any("semantic" in chunk["lanes"] for chunk in found.json()["selected"])
+    shutil.rmtree(folder)
+    assert "there is no such folder" in answer().out
+    write_model(folder, hidden_act="relu")
+    changed = answer()
+    assert "SEMANTIC_LANE_DEGRADED" in changed.out
+    assert "corpus embed --model folder:PATH" in changed.out
+    assert all(chunk["lanes"] == ["lexical"] for chunk in changed.json()["selected"])
+    assert invoke(*embed).out == "6 chunks embedded, 0 waiting\n"
+    assert "SEMANTIC_LANE_DEGRADED" not in answer().out
+
+
+def test_a_missing_folder_is_refused_and_the_old_index_stays(tmp_path: Path, db: Path) -> None:
+    outcome = invoke("corpus", "embed", "--db", db, "--model", f"folder:{tmp_path / 'none'}")
+    is_coded(outcome)
+    assert outcome.code == 9 and "model_missing" in outcome.err and active(db) == "old"
