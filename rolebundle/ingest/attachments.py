@@ -55,18 +55,17 @@ class _Attachments:
         self._number = self._chars = 0
         self._end = process_time() + _MAX_SECONDS
 
-    def read(self, parent: ParsedDocument, title: str, level: int) -> Iterator[ParsedDocument]:
+    def read(self, parent: ParsedDocument, path: str, level: int) -> Iterator[ParsedDocument]:
         """The documents of what is attached to a document, with the name of the whole."""
         for name, data in parent.attached:
             self._number += 1
-            own_title = f"{title}{_BETWEEN}{name}"
             try:
                 self._check(level)
-                for document in read_file(data, own_title):
+                for document in read_file(data, f"{path}{_BETWEEN}{name}"):
                     if isinstance(document, DocumentError):
                         self.notes.append(f"left out: a part of {name} ({document.code})")
                     else:
-                        yield from self._documents(document, parent, name, own_title, level)
+                        yield from self._documents(document, parent, path, name, level)
             except DocumentError as error:
                 if error.code not in _NOT_READ:
                     self.notes.append(f"left out: attachment {name} ({error.code})")
@@ -82,7 +81,7 @@ class _Attachments:
             raise DocumentError("attachments_too_large", "more than is read of one file")
 
     def _documents(
-        self, document: ParsedDocument, parent: ParsedDocument, name: str, title: str, level: int
+        self, document: ParsedDocument, parent: ParsedDocument, path: str, name: str, level: int
     ) -> Iterator[ParsedDocument]:
         key = "/".join(filter(None, (parent.key, name, document.key)))
         own = {key: value for key, value in document.inferred.items() if value and key != "uri"}
@@ -98,12 +97,12 @@ class _Attachments:
             document,
             key=unique_key(key, self.keys),
             declared={},
-            inferred={**people, **own, **of_message, "title": title, "retrieval_hints": names},
+            inferred={**people, **own, **of_message, "title": name, "retrieval_hints": names},
             ready=tuple(ready),
             notes=tuple(f"{name}: {note}" for note in document.notes),
         )
         self._chars += sum(len(b.text) for b in document.blocks)
         self._chars += sum(len(c.content) for c in document.ready)
-        nested = list(self.read(document, title, level + 1))
+        nested = list(self.read(document, f"{path}{_BETWEEN}{name}", level + 1))
         yield replace(document, attached=())
         yield from nested

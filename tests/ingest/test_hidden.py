@@ -9,7 +9,7 @@ import pytest
 from rolebundle.contracts.documents import DocumentMetadata
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.prepare import scan_document
-from rolebundle.ingest.readers import pdf as pdf_reader
+from rolebundle.ingest.readers import pdf_hidden
 from support.amounts import lengths, linear_time
 from support.hidden_pages import (
     DOUBTFUL_HTML,
@@ -370,7 +370,7 @@ def test_broken_operators_hide_nothing(content):
 @pytest.mark.parametrize("is_drawn_first", [False, True])
 def test_what_is_not_compared_with_all_shapes_stays(is_covered, is_drawn_first, monkeypatch):
     """A page of many texts and many shapes would take quadratic time."""
-    monkeypatch.setattr(pdf_reader, "_MAX_COMPARISONS", 1_000)
+    monkeypatch.setattr(pdf_hidden, "_MAX_COMPARISONS", 1_000)
     shapes = "0.5 g " + "400 1 5 5 re f " * 400
     texts = "0 g " + "BT /F1 12 Tf 72 300 Td (a word) Tj ET " * 400
     cover = "1 g 0 590 600 40 re f" if is_covered else ""

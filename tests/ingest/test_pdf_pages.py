@@ -1,6 +1,7 @@
 """Every answer about a PDF names the page. The PDFs are made by ReportLab."""
 
 import io
+import re
 from functools import cache
 from typing import Any
 
@@ -249,3 +250,17 @@ def test_damaged_pages_are_named_and_the_others_are_read():
     document = read(data[:kids] + b"99" + data[data.index(b" ", kids) :])
     assert [block.page for block in document.blocks] == [2, 3, 4]
     assert document.notes == ("1 of 4 pages is damaged: 1",)
+
+
+@pytest.mark.parametrize("change", [b"\1" * 30, b""], ids=["other", "cut"])
+@pytest.mark.parametrize("has_text", [True, False])
+def test_pages_whose_content_is_broken_are_named(change, has_text):
+    data = bytearray(pdf_of(1))
+    start = [found.end() for found in re.finditer(rb"\bstream\r?\n", data)][1]
+    end = data.index(b"endstream", start)
+    place = (start + end) // 2 if has_text else start
+    data[place:end] = change.ljust(end - place)
+    document = read(bytes(data))
+    assert document.notes == ("1 of 5 pages is damaged: 2",)
+    assert {1, 3, 4, 5} <= {block.page for block in document.blocks}
+    assert read(pdf_of(1)).notes == ()

@@ -10,24 +10,8 @@ from typing import Any
 
 from lxml import etree
 
+from rolebundle.scan import hidden_style as styles
 from rolebundle.scan.finding import HiddenPart
-from rolebundle.scan.hidden_style import (
-    BLACK,
-    COLOR_PROPERTIES,
-    INHERITED,
-    SAME_COLOR,
-    SIMILAR_COLOR,
-    WHITE,
-    Color,
-    Declarations,
-    Hiding,
-    Rule,
-    UnreadableStyleError,
-    color,
-    hiding,
-    rules_of,
-    style_layers,
-)
 from rolebundle.text.decoding import one_line
 
 # Formulas carry their source beside what is shown, and media a text for browsers without them.
@@ -96,14 +80,14 @@ def page_sheets(root: Any) -> Sheets:
 
 
 @lru_cache(maxsize=64)
-def _suspects(sheets: Sheets) -> tuple[Rule, ...]:
+def _suspects(sheets: Sheets) -> tuple[styles.Rule, ...]:
     """The rules that may hide an element by themselves or together with another color."""
     return tuple(
         rule
         for sheet in sheets
-        for rule in rules_of(*sheet)
+        for rule in styles.rules_of(*sheet)
         if rule.applies < 2
-        and (hiding(rule.declared) is not None or not COLOR_PROPERTIES.isdisjoint(rule.declared))
+        and (styles.COLOR_PROPERTIES & rule.declared.keys() or styles.hiding(rule.declared))
     )
 
 
@@ -121,7 +105,7 @@ class Page:
         self._main = main
         self._sheets = sheets
         self._around = [main, *main.iterancestors()]
-        self._rules: dict[Any, list[Rule]] = defaultdict(list)
+        self._rules: dict[Any, list[styles.Rule]] = defaultdict(list)
         self._cascaded: dict[Any, dict[str, str]] = {}
         self._selected: dict[Any, None] = {}
         self._is_linked = bool(_LINKED(root))
@@ -135,7 +119,7 @@ class Page:
         self._is_cut = False
         try:
             self._select(sheets)
-        except UnreadableStyleError:
+        except styles.UnreadableStyleError:
             self._is_cut = True
             self._selected.clear()
             self._rules.clear()
@@ -155,20 +139,20 @@ class Page:
             if elements:
                 concerned.update(rule.declared)
                 self._selected.update(dict.fromkeys(elements))
-        if not COLOR_PROPERTIES.isdisjoint(concerned):
-            concerned |= COLOR_PROPERTIES
-        every = [rule for sheet in sheets for rule in rules_of(*sheet)]
+        if not styles.COLOR_PROPERTIES.isdisjoint(concerned):
+            concerned |= styles.COLOR_PROPERTIES
+        every = [rule for sheet in sheets for rule in styles.rules_of(*sheet)]
         # Sorting is stable: of two rules that are as specific, the later one wins.
         for rule in sorted(every, key=lambda rule: rule.specificity):
             if not concerned.isdisjoint(rule.declared):
                 for element in self._selected_by(rule):
                     self._rules[element].append(rule)
 
-    def _selected_by(self, rule: Rule) -> list[Any]:
+    def _selected_by(self, rule: styles.Rule) -> list[Any]:
         """The elements of a rule.
 
         Raises:
-            UnreadableStyleError: this would take too long, or a name has control characters.
+            styles.UnreadableStyleError: this would take too long, or a name has control characters.
         """
         found: list[Any] = []
         for number, (combinator, path) in enumerate(rule.steps):
@@ -185,14 +169,14 @@ class Page:
             except etree.XPathError:
                 self._found[path] = []  # The namespace of no element.
             except ValueError:
-                raise UnreadableStyleError from None  # XPaths have no control characters.
+                raise styles.UnreadableStyleError from None  # XPaths have no control characters.
         self._count(len(self._found[path]))
         return self._found[path]
 
     def _count(self, work: int) -> None:
         self._left -= work
         if self._left < 0:
-            raise UnreadableStyleError
+            raise styles.UnreadableStyleError
 
     def _related(self, candidates: list[Any], combinator: str, before: list[Any]) -> list[Any]:
         """The candidates whose parent, sibling or ancestor, by the combinator, is in ``before``."""
@@ -213,13 +197,14 @@ class Page:
 
     def apart(self) -> list[Any]:
         """The inline elements that a style shows apart from the text beside them."""
-        found = {e for e in _STYLED(self._main) if _is_apart(style_layers(e.get("style"))[0])}
+        layers = ((e, styles.style_layers(e.get("style"))[0]) for e in _STYLED(self._main))
+        found = {element for element, declared in layers if _is_apart(declared)}
         try:
             for sheet in self._sheets:
-                for rule in rules_of(*sheet):
+                for rule in styles.rules_of(*sheet):
                     if rule.applies < 2 and _is_apart(rule.normal):
                         found.update(e for e in self._selected_by(rule) if e.tag in _INLINE)
-        except UnreadableStyleError:
+        except styles.UnreadableStyleError:
             pass  # What is hidden is looked for without this.
         return [e for e in found if e is not self._main]
 
@@ -271,29 +256,29 @@ class Page:
         is_labelled = count >= least and not _is_interface(element)
         return element, HiddenPart(way.kind, text, is_labelled=is_labelled)
 
-    def _hiding(self, element: Any) -> Hiding | None:
+    def _hiding(self, element: Any) -> styles.Hiding | None:
         """How an element is hidden by its attributes and styles."""
         declared = self._cascade(element)
-        way = hiding(declared)
-        if (way is None or not way.is_certain) and not COLOR_PROPERTIES.isdisjoint(declared):
+        way = styles.hiding(declared)
+        if (way is None or not way.is_certain) and not styles.COLOR_PROPERTIES.isdisjoint(declared):
             way = self._by_color(element, declared) or way
         unsure = [rule for rule in self._rules.get(element, ()) if rule.applies]
         if way is None:
             changed = dict(declared)
             for rule in unsure:
                 changed.update(rule.declared if rule.applies == 1 else {})
-            way = hiding(changed) if unsure else None
+            way = styles.hiding(changed) if unsure else None
             return way and way._replace(is_certain=False)
-        names = COLOR_PROPERTIES if way.property == "color" else {way.property}
+        names = styles.COLOR_PROPERTIES if way.property == "color" else {way.property}
         # It may be shown if a rule that does not always apply says anything else.
         others = (item for rule in unsure for item in rule.declared.items())
         is_other = any(name in names and declared.get(name) != value for name, value in others)
         return way._replace(is_certain=way.is_certain and not is_other)
 
-    def _cascade(self, element: Any) -> Declarations:
+    def _cascade(self, element: Any) -> styles.Declarations:
         """The declarations that win among the attributes and the rules that always apply."""
         if element not in self._cascaded:
-            normal, important = style_layers(element.get("style") or "")
+            normal, important = styles.style_layers(element.get("style") or "")
             rules = [rule for rule in self._rules.get(element, ()) if not rule.applies]
             layers = [*(rule.normal for rule in rules), normal]
             layers += [*(rule.important for rule in rules), important]
@@ -304,49 +289,49 @@ class Page:
 
     def _shown_inside(self, element: Any, name: str) -> set[Any]:
         """The descendants that have their own value of an inherited property and may be shown."""
-        if name not in INHERITED:
+        if name not in styles.INHERITED:
             return set()
-        names = COLOR_PROPERTIES if name == "color" else {name}
+        names = styles.COLOR_PROPERTIES if name == "color" else {name}
         return {
             inside
             for inside in element.iterdescendants("*")
             if not names.isdisjoint(self._cascade(inside)) and self._hiding(inside) is None
         }
 
-    def _by_color(self, element: Any, declared: Declarations) -> Hiding | None:
+    def _by_color(self, element: Any, declared: styles.Declarations) -> styles.Hiding | None:
         """Whether the text has the color of its background."""
         text_color = self._text_color(element)
         background = self._background(element)
         if text_color is None or background is None:
             return None
         distance = text_color.over(background).distance(background)
-        if distance > SIMILAR_COLOR or "text" in declared.get("background-clip", ""):
+        if distance > styles.SIMILAR_COLOR or "text" in declared.get("background-clip", ""):
             return None  # Such a background has the shape of the letters.
-        is_certain = distance <= SAME_COLOR and declared.get("text-shadow", "none") == "none"
+        is_certain = distance <= styles.SAME_COLOR and declared.get("text-shadow", "none") == "none"
         # A style sheet that is not here may change one of the colors.
-        return Hiding("white_text", "color", is_certain and not self._is_linked)
+        return styles.Hiding("white_text", "color", is_certain and not self._is_linked)
 
-    def _text_color(self, element: Any) -> Color | None:
+    def _text_color(self, element: Any) -> styles.Color | None:
         """The text color of an element; ``None`` if it is not known."""
         for ancestor in (element, *element.iterancestors()):
             value = self._cascade(ancestor).get("color", "inherit")
             if value not in {"inherit", "currentcolor", "unset"}:
-                return color(value)
+                return styles.color(value)
             if ancestor.tag == "a":
                 return None  # Browsers color links.
-        return None if self._is_linked else BLACK
+        return None if self._is_linked else styles.BLACK
 
-    def _background(self, element: Any) -> Color | None:
+    def _background(self, element: Any) -> styles.Color | None:
         """The color behind an element; ``None`` if it is not known."""
         for ancestor in (element, *element.iterancestors()):
             declared = self._cascade(ancestor)
             if declared.get("background-image", "none") != "none":
                 return None
             value = declared.get("background-color")
-            background = color(value) if value is not None else None
+            background = styles.color(value) if value is not None else None
             if value is not None and (background is None or background.alpha > 0):
-                return background.over(WHITE) if background else None
-        return WHITE
+                return background.over(styles.WHITE) if background else None
+        return styles.WHITE
 
     def _is_switched(self, element: Any) -> bool:
         """Whether people can show the element by a click."""
@@ -357,7 +342,7 @@ class Page:
         return is_usual or role in _SWITCHED_ROLES or element.get("id") in self._controlled
 
 
-def _is_apart(declared: Declarations) -> bool:
+def _is_apart(declared: styles.Declarations) -> bool:
     """Whether an element has a box of its own."""
     return (
         _APART.search(declared.get("display", "")) is not None

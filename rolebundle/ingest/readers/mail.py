@@ -18,7 +18,7 @@ import quopri
 import re
 from base64 import b64decode
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC
@@ -30,7 +30,7 @@ from email.policy import SMTPUTF8
 from email.utils import format_datetime, getaddresses, parsedate_to_datetime
 from itertools import accumulate, pairwise
 from posixpath import basename, splitext
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.declarations import limiting_key
@@ -72,10 +72,15 @@ _NOT_READ = frozenset(("text/x-amp-html", "text/watch-html", "application/mac-bi
 """Forms for few programs. The others do not show them at all."""
 # What programs that do not know the encoding write.
 _NO_CHARSETS = frozenset(("us-ascii", "ascii", "unknown-8bit", "x-unknown", "default"))
+_DECODE: Mapping[str, Callable[[bytes], bytes]] = {
+    "base64": b64decode,
+    "quoted-printable": quopri.decodestring,
+}
 _CONFIDENTIAL = frozenset({"company-confidential", "private", "personal"})
 """Values of the header `Sensitivity` (RFC 2156)."""
 _ENCRYPTED = frozenset({"multipart/encrypted", "application/pkcs7-mime"})
 
+_Places = Mapping[Message, "_Place"]
 _Text = ParsedDocument
 """What one part adds to a document; the key is the name of an attachment as it is shown."""
 
@@ -110,22 +115,17 @@ def _read_message(
             raise DocumentError(
                 "encrypted_mail", f"{path}: the message is encrypted", "save it decrypted"
             )
-        texts = list(_texts(message, path, _Source(source)))
+        places = _places(message, source, first_line)
+        texts = list(_texts(message, path, places))
         blocks = [block for text in texts for block in text.blocks]
         subject = header_text(message.get("Subject", ""))
         if subject and not blocks:
-            blocks = [Block("paragraph", subject, 1, source.rstrip("\n").count("\n") + 1)]
+            blocks = [_in_head(Block("paragraph", subject, 0, 0), places[message])]
         inferred = _metadata(message, blocks, [text.key for text in texts])
-    above = first_line - 1
+    if anchor:
+        blocks = [b._replace(anchor=", ".join(filter(None, (anchor, b.anchor)))) for b in blocks]
     return ParsedDocument(
-        blocks=tuple(
-            block._replace(
-                start_line=block.start_line + above,
-                end_line=block.end_line + above,
-                anchor=", ".join(filter(None, (anchor, block.anchor))),
-            )
-            for block in blocks
-        ),
+        blocks=tuple(blocks),
         inferred=inferred,
         key=key,
         line_exact=False,
@@ -135,44 +135,60 @@ def _read_message(
     )
 
 
-class _Source:
-    """The text of a message, and how far its parts were found in it."""
+class _Place(NamedTuple):
+    """The lines where the headers of a part begin, and where its content begins."""
 
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._at = self._line = 0
-
-    def line_of(self, payload: str) -> int:
-        """The number of lines above the next part with this text."""
-        at = self._text.find(f"\n\n{payload}", self._at)
-        start = at + 2 if at >= 0 else self._text.find(payload, self._at)
-        if start >= 0:
-            self._line += self._text.count("\n", self._at, start)
-            self._at = start
-        return self._line
+    head: int
+    body: int
 
 
-def _texts(message: Message, path: str, source: _Source, level: int = 0) -> Iterator[_Text]:
+def _places(message: Message, source: str, line: int) -> dict[Message, _Place]:
+    """The places of a message and of its parts, which are in order; ``line`` is the first one."""
+    places: dict[Message, _Place] = {}
+    at = counted = 0
+    for part in message.walk():
+        payload = "" if part.is_multipart() else str(part.get_payload())
+        head = body = at
+        if headers := part.items():
+            name, value = map(re.escape, headers[0])
+            first = re.compile(rf"^{name}[ \t]*:[ \t]*{value}", re.MULTILINE)
+            head = found.start() if (found := first.search(source, at)) else at
+            end = source.find("\n\n", head)
+            body = len(source) if end < 0 else end + 2
+        elif payload:
+            head = body = max(source.find(payload, at), at)
+        first_line = line + source.count("\n", counted, head)
+        counted, line = body, first_line + source.count("\n", head, body)
+        places[part] = _Place(first_line, line)
+        at = body + len(payload)
+    return places
+
+
+def _texts(message: Message, path: str, places: _Places, level: int = 0) -> Iterator[_Text]:
     """The texts of a message in the order of the file, and the attachments."""
     kind = message.get_content_type()
     encoding = str(message.get("Content-Transfer-Encoding", "")).strip().lower()
-    is_encoded = encoding in ("base64", "quoted-printable")
     children = _children(message)
     if kind == "multipart/alternative":
-        yield from _alternative(message, path, source, level)
-    elif kind == "message/rfc822" and children and not is_encoded and level < _MAX_FORWARDED:
+        yield from _alternative(message, path, places, level)
+    elif (
+        kind == "message/rfc822" and children and encoding not in _DECODE and level < _MAX_FORWARDED
+    ):
         inner = children[0]
         anchor = ", ".join(filter(None, ("forwarded", _date(inner)[:10])))
-        for text in (_forwarded_head(inner, source), *_texts(inner, path, source, level + 1)):
+        for text in (
+            _forwarded_head(inner, places[inner]),
+            *_texts(inner, path, places, level + 1),
+        ):
             blocks = (b._replace(anchor=b.anchor or anchor) for b in text.blocks)
             yield replace(text, blocks=tuple(blocks))
     elif message.is_multipart() and not kind.startswith("message/"):
         for child in children:
-            yield from _texts(child, path, source, level)
+            yield from _texts(child, path, places, level)
     elif _is_shown(message, kind):
-        yield _text(message, path, source)
+        yield _text(message, path, places[message])
     else:
-        yield _attachment(message, kind, encoding, source)
+        yield _attachment(message, kind, encoding, places[message])
 
 
 def _is_shown(message: Message, kind: str) -> bool:
@@ -185,74 +201,69 @@ def _is_shown(message: Message, kind: str) -> bool:
     return kind in {"text/plain", "text/html"} or (is_text and not has_name)
 
 
-def _forwarded_head(message: Message, source: _Source) -> _Text:
+def _forwarded_head(message: Message, place: _Place) -> _Text:
     """What mail programs show above a forwarded message."""
     values = ((name, header_text(message.get(name, ""))) for name in _SHOWN_HEADERS)
     text = "\n".join(f"{name}: {value[:_MAX_TITLE_CHARS]}" for name, value in values if value)
-    name, value = next(iter(message.items()), ("", ""))
-    first = source.line_of(f"{name}: {value}") + 1
-    last = first + sum(str(value).count("\n") + 1 for value in message.values()) - 1
-    return _Text((Block("paragraph", text, first, max(first, last)),) if text else ())
+    return _Text((_in_head(Block("paragraph", text, 0, 0), place),) if text else ())
 
 
-def _attachment(message: Message, kind: str, encoding: str, source: _Source) -> _Text:
+def _in_head(block: Block, place: _Place) -> Block:
+    """A block whose text is in the headers of a part."""
+    return block._replace(start_line=place.head, end_line=max(place.head, place.body - 2))
+
+
+def _attachment(message: Message, kind: str, encoding: str, place: _Place) -> _Text:
     """The line that names an attachment, and its content."""
     file_name = header_text(message.get_filename() or "")
-    payload: Any = message.get_payload()
-    if message.is_multipart():  # A message within the message, which may be encoded.
-        inner = str(payload[0].get_payload()) if payload else ""
-        data = b""
+    data = cast(bytes, message.get_payload(decode=True) or b"")
+    if kind == "message/rfc822":  # It may be encoded.
+        inner = "".join(map(str, _children(message))).lstrip("\n").encode("latin-1", "replace")
         with suppress(ValueError):
-            if encoding == "base64":
-                data = b64decode(inner)
-            elif encoding == "quoted-printable":
-                data = quopri.decodestring(inner.encode("latin-1", "replace"))
-            elif kind == "message/rfc822" and payload:
-                data = str(payload[0]).encode("latin-1", "replace")
-        line = source.line_of(inner) + 1
-    else:
-        data = cast(bytes, message.get_payload(decode=True))
-        line = source.line_of(payload) + 1
+            data = _DECODE.get(encoding, bytes)(inner)
     suffix = _ATTACHED_TEXT.get(kind) or mimetypes.guess_extension(kind) or ""
     name = basename(file_name.replace("\\", "/"))[-_MAX_KEY_CHARS:] or "attachment"
     name = name if splitext(name)[1] else name + (".eml" if kind == "message/rfc822" else suffix)
     # Parts without a name, such as signatures, are no files of people unless their format is known.
     is_read = kind not in _NOT_READ and bool(file_name or reader_name_for(name))
     shown = file_name or cleaned(kind)
-    block = Block("list", f"- attachment: {shown}", line, line)
-    return _Text((block,), key=shown, attached=((name, data),) if data and is_read else ())
+    # Mail programs show a picture in its place, without its name.
+    is_picture = kind.startswith("image/") and message.get_content_disposition() != "attachment"
+    block = _in_head(Block("list", f"- attachment: {shown}", 0, 0), place)
+    attached = ((name, data),) if data and is_read else ()
+    return _Text(() if is_picture else (block,), key=shown, attached=attached)
 
 
-def _alternative(message: Message, path: str, source: _Source, level: int) -> list[_Text]:
+def _alternative(message: Message, path: str, places: _Places, level: int) -> list[_Text]:
     """One form of a text: the plain one, unless it is a stub; and what comes with it."""
-    forms: dict[bool, _Text] = {}  # by whether it is plain
+    forms: dict[bool, list[_Text]] = {}  # by whether they are plain; the last one is the best
     others: list[_Text] = []
     problem: DocumentError | None = None
     for child in _children(message):
         # The HTML may come with its images, as multipart/related.
         kind = child.get_content_type()
-        is_plain = kind == "text/plain"
         if kind.startswith("text/") and kind not in ("text/plain", "text/html", "text/calendar"):
             continue  # another form of the same text
         try:
-            for text in _texts(child, path, source, level):
-                if text.key or is_plain in forms:
-                    others.append(text)
-                else:
-                    forms[is_plain] = text
+            texts = list(_texts(child, path, places, level))
         except DocumentError as error:
             problem = error
-    plain, html = forms.get(True), forms.get(False)
-    if problem and not (plain and plain.blocks):
+            continue
+        others += [text for text in texts if text.key]
+        if own := [text for text in texts if not text.key]:
+            forms[kind == "text/plain"] = own
+    plain, html = forms.get(True, []), forms.get(False, [])
+    if problem and not any(text.blocks for text in plain):
         raise problem
     if plain and html:
-        shown, own = _words(html), _words(plain)
-        is_stub = len(shown - own) > _MISSING_SHARE * len(shown)
-        plain = html if is_stub else replace(plain, hidden=tuple(_missing(plain, shown)))
-    return [text for text in (plain or html, *others) if text]
+        shown, missing = _words(html), _words(html) - _words(plain)
+        is_stub = len(missing) > _MISSING_SHARE * len(shown)
+        plain = [replace(text, hidden=tuple(_missing(text, shown))) for text in plain]
+        plain = html if is_stub else plain
+    return [*(plain or html), *others]
 
 
-def _text(part: Message, path: str, source: _Source) -> _Text:
+def _text(part: Message, path: str, place: _Place) -> _Text:
     """The text of a part, with the lines of the message that hold it."""
     raw = cast(bytes, part.get_payload(decode=True))
     payload = str(part.get_payload())
@@ -260,8 +271,8 @@ def _text(part: Message, path: str, source: _Source) -> _Text:
     lines = split_lines(text)
     encoding = str(part.get("Content-Transfer-Encoding", "")).strip().lower()
     rows = _rows(payload, encoding, raw, len(lines))
-    first = source.line_of(payload) + 1
-    if part.get_content_type() == "text/html":
+    is_html = part.get_content_type() == "text/html"
+    if is_html:
         page = read_page(text.encode(), path, is_message=True)
         # Their offsets are not those of the file.
         hidden = tuple(p._replace(start=0, end=0) for p in page.hidden)
@@ -270,8 +281,9 @@ def _text(part: Message, path: str, source: _Source) -> _Text:
         ranges = runs(lines, 0, len(lines))
         blocks = (block_of(lines, "paragraph", start, end) for start, end in ranges)
         found = _Text(tuple(blocks), notes=notes)
-    is_same = encoding != "base64" and part.get_content_type() != "text/html"
-    return replace(found, blocks=tuple(_in_rows(b, rows, first, is_same) for b in found.blocks))
+    is_same = encoding != "base64" and not is_html
+    placed = (_in_rows(block, rows, place.body, is_same) for block in found.blocks)
+    return replace(found, blocks=tuple(placed))
 
 
 def _in_rows(block: Block, rows: Sequence[tuple[int, int]], first: int, is_same: bool) -> Block:
@@ -308,8 +320,9 @@ def _children(message: Message) -> Any:
     return message.get_payload() if message.is_multipart() else ()
 
 
-def _words(text: _Text) -> set[str]:
-    return {word for block in text.blocks for word in _WORD.findall(block.text.lower())}
+def _words(texts: Iterable[_Text]) -> set[str]:
+    blocks = (block for text in texts for block in text.blocks)
+    return {word for block in blocks for word in _WORD.findall(block.text.lower())}
 
 
 def _missing(plain: _Text, html_words: Set[str]) -> Iterator[HiddenPart]:
@@ -385,10 +398,10 @@ def _people(message: Message, name: str) -> list[str]:
     """The names and addresses of a header, and the names of groups, such as the undisclosed."""
     # Names are decoded after the addresses are split: an encoded name may contain a comma.
     values = [one_line(str(v)[:_MAX_HEADER_CHARS]) for v in message.get_all(name, [])]
-    people = (
-        f"{header_text(person)} <{address}>" if person else address
-        for person, address in getaddresses(values)[:_MAX_NAMES]
-    )
+    found = getaddresses(values)[:_MAX_NAMES]
+    if any(address.startswith("@") for _, address in found):  # No comma is between two addresses.
+        found = [("", value) for value in values]
+    people = (f"{header_text(p)} <{address}>" if p else address for p, address in found)
     groups = (header_text(name) for value in values for name in _GROUP.findall(value))
     return [cleaned(person) for person in (*people, *groups) if person]
 
@@ -399,7 +412,9 @@ def _people(message: Message, name: str) -> list[str]:
 # The line before a message has a time, and the first header is below it. So a sentence that begins
 # with "From" is not one, even if the program that wrote it did not quote it.
 _FROM_LINE = re.compile(
-    rb"^From [^\r\n]{1,300}\d\d:\d\d[^\r\n]{0,100}\r?\n(?=[!-9;-~]+:)", re.MULTILINE
+    rb"(?:\AFrom [^\r\n]{1,300}\d\d:\d\d[^\r\n]{0,100}\r?\n"
+    rb"|^From [^\r\n]{1,300}\d\d:\d\d[^\r\n]{0,100}\r?\n(?=[!-9;-~]+:))",
+    re.MULTILINE,
 )
 _MESSAGE_ID = re.compile(r"^message-id:\s*<?([^>\s]*)", re.MULTILINE | re.IGNORECASE)
 # Programs mark a message as deleted and remove it much later.
@@ -500,8 +515,8 @@ def _read_msg(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocumen
 
 
 READERS = {
-    "emlx": (1, _read_emlx),
-    "msg": (1, _read_msg),
-    "eml": (6, lambda data, path, _separator: [_read_message(data, path)]),
-    "mbox": (6, _read_mailbox),
+    "emlx": (2, _read_emlx),
+    "msg": (2, _read_msg),
+    "eml": (7, lambda data, path, _separator: [_read_message(data, path)]),
+    "mbox": (7, _read_mailbox),
 }

@@ -22,7 +22,7 @@ from lxml import etree
 
 from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
-from rolebundle.ingest.readers import open_text, parser_errors, unique_key
+from rolebundle.ingest.readers import data_file, open_text, parser_errors, unique_key
 from rolebundle.ingest.readers.html import read_page
 from rolebundle.text.decoding import cleaned, decode, one_line
 from rolebundle.text.strict_json import LocatedObject, NotStrictError, line_index, parse_located
@@ -55,16 +55,7 @@ def _records(lines: Sequence[str], names: str) -> Iterator[tuple[int, int]]:
 # -- calendars --
 
 
-_WHEN = {"DTSTART": "When", "DUE": "Due", "COMPLETED": "Completed", "DURATION": "Duration"}
-_DAYS = dict(
-    zip(
-        ("MO", "TU", "WE", "TH", "FR", "SA", "SU"),
-        "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split(),
-        strict=True,
-    )
-)
-_UNITS = {"DAILY": "day", "WEEKLY": "week", "MONTHLY": "month", "YEARLY": "year"}
-_EVENT_TEXTS = {"LOCATION": "Where", "STATUS": "Status", "CATEGORIES": "Categories", "URL": "Web"}
+_LABELS = data_file("labels.toml")
 _DAY_OF_RULE = re.compile(r"([+-]?\d*)([A-Z]{2})")
 
 
@@ -91,7 +82,7 @@ def _read_calendar(data: bytes, path: str, _separator: str) -> Iterable[ParsedDo
 
 def _event_lines(event: Any) -> Iterator[str]:
     yield one_line(str(event.get("SUMMARY", "")))
-    for key, label in _WHEN.items():
+    for key, label in _LABELS["times"].items():
         if key in event:
             end = event.get("DTEND") if key == "DTSTART" else None
             times = " – ".join(_time_text(value) for value in (event[key], end) if value)
@@ -99,14 +90,14 @@ def _event_lines(event: Any) -> Iterator[str]:
             yield f"{label}: {times}" + (f" ({zone})" if zone else "")
     for rule in _values(event, "RRULE"):
         yield f"Repeats: {_rule_text(rule)}"
-    for key, label in (("EXDATE", "Except"), ("RDATE", "Also")):
+    for key, label in _LABELS["dates"].items():
         dates = [_time_text(date) for value in _values(event, key) for date in value.dts]
         if dates:
             yield f"{label}: {', '.join(dates)}"
-    for key, label in (("ORGANIZER", "Organizer"), ("ATTENDEE", "Attendees")):
+    for key, label in _LABELS["people"].items():
         if people := [_person(value) for value in _values(event, key)]:
             yield f"{label}: {', '.join(people)}"
-    for key, label in _EVENT_TEXTS.items():
+    for key, label in _LABELS["event"].items():
         values = [
             v.to_ical().decode() if key == "CATEGORIES" else str(v) for v in _values(event, key)
         ]
@@ -137,13 +128,13 @@ def _person(value: Any) -> str:
 def _rule_text(rule: Any) -> str:
     """A recurrence in words: ``every 2 weeks on Monday, until 2026-06-01``."""
     of = {key.upper(): values for key, values in rule.items()}
-    unit = _UNITS.get(of["FREQ"][0], str(of["FREQ"][0]).lower())
+    unit = _LABELS["units"].get(of["FREQ"][0], str(of["FREQ"][0]).lower())
     number = int(of.get("INTERVAL", [1])[0])
     parts = [f"every {number} {unit}s" if number > 1 else f"every {unit}"]
     days = [_DAY_OF_RULE.sub(_day_text, str(day)) for day in of.get("BYDAY", ())]
     if days:
         parts[0] += f" on {', '.join(days)}"
-    for key, label in (("BYMONTHDAY", "on day"), ("BYMONTH", "in month"), ("BYSETPOS", "number")):
+    for key, label in _LABELS["rule"].items():
         if key in of:
             parts[0] += f" {label} {', '.join(map(str, of[key]))}"
     if "COUNT" in of:
@@ -154,7 +145,7 @@ def _rule_text(rule: Any) -> str:
 
 
 def _day_text(match: re.Match[str]) -> str:
-    day = _DAYS.get(match[2], match[2])
+    day: str = _LABELS["days"].get(match[2], match[2])
     position = {"": "", "-1": "the last "}.get(match[1], f"the {match[1].lstrip('+')}. ")
     return position + day
 
@@ -162,11 +153,6 @@ def _day_text(match: re.Match[str]) -> str:
 # -- contacts --
 
 
-_CARD_LABELS = {
-    **{"ORG": "Organization", "TITLE": "Title", "ROLE": "Role", "TEL": "Phone", "EMAIL": "E-mail"},
-    **{"ADR": "Address", "BDAY": "Birthday", "URL": "Web", "NOTE": "Note", "NICKNAME": "Nickname"},
-    **{"CATEGORIES": "Categories", "IMPP": "Chat", "ANNIVERSARY": "Anniversary"},
-}
 _CARD_LINE = re.compile(r"(?:[\w-]+\.)?([\w-]+)((?:;(?:\"[^\"]*\"|[^\";:])*)*):(.*)", re.DOTALL)
 _KIND_OF_CARD = re.compile(r"(?:TYPE=)?\"?(home|work|cell|mobile|fax|main|other)\b", re.IGNORECASE)
 _ESCAPED = re.compile(r"\\([nN;,\\])")
@@ -201,7 +187,7 @@ def _card_lines(lines: Sequence[str]) -> Iterator[str]:
         shown = _ESCAPED.sub(lambda m: "\n" if m[1] in "nN" else m[1], shown)
         if key in ("FN", "N") and shown:
             names.insert(0 if key == "FN" else len(names), shown)
-        elif (label := _CARD_LABELS.get(key)) and shown:
+        elif (label := _LABELS["card"].get(key)) and shown:
             kinds = ", ".join(dict.fromkeys(k.lower() for k in _KIND_OF_CARD.findall(parameters)))
             shown = re.sub(r"^(?:tel|mailto):", "", shown)
             details.append(f"{label} ({kinds}): {shown}" if kinds else f"{label}: {shown}")
@@ -362,7 +348,7 @@ def _read_archive(data: bytes, path: str, _separator: str) -> Iterator[ParsedDoc
 READERS = {
     "ics": (1, _read_calendar),
     "vcf": (1, _read_contacts),
-    "enex": (1, _read_notes),
+    "enex": (2, _read_notes),
     "canvas": (1, _read_board),
     "subtitles": (1, _read_subtitles),
     "archive": (1, _read_archive),

@@ -55,6 +55,11 @@ def test_headers_are_decoded_to_title_date_and_people():
     }.items() <= read(bytes(mail)).inferred.items()
 
 
+def test_addresses_without_a_comma_are_not_cut():
+    people = read(b"To: a@b.c d@e.f\n\nx\n").inferred["to"]
+    assert people == ["a@b.c d@e.f"]
+
+
 def test_a_message_without_a_subject_has_its_first_words_as_title():
     assert read(b"From: a@b.c\n\nThe gate is shut.\n").inferred["title"] == "The gate is shut."
 
@@ -80,13 +85,15 @@ def test_the_parts_of_a_message_have_their_own_lines():
     mail = message("\n\n".join(f"Part {n}." for n in range(50)), Subject="x")
     mail.add_alternative("<p>Part 1.</p>\n" * 50, subtype="html")
     mail.add_attachment(message("One.\n\nTwo.\n", Subject="Old", From="a@b.c"))
+    for name in ("one.bin", "two.bin"):
+        mail.add_attachment(b"Part 1.", "application", "octet-stream", filename=name, cte="7bit")
     mail.add_attachment("Last.\n")
     source = bytes(mail).decode().split("\n")
     for block in read(bytes(mail)).blocks:
         cited = "\n".join(source[block.start_line - 1 : block.end_line])
-        if "attachment" not in block.text:
-            assert set(block.text.split("\n")) <= set(cited.split("\n"))
-            assert len(cited) < 200
+        name = block.text.removeprefix("- attachment: ")
+        assert name in cited or set(block.text.split("\n")) <= set(cited.split("\n"))
+        assert len(cited) < 200
 
 
 def alternative(plain: str, html: str) -> ParsedDocument:
@@ -186,6 +193,12 @@ def test_each_message_of_a_mailbox_is_a_document():
     ]
 
 
+def test_the_first_message_of_a_mailbox_needs_no_headers():
+    line = b"From a@b.c Mon Jan  1 09:30:00 2024\n"
+    first, second = read_all(line + b"\nOne.\n\n" + line + b"Subject: x\n\nTwo.\n", "a.mbox")
+    assert (texts(first), texts(second)) == (["One."], ["Two."])
+
+
 def test_a_bad_message_does_not_affect_the_others():
     encrypted = b"Content-Type: multipart/encrypted; boundary=b\n\n--b\n\nx\n--b--\n\n"
     line = b"From a@b.c Mon Jan  1 09:30:00 2024\n"
@@ -231,6 +244,21 @@ def test_html_that_cannot_be_read_does_not_matter_beside_plain_text():
     assert texts(alternative("The gate is shut.\n", nested))[0] == "The gate is shut."
     with pytest.raises(DocumentError, match=r"\[unreadable_html\]"):
         alternative("", f"{nested}text")
+
+
+def test_the_last_of_several_rich_forms_is_read():
+    parts = "".join(f"--b\nContent-Type: text/html\n\n<p>{word}</p>\n" for word in ("one", "two"))
+    head = "Content-Type: multipart/alternative; boundary=b\n\n"
+    assert texts(read(f"{head}{parts}--b--\n".encode())) == ["two"]
+
+
+def test_pictures_in_a_text_are_not_named():
+    mail = message("See the plan.\n")
+    for disposition in ("inline", "attachment"):
+        mail.add_attachment(
+            b"x", "image", "png", filename=f"{disposition}.png", disposition=disposition
+        )
+    assert texts(read(bytes(mail))) == ["See the plan.", "- attachment: attachment.png"]
 
 
 def test_a_message_without_text_has_its_subject():
