@@ -32,6 +32,7 @@ from rolebundle.storage.digests import content_hash
 from rolebundle.storage.documents import DocumentKind
 from rolebundle.storage.file import overlays_path
 from rolebundle.text.paths import compile_glob
+from rolebundle.text.spellings import key_of
 
 ENVIRONMENT = "ROLEBUNDLE_OVERLAYS"
 
@@ -479,7 +480,7 @@ def rule_matches(rule: SourceRule, subject: RuleSubject) -> bool:
     """Whether a rule matches a document."""
     names, paths = subject
     if rule.pattern is None:
-        return any(map(_in_any_case(rule.path or "").match, paths))
+        return any(map(_in_any_case(key_of(rule.path or "")).match, map(key_of, paths)))
     return _is_in_a_name(rule.pattern, names)
 
 
@@ -487,8 +488,8 @@ def rule_matches(rule: SourceRule, subject: RuleSubject) -> bool:
 def _is_in_a_name(pattern: str, names: tuple[str, ...]) -> bool:
     # Cached, because few kinds of documents have many passages. A plain substring takes linear
     # time, whatever the pattern is.
-    folded = pattern.casefold()
-    return any(folded in name.casefold() for name in names)
+    key = key_of(pattern)
+    return any(key in key_of(name) for name in names)
 
 
 @lru_cache(maxsize=1024)

@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 from rolebundle.contracts.documents import Noise, Passage
 from rolebundle.contracts.terms import TaskSupport
+from rolebundle.text.spellings import key_of
 
 JUDGED_PASSAGES = 5
 """So many of the ranking, and so many by BM25, decide about the evidence, whatever the limit is."""
@@ -230,7 +231,7 @@ def shown_kinds(kinds: Sequence[str], passage: Passage) -> list[str]:
 
 def _normalized(text: str) -> str:
     """The words with a space before and after each, so that a part of a word is not found."""
-    return f" {' '.join(map(_singular, _WORD.findall(text.casefold())))} "
+    return f" {' '.join(map(_singular, _WORD.findall(key_of(text))))} "
 
 
 def _singular(word: str) -> str:

@@ -36,6 +36,7 @@ from rolebundle.storage.passages import content_hashes, passages_by_rowid, prefe
 from rolebundle.storage.stored_values import DAMAGE_HINT, damaged
 from rolebundle.storage.vector_index import EmbeddingIndex, vectors_problem
 from rolebundle.text.paths import matches
+from rolebundle.text.spellings import key_of
 from rolebundle.text.words import first_of
 
 POOL_DEPTH = 100
@@ -210,9 +211,9 @@ class Lanes:
     def _suggestion(self, condition: Condition) -> str:
         """Which value a condition that no document meets may mean."""
         present = documents.values_of(self.corpus, condition.field)
-        known = {value.casefold(): value for value in present}
+        known = {key_of(value): value for value in present}
         for value in condition.values:
-            for near in get_close_matches(value.casefold(), known, n=1):
+            for near in get_close_matches(key_of(value), known, n=1):
                 return f" (did you mean {known[near]}?)"
         return ""
 
@@ -437,8 +438,8 @@ def _is_dated(is_met: Callable[[str, str], bool], bound: str) -> Callable[[Value
 
 
 def _is_named(names: Sequence[str]) -> Callable[[Values], bool]:
-    folded = {name.casefold() for name in names}
-    return lambda values: any(value.casefold() in folded for value in values)
+    keys = {key_of(name) for name in names}
+    return lambda values: any(key_of(value) in keys for value in values)
 
 
 def _matches_all(alternatives: Sequence[Sequence[str]]) -> Callable[[Values], bool]:

@@ -16,7 +16,8 @@ from rolebundle.storage import compartments
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.lexical_index import Phrase, phrase_of
 from rolebundle.storage.passages import chunks_of, first_by_score, passages_by_rowid
-from rolebundle.text.forms import index_tokens
+from rolebundle.text.forms import index_tokens, stems_in_any_language
+from rolebundle.text.spellings import others_of
 from rolebundle.text.stop_words import ENGLISH_STOP_WORDS
 from rolebundle.text.words import is_english, rarity
 
@@ -64,7 +65,9 @@ def propose(
     """
     index = _index(corpus, only_facts=only_facts)
     having = [
-        rowid for words in exact for rowid in index.best([Term(words)], EXACT_PROPOSED, within)
+        rowid
+        for words in exact
+        for rowid in index.best([*map(Term, (words, *others_of(words)))], EXACT_PROPOSED, within)
     ]
     task = index.best(query.task_terms, depth, within)
     by_task = {**index.scores(query.task_terms, having), **task}
@@ -85,7 +88,8 @@ def read_words(corpus: Corpus, query: Query) -> None:
 
 def exact_words(corpus: Corpus, query: Query) -> tuple[list[str], list[str]]:
     """The exact words and phrases of a task that are rare, and those that occur nowhere."""
-    counts = _index(corpus).frequencies([[Term(words)] for words in query.task.exact])
+    exact = [[Term(words), *map(Term, others_of(words))] for words in query.task.exact]
+    counts = _index(corpus).frequencies(exact)
     counted = list(zip(query.task.exact, counts, strict=True))
     return (
         [words for words, count in counted if 0 < count <= RARE],
@@ -109,13 +113,21 @@ def with_corrections(corpus: Corpus, query: Query) -> Query:
     content_words = list(query.content_words)
     corrected: dict[str, str] = {}
     unknown = [place for place, count in zip(places, counts, strict=True) if not count]
+    stems: list[Term] = []
     for place in unknown[:MAX_CORRECTED]:
         word = content_words[place][0].text
+        # A word alone shows no language, and need not have its marks: zolta for żółtej.
+        forms = [Term(stem, form=True) for stem in stems_in_any_language(word)]
+        found = index.frequencies([[form] for form in forms])
+        if known := [form for form, count in zip(forms, found, strict=True) if count]:
+            content_words[place] = (*content_words[place], *known)
+            stems += known
+            continue
         changed = one_change_away(word)
-        known = index.frequencies([[Term(other)] for other in changed])
+        counted = index.frequencies([[Term(other)] for other in changed])
         often = [
             (other in ENGLISH_STOP_WORDS, is_english(other), count, other)
-            for count, other in zip(known, changed, strict=True)
+            for count, other in zip(counted, changed, strict=True)
             if count >= min(OFTEN, 1 + index.chunks // 100)
         ]
         for _, is_known, _, other in sorted(often, reverse=True)[:MAX_CORRECTED]:
@@ -126,7 +138,7 @@ def with_corrections(corpus: Corpus, query: Query) -> Query:
     terms = tuple(Term(other) for other in corrected.values())
     return query._replace(
         content_words=tuple(content_words),
-        task_terms=(*query.task_terms, *terms),
+        task_terms=(*query.task_terms, *stems, *terms),
         corrected=corrected,
     )
 

@@ -44,6 +44,7 @@ from rolebundle.storage.passages import (
 )
 from rolebundle.text.paths import matches
 from rolebundle.text.references import MAX_SUGGESTIONS, is_glob, may_be_stored, similar_names
+from rolebundle.text.spellings import composed, folded, placed
 
 READ_AT_ONCE = 100
 FACTS = "remembered"
@@ -183,12 +184,12 @@ def _matching(corpus: Corpus, prefix: str, scope: ReferenceScope) -> list[Docume
                 matches(glob, spelling) for glob in globs for spelling in _spellings(name, scope)
             )
         ]
-    folders = [prefix.removeprefix("./").rstrip("/")]
-    folders += [place for place in scope.locations(prefix) if place != os.sep]
+    folders = [composed(prefix.removeprefix("./").rstrip("/"))]
+    folders += [composed(place) for place in scope.locations(prefix) if place != os.sep]
     return [
         name
         for name in named
-        if name.source_id in folders
+        if composed(name.source_id) in folders
         or any(
             spelling == folder or spelling.startswith(f"{folder}/")
             for folder in folders
@@ -198,8 +199,8 @@ def _matching(corpus: Corpus, prefix: str, scope: ReferenceScope) -> list[Docume
 
 
 def _spellings(name: DocumentName, scope: ReferenceScope) -> tuple[str, ...]:
-    names = (name.document_id, name.path)
-    return (*names, name.location) if scope.absolute else names
+    names = (name.document_id, name.path, *([name.location] if scope.absolute else []))
+    return tuple(map(composed, names))
 
 
 def _first_readable(
@@ -367,7 +368,9 @@ def _line(hit: _Hit, passage: Passage) -> FoundLine:
 
 
 class LinePattern:
-    """An exact text or a regular expression of RE2. Case counts only if it has a capital letter.
+    """A text or a regular expression of RE2. Case counts only if it has a capital letter.
+
+    A text is compared as words are (:mod:`rolebundle.text.spellings`), an expression exactly.
 
     Args:
         pattern: what is searched for.
@@ -380,6 +383,9 @@ class LinePattern:
 
     def __init__(self, pattern: str, *, is_regex: bool) -> None:
         letters = _ESCAPE.sub("", pattern) if is_regex else pattern
+        # An expression is compared with the letters as they are.
+        self._folds = not is_regex
+        pattern = pattern if is_regex else folded(pattern) or pattern
         try:
             _check_text(pattern, is_regex=is_regex)
             self._regex = linear.check(
@@ -398,7 +404,8 @@ class LinePattern:
 
     def find(self, text: str) -> Iterator[tuple[int, str]]:
         """The numbers of the lines that have a match, from 0, and what is shown of each."""
-        data = text.encode()
+        lines = text.split("\n") if self._folds and not text.isascii() else None
+        data = (folded(text) if lines else text).encode()
         number = start = 0
         while start <= len(data) and (match := self._regex.search(data, start)):
             line_start = data.rfind(b"\n", 0, match.start()) + 1
@@ -406,7 +413,11 @@ class LinePattern:
             line_end = len(data) if line_end < 0 else line_end
             number += data.count(b"\n", start, line_start)
             line = data[line_start:line_end].decode().rstrip()
-            yield number, _shown(line, len(data[line_start : match.start()].decode()))
+            place = len(data[line_start : match.start()].decode())
+            if lines:
+                line = lines[number].rstrip()
+                place = placed(line).starts[place]
+            yield number, _shown(line, place)
             number, start = number + 1, line_end + 1
 
 

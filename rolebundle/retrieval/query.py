@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import islice
 from typing import Any
 
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.retrieval.candidate import Query, Task, Term
 from rolebundle.text.forms import forms, phrase_form, spaced
 from rolebundle.text.languages import is_unspaced, likely_languages
+from rolebundle.text.spellings import folded, spellings, visible, with_whole_numbers
 from rolebundle.text.stop_words import ENGLISH_STOP_WORDS, STOP_WORDS
 from rolebundle.text.words import lower_capitals
 
@@ -27,7 +27,7 @@ MAX_SYNONYMS = 2
 MAX_TASK_TERMS = 128
 MAX_CONTENT_WORDS = 48
 MAX_REPEATS = 8
-MAX_EXACT = 8
+MAX_EXACT = 64
 _MAX_EXACT_CHARS = 10_000
 _MIN_DIGITS = 3
 """A shorter number is mostly an amount, and means nothing alone."""
@@ -41,7 +41,6 @@ docs/quality.md has how it was chosen.
 # that a word of a megabyte is read once and not once for each letter.
 _LETTERS = r"[^\W_]++(?:[\u0300-\u036f]++[^\W_]*+)*+"
 _WORD = re.compile(_LETTERS)
-_ASCII_WORD = re.compile("[a-z0-9]+")
 # v2.1.3, src/auth.py, Pan-Tompkins, std::vector, E_CONFLICT:409, with at most eight parts.
 _COMPOUND = re.compile(
     rf"(?<![^\W_])(?<![\u0300-\u036f]){_LETTERS}(?:[-./:_@#]{{1,2}}{_LETTERS}){{1,7}}"
@@ -62,7 +61,9 @@ _YEAR = re.compile(
 )
 _WRITTEN = re.compile(r"[\w./:@#-]*\w")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_VERSION = re.compile(r"v?(\d+(?:\.\d+)+)", re.IGNORECASE)
+_VERSION = re.compile(r"v?\d+(?:\.\d+)+", re.IGNORECASE)
+_MIN_DIGITS_OF_PART = 4
+"""A shorter number within a word, as in A320, means nothing alone; that in FY2022 does."""
 # Stop words with a full stop inside. As phrases they would match texts that abbreviate alike.
 _ABBREVIATION = re.compile(
     r"(?<![^\W_])(?<![-./:_@#])(?:e\.g|i\.e)\b\.?(?![-./:_@#]?[^\W_])", re.IGNORECASE
@@ -118,10 +119,8 @@ def build_query(task: str, overlay: Overlay | None, also: Sequence[str] = ()) ->
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text, casefolded."""
-    if text.isascii():
-        return _ASCII_WORD.findall(text.lower())  # The same, in half the time.
-    return _WORD.findall(text.casefold())
+    """The words of a text as they are compared, without regard to case."""
+    return _WORD.findall(folded(text).casefold())
 
 
 def _together(tasks: Iterable[Task]) -> tuple[Term, ...]:
@@ -135,8 +134,9 @@ def _together(tasks: Iterable[Task]) -> tuple[Term, ...]:
 
 def read_task(text: str) -> Task:
     """Read everything from the text of a task."""
-    shortened = _ABBREVIATION.sub(" ", text)
-    task = lower_capitals(shortened if _WORD.search(shortened) else text)
+    seen = visible(text)
+    shortened = _ABBREVIATION.sub(" ", seen)
+    task = lower_capitals(with_whole_numbers(shortened if _WORD.search(shortened) else seen))
     languages = likely_languages(task)
     unspaced_words: list[str] = []
     has_forms = bool(languages) or not task.isascii()
@@ -160,8 +160,8 @@ def read_task(text: str) -> Task:
     compounds = _COMPOUND.findall(task)
     # The parts of a version say nothing alone.
     counts.update(_searchable(compound) for compound in filter(_VERSION.fullmatch, compounds))
-    spellings = _spellings(text, compounds)
-    counts.update(list(spellings))
+    others = _other_spellings(seen)
+    counts.update(list(others))
     kinds = [(counts, 1, False)]
     if has_forms:
         word_forms = forms(task, languages, stop_words if informative else ())
@@ -171,8 +171,9 @@ def read_task(text: str) -> Task:
         kinds.append((Counter([*word_forms.letters, *word_forms.pairs]), 1, True))
         content = _with_forms(content_words, languages)
     content = [
-        (*terms, *(Term(other) for other, parts in spellings.items() if terms[0].text in parts))
+        (*terms, *(Term(other) for other, words in others.items() if word in words))
         for terms in content
+        for word in [folded(terms[0].text).lower()]
     ]
     # most_common is stable: of equally frequent terms the first in the task are used.
     weights = {
@@ -186,8 +187,8 @@ def read_task(text: str) -> Task:
         words=words_of(text),
         terms=tuple(Term(term, weight, form) for (term, form), weight in weights.items()),
         content_words=tuple(content[:MAX_CONTENT_WORDS]),
-        names=_names(text),
-        exact=_exact(text),
+        names=_names(seen),
+        exact=_exact(seen),
         years=tuple(_YEAR.findall(text)),
         as_written={word.lower(): word for word in _WRITTEN.findall(text)},
         rules=tuple(
@@ -226,7 +227,7 @@ def _exact(task: str) -> tuple[str, ...]:
     parts (``async_timeout``, ``src/auth.py``), or is an option (``--log-file``).
     """
     beginning = _ABBREVIATION.sub(" ", task[:_MAX_EXACT_CHARS])
-    identifiers = filter(_is_identifier, _IDENTIFIER.findall(beginning))
+    identifiers = filter(_is_identifier, _IDENTIFIER.findall(with_whole_numbers(beginning)))
     found = map(_searchable, (*_QUOTED.findall(beginning), *identifiers))
     return tuple(dict.fromkeys(found))[:MAX_EXACT]
 
@@ -252,24 +253,12 @@ def _is_common(compound: str) -> bool:
     return all(word in ENGLISH_STOP_WORDS for word in words_of(compound))
 
 
-def _spellings(task: str, compounds: Iterable[str]) -> dict[str, list[str]]:
-    """Other spellings of the task's compound terms, and the words that each stands for.
-
-    "Wi-Fi" and "async_timeout" are also written as one word, "asyncTimeout" as two, and a version
-    with or without a "v".
-    """
-    found: dict[str, list[str]] = {}
-    for compound in islice(compounds, MAX_CONTENT_WORDS):
-        parts = re.split("[-_]", compound.lower())
-        if len(parts) > 1 and all(map(str.isalpha, parts)):
-            found["".join(parts)] = parts
-        if version := _VERSION.fullmatch(compound):
-            other = version[1] if compound[0] in "vV" else f"v{compound}"
-            found[other] = words_of(compound)
-    for word in islice(_WORD.findall(task), MAX_TASK_TERMS):
-        parts = _CAMEL.split(word)
-        if len(parts) > 1:
-            found[" ".join(parts).lower()] = [word.lower()]
+def _other_spellings(task: str) -> dict[str, tuple[str, ...]]:
+    """Other spellings of the task's words, and the words that each stands for."""
+    found = {one.other: one.words for one in spellings(folded(task))[:MAX_CONTENT_WORDS]}
+    for other, words in [*found.items()]:
+        numbers = (part for part in other.split() if part.isdecimal() and part != other)
+        found |= dict.fromkeys((n for n in numbers if len(n) >= _MIN_DIGITS_OF_PART), words)
     return found
 
 

@@ -24,6 +24,7 @@ from rolebundle.retrieval.filter import (
 )
 from rolebundle.retrieval.merge import merge, scale_by_range
 from rolebundle.retrieval.request import ResolvedRequest
+from rolebundle.text.spellings import also_written, folded, others_of
 from rolebundle.text.words import counted
 
 tokens = lazy_module("rolebundle.text.tokens")
@@ -144,8 +145,14 @@ def rerank(
 
 def has_words(passage: Passage, words: str) -> bool:
     """Whether the passage's text, headings or title have these words, one after the other."""
-    text = " ".join((passage.document.title, *passage.headings, passage.content))
-    return _contains(_fold_text(text), _fold_text(words))
+    text = _with_spellings(" ".join((passage.document.title, *passage.headings, passage.content)))
+    return any(_contains(text, _fold_text(one)) for one in (words, *others_of(words)))
+
+
+@lru_cache(maxsize=1024)
+def _with_spellings(text: str) -> str:
+    own = folded(text)
+    return _fold_text(f"{own} {also_written(own)}")
 
 
 def _best_without_role(
@@ -371,7 +378,7 @@ def _vocabulary_score(
 @lru_cache(maxsize=4096)
 def _fold_text(text: str) -> str:
     # Cached, because each role compares its own phrases with the same texts.
-    return " ".join(text.casefold().split())
+    return " ".join(folded(text).casefold().split())
 
 
 def _phrases_in(text: str, phrases: tuple[str, ...]) -> list[str]:

@@ -241,15 +241,6 @@ class Corpus(SqliteFile):
         finally:
             self.db.pragma("query_only", not self.writable)
 
-    @contextmanager
-    def allow_own_views(self) -> Iterator[None]:
-        """A block in which the views of the file work. Opening the file checked these views."""
-        self.db.config(apsw.SQLITE_DBCONFIG_ENABLE_VIEW, 1)
-        try:
-            yield
-        finally:
-            self.db.config(apsw.SQLITE_DBCONFIG_ENABLE_VIEW, 0)
-
     # -- extensions -----------------------------------------------------------------
 
     def load_vectors(self) -> None:

@@ -27,6 +27,7 @@ from rolebundle.storage.stored_values import (
     records,
     typed,
 )
+from rolebundle.text.spellings import composed
 
 # What an answer does not need is imported by the functions that need it.
 if TYPE_CHECKING:
@@ -218,10 +219,16 @@ def documents_named(corpus: Corpus, name: str, locations: Sequence[str]) -> list
     """The documents that a name means: the one with this id, else of the file at one of these
     absolute locations, else of the files with this path; ordered by id.
     """  # noqa: D205
-    for column, names in (("document_id", [name]), ("location", locations), ("path", [name])):
+    columns = (("document_id", [name]), ("location", locations), ("path", [name]))
+    for column, names in columns:
         named = f"{column} {AMONG} ORDER BY document_id"
-        found = corpus.select(DocumentName, f"{PLACED} WHERE {named}", (names,), _NAME)
-        if found:
+        if found := corpus.select(DocumentName, f"{PLACED} WHERE {named}", (names,), _NAME):
+            return found
+    # People type letters with marks in composed form; some file systems have the decomposed one.
+    known = [] if name.isascii() else document_names(corpus, facts=True)
+    for column, names in columns:
+        wanted = [*map(composed, names)]
+        if found := [one for one in known if composed(getattr(one, column)) in wanted]:
             return found
     return []
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, lru_cache
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, Any
 
 import apsw
@@ -17,17 +17,25 @@ from rolebundle.storage.corpus import (
     record_changes,
     true_generation,
 )
-from rolebundle.storage.sqlite import AMONG, Row
+from rolebundle.storage.sqlite import AMONG, Binding, Row
 from rolebundle.storage.stored_values import damaged
+from rolebundle.text.spellings import also_written, folded, placed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Integers = NDArray[np.int64]
 
-COLUMNS = ("title", "headings", "content", "tags", "hints")
-COLUMN_WEIGHTS = (2.0, 1.5, 1.0, 1.0, 1.0)
-"""How much an occurrence in each column counts."""
+COLUMNS = ("title", "headings", "content", "tags", "hints", "names")
+COLUMN_WEIGHTS = (2.0, 1.5, 1.0, 1.0, 1.0, 0.5)
+"""How much an occurrence in each column counts. The names are those of the file and its folders."""
+
+TEXTS = (
+    "SELECT c.id, c.title, c.headings, c.content, c.tags, c.hints, f.path FROM main.chunk c "
+    "JOIN main.document d ON d.id = c.document JOIN main.file f ON f.id = d.file"
+)
+"""The rows of chunks that :func:`indexed_texts` reads."""
+_BATCH = 2_000
 
 OFFSETS = 1 << 24
 """More than the tokens of a column."""
@@ -60,12 +68,26 @@ def table_name(compartment: int) -> str:
     return f"lexical_{int(compartment)}"
 
 
-def content_view(compartment: int) -> tuple[str, str]:
-    """The name and the SQL of the view with the indexed text of a compartment.
+def create(corpus: Corpus, compartment: int) -> None:
+    """Create the empty index of a compartment. Call it inside a write transaction."""
+    _create_table(corpus, table_name(compartment))
+    for setting, value in _SETTINGS.items():
+        _command(corpus, compartment, setting, value)
 
-    FTS5 compares and rebuilds the index from it, in :func:`check` and :func:`rebuild`. It is the
-    only kind of view that a corpus file may have.
-    """
+
+def _create_table(corpus: Corpus, name: str) -> None:
+    columns = f"{_COLUMNS}, content = '', tokenize = '{TOKENIZER}'"
+    corpus.run(f"CREATE VIRTUAL TABLE {name} USING fts5 ({columns})")
+
+
+def drop(corpus: Corpus, compartment: int) -> None:
+    """Remove the index of a compartment."""
+    corpus.run(f"DROP TABLE IF EXISTS {table_name(compartment)}")
+    corpus.run(f"DROP VIEW IF EXISTS {former_view(compartment)[0]}")
+
+
+def former_view(compartment: int) -> tuple[str, str]:
+    """The name and the SQL of the only kind of view that a file of an earlier version may have."""
     name = f"indexed_{int(compartment)}"
     return name, (
         f"CREATE VIEW {name} AS SELECT c.id, c.title, c.headings, c.content, c.tags, c.hints "
@@ -74,25 +96,19 @@ def content_view(compartment: int) -> tuple[str, str]:
     )
 
 
-def create(corpus: Corpus, compartment: int) -> None:
-    """Create the empty index of a compartment. Call it inside a write transaction."""
-    view, sql = content_view(compartment)
-    corpus.run(sql)
-    content = f"content = '{view}', content_rowid = 'id'"
-    _create_table(corpus, table_name(compartment), content)
-    for setting, value in _SETTINGS.items():
-        _command(corpus, compartment, setting, value)
+def indexed_texts(row: Row) -> list[str]:
+    """The texts of the ``COLUMNS`` of a chunk as they are compared, from a row of ``TEXTS``.
+
+    Other spellings of its words are among the hints.
+    """
+    *texts, hints = map(folded, row[1:-1])
+    return [*texts, f"{hints} {also_written(' '.join(texts))}", _with_spellings(row[-1])]
 
 
-def _create_table(corpus: Corpus, name: str, content: str) -> None:
-    columns = f"{_COLUMNS}, {content}, tokenize = '{TOKENIZER}'"
-    corpus.run(f"CREATE VIRTUAL TABLE {name} USING fts5 ({columns})")
-
-
-def drop(corpus: Corpus, compartment: int) -> None:
-    """Remove the index of a compartment."""
-    corpus.run(f"DROP TABLE IF EXISTS {table_name(compartment)}")
-    corpus.run(f"DROP VIEW IF EXISTS {content_view(compartment)[0]}")
+@lru_cache(maxsize=1024)
+def _with_spellings(path: str) -> str:
+    names = folded(path)
+    return f"{names} {also_written(names)}"
 
 
 def extent(corpus: Corpus, compartment: int) -> tuple[int, int]:
@@ -168,30 +184,32 @@ def _numbers(text: str | None) -> Integers:
 
 def add_chunks(corpus: Corpus, compartment: int, rowids: Sequence[int]) -> None:
     """Index these chunks."""
-    corpus.run(
-        f"INSERT INTO {table_name(compartment)} (rowid, {_COLUMNS}) "
-        f"SELECT id, {_COLUMNS} FROM chunk WHERE id {AMONG}",
-        (rowids,),
-    )
+    _write(corpus, table_name(compartment), f"c.id {AMONG}", rowids)
     record_changes(corpus, rowids)
 
 
 def remove_chunks(corpus: Corpus, compartment: int, rowids: Sequence[int]) -> None:
     """Remove chunks from the index. Call it while their rows still have the indexed text."""
-    name = table_name(compartment)
-    corpus.run(
-        f"INSERT INTO {name} ({name}, rowid, {_COLUMNS}) SELECT 'delete', id, {_COLUMNS} "
-        f"FROM chunk WHERE id {AMONG}",
-        (rowids,),
-    )
+    _write(corpus, table_name(compartment), f"c.id {AMONG}", rowids, "delete")
     record_changes(corpus, rowids)
+
+
+def _write(corpus: Corpus, table: str, chunks: str, binding: Binding, command: str = "") -> None:
+    """Index the chunks that meet a condition, or do this command for each of them."""
+    name = table.removeprefix("temp.")
+    columns, values = f"rowid, {_COLUMNS}", ", ".join("?" * (1 + len(COLUMNS)))
+    if command:
+        columns, values = f"{name}, {columns}", f"'{command}', {values}"
+    rows = corpus.iterate(f"{TEXTS} WHERE {chunks} ORDER BY c.id", (binding,))
+    while batch := [(row[0], *indexed_texts(row)) for row in islice(rows, _BATCH)]:
+        corpus.run_many(f"INSERT INTO {table} ({columns}) VALUES ({values})", batch)
 
 
 def rebuild(corpus: Corpus, compartment: int) -> None:
     """Rebuild the index from the chunks."""
     name = table_name(compartment)
-    with corpus.allow_own_views():
-        corpus.run(f"INSERT INTO {name} ({name}) VALUES ('rebuild')")
+    corpus.run(f"INSERT INTO {name} ({name}) VALUES ('delete-all')")
+    _write(corpus, name, "d.compartment = ?", compartment)
     while merge(corpus, compartment):
         pass
 
@@ -217,17 +235,12 @@ def _command(corpus: Corpus, compartment: int, command: str, number: int) -> Non
 
 
 def check(corpus: Corpus, compartment: int) -> None:
-    """Compare the index with the chunks. With rank = 1, FTS5 also compares the content.
-
-    FTS5 compares the XOR of a simple checksum of each occurrence of a word. If all occurrences
-    change in the same way, as if a bit of the word is flipped, their changes may cancel each other
-    out. So the words, and the averages for BM25, are also compared with those of a new index.
+    """Compare the index with a new one of the chunks: its words, and the averages for BM25.
 
     Raises:
         CorpusCorrupt: they differ.
     """
-    with corpus.allow_own_views():
-        _command(corpus, compartment, "integrity-check", 1)
+    _command(corpus, compartment, "integrity-check", 0)
     # FTS5 reads a text as if it were bytes.
     for table, column in (("data", "block"), ("idx", "term"), ("docsize", "sz")):
         name = f"{table_name(compartment)}_{table}"
@@ -239,13 +252,11 @@ def check(corpus: Corpus, compartment: int) -> None:
 
 def _has_same_words(corpus: Corpus, compartment: int) -> bool:
     """Whether a new index of the chunks has the same words, as often and at the same places."""
-    view, _ = content_view(compartment)
     name = table_name(compartment)
     new, new_words, words = ("temp.expected", "temp.expected_words", "temp.actual_words")
     try:
-        with corpus.allow_own_views():
-            _create_table(corpus, new, "content = ''")
-            corpus.run(f"INSERT INTO {new} (rowid, {_COLUMNS}) SELECT id, {_COLUMNS} FROM {view}")
+        _create_table(corpus, new)
+        _write(corpus, new, "d.compartment = ?", compartment)
         for table, of in ((new_words, "temp, expected"), (words, f"main, {name}")):
             corpus.run(f"CREATE VIRTUAL TABLE {table} USING fts5vocab ({of}, instance)")
         both = (corpus.iterate(_PLACES.format(table)) for table in (new_words, words))
@@ -267,32 +278,34 @@ def _has_same_words(corpus: Corpus, compartment: int) -> bool:
 
 def tokens(text: str) -> list[Token]:
     """The tokens of a text, in order: folded, without Latin diacritics, and with English stems."""
-    data = text.encode("utf-8", "replace")
+    if text.isascii():
+        return _tokens(text)
+    whole, starts, ends = placed(text)
+    data = whole.encode("utf-8", "replace")
     result: list[Token] = []
     read = characters = 0
-    found = _tokenizer()(data, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_colocated=False)
-    if text.isascii():
-        return found
-    for start, end, indexed in found:
+    for start, end, indexed in _tokens(whole):
         # The tokenizer counts bytes.
         characters += len(data[read:start].decode())
         first, read = characters, end
         characters += len(data[start:end].decode())
-        result.append((first, characters, indexed))
+        result.append((starts[first], ends[characters - 1], indexed))
     return result
 
 
-def keys_of_texts(rows: Iterable[Row]) -> dict[str, list[int]]:
-    """Word → its keys with offsets, as of :func:`keys`, from the texts of chunks.
+def _tokens(text: str) -> list[Token]:
+    """The tokens of a folded text, with their places in its bytes."""
+    data = text.encode("utf-8", "replace")
+    return _tokenizer()(data, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_colocated=False)
 
-    Args:
-        rows: of each chunk, its rowid and its ``COLUMNS``; by rowid.
-    """
+
+def keys_of_texts(rows: Iterable[Row]) -> dict[str, list[int]]:
+    """Word → its keys with offsets, as of :func:`keys`, from rows of ``TEXTS`` by rowid."""
     found: dict[str, list[int]] = {}
-    for rowid, *texts in rows:
-        for column, text in enumerate(texts):
-            start = (rowid * len(COLUMNS) + column) * OFFSETS
-            for offset, (_, _, word) in enumerate(tokens(text)):
+    for row in rows:
+        for column, text in enumerate(indexed_texts(row)):
+            start = (row[0] * len(COLUMNS) + column) * OFFSETS
+            for offset, (_, _, word) in enumerate(_tokens(text)):
                 found.setdefault(word, []).append(start + offset)
     return found
 
@@ -300,7 +313,7 @@ def keys_of_texts(rows: Iterable[Row]) -> dict[str, list[int]]:
 @lru_cache(maxsize=4096)
 def phrase_of(text: str) -> Phrase:
     """The tokens of a word or phrase as the index has them; empty if it has none."""
-    return tuple(token for _, _, token in tokens(text.replace("\x00", " ")))
+    return tuple(token for _, _, token in _tokens(folded(text.replace("\x00", " "))))
 
 
 @cache

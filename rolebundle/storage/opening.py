@@ -14,8 +14,9 @@ from rolebundle.storage import seal
 from rolebundle.storage.address import address_of
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.file import FileFormat, never_filled
-from rolebundle.storage.lexical_index import content_view
+from rolebundle.storage.lexical_index import former_view
 from rolebundle.storage.sqlite import closed_on_error
+from rolebundle.text.words import counted
 
 # A corpus file does not need it.
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ APPLICATION_ID = 0x52424E44
 REPLICAS = 10
 """The schema version since which there are replicas."""
 
+_CHUNKS_PER_SECOND = 3_000
+"""How fast a migration builds the lexical indexes again."""
 _VIEW_NAME = re.compile(r"^indexed_(\d{1,9})$")
 
 
@@ -51,11 +54,12 @@ def open_reader(path: Path, *, verify: bool = True) -> Corpus:
         if version == 0:
             raise never_filled(path, "the corpus was never filled")
         if version < latest_version():
+            seconds = 1 + int(corpus.value("SELECT chunks FROM corpus_state")) // _CHUNKS_PER_SECOND
             raise WrongFile(
                 "older_schema",
                 f"{path}: has schema {version}, this version reads {latest_version()}",
                 "run `rolebundle ingest` once with this version: it backs the file up "
-                "and migrates it",
+                f"and migrates it, in about {counted(seconds, 'second')}",
             )
         if verify:
             seal.verify(corpus)
@@ -107,6 +111,6 @@ def _no_corpus(path: Path) -> UsageError:
 
 
 def _is_own_view(kind: str, name: str, sql: str) -> bool:
-    """Whether a trigger or view of the schema is exactly a view that this package creates."""
+    """Whether a trigger or view of the schema is exactly a view of an earlier version."""
     match = _VIEW_NAME.match(name) if kind == "view" else None
-    return match is not None and content_view(int(match[1])) == (name, sql)
+    return match is not None and former_view(int(match[1])) == (name, sql)

@@ -8,7 +8,14 @@ from typing import NamedTuple, get_type_hints
 from rolebundle.contracts.documents import Passage
 from rolebundle.storage import marks
 from rolebundle.storage.corpus import Corpus
-from rolebundle.storage.documents import METADATA, PLACED, metadata_of, superseders, superseders_sql
+from rolebundle.storage.documents import (
+    METADATA,
+    PLACED,
+    documents_named,
+    metadata_of,
+    superseders,
+    superseders_sql,
+)
 from rolebundle.storage.sqlite import AMONG, Binding
 from rolebundle.storage.stored_values import grouped, typed
 
@@ -113,8 +120,10 @@ def passages_from(corpus: Corpus, document_id: str, first: int, count: int) -> l
 
 def passages_at_lines(corpus: Corpus, path: str, start_line: int, end_line: int) -> list[Passage]:
     """The chunks of a file that share a line with the range, in order."""
-    lines = "f.path = ? AND c.start_line <= ? AND c.end_line >= ?"
-    return _passages(corpus, lines, path, end_line, start_line)
+    lines = f"f.path {AMONG} AND c.start_line <= ? AND c.end_line >= ?"
+    named = () if path.isascii() else documents_named(corpus, path, ())
+    paths = [path, *(document.path for document in named)]
+    return _passages(corpus, lines, paths, end_line, start_line)
 
 
 def passages_of_documents(

@@ -42,6 +42,7 @@ from rolebundle.errors import (
 from rolebundle.resources import data_folder
 from rolebundle.storage import postgres_indexes
 from rolebundle.storage.address import parameters_of
+from rolebundle.storage.compartments import visible_compartments
 from rolebundle.storage.corpus import RESTRICTING_VIEWS, Corpus
 from rolebundle.storage.file import FileFormat, busy_timeout
 from rolebundle.storage.sqlite import SINGLE, Bindings, Row, closed_on_error, interrupted, stamp_of
@@ -49,6 +50,8 @@ from rolebundle.storage.sqlite import SINGLE, Bindings, Row, closed_on_error, in
 _INSIDE = (TransactionStatus.INTRANS, TransactionStatus.ACTIVE, TransactionStatus.INERROR)
 
 SCHEMA = "rolebundle"
+_WORDS_COMPARED = 3
+"""The version in which words are stored as they are compared."""
 VISIBLE = "rolebundle_visible"
 """The schema of the views of a restricted connection."""
 _CONNECT_SECONDS = 10
@@ -692,6 +695,8 @@ def _migrate(corpus: PostgresCorpus) -> None:
     if version == 0:
         corpus.run("INSERT INTO corpus_state VALUES (1, ?, 0, 0, 0)", (uuid4().hex,))
     _create_views(corpus)
+    for compartment in visible_compartments(corpus) if 0 < version < _WORDS_COMPARED else ():
+        postgres_indexes.rebuild(corpus, compartment.id)
     run(f"UPDATE {SCHEMA}.schema_version SET version = {len(migrations())}".encode())
 
 

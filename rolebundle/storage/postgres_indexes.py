@@ -24,7 +24,7 @@ from psycopg.types import TypeInfo
 
 from rolebundle.storage.compartments import searchable_compartments
 from rolebundle.storage.corpus import Corpus, Ranges, record_changes
-from rolebundle.storage.lexical_index import COLUMNS, OFFSETS, keys_of_texts
+from rolebundle.storage.lexical_index import COLUMNS, OFFSETS, TEXTS, keys_of_texts
 from rolebundle.storage.sqlite import AMONG, Binding, Row, load_vectors_library
 from rolebundle.storage.stored_values import damaged, grouped
 from rolebundle.storage.vector_search import Cosines, cosines_of
@@ -35,8 +35,6 @@ _BATCH = 2_000
 MAX_BLOCKS = 64
 """If a word has more, they are joined."""
 _WORDS_PER_STEP = 500
-_TEXTS = f"SELECT c.id, {', '.join(f'c.{name}' for name in COLUMNS)} FROM main.chunk c"
-_TEXTS_OF = f"{_TEXTS} JOIN main.document d ON d.id = c.document"
 
 Keys = dict[str, NDArray[np.int64]]
 
@@ -53,7 +51,7 @@ def drop(corpus: Corpus, compartment: int) -> None:
 
 def add_chunks(corpus: Corpus, compartment: int, rowids: Sequence[int]) -> None:
     """Index these chunks."""
-    texts = corpus.rows(f"{_TEXTS} WHERE c.id {AMONG} ORDER BY c.id", (rowids,))
+    texts = corpus.rows(f"{TEXTS} WHERE c.id {AMONG} ORDER BY c.id", (rowids,))
     for start in range(0, len(texts), _BATCH):
         _write(corpus, compartment, texts[start : start + _BATCH])
     record_changes(corpus, rowids)
@@ -92,7 +90,7 @@ def remove_chunks(corpus: Corpus, compartment: int, rowids: Sequence[int]) -> No
     removed = np.array(sorted(rowids), np.int64)
     if not len(removed):
         return
-    words = keys_of_texts(corpus.rows(f"{_TEXTS} WHERE c.id {AMONG}", (rowids,)))
+    words = keys_of_texts(corpus.rows(f"{TEXTS} WHERE c.id {AMONG}", (rowids,)))
     overlapping = (
         f"FROM posting WHERE compartment = ? AND word {AMONG} AND first <= ? AND last >= ?"
     )
@@ -174,7 +172,7 @@ def _batches(corpus: Corpus, compartment: int) -> Iterator[list[Row]]:
     """The texts of the chunks of a compartment, by rowid."""
     after = -1
     while texts := corpus.rows(
-        f"{_TEXTS_OF} WHERE d.compartment = ? AND c.id > ? ORDER BY c.id LIMIT ?",
+        f"{TEXTS} WHERE d.compartment = ? AND c.id > ? ORDER BY c.id LIMIT ?",
         (compartment, after, _BATCH),
     ):
         yield texts

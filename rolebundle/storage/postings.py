@@ -19,7 +19,14 @@ from numpy.typing import NDArray
 
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.storage.corpus import ALL_CHUNKS, Corpus, Ranges, up_to_date
-from rolebundle.storage.lexical_index import COLUMN_WEIGHTS, COLUMNS, OFFSETS, Phrase, keys_of_texts
+from rolebundle.storage.lexical_index import (
+    COLUMN_WEIGHTS,
+    COLUMNS,
+    OFFSETS,
+    TEXTS,
+    Phrase,
+    keys_of_texts,
+)
 from rolebundle.storage.sqlite import AMONG
 from rolebundle.storage.stored_values import damaged
 
@@ -242,10 +249,7 @@ def _phrase_keys(phrase: Phrase, keys: Mapping[str, Integers]) -> Integers:
 
 def _keys_of_texts(corpus: Corpus, rowids: Integers) -> dict[str, Integers]:
     """Word → its keys with offsets, as of :func:`lexical_index.keys`, from the texts."""
-    texts = corpus.rows(
-        f"SELECT id, {', '.join(COLUMNS)} FROM main.chunk WHERE id {AMONG} ORDER BY id",
-        (rowids.tolist(),),
-    )
+    texts = corpus.rows(f"{TEXTS} WHERE c.id {AMONG} ORDER BY c.id", (rowids.tolist(),))
     return {word: np.array(found, np.int64) for word, found in keys_of_texts(texts).items()}
 
 

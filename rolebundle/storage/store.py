@@ -21,7 +21,13 @@ from rolebundle.storage.digests import (
     document_digest,
     file_digest,
 )
-from rolebundle.storage.documents import FileIdentity, StoredChunk, StoredDocument, StoredFile
+from rolebundle.storage.documents import (
+    PLACED,
+    FileIdentity,
+    StoredChunk,
+    StoredDocument,
+    StoredFile,
+)
 from rolebundle.storage.partition import (
     DeniedPatterns,
     denied_by,
@@ -218,10 +224,18 @@ class _Batch:
         self, file_row: int, file: StoredFile, documents: Sequence[StoredDocument]
     ) -> dict[str, int]:
         """Update the file's row, and remove the documents that it has no more."""
+        # The index has the names of files.
+        renamed = f"SELECT c.id FROM {PLACED} JOIN chunk c ON c.document = d.id "
+        chunks = self.corpus.column(f"{renamed}WHERE f.id = ? AND path <> ?", (file_row, file.path))
+        reindexed = chunks_by_compartment(self.corpus, chunks)
+        for compartment, rowids in reindexed.items():
+            self.corpus.lexical.remove_chunks(self.corpus, compartment, rowids)
         self.corpus.run(
             f"UPDATE file SET {assignments(f'{FILE_ROW}, digest')} WHERE id = ?",
             (*_file_row(file_row, file), file_row),
         )
+        for compartment, rowids in reindexed.items():
+            self.corpus.lexical.add_chunks(self.corpus, compartment, rowids)
         before: dict[str, int] = dict(
             self.corpus.rows("SELECT document_id, id FROM document WHERE file = ?", (file_row,))
         )

@@ -17,9 +17,10 @@ import apsw
 
 from rolebundle.errors import storage_errors
 from rolebundle.lazy import lazy_module
-from rolebundle.storage import digests, file, partition, seal, vector_index
+from rolebundle.storage import digests, file, lexical_index, partition, seal, vector_index
 from rolebundle.storage.address import address_of
 from rolebundle.storage.backup import back_up
+from rolebundle.storage.compartments import visible_compartments
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.file import busy_timeout, folder_lock, remove_stale_partials
 from rolebundle.storage.opening import (
@@ -51,6 +52,7 @@ _PAUSE_SECONDS = 0.02
 _COMPARTMENTS = 2
 _DIGESTS = 7
 _FACTS_APART = 12
+_WORDS_COMPARED = 16
 
 
 def open_writer(
@@ -171,6 +173,11 @@ def _apply_migrations(corpus: Corpus, *, is_private: bool) -> None:
             for entry in migrations()[version:]:
                 db.execute(entry.read_text(encoding="utf-8"))
         # After all steps, because it reads and writes the newest schema.
+        if _COMPARTMENTS <= version < _WORDS_COMPARED:
+            for compartment in visible_compartments(corpus):
+                lexical_index.drop(corpus, compartment.id)
+                lexical_index.create(corpus, compartment.id)
+                lexical_index.rebuild(corpus, compartment.id)
         if version < _COMPARTMENTS:
             partition.assign_compartments(corpus, partition.no_denied_patterns)
         if version < _DIGESTS:

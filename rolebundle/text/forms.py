@@ -211,6 +211,11 @@ def word_forms(text: str, languages: Sequence[str]) -> Iterator[tuple[int, int, 
         yield word.start(), word.end(), forms(word[0], languages)
 
 
+def stems_in_any_language(word: str) -> list[str]:
+    """The stems of a word in Latin letters in every language that has a stemmer, each once."""
+    return [*dict.fromkeys(forms(word, [*_STEMMERS]).stems)]
+
+
 def phrase_form(phrase: str, language: str) -> str:
     """A phrase as forms that are adjacent in the index; ``""`` if it has none.
 

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
+from rolebundle.text.spellings import composed
+
 
 def conceal_paths(text: str, paths: Iterable[Path]) -> str:
     """Replace each of these paths in a text by its last component.
@@ -51,7 +53,7 @@ _ANYTHING = ".*"
 
 def matches(glob: str, path: str) -> bool:
     """Whether a glob matches a path that is relative to the manifest's folder."""
-    return _cached(glob).match(path) is not None
+    return _cached(composed(glob)).match(composed(path)) is not None
 
 
 def compile_glob(glob: str) -> re.Pattern[str]:

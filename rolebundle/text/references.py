@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from rolebundle.lazy import lazy_pattern
+from rolebundle.text.spellings import key_of
 
 MAX_SUGGESTIONS = 3
 _LINES = lazy_pattern(r"^(?P<path>.+):(?P<start>\d{1,9})(?:-(?P<end>\d{1,9}))?$", re.DOTALL)
@@ -71,12 +72,10 @@ def similar_names(name: str, known: Iterable[tuple[str, str]]) -> list[str]:
         name: a document id or path that names nothing.
         known: (document id, path) of each document.
     """
-    wanted = name.strip().replace("\\", "/").casefold()[-_MAX_CHARACTERS:].removeprefix("./")
+    wanted = key_of(name.strip().replace("\\", "/"))[-_MAX_CHARACTERS:].removeprefix("./")
     if not wanted.strip("/"):
         return []
-    names = {
-        spelling.casefold(): pair[0] for pair in sorted(known, reverse=True) for spelling in pair
-    }
+    names = {key_of(spelling): pair[0] for pair in sorted(known, reverse=True) for spelling in pair}
     ending = [spelling for spelling in names if f"/{spelling}".endswith(f"/{wanted.lstrip('/')}")]
     if ending:
         near = [names[spelling] for spelling in sorted(ending, key=len)]

@@ -3,13 +3,13 @@
 Two texts with the same tokens say the same. White space, invisible characters, emphasis, code
 fences, backticks, escapes, HTML's entities, the marks of headings, lists, links, blockquotes and
 roles (``:ref:``), lines without a letter or a digit, and the forms of quotation marks and dashes
-make no difference. Case does. NFKC is not applied if it would change what is said: 10² is not 102.
+make no difference. Case and the marks of letters do. Other forms of characters do not, as
+`spellings.py` says: m² is m2, and 10² is not 102.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from bisect import bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
@@ -18,6 +18,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from rolebundle.text.languages import UNSPACED
+from rolebundle.text.spellings import folded
 
 Range = tuple[int, int]
 
@@ -84,14 +85,7 @@ def _canonical(token: str) -> str:
     token = unescape(_REMOVED.sub("", token)) if len(token) > 1 else token
     if token[:2] == "--":
         return "-"
-    composed = unicodedata.normalize("NFC", token)
-    normal = unicodedata.normalize("NFKC", composed)
-    # Raised and circled figures, and fractions, stay as they are.
-    changes = [(a, b) for a, b in zip(composed, normal, strict=False) if a != b]
-    has_sense = any(
-        unicodedata.decomposition(a)[:2] in ("<s", "<c", "<f") and b.isdigit() for a, b in changes
-    )
-    return (composed if has_sense else normal).translate(_FORMS).replace(" ", "")
+    return "".join(folded(token, keeps_letters=True).translate(_FORMS).split())
 
 
 def is_inside(position: int, spans: Sequence[Range]) -> bool:

@@ -376,9 +376,10 @@ def test_changed_words_are_found_if_the_checksum_of_fts5_is_the_same(
         with corpus.writing():
             lexical_index.remove_chunks(corpus, 1, [1, 2])
             corpus.run(
-                "INSERT INTO lexical_1 (rowid, title, headings, content, tags, hints) "
-                "SELECT id, title, headings, replace(content, 'token', 'tokem'), tags, hints "
-                "FROM chunk WHERE id IN (1, 2)"
+                "INSERT INTO lexical_1 (rowid, title, headings, content, tags, hints, names) "
+                "SELECT c.id, c.title, headings, replace(content, 'token', 'tokem'), c.tags, hints, "
+                "path FROM chunk c JOIN document d ON d.id = c.document JOIN file f ON f.id = d.file "
+                "WHERE c.id IN (1, 2)"
             )
         monkeypatch.setattr(lexical_index, "_command", lambda *_: None)
         assert [problem.code for problem in check.find_problems(corpus)] == ["lexical_drift"]

@@ -7,6 +7,7 @@ import apsw
 from rolebundle.retrieval.candidate import Term
 from rolebundle.storage import compartments, lexical_index, vector_index
 from rolebundle.storage.corpus import Corpus
+from rolebundle.text.spellings import folded
 from support.databases import IS_STORE
 
 Kind = tuple[str, str, tuple[str, ...]]
@@ -22,7 +23,7 @@ def only_compartment(corpus: Corpus) -> int:
 def match_expression(terms: Iterable[Term]) -> str:
     """Terms as an FTS5 expression: each as often as it weighs, as quoted phrases joined by OR."""
     return " OR ".join(
-        '"' + term.text.replace("\x00", " ").replace('"', '""') + '"'
+        '"' + folded(term.text).replace("\x00", " ").replace('"', '""') + '"'
         for term in terms
         for _ in range(term.weight)
     )
@@ -41,12 +42,11 @@ def fts5_scores(corpus: Corpus, place: int, match: str) -> dict[int, float]:
         f"CREATE VIRTUAL TABLE words USING fts5 ({columns}, tokenize = '{lexical_index.TOKENIZER}')"
     )
     index.executemany(
-        f"INSERT INTO words (rowid, {columns}) VALUES (?, ?, ?, ?, ?, ?)",
-        corpus.rows(
-            "SELECT c.id, c.title, c.headings, c.content, c.tags, c.hints FROM chunk c "
-            "JOIN document d ON d.id = c.document WHERE d.compartment = ?",
-            (place,),
-        ),
+        f"INSERT INTO words (rowid, {columns}) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        [
+            (row[0], *lexical_index.indexed_texts(row))
+            for row in corpus.rows(f"{lexical_index.TEXTS} WHERE d.compartment = ?", (place,))
+        ],
     )
     return dict(index.execute(scores.format("words", weights), (match,)))
 
@@ -107,7 +107,7 @@ def assert_compartments_are_separate(corpus: Corpus) -> None:
         }, name
     expected = set()
     for place in places:
-        expected |= {lexical_index.table_name(place.id), lexical_index.content_view(place.id)[0]}
+        expected.add(lexical_index.table_name(place.id))
         held = _rows(
             corpus,
             "SELECT c.id FROM chunk c JOIN document d ON d.id = c.document WHERE d.compartment = ?",

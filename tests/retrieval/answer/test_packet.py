@@ -259,7 +259,7 @@ def test_without_a_limit_there_are_five_passages_or_less(
 
 def test_what_is_the_same_for_all_stands_once() -> None:
     text = packet(scored(0.9, 0.9))
-    assert "All passages: trust: preferred; 2026-10-01; shows: decision-record." in text
+    assert "All passages: trust: preferred; 2026-09-01; for operator." in text
     assert text.count("preferred") == 1
 
 

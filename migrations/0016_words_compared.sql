@@ -1,0 +1,2 @@
+-- The lexical indexes have words as they are compared (rolebundle/text/spellings.py), and the names
+-- of files. Code creates them again after this migration, from the chunks.
