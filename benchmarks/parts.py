@@ -47,7 +47,7 @@ PARTS: Mapping[str, tuple[str, Any]] = {
         lambda query, provider: 1.0,
     ),
     "repeated words": ("rolebundle.retrieval.query.MAX_REPEATS", 1),
-    "other spellings": ("rolebundle.retrieval.query._spellings", lambda task, compounds: {}),
+    "other spellings": ("rolebundle.retrieval.query._other_spellings", lambda task: {}),
     "fewer words, less weight": ("rolebundle.retrieval.evidence.LEAST_FACTOR", 1.0),
     "correction of words": ("rolebundle.retrieval.lexical.MAX_CORRECTED", 0),
     "lift of exact words": ("rolebundle.retrieval.rank.EXACT_AMONG_FIRST", sys.maxsize),

@@ -62,6 +62,7 @@ _YEAR = re.compile(
 _WRITTEN = re.compile(r"[\w./:@#-]*\w")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _VERSION = re.compile(r"v?\d+(?:\.\d+)+", re.IGNORECASE)
+_SHORT_ABBREVIATION = 3
 _MIN_DIGITS_OF_PART = 4
 """A shorter number within a word, as in A320, means nothing alone; that in FY2022 does."""
 # Stop words with a full stop inside. As phrases they would match texts that abbreviate alike.
@@ -215,9 +216,10 @@ def _with_forms(words: Iterable[str], languages: Sequence[str]) -> list[tuple[Te
 
 def _names(task: str) -> frozenset[str]:
     """The words that look like names."""
-    # In a text of capitals a capital says nothing.
+    # In a text of capitals a capital says nothing. A short abbreviation is often written out.
     found = [] if task.isupper() else _CAPITALIZED.findall(task)
-    return frozenset(map(_searchable, (*found, *_LETTERS_AND_DIGITS.findall(task))))
+    names = (word for word in found if not (word.isupper() and len(word) <= _SHORT_ABBREVIATION))
+    return frozenset(map(_searchable, (*names, *_LETTERS_AND_DIGITS.findall(task))))
 
 
 def _exact(task: str) -> tuple[str, ...]:

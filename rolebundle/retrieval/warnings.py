@@ -111,21 +111,19 @@ def _is_role_specific(row: Candidate) -> bool:
 
 
 def _stale_dominant(retrieval: Retrieval) -> str:
-    """Passages that are not older than the past that the task asks about do not count.
+    """Only if the role sets a maximum age: an old text is not outdated because it is old.
 
-    The date of a file counts only if the role sets a maximum age: a copied or unpacked folder has
-    old files, and that alone says nothing about what they say.
+    Passages that are not older than the past that the task asks about do not count.
     """
     request, years = retrieval.request, retrieval.query.task.years
+    if request.retrieval_policy.freshness_max_age_days is None:
+        return ""
     is_past = all(int(year) < request.now.year for year in years)
     past_year = min(years, default="") if is_past else ""
-    counts_files = request.retrieval_policy.freshness_max_age_days is not None
 
     def is_stale(row: Candidate) -> bool:
-        document = row.passage.document
-        date = document.updated_at or (document.inferred_at if counts_files else None)
-        is_old = date is not None and row.freshness == "stale"
-        return is_old and not (past_year and (date or "") >= past_year)
+        date = row.passage.document.updated_at or row.passage.document.inferred_at or ""
+        return row.freshness == "stale" and not (past_year and date >= past_year)
 
     stale, considered = sum(map(is_stale, retrieval.selected)), len(retrieval.selected)
     return f"stale passages: {stale} of {considered}" if stale * 2 > considered else ""
@@ -236,13 +234,20 @@ def _words_missing(retrieval: Retrieval) -> str:
 def _names_missing(retrieval: Retrieval) -> list[str]:
     """The exact words, quoted phrases and names of the task that occur nowhere.
 
-    Nouns of other languages may have capitals, so names are of English tasks only.
+    An exact word is not missing if all its parts occur. Nouns of other languages may have capitals,
+    so names are of English tasks only.
     """
-    query, absent = retrieval.query, retrieval.absent_exact
+    query, missing = retrieval.query, retrieval.evidence.missing()
+    words = {query.content_words[place][0].text: place for place in missing}
+    absent = [
+        exact
+        for exact in retrieval.absent_exact
+        if " " in exact or words.keys() & set(words_of(exact))
+    ]
     parts = {part for exact in absent for part in words_of(exact)}
-    names = () if query.task.languages else query.names.intersection(retrieval.evidence.missing())
-    words = (query.content_words[place][0].text for place in sorted(names))
-    return _as_written(retrieval, [*absent, *(word for word in words if word not in parts)])
+    names = () if query.task.languages else query.names
+    named = (word for word, place in words.items() if place in names and word not in parts)
+    return _as_written(retrieval, [*absent, *named])
 
 
 def _words_corrected(retrieval: Retrieval) -> str:

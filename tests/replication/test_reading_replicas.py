@@ -132,7 +132,7 @@ QUESTIONS: dict[str, Callable[[Engine, RetrievalBundle, str | None], object]] = 
 }
 NO_QUESTIONS = {
     "why_as_agent",
-    *("agent", "overlay_folders", "status", "gate_check"),
+    *("status", "gate_check"),
     *("warm_up", "interrupt", "refresh", "close"),
 }
 

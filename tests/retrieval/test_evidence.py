@@ -290,6 +290,24 @@ def test_what_a_further_search_finds_is_evidence_by_its_meaning() -> None:
     assert shown.raw.closeness is not None
 
 
+@pytest.mark.parametrize(
+    ("task", "missing"),
+    [
+        ("What were the sales of Quarrel in FY2022?", ""),
+        ("What does sales.total do for Quarrel?", ""),
+        ("How did sales of Quarrel change in FY2031?", "FY2031"),
+        ("Did Quarrel buy the company Fenwick in 2022?", "Fenwick"),
+        ("Does Quarrel publish its ROI for 2022?", ""),
+        ("What does sales.refund do for Quarrel?", "sales.refund"),
+    ],
+)
+def test_nothing_is_missing_whose_parts_are_there(task: str, missing: str) -> None:
+    report = document("report", ["Sales of Quarrel in 2022: the total was 4 million. Do change."])
+    bundle = answered([report], None, None, task=task)
+    messages = [warning.message for warning in bundle.warnings if warning.code == "WORDS_MISSING"]
+    assert messages == ([f"no passage mentions: {missing}"] if missing else [])
+
+
 # -- Copies: passages with the same text; short ones need the same headings too --------------------
 
 RULES = (

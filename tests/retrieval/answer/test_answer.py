@@ -126,6 +126,9 @@ class TestNoDocuments:
 # -- The warnings of an answer, each with its rule and its message ---------------------------------
 
 ROLE_WARNINGS = overlay(vocabulary={"preferred_terms": ["rotation"]})
+ROLE_OF_A_YEAR = overlay(
+    vocabulary={"preferred_terms": ["rotation"]}, retrieval_policy={"freshness_max_age_days": 365}
+)
 OWN = "boost:domain(security×2)"
 SOUND = [answer_passage(hits=(OWN,)), answer_passage("preferred", hits=(OWN,))]
 IGNORED = passage("a", document_id="d", ignored_claims=("mail", "note"))
@@ -205,11 +208,14 @@ class TestWarnings:
 
     def test_stale_dominant_over_a_half(self) -> None:
         stale = answer_passage(status="stale", hits=(OWN,), updated_at="2020-01-01T00:00:00Z")
-        undeclared = answer_passage(status="stale", hits=(OWN,))
-        assert "STALE_DOMINANT" not in codes([undeclared] * 3, role=ROLE_WARNINGS)
-        assert "STALE_DOMINANT" not in codes([*SOUND, stale, stale], role=ROLE_WARNINGS)
-        found = codes([*SOUND, stale, stale, stale], role=ROLE_WARNINGS)
+        assert "STALE_DOMINANT" not in codes([*SOUND, stale, stale], role=ROLE_OF_A_YEAR)
+        found = codes([*SOUND, stale, stale, stale], role=ROLE_OF_A_YEAR)
         assert found["STALE_DOMINANT"] == "stale passages: 3 of 5"
+
+    def test_nothing_is_stale_if_nobody_set_a_maximum_age(self) -> None:
+        stale = answer_passage(status="stale", hits=(OWN,), updated_at="2020-01-01T00:00:00Z")
+        assert "STALE_DOMINANT" not in codes([stale] * 3, role=ROLE_WARNINGS)
+        assert "STALE_DOMINANT" not in codes([stale] * 3, role=None)
 
     @pytest.mark.parametrize(
         ("task", "is_warned"),
@@ -228,7 +234,7 @@ class TestWarnings:
         self, task: str, *, is_warned: bool
     ) -> None:
         old = answer_passage(status="stale", hits=(OWN,), updated_at="2018-05-01T00:00:00Z")
-        assert ("STALE_DOMINANT" in codes([old], role=ROLE_WARNINGS, task=task)) is is_warned
+        assert ("STALE_DOMINANT" in codes([old], role=ROLE_OF_A_YEAR, task=task)) is is_warned
 
     def test_at_most_five_conflicts_and_the_number_of_the_others(self) -> None:
         others = [passage(f"b{n}", contradicts=("doc-a",)) for n in range(7)]
