@@ -13,6 +13,7 @@ from rolebundle.contracts.terms import (
     Action,
     Authority,
     ContentType,
+    DatedBy,
     DecisionEffect,
     Detail,
     EmptyReason,
@@ -134,15 +135,16 @@ class Freshness(Contract):
 
     Attributes:
         updated_at: date or time in UTC, ISO 8601; ``None`` if the document has no date.
-        inferred_at: the date in the name of its file, or when the file was last
-            changed, if it has no date. It counts for
-            the status only.
+        inferred_at: when its file was last changed, if the document has no date. It counts for
+            the status and the order of versions only.
+        dated_by: what ``updated_at`` is from; ``None`` if it is declared, or there is none.
         max_age_days: the maximum age in days.
     """
 
     status: FreshnessStatus
     updated_at: str | None = None
     inferred_at: str | None = None
+    dated_by: DatedBy | None = None
     max_age_days: Annotated[float | None, WrapValidator(_validate_days)] = None
 
 

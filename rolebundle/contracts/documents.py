@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.terms import (
     DEFAULT_SCOPE,
     Authority,
     ContentType,
+    DatedBy,
     MarkState,
     Origin,
     Sensitivity,
@@ -40,6 +41,7 @@ OF_READING = "reading."
 """How the keys begin that say how a document was read. No document declares them."""
 NOTES_OF_READING = f"{OF_READING}notes"
 PARTLY_READ = f"{OF_READING}partly_read"
+DATED_BY = f"{OF_READING}dated_by"
 
 
 def attribute_lines(attributes: Attributes) -> Texts:
@@ -57,8 +59,8 @@ class DocumentMetadata(NamedTuple):
     """The metadata of a document, with defaults for everything that is not declared.
 
     Times are ISO 8601 in UTC. ``updated_at`` is ``None`` if it is not known; ``inferred_at`` is
-    then the date in the name of its file, or when the file was last changed. It counts
-    for freshness only, because a fresh copy of an old text is not newer. ``valid_from`` and
+    then when the file was last changed. It counts for freshness and for the order of versions only,
+    because a fresh copy of an old text is not newer. ``valid_from`` and
     ``valid_until`` are the first and the last second at which the document applies; ``None`` for no
     bound. ``supersedes`` and ``contradicts`` are ids or paths of documents that this one replaces,
     and disagrees with.
@@ -96,8 +98,14 @@ class DocumentMetadata(NamedTuple):
     attributes: Attributes = ()
     reach: SupersessionReach = "source"
 
+    @property
+    def dated_by(self) -> DatedBy | None:
+        """What ``updated_at`` is from; ``None`` if it is declared, or there is none."""
+        by: DatedBy | None = dict[str, Any](self.attributes).get(DATED_BY, (None,))[0]
+        return by
 
-METADATA_VERSION = 2
+
+METADATA_VERSION = 3
 """Must be raised if documents get other metadata, so that unchanged files are read again."""
 LATER_FIELDS = (
     "inferred_at",
@@ -174,8 +182,8 @@ class FoundDocument(Contract):
     """The document of a lookup.
 
     Attributes:
-        inferred_at: the date in the name of its file, or when the file was last
-            changed, for a document without a date.
+        inferred_at: when its file was last changed, for a document without a date.
+        dated_by: what ``updated_at`` is from, if it is not declared.
         attributes: keys of its front matter and properties of its format, with their values.
         superseded_by: ids of documents that replace it.
     """
@@ -189,6 +197,7 @@ class FoundDocument(Contract):
     trust_tier: TrustTier
     updated_at: str | None = None
     inferred_at: str | None = None
+    dated_by: DatedBy | None = None
     attributes: dict[str, list[str]] | None = None
     valid_from: str | None = None
     valid_until: str | None = None

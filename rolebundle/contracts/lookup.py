@@ -5,7 +5,7 @@ from typing import Literal
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.bundle import BundleWarning, More, PassageMark
 from rolebundle.contracts.documents import FoundDocument
-from rolebundle.contracts.terms import ContentType, TrustTier
+from rolebundle.contracts.terms import ContentType, DatedBy, TrustTier
 
 LookupKind = Literal["chunk", "document", "lines", "passages"]
 
@@ -102,7 +102,8 @@ class ListedDocument(Contract):
     Attributes:
         path: path of its file within its root.
         updated_at: its date, ISO 8601; missing if it has none.
-        inferred_at: a date that nobody declared, for a document without one.
+        inferred_at: when its file was last changed, for a document without a date.
+        dated_by: what ``updated_at`` is from, if it is not declared.
         chunks: number of its passages.
         notes: what the reader of its file left out or changed; missing if it is nothing.
         partly_read: whether a tenth of it, or more, was left out; missing if not.
@@ -117,6 +118,7 @@ class ListedDocument(Contract):
     trust_tier: TrustTier
     updated_at: str | None = None
     inferred_at: str | None = None
+    dated_by: DatedBy | None = None
     chunks: int
     notes: list[str] | None = None
     partly_read: bool | None = None

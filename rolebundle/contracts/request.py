@@ -12,10 +12,12 @@ from pydantic import (
     Field,
     PlainSerializer,
     StringConstraints,
+    WithJsonSchema,
     model_validator,
 )
 
 from rolebundle.contracts.base import Contract, optional, zoned
+from rolebundle.contracts.dates import start_of
 from rolebundle.contracts.overlay import MAX_LIMIT, Count, RoleId
 from rolebundle.contracts.terms import Action, Detail, EvidenceNeed, Fusion
 
@@ -50,6 +52,17 @@ def _parse_moment(value: object) -> object:
     return moment
 
 
+def _parse_bound(value: object) -> object:
+    """A time; or the text of one that depends on the time of the request, or is less exact."""
+    text = value if isinstance(value, datetime) else str(value)
+    try:
+        return _parse_moment(text)
+    except ValueError as error:
+        if start_of(str(text), datetime.max.replace(tzinfo=UTC)) is None:
+            raise ValueError(f"{error}, or such as 2026, march or last week") from None
+    return text
+
+
 def as_list(value: object) -> object:
     """A list as it is, and a text as a list of one."""
     if isinstance(value, str):
@@ -60,6 +73,12 @@ def as_list(value: object) -> object:
 
 
 Moment = Annotated[datetime, BeforeValidator(_parse_moment), PlainSerializer(datetime.isoformat)]
+Bound = Annotated[
+    datetime | str,
+    BeforeValidator(_parse_bound),
+    PlainSerializer(lambda bound: bound if isinstance(bound, str) else bound.isoformat()),
+    WithJsonSchema({"type": "string"}),
+]
 TaskText = Annotated[str, StringConstraints(max_length=MAX_TASK_CHARACTERS, pattern=r"\S")]
 Name = Annotated[str, StringConstraints(max_length=MAX_NAME_CHARACTERS, pattern=r"\S")]
 _JOINERS = "\u200c\u200d"
@@ -108,15 +127,20 @@ class Where(Contract):
     attributes: Annotated[dict[Name, Alternatives], Field(max_length=MAX_ATTRIBUTES)] | None = (
         optional('Other keys of front matter, such as {"status": "draft"}.')
     )
-    updated_after: Moment | None = optional("ISO 8601; this time or later.")
-    updated_before: Moment | None = optional("ISO 8601; before this time.")
+    updated_after: Bound | None = optional("This time or later: ISO 8601, or last week.")
+    updated_before: Bound | None = optional("Before this time.")
 
     @model_validator(mode="after")
     def _check_dates(self) -> Self:
         after, before = self.updated_after, self.updated_before
-        if after is not None and before is not None and after >= before:
+        if isinstance(after, datetime) and isinstance(before, datetime) and after >= before:
             raise ValueError("updated_after must be earlier than updated_before")
         return self
+
+    def at(self, now: datetime) -> Where:
+        """The same with bounds that are times."""
+        texts = ((key, value) for key, value in self if isinstance(value, str))
+        return self.model_copy(update={key: start_of(text, now) for key, text in texts})
 
 
 class RetrievalRequest(Contract):

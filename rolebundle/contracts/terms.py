@@ -30,6 +30,9 @@ DecisionEffect = Literal["warn", "require_approval", "block"]
 MatchKind = Literal["command", "about", "likeness", "near"]
 """By what a decision was found; what is only near is quoted, and nothing follows."""
 ContentType = Literal["paragraph", "table", "list", "code", "excerpt"]
+DatedBy = Literal["name", "format"]
+"""What tells a date that is not declared: the name of the file, or its format: the header of a
+mail, the start of an event, the properties of an office file."""
 FreshnessStatus = Literal["fresh", "aging", "stale", "undated"]
 TrustPosture = Literal["strong", "mixed", "weak", "undeclared"]
 FreshnessPosture = Literal["fresh", "mixed", "stale"]

@@ -15,7 +15,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from rolebundle.contracts.base import Mistake, mistakes_in
+from rolebundle.contracts.dates import date_in_name
 from rolebundle.contracts.documents import (
+    DATED_BY,
     NOTES_OF_READING,
     OF_READING,
     PARTLY_READ,
@@ -130,6 +132,7 @@ def resolve(path: str, defaults: FileDefaults, parsed: ParsedDocument) -> Docume
     inferred = {key: value for key, value in parsed.inferred.items() if value}
     usable, _ = _checked({key: inferred.pop(key) for key in [*inferred] if key in METADATA_KEYS})
     merged = {**usable.declared_values(), **authority.values, **weighed}
+    dated_by = _add_date(merged, path, parsed, {**authority.values, **weighed}.get("updated_at"))
     # Answers name the claims that do not count.
     merged.setdefault("supersedes", checked.supersedes or [])
     if authority.max_trust:
@@ -157,18 +160,35 @@ def resolve(path: str, defaults: FileDefaults, parsed: ParsedDocument) -> Docume
     lists = {name: tuple(value) for name, value in merged.items() if isinstance(value, list)}
     return DocumentMetadata(
         **{**merged, **lists},
-        attributes=_with_reading(flattened({**inferred, **attributes}), parsed),
+        attributes=_with_reading(flattened({**inferred, **attributes}), parsed, dated_by),
         self_declared=tuple(self_declared),
         refused_claims=tuple(claim for claim in refused if claim not in harmless)[:_MAX_REFUSED],
         reach=authority.reach(self_declared),
     )
 
 
-def _with_reading(attributes: Attributes, parsed: ParsedDocument) -> Attributes:
+def _add_date(merged: dict[str, Any], path: str, parsed: ParsedDocument, declared: Any) -> str:
+    """Add the date of a document that declares none, and return what it is from, or nothing.
+
+    That in the name of its file, which is of what it is about, and then that of its format, which
+    also may say more exactly when. In a file of several documents their own dates are first.
+    """
+    name, of_format = date_in_name(PurePosixPath(path).name), merged.get("updated_at") or ""
+    if declared or not (name or of_format):
+        return ""
+    if not name or (of_format and parsed.key):
+        return "format"
+    if not of_format.startswith(name):
+        merged["updated_at"] = utc_text(f"{name}-01-01"[:10])
+    return "name"
+
+
+def _with_reading(attributes: Attributes, parsed: ParsedDocument, dated_by: str) -> Attributes:
     """The attributes with what the reader says, of which the document can declare nothing."""
     pairs = [(k, text) for k, texts in attributes for text in texts if not k.startswith(OF_READING)]
     notes = (one_line(note)[:_MAX_CHARS] for note in parsed.notes[:_MAX_NOTES])
     pairs += [(NOTES_OF_READING, note) for note in notes]
+    pairs += [(DATED_BY, dated_by)] if dated_by else []
     if parsed.left_out >= _MIN_LEFT_OUT:
         pairs.append((PARTLY_READ, "true"))
     return grouped(pairs)

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import traceback
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -89,10 +87,6 @@ ENDED_CODES = frozenset({"too_slow", "too_much_memory", "reader_crashed"})
 TRANSIENT_CODES = frozenset({"unreadable", "unreadable_folder", *ENDED_CODES})
 _TICK_NS = 2_000_000_000
 """The clocks of file systems tick every two seconds at the slowest."""
-# 2026-03-01, 2026_03_01, 20260301; at the beginning or after a separator.
-_DATE = re.compile(
-    r"(?:^|[^\d])((?:19|20)\d\d)([-_.]?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])(?!\d)"
-)
 # Archives and reproducible builds write 1970-01-01 or 1980-01-01 as the time of a file.
 _FIRST_DAY = datetime(1980, 1, 3, tzinfo=UTC).timestamp()
 
@@ -293,17 +287,7 @@ def _documents(
 
 
 def inferred_at(file: FileEntry) -> str | None:
-    """The date of a file that declares none, ISO 8601 in UTC; ``None`` if it is not known.
-
-    That in its name, which is of what the file is about, else that of its last change. With several
-    different dates in its name none of them counts.
-    """
-    days = set()
-    for year, _, month, day in _DATE.findall(file.path.rpartition("/")[2]):
-        with suppress(ValueError):
-            days.add(datetime(int(year), int(month), int(day), tzinfo=UTC))
-    if len(days) == 1:
-        return iso_utc(days.pop())
+    """When a file was last changed, ISO 8601 in UTC; ``None`` if it is not known."""
     seconds = file.modified_ns // 1_000_000_000
     if seconds < _FIRST_DAY:
         return None

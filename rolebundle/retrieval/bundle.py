@@ -246,7 +246,7 @@ def selected_chunk(
             **shared_fields(document, ChunkMetadata)
             | {
                 "freshness": Freshness.model_construct(
-                    **columns(document, "updated_at", "inferred_at"),
+                    **columns(document, "updated_at", "inferred_at", "dated_by"),
                     status=row.freshness,
                     max_age_days=request.max_age_days,
                 ),

@@ -83,6 +83,7 @@ def list_documents(corpus: Corpus, request: ListRequest, scope: ReferenceScope) 
                 path=name.path,
                 chunks=chunks,
                 notes=list(dict(document.attributes).get(NOTES_OF_READING, ())) or None,
+                dated_by=document.dated_by,
                 partly_read=PARTLY_READ in dict(document.attributes) or None,
                 absolute_path=shown_path(name.location, name.path) if scope.absolute else None,
             )

@@ -285,6 +285,7 @@ def _document(passage: Passage) -> FoundDocument:
         **shared_fields(document, FoundDocument)
         | {
             "attributes": {key: list(texts) for key, texts in document.attributes} or None,
+            "dated_by": document.dated_by,
             "superseded_by": [newer.document_id for newer in passage.superseded_by],
         }
     )

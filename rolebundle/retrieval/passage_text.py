@@ -239,10 +239,12 @@ def standing(metadata: Values) -> list[str]:
     freshness = metadata.get("freshness") or {}
     updated = freshness.get("updated_at") or metadata.get("updated_at")
     inferred = freshness.get("inferred_at") or metadata.get("inferred_at")
+    by = freshness.get("dated_by") or metadata.get("dated_by")
+    date = f"{updated[:10]} (by its {by})" if updated and by else (updated or "")[:10]
     tier = metadata.get("trust_tier")
     parts = (
         f"trust: {tier}" if tier and tier != UNDECLARED_TRUST else "",
-        updated[:10] if updated else f"{FILE_DATE}{inferred[:10]}" if inferred else "",
+        f"{FILE_DATE}{inferred[:10]}" if inferred and not date else date,
         "stale" if freshness.get("status") == "stale" else "",
         f"valid until {metadata['valid_until'][:10]}" if metadata.get("valid_until") else "",
     )

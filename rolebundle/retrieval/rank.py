@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import lru_cache
 from itertools import combinations
 from types import MappingProxyType
 
+from rolebundle.contracts.dates import newest_words
 from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.overlay import RetrievalPolicy, Vocabulary
 from rolebundle.contracts.terms import TRUST_TIERS, MarkState, RejectionCode
@@ -23,8 +24,10 @@ from rolebundle.retrieval.filter import (
     seen_rejection,
 )
 from rolebundle.retrieval.merge import merge, scale_by_range
+from rolebundle.retrieval.query import words_of
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.text.spellings import also_written, folded, others_of
+from rolebundle.text.stop_words import ENGLISH_STOP_WORDS, STOP_WORDS
 from rolebundle.text.words import counted
 
 tokens = lazy_module("rolebundle.text.tokens")
@@ -41,6 +44,8 @@ _COPY_PATH = re.compile(
     r"(?:^|[/ _.(-])(?:copy|kopie|backup|bak|old|archived?|previous|deprecated)(?=$|[/ _.)-])",
     re.IGNORECASE,
 )
+_VERSION = re.compile(r"(?<![^\W_])v(?:er(?:sion)?)?[-_. ]?(\d{1,6})(?!\d)", re.IGNORECASE)
+_FUNCTION_WORDS = ENGLISH_STOP_WORDS.union(*STOP_WORDS.values())
 _FIRST_WORD = re.compile(r"[^\W_]+")
 
 BOOST_POINTS = 0.15
@@ -55,6 +60,9 @@ BEST_AMONG_FIRST = 5
 """The passage that is first without a role is among so many of the first with one (law 11)."""
 EXACT_AMONG_FIRST = 3
 """A passage with a rare exact word of the task is among so many of the first."""
+
+ABOUT_AS_GOOD = 0.7
+"""A passage with this share of the first one's score may answer about as well."""
 
 STANDS_ALONE = 200
 """A text of so many characters says the same under any heading; a shorter one may need it."""
@@ -98,6 +106,9 @@ def rank(
     ranked = sorted(allowed, key=ranking_order)
     penalize_sources(ranked, request)
     ranked.sort(key=ranking_order)
+    asked = _asked_of_newest(request.task)
+    if asked is not None:
+        _put_newest_first(ranked, request.min_score, asked)
     for words in exact:
         having = (row for row in ranked if has_words(row.passage, words))
         _lift(ranked, next(having, None), EXACT_AMONG_FIRST, f"exact:{words}")
@@ -114,7 +125,7 @@ def rank(
         ]
         if of_role:
             groups = _copies([*allowed, *of_role])
-        best = _best_without_role(groups, plain, weights._replace(fusion=fusion))
+        best = _best_without_role(groups, plain, weights._replace(fusion=fusion), asked)
         _lift(ranked, best, BEST_AMONG_FIRST, "first without a role")
     return ranked
 
@@ -156,7 +167,10 @@ def _with_spellings(text: str) -> str:
 
 
 def _best_without_role(
-    groups: Iterable[Sequence[Candidate]], plain: Sequence[Candidate], weights: Weights
+    groups: Iterable[Sequence[Candidate]],
+    plain: Sequence[Candidate],
+    weights: Weights,
+    asked: Set[str] | None,
 ) -> Candidate | None:
     """The allowed candidate that would be first without a role.
 
@@ -164,6 +178,7 @@ def _best_without_role(
         groups: the copies among the candidates that only the role may reject; see :func:`_copies`.
         plain: all candidates with the lanes' scores by the weights' ``fusion``.
         weights: those of the request, with the fusion of a request without a role.
+        asked: what the task asks of the newest version; ``None`` if it asks for none.
     """
     # Whether meanings count does not depend on the role's weights.
     has_semantic = any(row.cosine is not None or row.contextual is not None for row in plain)
@@ -181,8 +196,68 @@ def _best_without_role(
         first = copies[0]
         return first.round, -best, -scores[first.chunk_id], first.chunk_id
 
-    best_first = (row for copies in sorted(groups, key=order) for row in copies)
-    return next((row for row in best_first if row.code is None), None)
+    best_first = [row for copies in sorted(groups, key=order) for row in copies]
+    allowed = [row for row in best_first if row.code is None]
+    if allowed and asked is not None:
+        return max(_versions(allowed, lambda row: scores[row.chunk_id], asked), key=_age_order)
+    return next(iter(allowed), None)
+
+
+def _asked_of_newest(task: str) -> Set[str] | None:
+    """The content words of a task that asks for the newest version; ``None`` for other tasks."""
+    words = frozenset(words_of(task))
+    is_asked = not words.isdisjoint(newest_words())
+    return words.difference(newest_words(), _FUNCTION_WORDS) if is_asked else None
+
+
+def _put_newest_first(ranked: list[Candidate], min_score: float, asked: Set[str]) -> None:
+    """Give the scores of those that answer about as well as the first to the newest of them."""
+    rows = [row for row in ranked if row.is_selectable and row.final >= min_score]
+    near = _versions(rows, lambda row: row.final, asked)
+    finals, least = [row.final for row in near], -math.inf
+    newest_first = sorted(near, key=_age_order, reverse=True)
+    for row in reversed(newest_first):
+        least = max(finals.pop(), math.nextafter(least, math.inf))
+        if least != row.final:
+            row.lift += least - row.final
+            row.lifted_for = (*row.lifted_for, f"by date: {_age_order(row)[1] or 'none'}")
+            row.final = least
+    ranked.sort(key=ranking_order)
+
+
+def _versions(
+    rows: Sequence[Candidate], score: Callable[[Candidate], float], asked: Set[str]
+) -> list[Candidate]:
+    """Those that answer about as well as the first row, which is one of them.
+
+    They were found by the same search, have most of its score, and all words that it has of what
+    is asked: without that, passages about something else come first because they are newer.
+    """
+    if not rows:
+        return []
+    least, wanted = ABOUT_AS_GOOD * score(rows[0]), asked & _words_in(rows[0].passage)
+    near = (row for row in rows if row.round == rows[0].round and score(row) >= least)
+    return [row for row in near if wanted <= _words_in(row.passage)]
+
+
+def _words_in(passage: Passage) -> Set[str]:
+    text = " ".join((passage.document.title, *passage.headings, passage.content))
+    return frozenset(words_of(text))
+
+
+def _age_order(row: Candidate) -> tuple[int, str, list[int]]:
+    """The order of versions, the newest last.
+
+    A date in the future is none. The date of a document that is not of the owner's own is only
+    compared with those of others, and that of an untrusted one not at all: it may be made up.
+    Versions of one day are in the order of their numbers (``v2``).
+    """
+    document = row.passage.document
+    if row.freshness == "undated" or "untrusted" in (document.trust_tier, document.origin):
+        return 0, "", []
+    date = (document.updated_at or document.inferred_at or "")[:10]
+    versions = map(int, _VERSION.findall(row.passage.path.rpartition("/")[2]))
+    return 2 if document.origin == "internal" else 1, date, [*versions]
 
 
 def _lift(ranked: list[Candidate], lifted: Candidate | None, place: int, reason: str) -> None:
@@ -259,7 +334,9 @@ def _copies(rows: Iterable[Candidate]) -> list[list[Candidate]]:
 def _copy_order(row: Candidate) -> tuple[int, int, int, bool, str, float, int, str]:
     document, path = row.passage.document, row.passage.path
     # Dates are ISO 8601 in UTC: complemented, so that the latest comes first.
-    date = "".join(chr(0x10FFFF - ord(sign)) for sign in document.updated_at or "")
+    # One in the future counts as none.
+    known = "" if row.freshness == "undated" else document.updated_at or ""
+    date = "".join(chr(0x10FFFF - ord(sign)) for sign in known)
     is_old = bool(_COPY_PATH.search(path))
     tier = TRUST_TIERS.index(document.trust_tier)
     return (

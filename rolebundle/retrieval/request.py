@@ -146,10 +146,11 @@ def resolve_request(
     echo = {name: getattr(request, name) for name in RequestEcho.model_fields}
     # Only if it holds, so that ordinary answers are not longer.
     echo["packet"] = request.packet or None
+    echo["where"] = request.where and request.where.at(now)
     return ResolvedRequest(
         task=request.task,
         also=request.also or (),
-        where=request.where,
+        where=echo["where"],
         seen=request.seen or (),
         seen_texts={},
         overlay=overlay,

@@ -338,20 +338,6 @@ def test_the_time_of_a_file(seconds, date):
     assert inferred_at(entry(seconds)) == date
 
 
-@pytest.mark.parametrize(("name", "date"), [
-    ("2026-03-01.md", "2026-03-01"),
-    ("minutes/2026_03_01 planning.md", "2026-03-01"),
-    ("20260301-planning.md", "2026-03-01"),
-    ("2026-02-30.md", "2024-05-03"),
-    ("2026-03-01 to 2026-03-05.md", "2024-05-03"),
-    ("2026-03-01/planning.md", "2024-05-03"),
-    ("v120260301.md", "2024-05-03"),
-])  # fmt: skip
-def test_a_date_in_the_name_counts_more_than_the_time(name, date):
-    found = inferred_at(entry(MAY)._replace(path=name))
-    assert found is not None and found[:10] == date
-
-
 class TestIngest:
     def dates(self, tmp_path):
         run = invoke("ingest", tmp_path / "n", "--lexical-only", "--db", tmp_path / "c")
@@ -370,6 +356,42 @@ class TestIngest:
             "n/b.md": ("2020-01-01T00:00:00Z", None),
             "n/c.html": ("2021-01-01T00:00:00Z", None),
         }
+
+    def test_what_the_date_is_from(self, tmp_path):
+        """Declared, in the name, of the format, of the file system, in this order."""
+        declared = "---\nupdated_at: 2020-01-01\n---\nText.\n"
+        page = "<meta name='last-modified' content='{}'><p>Some text.</p>"
+        event = "BEGIN:VCALENDAR\nBEGIN:VEVENT\nSUMMARY:Fair\nDTSTART:20260301T100000Z\n"
+        mail = "From: a@b.example\nSubject: {0}\nDate: {0} Mar 2026 10:00 +0000\n\nText.\n"
+        files = {
+            "2026-03-01 declared.md": declared, "2026-03-02 note.md": "Text.\n",
+            "2026-03-03 page.html": page.format("2025-01-01"), "page.html": page.format("2025-01-01"),
+            "Page 2025.html": page.format("2025-07-01"), "Page 2024.html": page.format("2025-07-01"),
+            "fair.ics": f"{event}END:VEVENT\nEND:VCALENDAR\n", "note.md": "Text.\n",
+            "2025-05-05 all.mbox": "".join(
+                f"From a@b.example Sun Mar  {day} 10:00:00 2026\n{mail.format(day)}\n" for day in (1, 2)
+            ),
+        }  # fmt: skip
+        for name, text in files.items():
+            write_dates(tmp_path / "n" / name, text, at=MAY)
+        assert invoke("ingest", tmp_path / "n", "--lexical-only", "--db", tmp_path / "c").code == 0
+        listed = invoke("ls", "--json", "--db", tmp_path / "c").json()["documents"]
+        dates = {
+            one["path"]: (one.get("updated_at", "")[:10], one.get("dated_by"), "inferred_at" in one)
+            for one in listed
+        }
+        assert dates == {
+            "2026-03-01 declared.md": ("2020-01-01", None, False),
+            "2026-03-02 note.md": ("2026-03-02", "name", False),
+            "2026-03-03 page.html": ("2026-03-03", "name", False),
+            "page.html": ("2025-01-01", "format", False),
+            "Page 2025.html": ("2025-07-01", "name", False),
+            "Page 2024.html": ("2024-01-01", "name", False),
+            "fair.ics": ("2026-03-01", "format", False),
+            "note.md": ("", None, True),
+            "2025-05-05 all.mbox": ("2026-03-02", "format", False),
+        }
+        assert "2026-03-02 (by its name)" in invoke("ls", "--db", tmp_path / "c").out
 
     def test_a_touched_file_keeps_its_date(self, tmp_path):
         """The date is that of the text, as the corpus first saw it."""

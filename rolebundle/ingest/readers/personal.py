@@ -30,10 +30,10 @@ from rolebundle.text.words import counted
 
 
 def _document(
-    blocks: Iterable[Block], title: str = "", notes: tuple[str, ...] = ()
+    blocks: Iterable[Block], title: str = "", notes: tuple[str, ...] = (), updated_at: str = ""
 ) -> ParsedDocument:
     shown = tuple(block._replace(text=cleaned(block.text)) for block in blocks if block.text)
-    inferred = {"title": cleaned(one_line(title))[:_MAX_TITLE_CHARS]}
+    inferred = {"title": cleaned(one_line(title))[:_MAX_TITLE_CHARS], "updated_at": updated_at}
     return ParsedDocument(blocks=shown, inferred=inferred, line_exact=False, notes=notes)
 
 
@@ -65,11 +65,13 @@ def _read_calendar(data: bytes, path: str, _separator: str) -> Iterable[ParsedDo
 
     lines, notes = open_text(data, path)
     blocks: list[Block] = []
+    starts: list[str] = []
     bad = 0
     for start, end in _records(lines, "VEVENT|VTODO|VJOURNAL"):
         try:
             event = icalendar.Component.from_ical("\r\n".join(lines[start - 1 : end]))
             blocks.append(Block("paragraph", "\n".join(_event_lines(event)), start, end))
+            starts += [_time_text(event[key]) for key in ("DTSTART", "DUE") if key in event]
         except (ValueError, KeyError, IndexError, AttributeError, TypeError):
             bad += 1
             blocks.append(Block("paragraph", "\n".join(lines[start : end - 1]), start, end))
@@ -77,7 +79,8 @@ def _read_calendar(data: bytes, path: str, _separator: str) -> Iterable[ParsedDo
     if len(blocks) == 1:
         name = blocks[0].text.partition("\n")[0]
     notes += (f"damaged, and read as text: {counted(bad, 'entry')}",) if bad else ()
-    yield _document(blocks, name, notes)
+    # The date of a single event. Several have several.
+    yield _document(blocks, name, notes, starts[0] if starts and len(blocks) == 1 else "")
 
 
 def _event_lines(event: Any) -> Iterator[str]:
@@ -346,7 +349,7 @@ def _read_archive(data: bytes, path: str, _separator: str) -> Iterator[ParsedDoc
 
 
 READERS = {
-    "ics": (1, _read_calendar),
+    "ics": (2, _read_calendar),
     "vcf": (1, _read_contacts),
     "enex": (2, _read_notes),
     "canvas": (1, _read_board),

@@ -1,0 +1,140 @@
+"""Dates as people write them: in names of files, and in bounds such as "last week". Pure.
+
+In English, German, French and Spanish; ``dates.toml`` has the words and forms. Running text is
+never searched for dates.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+import unicodedata
+from contextlib import suppress
+from datetime import UTC, date, datetime, timedelta
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+
+@cache
+def _table() -> Any:
+    table = tomllib.loads(files(__package__).joinpath("dates.toml").read_text(encoding="utf-8"))
+    words = {word: (kind, 1) for kind, texts in table["words"].items() for word in texts.split()}
+    for kind, rows in table["values"].items():
+        words |= {word: (kind, value) for value, row in enumerate(rows) for word in row.split()}
+    for size, row in table["units"].items():
+        words |= dict.fromkeys(row.split(), ("unit", int(size)))
+    parts = table["parts"]
+    patterns = [
+        re.compile(re.sub("<([A-Z]+)>", lambda name: parts[name[1]], rf"(?<!\d){pattern}(?!\d)"))
+        for pattern in table["patterns"]
+    ]
+    newest = frozenset(table["newest"].split())
+    return table | {"words": words, "patterns": patterns, "newest": newest}
+
+
+def newest_words() -> frozenset[str]:
+    """The words of a task that ask for the newest version of something, in small letters."""
+    return _table()["newest"]  # type: ignore[no-any-return]
+
+
+def _plain(text: str) -> str:
+    """In small letters, without accents."""
+    decomposed = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(sign for sign in decomposed if not unicodedata.combining(sign))
+
+
+def _month_of(word: str) -> int:
+    """The number of a month, by at least three letters of its name; 0 for another word."""
+    months = (number for number, row in enumerate(_table()["months"], 1) if f" {word}" in f" {row}")
+    return next(months, 0) if len(word) > 2 else 0
+
+
+def _date_of(match: re.Match[str]) -> str:
+    """What was matched, as ``2026``, ``2026-03`` or ``2026-03-12``; empty if it is no date.
+
+    Raises:
+        ValueError: there is no such day.
+    """
+    part = {key: value for key, value in match.groupdict().items() if value}
+    year = int(part.get("y") or f"20{part['yy']}")
+    month, day = int(part.get("m", 0)), int(part.get("d", 0))
+    if "week" in part:
+        return date.fromisocalendar(year, int(part["week"]), 1).isoformat()
+    if "name" in part or "q" in part:
+        month = _month_of(part["name"]) if "name" in part else 3 * int(part["q"]) - 2
+    elif not match[0].startswith(f"{year}") and part.get("sep", ".") != ".":
+        if max(day, month) <= 12 and day != month:
+            return ""  # 03-04-2026 is in March or in April.
+        day, month = (month, day) if month > 12 else (day, month)
+    elif not month:
+        return f"{year}"
+    return date(year, month, day or 1).isoformat()[: 10 if day else 7]
+
+
+def date_in_name(name: str) -> str:
+    """The date in the name of a file: ``2026``, ``2026-03`` or ``2026-03-12``; empty if none.
+
+    ``2026-03-12``, ``20260312``, ``12.03.2026``, ``12 March 2026``, ``march26``, ``Q1 2026``,
+    ``2026-W12``, ``2026``. The most exact one counts; of several that differ none.
+    """
+    text, found = _plain(name), set[str]()
+    for match in (match for pattern in _table()["patterns"] for match in pattern.finditer(text)):
+        with suppress(ValueError):
+            found.add(_date_of(match))
+    found = {text for text in found if len(text) == max(map(len, found))}
+    return found.pop() if len(found) == 1 else ""
+
+
+def start_of(text: str, now: datetime) -> datetime | None:
+    """When what a text names begins, in UTC; ``None`` if the text is nothing of this kind.
+
+    A year, quarter, month or day (``2026``, ``Q3 2026``, ``März 2026``), or what is counted from
+    ``now``: ``yesterday``, ``friday``, ``march``, ``this month``, ``last week`` (from its Monday),
+    ``last 7 days``, ``vor drei Monaten``, ``il y a deux ans``, ``desde el lunes``.
+    """
+    known = _table()["words"]
+    words = re.sub(r"\bl['’]", "", _plain(text)).split()
+    words = [word for word in words if known.get(word) != ("no", 1)]
+    written = " ".join(words)
+    if any(pattern.fullmatch(written) for pattern in _table()["patterns"]):
+        found = date_in_name(written)
+        return datetime.fromisoformat(f"{found}-01-01"[:10]).replace(tzinfo=UTC) if found else None
+    part: dict[str, int] = {}
+    for word in words:
+        number = int(word) if re.fullmatch("[1-9][0-9]{0,3}", word) else 0
+        kind, value = known.get(word) or (("number", number) if number else ("m", _month_of(word)))
+        if kind in part or not (value or kind in ("day", "weekday")):
+            return None
+        part[kind] = value
+    today = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    with suppress(ValueError, OverflowError):
+        return _counted_from(today, part)
+    return None
+
+
+def _counted_from(today: datetime, part: dict[str, int]) -> datetime | None:
+    unit, number = part.get("unit", 0), part.get("number", 1)
+    first, days_since = today, (today.weekday() - part.get("weekday", 0)) % 7
+    match sorted(part):
+        case ["day"]:
+            return today - timedelta(days=part["day"])
+        case ["weekday"] | ["last", "weekday"]:
+            return today - timedelta(days=days_since or 7 * ("last" in part))
+        case ["m"]:
+            year = today.year - (part["m"] > today.month)
+            return today.replace(year=year, month=part["m"], day=1)
+        case ["last", "unit"] | ["this", "unit"]:
+            number = int("last" in part)
+            if unit == 7:
+                first = today - timedelta(days=days_since)
+            elif unit < 0:
+                first = today.replace(month=1 + (today.month - 1) // -unit * -unit, day=1)
+        case ["ago", "unit"] | ["ago", "number", "unit"] | ["last", "number", "unit"]:
+            pass
+        case _:
+            return None
+    if unit > 0:
+        return first - timedelta(days=number * unit)
+    year, month = divmod(12 * first.year + first.month - 1 + number * unit, 12)
+    return first.replace(year=year, month=month + 1, day=min(first.day, 28))

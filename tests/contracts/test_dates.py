@@ -1,0 +1,77 @@
+"""Dates in the names of files, and bounds of dates as people say them."""
+
+from datetime import UTC, date, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rolebundle.contracts.dates import date_in_name, start_of
+from rolebundle.contracts.request import Where
+
+NOW = datetime(2026, 11, 28, 15, tzinfo=UTC)  # a Saturday
+
+
+@pytest.mark.parametrize(("name", "found"), [
+    ("2026-03-12 minutes.md", "2026-03-12"), ("minutes/2026_03_12.md", "2026-03-12"),
+    ("20260312_scan.pdf", "2026-03-12"), ("260312 notes.md", "2026-03-12"),
+    ("IMG_20260312_101500.jpg", "2026-03-12"), ("2026-W12.md", "2026-03-16"),
+    ("Lease (signed) 14.02.2025.pdf", "2025-02-14"), ("14.02.25 minutes.md", "2025-02-14"),
+    ("02-14-2025 x.md", "2025-02-14"), ("1.3.2025.md", "2025-03-01"),
+    ("Protokoll 12. M\u00e4rz 2026.docx", "2026-03-12"), ("12mar2026.txt", "2026-03-12"),
+    ("Protokoll 12. Ma\u0308rz 2026.docx", "2026-03-12"), ("March 12, 2026.md", "2026-03-12"),
+    ("CR 3 f\u00e9vrier 2025.docx", "2025-02-03"), ("acta-marzo-2026.md", "2026-03"),
+    ("minutes_march25.docx", "2025-03"), ("Rates_Jan-2026_v2.pdf", "2026-01"),
+    ("202603 sales.csv", "2026-03"), ("Prices 05.2026.pdf", "2026-05"),
+    ("Q3 2026 report.pdf", "2026-07"), ("report-2026Q1.pdf", "2026-01"),
+    ("Handbook 2026.md", "2026"), ("FY2025 accounts.xlsx", "2025"), ("fees 2024-25.pdf", "2024"),
+    ("Handbook 2026 (2025-12-10).md", "2025-12-10"),
+    # Two things can be meant, or nothing.
+    ("03-04-2025 x.md", "2025"), ("2026-02-30.md", "2026"), ("rates 2025-2026.pdf", ""),
+    ("2026-03-01 to 2026-03-05.md", ""), ("v120260301.md", ""), ("python-3.10.12.md", ""),
+    ("macOS 10.15.7.md", ""), ("RFC 7231.md", ""), ("Budget v3 FINAL.xlsx", ""),
+    ("room 101.md", ""), ("scan 25.md", ""), ("plan 24h.md", ""), ("", ""),
+])  # fmt: skip
+def test_the_date_in_a_name(name, found):
+    assert date_in_name(name) == found
+
+
+@pytest.mark.parametrize(("text", "found"), [
+    ("2026", "2026-01-01"), ("2026-03", "2026-03-01"), ("in 2025", "2025-01-01"),
+    ("Q3 2026", "2026-07-01"), ("12.03.2026", "2026-03-12"), ("im M\u00e4rz 2026", "2026-03-01"),
+    ("marzo de 2026", "2026-03-01"), ("since March 2026", "2026-03-01"),
+    ("march", "2026-03-01"), ("december", "2025-12-01"), ("friday", "2026-11-27"),
+    ("saturday", "2026-11-28"), ("last saturday", "2026-11-21"), ("desde el lunes", "2026-11-23"),
+    ("today", "2026-11-28"), ("Yesterday", "2026-11-27"), ("seit gestern", "2026-11-27"),
+    ("aujourd'hui", "2026-11-28"), ("hoy", "2026-11-28"),
+    ("this month", "2026-11-01"), ("last week", "2026-11-16"), ("last quarter", "2026-07-01"),
+    ("letzte Woche", "2026-11-16"), ("letztes Jahr", "2025-01-01"),
+    ("la semaine pass\u00e9e", "2026-11-16"), ("l'ann\u00e9e derni\u00e8re", "2025-01-01"),
+    ("\u00faltima semana", "2026-11-16"), ("el mes pasado", "2026-10-01"),
+    ("last 7 days", "2026-11-21"), ("les 7 derniers jours", "2026-11-21"),
+    ("a week ago", "2026-11-21"), ("3 months ago", "2026-08-28"), ("vor drei Monaten", "2026-08-28"),
+    ("il y a deux ans", "2024-11-28"), ("hace 2 semanas", "2026-11-14"),
+    # Nothing else is a date.
+    ("soon", None), ("Can a stolen tablet", None), ("next week", None), ("last", None),
+    ("3 days", None), ("2026 2025", None), ("9999 years ago", None), ("week week", None),
+])  # fmt: skip
+def test_where_a_bound_begins(text, found):
+    begin = start_of(text, NOW)
+    assert (begin and begin.date()) == (found and date.fromisoformat(found))
+
+
+@given(st.text(max_size=40), st.datetimes(timezones=st.just(UTC)))
+def test_any_text_is_read_or_not(text, now):
+    begin = start_of(text, now)
+    assert begin is None or begin.tzinfo is UTC
+    assert len(date_in_name(text)) in (0, 4, 7, 10)
+
+
+def test_bounds_of_where_count_from_the_time_of_the_request():
+    where = Where.model_validate({"updated_after": "last week", "updated_before": 2027})
+    bounds = where.at(NOW)
+    assert bounds.updated_after == datetime(2026, 11, 16, tzinfo=UTC)
+    assert bounds.updated_before == datetime(2027, 1, 1, tzinfo=UTC)
+    assert where.at(datetime(2026, 3, 4, tzinfo=UTC)).updated_after == datetime(
+        2026, 2, 23, tzinfo=UTC
+    )
