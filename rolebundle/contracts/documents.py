@@ -42,6 +42,8 @@ OF_READING = "reading."
 NOTES_OF_READING = f"{OF_READING}notes"
 PARTLY_READ = f"{OF_READING}partly_read"
 DATED_BY = f"{OF_READING}dated_by"
+LINKS = f"{OF_READING}links"
+TASK = f"{OF_READING}task"
 
 
 def attribute_lines(attributes: Attributes) -> Texts:
@@ -186,6 +188,7 @@ class FoundDocument(Contract):
         dated_by: what ``updated_at`` is from, if it is not declared.
         attributes: keys of its front matter and properties of its format, with their values.
         superseded_by: ids of documents that replace it.
+        linked_from: ids of documents that link to it; missing if there are none.
     """
 
     document_id: str
@@ -202,6 +205,7 @@ class FoundDocument(Contract):
     valid_from: str | None = None
     valid_until: str | None = None
     superseded_by: list[str]
+    linked_from: list[str] | None = None
 
 
 class DocumentGroup(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -127,6 +127,8 @@ class Where(Contract):
     attributes: Annotated[dict[Name, Alternatives], Field(max_length=MAX_ATTRIBUTES)] | None = (
         optional('Other keys of front matter, such as {"status": "draft"}.')
     )
+    links_to: Alternatives | None = optional("Path or name of a file that the document links to.")
+    task: Literal["open", "done"] | None = optional("It has a task, - [ ] or - [x], of that kind.")
     updated_after: Bound | None = optional("This time or later: ISO 8601, or last week.")
     updated_before: Bound | None = optional("Before this time.")
 

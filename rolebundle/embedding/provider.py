@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b, shake_256
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from rolebundle.contracts.documents import ModelIdentity
@@ -56,9 +56,26 @@ _BY_NAME = {
 }
 
 
-def embedding_text(title: str, headings: Sequence[str], content: str, tags: Sequence[str]) -> str:
-    """What is embedded of a passage: its title, its heading path, its content, its tags."""
-    lines = [" › ".join(dict.fromkeys((title, *headings))), content]
+_NAME_WORD = re.compile(r"[^\W\d_]{2,}")
+
+
+def embedding_text(
+    title: str,
+    headings: Sequence[str],
+    content: str,
+    tags: Sequence[str],
+    uri: str = "",
+    date: str | None = None,
+) -> str:
+    """What is embedded of a passage: its place, its content, its tags.
+
+    Its place is the title, the name of the file if it has other words, the date, and the headings.
+    """
+    stem = PurePosixPath(uri.partition("#")[0]).stem
+    words = {*_NAME_WORD.findall(stem.casefold())}
+    name = stem if words.difference(_NAME_WORD.findall(title.casefold())) else ""
+    place = dict.fromkeys((title, name, (date or "")[:10], *headings))
+    lines = [" › ".join(filter(None, place)), content]
     return "\n".join([*lines, ", ".join(tags)] if tags else lines)
 
 

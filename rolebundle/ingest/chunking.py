@@ -3,8 +3,10 @@
 A chunk is a run of adjacent blocks. A document is split top down: a run that fits is a chunk. Any
 other run is cut at one boundary, and both parts are split in turn. The cut depends on the run only:
 
-A run of several sections fits up to ``size``; a run within one section, and so most whole sections,
-fits up to ``maximum``, because what stands under one heading is best read together.
+A run within one section, and so most whole sections, fits up to ``maximum``, because what stands
+under one heading is best read together. Sections with different headings stand apart, because a
+passage is found and understood by its heading. Only small ones below a common heading, which names
+them, are one chunk up to ``size``, and so are definitions in source code.
 
 1. The boundaries with the best rank are the candidates; a boundary before a heading is better than
    one between two paragraphs.
@@ -34,7 +36,7 @@ from rolebundle.storage.digests import content_hash
 from rolebundle.storage.documents import StoredChunk
 from rolebundle.text.words import counted
 
-CHUNKER_VERSION = "structure-3"
+CHUNKER_VERSION = "structure-4"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ class ChunkSettings:
     """The size of chunks, in characters.
 
     Args:
-        size: a run of several sections up to this size is one chunk.
+        size: a run of several small sections, or of definitions, up to this size is one chunk.
         maximum: a run within one section, and a single block, is only cut if it is longer.
     """
 
@@ -74,7 +76,7 @@ _NO_BLANK_LINE_ABOVE = 100
 _NO_WORD = 200
 _SENTENCE, _WORD, _INSIDE_WORD, _NEVER = 500, 501, 502, 999
 
-# A chunk of many short definitions has the names of so many as its heading.
+# A chunk of many sections or definitions has the names of so many as its heading.
 _MAX_NAMES = 12
 
 # Without line-exact text, adjacent blocks of these kinds are joined without a blank line.
@@ -129,7 +131,7 @@ def chunk_document(
     paths = _heading_paths(parsed.blocks)
     counts: dict[str, int] = {}
     chunks: list[StoredChunk] = []
-    for first, end in _runs(atoms, text, settings):
+    for first, end in _runs(atoms, text, settings, parsed.blocks, paths):
         content = text[atoms.starts[first] : atoms.ends[end - 1]]
         if not content or content.isspace() or (has_data and _ENCODED.fullmatch(content)):
             continue
@@ -137,7 +139,7 @@ def chunk_document(
         first_block, last_block = atoms.blocks[first], atoms.blocks[end - 1]
         block = parsed.blocks[first_block]
         kinds = {b.kind for b in parsed.blocks[first_block : last_block + 1] if b.kind != "heading"}
-        headings = _headings_of(parsed.blocks, paths, first_block, last_block)
+        headings = _headings_of(paths[first_block : last_block + 1])
         # The header row of the table in which a chunk begins is its innermost heading: a heading is
         # indexed, embedded and shown, and is no part of the lines that a citation names.
         if block.header and block.header not in content:
@@ -216,13 +218,8 @@ def _heading_paths(blocks: Sequence[Block]) -> list[tuple[str, ...]]:
     return paths
 
 
-def _headings_of(
-    blocks: Sequence[Block], paths: Sequence[tuple[str, ...]], first: int, last: int
-) -> tuple[str, ...]:
-    """The headings of a chunk: those of its first block, or the names of all its definitions."""
-    if first == last or any(block.kind != "code" for block in blocks[first : last + 1]):
-        return paths[first]
-    inside = paths[first : last + 1]
+def _headings_of(inside: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """The headings above all blocks of a chunk, and the names of all sections or definitions."""
     same = takewhile(lambda parts: len(set(parts)) == 1, zip(*inside, strict=False))
     common = tuple(parts[0] for parts in same)
     depth = len(common)
@@ -370,7 +367,13 @@ def _spans_between(
         yield start, end
 
 
-def _runs(atoms: _Atoms, text: str, settings: ChunkSettings) -> Iterator[tuple[int, int]]:
+def _runs(
+    atoms: _Atoms,
+    text: str,
+    settings: ChunkSettings,
+    blocks: Sequence[Block],
+    paths: Sequence[tuple[str, ...]],
+) -> Iterator[tuple[int, int]]:
     """The atoms of each chunk, in document order: index of the first one, and end of the range."""
     starts, ends = atoms.starts, atoms.ends
     hashes: dict[int, bytes] = {}
@@ -381,7 +384,10 @@ def _runs(atoms: _Atoms, text: str, settings: ChunkSettings) -> Iterator[tuple[i
         cut = 0
         within_section = min(atoms.ranks[first + 1 : end], default=_NEVER) >= _BLOCK
         most = settings.maximum if within_section else settings.size
-        if ends[end - 1] - starts[first] > most and end - first > 1:
+        is_long = ends[end - 1] - starts[first] > most
+        if not (is_long or within_section):
+            is_long = not _belong_together(atoms, first, end, settings, blocks, paths)
+        if is_long and end - first > 1:
             candidates, are_central = _boundaries(atoms, first, end)
             if len(candidates) == 1:
                 cut = candidates[0]
@@ -399,6 +405,25 @@ def _runs(atoms: _Atoms, text: str, settings: ChunkSettings) -> Iterator[tuple[i
             waiting += [(cut, end), (first, cut)]
         else:
             yield first, end
+
+
+def _belong_together(
+    atoms: _Atoms,
+    first: int,
+    end: int,
+    settings: ChunkSettings,
+    blocks: Sequence[Block],
+    paths: Sequence[tuple[str, ...]],
+) -> bool:
+    """Whether the sections of a run are small, with a heading above all; or definitions."""
+    cuts = [i for i in range(first + 1, end) if atoms.ranks[i] < _BLOCK]
+    if all(blocks[atoms.blocks[i]].kind == "code" for i in cuts):
+        return True
+    bounds = [first, *cuts, end]
+    return len({paths[atoms.blocks[i]][:1] for i in bounds[:-1]} - {()}) == 1 and all(
+        atoms.ends[below - 1] - atoms.starts[above] < settings.size / 2
+        for above, below in pairwise(bounds)
+    )
 
 
 def _boundaries(atoms: _Atoms, first: int, end: int) -> tuple[Sequence[int], bool]:

@@ -42,7 +42,7 @@ BATCH = 512
 """Chunks that are embedded and stored together, at most."""
 PATIENCE_SECONDS = 300.0
 """A command that embeds after its own work leaves what would take longer to others."""
-INPUT_VERSION = f"{CHUNKER_VERSION}, tags"
+INPUT_VERSION = f"{CHUNKER_VERSION}, tags, names, dates"
 """The version of the embedded text: the chunker, and what is added to title and text. Stored in the
 column ``chunker`` of each index."""
 
@@ -304,10 +304,7 @@ def _store(
 
 def _texts(corpus: Corpus, rowids: Sequence[int]) -> dict[int, str]:
     """The texts to embed, by rowid, without rows that no longer exist."""
-    return {
-        rowid: embedding_text(title, headings, content, tags)
-        for rowid, title, headings, content, tags in chunk_texts(corpus, rowids)
-    }
+    return {row[0]: embedding_text(*row[1:]) for row in chunk_texts(corpus, rowids)}
 
 
 def _embed_ahead(

@@ -149,6 +149,8 @@ def resolve(path: str, defaults: FileDefaults, parsed: ParsedDocument) -> Docume
     ):
         if texts := merged.pop(old_key, ()):
             merged[key] = list(dict.fromkeys([*merged.get(key, ()), *texts]))
+    if tags := [value for kind, value in parsed.found if kind == "tag"]:
+        merged["tags"] = list(dict.fromkeys([*merged.get("tags", ()), *tags]))
     derived_id = _name_document(merged, path, parsed.key, authority)
     # The id of a record is a part of its derived id, so that nothing of it is lost.
     harmless = {f"document_id: {derived_id}", f"document_id: {parsed.key}"}
@@ -189,6 +191,7 @@ def _with_reading(attributes: Attributes, parsed: ParsedDocument, dated_by: str)
     notes = (one_line(note)[:_MAX_CHARS] for note in parsed.notes[:_MAX_NOTES])
     pairs += [(NOTES_OF_READING, note) for note in notes]
     pairs += [(DATED_BY, dated_by)] if dated_by else []
+    pairs += [(f"{OF_READING}{kind}", text) for kind, text in parsed.found if kind != "tag"]
     if parsed.left_out >= _MIN_LEFT_OUT:
         pairs.append((PARTLY_READ, "true"))
     return grouped(pairs)

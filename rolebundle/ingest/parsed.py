@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 from rolebundle.scan.finding import HiddenPart
 from rolebundle.storage.documents import StoredChunk
+from rolebundle.text.links import Found
 
 BlockKind = Literal["heading", "paragraph", "list", "table", "code"]
 
@@ -85,6 +86,8 @@ class ParsedDocument:
     """What the format hides from people. Unless it is kept, it is not in the text."""
     attached: tuple[tuple[str, bytes], ...] = ()
     """The name and content of each file that is attached, which becomes documents of its own."""
+    found: tuple[Found, ...] = ()
+    """Tags in the text, links to other files, and tasks."""
     flags: tuple[Flag, ...] | None = None
     """What the scan found; ``None`` before it, and if it found nothing."""
 

@@ -50,6 +50,7 @@ from rolebundle.ingest.readers import (
     reader_name_of,
     reader_named,
 )
+from rolebundle.ingest.turns import QUOTED, with_turns
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, FileEntry, read_bytes, skipped_for
 from rolebundle.scan.confidential import without_secrets
 from rolebundle.scan.finding import SecretsPolicy
@@ -75,6 +76,7 @@ from rolebundle.text.words import first_of
 # The language of a document is detected in this many chunks.
 _LANGUAGE_CHUNKS = 3
 _MAX_NAMED_CLAIMS = 5
+_MAX_PEOPLE = 5
 _MARKUP_FORMATS = frozenset("html ipynb".split())
 # What is attached to them is read by any reader.
 _MAIL_FORMATS = frozenset("eml emlx enex mbox msg".split())
@@ -263,7 +265,7 @@ def _documents(
         if isinstance(one, DocumentError):
             notes.append(skipped_for(file.path, one))
             continue
-        parsed = with_note_on_data(one)
+        parsed = with_turns(with_note_on_data(one))
         try:
             metadata = resolve(file.path, file.defaults, parsed)
         except DocumentError as error:
@@ -381,7 +383,7 @@ def stored_documents(
     chunked = [
         (
             metadata,
-            _with_flags(chunk_document(metadata.document_id, parsed, settings.chunks), parsed),
+            _with_flags(_chunks(parsed, metadata, settings.chunks), parsed),
             record,
         )
         for parsed, metadata, record in scanned
@@ -390,6 +392,31 @@ def stored_documents(
         StoredDocument(metadata, _with_forms(chunks, metadata), record)
         for metadata, chunks, record in chunked
     ]
+
+
+def _chunks(
+    parsed: ParsedDocument, metadata: DocumentMetadata, settings: ChunkSettings
+) -> tuple[StoredChunk, ...]:
+    """The chunks of a document; those of a mail are under its sender, receivers and date."""
+    chunks = chunk_document(metadata.document_id, parsed, settings)
+    people = dict(metadata.attributes) if metadata.document_type == "mail" else {}
+    if not people.get("from"):
+        return chunks
+    names = [_names(people.get(key, ())) for key in ("from", "to")]
+    parts = (f"from {names[0]}", f"to {names[1]}" * bool(names[1]))
+    when = (metadata.updated_at or "")[:10]
+    head = ", ".join(filter(None, (" ".join(filter(None, parts)), when)))
+    return tuple(
+        chunk
+        if chunk.anchor.rpartition(", ")[2].startswith(QUOTED)
+        else chunk._replace(headings=(head, *chunk.headings))
+        for chunk in chunks
+    )
+
+
+def _names(people: Sequence[str]) -> str:
+    """The names of people, or the addresses of those without one."""
+    return ", ".join(person.partition(" <")[0] for person in people[:_MAX_PEOPLE])
 
 
 def _with_flags(chunks: tuple[StoredChunk, ...], parsed: ParsedDocument) -> tuple[StoredChunk, ...]:

@@ -23,7 +23,7 @@ from rolebundle.retrieval.passage_text import (
     standing,
 )
 from rolebundle.text.references import without_link_lists
-from rolebundle.text.words import counted
+from rolebundle.text.words import counted, first_of
 
 Values = Mapping[str, Any]
 
@@ -32,6 +32,7 @@ _LOCATOR_CHARS = 300
 _REMEDY_CHARS = 400
 _LINES = re.compile(r"(.*):(\d+)-(\d+)", re.DOTALL)
 _MAX_GAP = 3
+_MAX_LINKING = 10
 """Chunks are separated by blank lines, which are in none of them."""
 
 
@@ -68,6 +69,9 @@ def lookup_lines(lookup: Lookup) -> Iterator[str]:
     yield " · ".join(filter(None, [*about, *standing(document.model_dump())]))
     for name in document.superseded_by:
         yield f"superseded by {shown_name(name)}"
+    if document.linked_from:
+        names = [*map(shown_name, document.linked_from)]
+        yield f"linked from: {first_of(names, _MAX_LINKING)}"
     for warning in lookup.warnings or ():
         yield f"Caution: {on_one_line(warning.message)}."
     outermost = min((heading.level for heading in lookup.outline or ()), default=0)

@@ -12,7 +12,7 @@ from operator import ge, lt
 from time import perf_counter
 from typing import NamedTuple
 
-from rolebundle.contracts.documents import ModelIdentity, Noise, Passage, iso_utc
+from rolebundle.contracts.documents import LINKS, TASK, ModelIdentity, Noise, Passage, iso_utc
 from rolebundle.contracts.request import Where
 from rolebundle.contracts.terms import Lane
 from rolebundle.embedding.noise import noise_of
@@ -35,6 +35,7 @@ from rolebundle.storage.lexical_index import verify_lexical_indexes
 from rolebundle.storage.passages import content_hashes, passages_by_rowid, prefetch_passages
 from rolebundle.storage.stored_values import DAMAGE_HINT, damaged
 from rolebundle.storage.vector_index import EmbeddingIndex, vectors_problem
+from rolebundle.text.links import leads_to
 from rolebundle.text.paths import matches
 from rolebundle.text.spellings import key_of
 from rolebundle.text.words import first_of
@@ -420,6 +421,11 @@ def conditions(where: Where) -> Iterator[Condition]:
             lines = [[f"{name}: {text}" for text in texts] for name, texts in value.items()]
             wanted = _named_values(key, [line for texts in lines for line in texts])
             yield Condition(key, _matches_all(lines), wanted)
+        elif key == "links_to":
+            yield Condition(key, links_to(value), _named_values(key, value))
+        elif key == "task":
+            is_met = _is_named([f"{TASK}: {value}"])
+            yield Condition(key, is_met, _named_values(key, [value]))
         elif key in _BOUNDS:
             date = iso_utc(value)
             is_dated = _is_dated(_BOUNDS[key], date)
@@ -440,6 +446,14 @@ def _is_dated(is_met: Callable[[str, str], bool], bound: str) -> Callable[[Value
 def _is_named(names: Sequence[str]) -> Callable[[Values], bool]:
     keys = {key_of(name) for name in names}
     return lambda values: any(key_of(value) in keys for value in values)
+
+
+def links_to(names: Sequence[str]) -> Callable[[Values], bool]:
+    """Whether one of a document's attributes is a link to a file with one of these names."""
+    links = f"{LINKS}: "
+    return lambda lines: any(
+        line.startswith(links) and leads_to(line.removeprefix(links), names) for line in lines
+    )
 
 
 def _matches_all(alternatives: Sequence[Sequence[str]]) -> Callable[[Values], bool]:

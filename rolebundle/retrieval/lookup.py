@@ -11,6 +11,7 @@ from rolebundle.contracts.documents import FoundDocument, Passage
 from rolebundle.contracts.lookup import FoundPassage, Heading, Lookup, LookupKind
 from rolebundle.errors import AccessDenied, UsageError
 from rolebundle.retrieval.bundle import passage_mark, shared_fields
+from rolebundle.retrieval.lanes import links_to
 from rolebundle.retrieval.passage_text import letters_of, named_by
 from rolebundle.retrieval.request import ReferenceScope
 from rolebundle.retrieval.source_files import source_warnings
@@ -31,6 +32,7 @@ from rolebundle.text.words import first_of
 _MAX_NAMED = 5
 """So many documents are named in an error."""
 _MAX_HEADINGS = 12
+_MAX_LINKING = 100
 _MARKDOWN = (".md", ".markdown", ".mdx", ".qmd", ".rmd")
 _RENDERED = (".html", ".htm", ".xhtml", ".epub", ".docx", ".odt", ".pptx", ".odp", ".eml")
 """Formats whose headings are shown with the marks of Markdown."""
@@ -104,7 +106,9 @@ def look_up(
     return Lookup(
         reference=reference,
         kind=named.kind,
-        document=_document(passages[0]),
+        document=_document(
+            passages[0], _linking(corpus, passages[0], scope) if named.kind == "document" else []
+        ),
         passages=[_passage(passage, named.lines) for passage in shown],
         outline=headings,
         warnings=warnings or None,
@@ -279,7 +283,20 @@ def _suggestions(corpus: Corpus, reference: str, scope: ReferenceScope) -> list[
     return found
 
 
-def _document(passage: Passage) -> FoundDocument:
+def _linking(corpus: Corpus, passage: Passage, scope: ReferenceScope) -> list[str]:
+    """The ids of the documents that link to that of a passage, if they may be read."""
+    attributes = dict(passage.document.attributes)
+    names = [f"/{passage.path}", *attributes.get("aliases", ()), *attributes.get("alias", ())]
+    rows = documents.documents_with(corpus, "attributes", links_to(names))
+    linking = (
+        passages[0].document.document_id
+        for row in rows
+        if (passages := [*filter(scope.reads, passages_of_documents(corpus, [row]))])
+    )
+    return sorted({*linking} - {passage.document.document_id, *scope.outside})[:_MAX_LINKING]
+
+
+def _document(passage: Passage, linked_from: list[str]) -> FoundDocument:
     document = passage.document
     return FoundDocument(
         **shared_fields(document, FoundDocument)
@@ -287,6 +304,7 @@ def _document(passage: Passage) -> FoundDocument:
             "attributes": {key: list(texts) for key, texts in document.attributes} or None,
             "dated_by": document.dated_by,
             "superseded_by": [newer.document_id for newer in passage.superseded_by],
+            "linked_from": linked_from or None,
         }
     )
 

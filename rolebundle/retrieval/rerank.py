@@ -159,5 +159,7 @@ class Reranker:
 
 
 def _text(passage: Passage) -> str:
-    title = indexed_title(passage.document.title, passage.content)
-    return embedding_text(title, passage.headings, passage.content, passage.tags)
+    document = passage.document
+    title = indexed_title(document.title, passage.content)
+    parts = title, passage.headings, passage.content, passage.tags
+    return embedding_text(*parts, document.uri, document.updated_at)

@@ -180,7 +180,12 @@ _OWN = {name: f"d.{name}" for name in DocumentMetadata._fields}
 METADATA = {**_OWN, "source_id": "s.source_id", "reach": "'source'"}
 """The columns of a document's metadata by name. Its reach is in its claims."""
 _MOMENTS = ("updated_at", "inferred_at", "valid_from", "valid_until")
-_VALUES = {"source": ("source_id",), "path": ("path", "uri")}
+_VALUES = {
+    "source": ("source_id",),
+    "path": ("path", "uri"),
+    "links_to": ("attributes",),
+    "task": ("attributes",),
+}
 """The columns of what a search is narrowed by, where they have another name."""
 _TYPES = {"path": str, **columns_of(DocumentMetadata)}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, get_type_hints
 
-from rolebundle.contracts.documents import Passage
+from rolebundle.contracts.documents import REMEMBERED_KIND, Passage
 from rolebundle.storage import marks
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.documents import (
@@ -178,17 +178,20 @@ def content_hashes(corpus: Corpus, chunk_ids: Sequence[str]) -> dict[str, str]:
     return dict(typed(corpus.rows(chosen, (chunk_ids,)), str, str))
 
 
-ChunkText = tuple[int, str, tuple[str, ...], str, tuple[str, ...]]
-"""The rowid, title, headings, content and tags of a chunk: what is embedded of it."""
+ChunkText = tuple[int, str, tuple[str, ...], str, tuple[str, ...], str, str | None]
+"""The rowid, title, headings, content and tags of a chunk, the address and date of its document:
+what is embedded of it."""
 
 
 def chunk_texts(corpus: Corpus, rowids: Sequence[int]) -> list[ChunkText]:
     """What is embedded of these chunks, ordered by rowid."""
     rows = corpus.rows(
-        f"SELECT id, title, headings, content, tags FROM chunk WHERE id {AMONG} ORDER BY id",
+        "SELECT c.id, c.title, headings, content, c.tags, "
+        f"CASE d.source_kind WHEN '{REMEMBERED_KIND}' THEN '' ELSE d.uri END, d.updated_at "
+        f"FROM chunk c JOIN document d ON d.id = c.document WHERE c.id {AMONG} ORDER BY c.id",
         (rowids,),
     )
-    return typed(rows, int, str, tuple[str, ...], str, tuple[str, ...])
+    return typed(rows, int, str, tuple[str, ...], str, tuple[str, ...], str, str | None)
 
 
 def sampled_contents(corpus: Corpus, count: int) -> list[str]:
@@ -198,7 +201,7 @@ def sampled_contents(corpus: Corpus, count: int) -> list[str]:
         return []
     step = max(1, (last - first + 1) // count)
     sample = range(first, last + 1, step)[:count]
-    return [content for _, _, _, content, _ in chunk_texts(corpus, sample)]
+    return [content for _, _, _, content, *_ in chunk_texts(corpus, sample)]
 
 
 class PlacedText(NamedTuple):

@@ -37,7 +37,7 @@ from rolebundle.storage.partition import (
     no_denied_patterns,
     remove_empty,
 )
-from rolebundle.storage.passages import indexed_title
+from rolebundle.storage.passages import chunks_of, indexed_title
 from rolebundle.storage.seal import row_digest
 from rolebundle.storage.sqlite import AMONG, Row
 from rolebundle.storage.stored_values import json_array, typed, values_of
@@ -269,7 +269,11 @@ class _Batch:
         if known is None:
             self.new_documents.append((*values, digest))
         else:
-            current = self.corpus.value("SELECT compartment FROM document WHERE id = ?", (row,))
+            [(current, *embedded)] = self.corpus.rows(
+                "SELECT compartment, uri, updated_at FROM document WHERE id = ?", (row,)
+            )
+            if embedded != [metadata.uri, metadata.updated_at]:  # with its chunks
+                _remove_vectors(self.corpus, chunks_of(self.corpus, [row]))
             if current != compartment:
                 move_documents(self.corpus, [row], current, compartment)
             self.corpus.run(

@@ -40,7 +40,7 @@ def test_a_small_document_is_one_chunk_with_its_gaps():
     (chunk,) = chunks_of("# A\n\n\ntext\n\n## B\n\n---\n\n- x\n", ChunkSettings())
     assert chunk.content == "# A\n\n\ntext\n\n## B\n\n---\n\n- x"
     assert (chunk.start_line, chunk.end_line, chunk.content_type) == (1, 10, "excerpt")
-    assert chunk.headings == ("A",)
+    assert chunk.headings == ("A", "B")
     assert chunk.chunk_id == f"doc#{chunk.content_hash[:10]}"
     assert len(chunk.content_hash) == 32
 
@@ -48,7 +48,7 @@ def test_a_small_document_is_one_chunk_with_its_gaps():
 def test_the_strongest_headings_are_cut_first_and_stay_with_their_text():
     text = "# T\n\nintro words\n\n## A\n\n### A1\n\n" + "a " * 30 + "\n\n## B\n\n" + "b " * 20
     found = [(chunk.headings, chunk.start_line, chunk.end_line) for chunk in chunks_of(text)]
-    assert found == [(("T",), 1, 3), (("T", "A"), 5, 9), (("T", "B"), 11, 13)]
+    assert found == [(("T",), 1, 3), (("T", "A", "A1"), 5, 9), (("T", "B"), 11, 13)]
 
 
 @pytest.mark.parametrize(("text", "kind"), [
@@ -87,6 +87,19 @@ def test_a_section_up_to_the_maximum_is_one_chunk_and_several_up_to_the_size():
     two = f"## A\n\n{'word ' * 5}\n\n## B\n\n{'more ' * 5}".strip()
     assert SMALL.size < len(two) < SMALL.maximum
     assert len(chunks_of(two)) == 2
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    ("# T\n\n## A\n\n{s}\n\n## B\n\n{s}", [("T", "A, B")]),
+    ("# T\n\n{s}\n\n## A\n\n{s}\n\n### C\n\n{s}\n\n## B\n\n{s}", [("T", "A, B")]),
+    ("# T\n\n## A\n\n{s}\n\n## B\n\n{l}", [("T", "A"), ("T", "B")]),
+    ("# A\n\n{s}\n\n# B\n\n{s}", [("A",), ("B",)]),
+    ("## A\n\n{s}\n\n## B\n\n{s}", [("A",), ("B",)]),
+])  # fmt: skip
+def test_only_small_sections_under_one_heading_are_together_and_all_are_named(text, expected):
+    small, large = "words " * 15, "words " * 110
+    found = chunks_of(text.format(s=small.strip(), l=large.strip()), ChunkSettings())
+    assert [chunk.headings for chunk in found] == expected
 
 
 def test_a_line_over_the_maximum_is_cut_at_sentences_then_words_then_anywhere():

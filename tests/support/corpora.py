@@ -140,7 +140,14 @@ def embedding_texts(corpus: Corpus, rowids: Sequence[int]) -> list[str]:
     """What a model embeds of these chunks."""
     passages = passages_by_rowid(corpus, rowids)
     return [
-        embedding_text(found.document.title, found.headings, found.content, found.tags)
+        embedding_text(
+            found.document.title,
+            found.headings,
+            found.content,
+            found.tags,
+            found.document.uri,
+            found.document.updated_at,
+        )
         for found in (passages[rowid] for rowid in rowids)
     ]
 

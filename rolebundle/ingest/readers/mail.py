@@ -37,6 +37,7 @@ from rolebundle.ingest.declarations import limiting_key
 from rolebundle.ingest.parsed import Block, ParsedDocument
 from rolebundle.ingest.readers import block_of, parser_errors, reader_name_for, runs, unique_key
 from rolebundle.ingest.readers.html import read_page
+from rolebundle.ingest.turns import QUOTED, messages
 from rolebundle.scan.finding import HiddenPart
 from rolebundle.text.decoding import cleaned, decode, one_line, split_lines, with_newlines
 
@@ -278,12 +279,22 @@ def _text(part: Message, path: str, place: _Place) -> _Text:
         hidden = tuple(p._replace(start=0, end=0) for p in page.hidden)
         found = replace(page, hidden=hidden, notes=(*notes, *page.notes))
     else:
-        ranges = runs(lines, 0, len(lines))
-        blocks = (block_of(lines, "paragraph", start, end) for start, end in ranges)
-        found = _Text(tuple(blocks), notes=notes)
+        found = _Text(tuple(_paragraphs(lines)), notes=notes)
     is_same = encoding != "base64" and not is_html
     placed = (_in_rows(block, rows, place.body, is_same) for block in found.blocks)
     return replace(found, blocks=tuple(placed))
+
+
+def _paragraphs(lines: list[str]) -> Iterator[Block]:
+    """The paragraphs of a plain text. Those of each quoted message are apart, without its marks.
+
+    So a passage of it has the text of the passage of that message itself.
+    """
+    for number, (label, at, own) in enumerate(messages(lines)):
+        for start, end in runs(own, 0, len(own)):
+            block = block_of(own, "paragraph", start, end)
+            block = block._replace(start_line=block.start_line + at, end_line=block.end_line + at)
+            yield block._replace(header=label, anchor=f"{QUOTED} {number}" if label else "")
 
 
 def _in_rows(block: Block, rows: Sequence[tuple[int, int]], first: int, is_same: bool) -> Block:

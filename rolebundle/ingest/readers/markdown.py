@@ -38,6 +38,7 @@ from rolebundle.ingest.readers import (
 from rolebundle.ingest.readers.html_hidden import Page, page_sheets, parsed_page
 from rolebundle.scan.finding import HiddenPart
 from rolebundle.text.decoding import cleaned, one_line, split_lines
+from rolebundle.text.links import found_in
 from rolebundle.text.strict_json import (
     LineOf,
     LocatedObject,
@@ -98,6 +99,7 @@ def _document(
         lines=shown,
         notes=(*notes, *remarks),
         hidden=hidden,
+        found=found_in((block.text for block in blocks if block.kind != "code"), path),
     )
 
 

@@ -312,7 +312,7 @@ def _read_subtitles(data: bytes, path: str, _separator: str) -> Iterable[ParsedD
             joint = "\n" if is_new_speaker else " "
             blocks[-1] = block._replace(text=f"{block.text}{joint}{words}", end_line=number)
         else:
-            blocks.append(Block("paragraph", words, number, number, anchor=anchor))
+            blocks.append(Block("paragraph", words, number, number, anchor=anchor, header=name))
     yield _document(blocks, notes=notes)
 
 
@@ -353,6 +353,6 @@ READERS = {
     "vcf": (1, _read_contacts),
     "enex": (2, _read_notes),
     "canvas": (1, _read_board),
-    "subtitles": (1, _read_subtitles),
+    "subtitles": (2, _read_subtitles),
     "archive": (1, _read_archive),
 }

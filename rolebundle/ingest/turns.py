@@ -1,0 +1,149 @@
+"""Turns of transcripts and chats, and messages of threads, in the paragraphs of any format.
+
+Each turn and message is a block of its own, so that chunks are cut between them. A chunk that
+begins inside one has who speaks, and when, as its innermost heading.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise, takewhile
+
+from rolebundle.ingest.parsed import Block, ParsedDocument
+from rolebundle.text.decoding import one_line
+
+QUOTED = "quoted"
+"""How the anchor of a message begins that another one quotes."""
+_TEXT = frozenset({"paragraph", "list"})
+_MIN_TURNS = 4
+_TURNS_PER_NAME = 2
+"""A list of keys and values has fewer: it names each only once."""
+_MIN_SHARE = 0.25
+"""Of the lines with text, that begin a turn."""
+_NAME = r"(?P<name>[^\W\d_][\w.'’&-]{0,30}(?: [\w.'’&()@+-]{1,30}){0,4})"
+_CLOCK = r"\d{1,2}[:.]\d\d(?:[:.]\d\d)?(?:[.,]\d{1,3})?(?:[ \u202f]?[AaPp]\.?[Mm]\.?)?"
+_DATE = r"(?:\d{1,4}[./-]\d{1,2}[./-]\d{1,4}|\d{4}-\d\d-\d\d)"
+_HAS_DATE = re.compile(_DATE)
+_TIME = rf"[\[(]?(?:{_DATE},?[T ])?{_CLOCK}[\])]?"
+_TURN = re.compile(
+    rf"[ \t]*\u200e?(?:[-*•>][ \t]+)?[*_]{{0,2}}"
+    rf"(?:(?P<stamp>{_TIME})[*_]{{0,2}}(?:[ \t]+[-–—])?[ \t]+[*_]{{0,2}})?"
+    rf"(?:<{_NAME.replace('name', 'nick')}>[ \t]|{_NAME}(?:[ \t]*[,–—-]?[ \t]*(?P<time>{_TIME}))?"
+    rf"[*_]{{0,2}}(?::[*_]{{0,2}}(?:[ \t]|$)|(?P<alone>[ \t]*$)))"
+)
+# A line that is nothing but a day: of a chat, whose turns then have the clock only.
+_DAY = re.compile(
+    r"\W*(?:[^\W\d_]{2,12}\.?,? )?(\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4}"
+    r"|\d{1,2}\.? [^\W\d_]{3,10}\.?,? \d{4}|[^\W\d_]{3,10} \d{1,2}, \d{4})\W*"
+)
+# What mail programs write above a message: a sentence that ends with a colon, or its headers.
+_QUOTE = re.compile(r"[ \t]*>[ \t]?")
+_FROM = re.compile(r"\W{0,3}(?:From|Von|De|Da|Van|Från|Fra|Od)[ \t]?:[*_]{0,2}[ \t]+(\S.*)")
+_FIELD = re.compile(r"\W{0,3}([^\W\d_][\w -]{0,20})[ \t]?:[*_]{0,2}[ \t]+(\S.*)")
+_MIN_FIELDS = 2
+_MAX_DEPTH = 20
+_MAX_HEADER_CHARS = 120
+
+
+Message = tuple[str, int, list[str]]
+"""Who wrote it, and when, as the text says it; the index of its first line; its lines."""
+
+
+def messages(lines: list[str], at: int = 0, label: str = "", depth: int = 0) -> list[Message]:
+    """What is new in the text of a mail, and each message that it quotes, without marks.
+
+    A mail that answers between quoted lines is one message, because neither says much alone.
+    """
+    if depth < _MAX_DEPTH and (quoted := [i for i, text in enumerate(lines) if _QUOTE.match(text)]):
+        first, end = quoted[0], quoted[-1] + 1
+        between = set(range(first, end)).difference(quoted)
+        if not any(lines[i].strip() for i in between):
+            inner = [_QUOTE.sub("", text, count=1) for text in lines[first:end]]
+            above = (label, at, lines[:first])
+            name = _attribution(lines[:first]) or label
+            found = messages(inner, at + first, name, depth + 1)
+            return [above, *found, *messages(lines[end:], at + end, label, _MAX_DEPTH)]
+    for first in range(len(lines)):
+        if depth < _MAX_DEPTH and (head := _head(lines, first)):
+            name, end = head
+            return [(label, at, lines[:end]), *messages(lines[end:], at + end, name, depth + 1)]
+    return [(label, at, lines)]
+
+
+def _attribution(above: Sequence[str]) -> str:
+    """The sentence that ends with a colon above a quoted message."""
+    *_, before, last = ["", "", *"\n".join(above).rstrip().split("\n")]
+    if not last.endswith(":"):
+        return ""
+    is_whole = any(map(str.isdigit, last))  # Else its line with the date is above.
+    return one_line(last if is_whole else f"{before} {last}").rstrip(" :")[:_MAX_HEADER_CHARS]
+
+
+def _head(lines: Sequence[str], first: int) -> tuple[str, int] | None:
+    """The sender and date in the headers of a message at a line, and the index after them."""
+    if not (sender := _FROM.match(lines[first])):
+        return None
+    fields = [*takewhile(bool, map(_FIELD.match, lines[first + 1 :]))]
+    if len(fields) < _MIN_FIELDS:
+        return None
+    dated = (field[2] for field in fields if field and any(map(str.isdigit, field[2])))
+    name = ", ".join(filter(None, (sender[1].strip(), next(dated, "").strip())))
+    return one_line(name)[:_MAX_HEADER_CHARS], first + 1 + len(fields)
+
+
+def with_turns(parsed: ParsedDocument) -> ParsedDocument:
+    """The document with a block for each turn or message, if it is a transcript, chat or thread."""
+    texts = [block.text for block in parsed.blocks if block.kind in _TEXT]
+    lines = [line for text in texts for line in text.split("\n") if line and not line.isspace()]
+    is_thread = sum(_head(lines, i) is not None for i in range(len(lines))) > 1
+    turns = [match for line in lines if (match := _turn(line))]
+    timed = sum(bool(match["stamp"] or match["time"]) for match in turns)
+    names = {match["name"] or match["nick"] for match in turns}
+    is_talk = len(turns) >= max(_MIN_TURNS, _MIN_SHARE * len(lines)) and (
+        2 * timed > len(turns) or len(turns) >= _TURNS_PER_NAME * len(names)
+    )
+    if is_thread or is_talk:
+        return replace(parsed, blocks=tuple(_split(parsed, is_thread)))
+    return parsed
+
+
+def _turn(line: str) -> re.Match[str] | None:
+    match = _TURN.match(line) if ":" in line[:_MAX_HEADER_CHARS] else None  # That is quick to see.
+    # A line that is only a name needs a time.
+    return None if match and match["alone"] is not None and not match["time"] else match
+
+
+def _split(parsed: ParsedDocument, is_thread: bool) -> Iterator[Block]:
+    speaker = day = ""
+    message = 0
+    for block in parsed.blocks:
+        lines = block.text.split("\n")
+        starts = {0: (speaker, message)}
+        for number, line in enumerate(lines):
+            if found := _DAY.fullmatch(block.heading or line):
+                day = found[1]
+            elif block.kind not in _TEXT:
+                if block.kind == "heading" and not is_thread:
+                    speaker, starts = "", {0: ("", message)}
+                break
+            elif is_thread:
+                if head := _head(lines, number):
+                    speaker, message = head[0], message + 1
+                    starts[number] = speaker, message
+            elif match := _turn(line):
+                speaker = one_line(match[0]).strip(" *_:>-")[:_MAX_HEADER_CHARS]
+                speaker = f"{day}, {speaker}" if day and not _HAS_DATE.search(speaker) else speaker
+                starts[number] = speaker, message
+        if block.kind == "table":
+            starts = {0: (block.header, message)}
+        is_exact = parsed.line_exact or block.aligned
+        for first, end in pairwise([*sorted(starts), len(lines)]):
+            text, (header, number) = "\n".join(lines[first:end]), starts[first]
+            if text.strip():
+                above = block.start_line
+                span = (above + first, above + end - 1) if is_exact else (above, block.end_line)
+                part = block._replace(text=text, start_line=span[0], end_line=span[1])
+                anchor = f"message {number}" if number else block.anchor
+                yield part._replace(header=header, anchor=anchor)

@@ -1,0 +1,167 @@
+"""Passages that stand alone: turns, messages, mails; and links, tags and tasks of notes."""
+
+from pathlib import Path
+
+import pytest
+
+from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.engine import Engine
+from rolebundle.ingest.chunking import ChunkSettings, chunk_document
+from rolebundle.ingest.turns import messages, with_turns
+from rolebundle.text.links import found_in, leads_to
+from rolebundle.workspace import Workspace
+from support.reading import read_document
+from support.source_tree import Tree
+
+LONG = "The key of the boathouse is with the harbour master, and he wants it back. " * 4
+SMALL = ChunkSettings(size=120, maximum=200)
+THREAD = (
+    "{0}: Ann Ek <a@x.org>\n{1}: 3 Mar 2026\n{2}: Bo\n\nWhere is the key?\n\n"
+    "{0}: Bo Li <b@x.org>\n{1}: 4 Mar 2026\n{2}: Ann\n\nIn the box.\n"
+)
+HEAD = (
+    "From: Bo Li <b@x.org>\nTo: Ann Ek <a@x.org>, c@x.org\nDate: Wed, 4 Mar 2026 10:00:00 +0100\n"
+)
+
+
+def chunks(text, path="a.txt", settings=SMALL):
+    return chunk_document("d", with_turns(read_document(text, path)), settings)
+
+
+@pytest.mark.parametrize(("turn", "label"), [
+    ("Ann Ek: {}", "Ann Ek"),
+    ("**Ann Ek:** {}", "Ann Ek"),
+    ("**Ann Ek**: {}", "Ann Ek"),
+    ("- Ann Ek: {}", "Ann Ek"),
+    ("[12:03] Ann Ek: {}", "[12:03] Ann Ek"),
+    ("[00:12:03] Ann Ek: {}", "[00:12:03] Ann Ek"),
+    ("Ann Ek (12:03 PM): {}", "Ann Ek (12:03 PM)"),
+    ("[12:03] <ann> {}", "[12:03] <ann"),
+    ("[12/03/2026, 14:05:09] Ann Ek: {}", "[12/03/2026, 14:05:09] Ann Ek"),
+    ("3/12/26, 2:05\u202fPM - Ann Ek: {}", "3/12/26, 2:05 PM - Ann Ek"),
+    ("Ann Ek   0:03\n{}", "Ann Ek 0:03"),
+])  # fmt: skip
+@pytest.mark.parametrize("path", ["a.txt", "a.md"])
+def test_a_chunk_within_a_turn_says_who_speaks(turn, label, path):
+    other = turn.replace("Ann Ek", "Bo").replace("ann", "bo")
+    text = "\n\n".join(form.format(part) for form, part in [
+        (turn, LONG), (other, LONG), (turn, "Yes."), (other, "No."),
+    ])  # fmt: skip
+    found = chunks(text, path)
+    assert all(c.content == "\n".join(text.split("\n")[c.start_line - 1 : c.end_line])
+               or c.content in text for c in found)  # fmt: skip
+    within = [c for c in found if c.content[:9] not in turn and c.headings[-1:] == (label,)]
+    assert within, "its first turn is cut"
+    assert not any(LONG.strip()[-20:] in c.content and "Yes." in c.content for c in found)
+
+
+@pytest.mark.parametrize("text", [
+    "Name: Ek\nCity: Lund\nZip: 22100\nPhone: 4711\nMail: a@x.org\n",
+    "We met at noon.\n\nNote: bring the key.\n\nThen we left.\n\nNote: lock it.\n",
+])  # fmt: skip
+def test_other_texts_with_colons_stay_as_they_are(text):
+    document = read_document(text, "a.txt")
+    assert with_turns(document) == document
+
+
+def test_a_day_above_the_turns_of_a_chat_is_theirs():
+    turns = "".join(f"[1{n}:00] {name}: {LONG[:90]}\n" for n, name in enumerate(["Ann", "Bo"] * 3))
+    text = f"Monday, 2 March 2026\n\n{turns}\n3 March 2026\n\n{turns}"
+    days = {c.headings[0].rpartition(",")[0] for c in chunks(text) if c.content[:1] == "["}
+    assert days == {"2 March 2026", "3 March 2026"}
+
+
+@pytest.mark.parametrize("names", [("From", "Sent", "To"), ("Von", "Gesendet", "An")])
+def test_messages_of_a_thread_are_passages(names):
+    found = chunks(THREAD.format(*names), settings=ChunkSettings())
+    assert [(c.headings, c.anchor, c.start_line) for c in found] == [
+        (("Ann Ek <a@x.org>, 3 Mar 2026",), "message 1", 1),
+        (("Bo Li <b@x.org>, 4 Mar 2026",), "message 2", 7),
+    ]
+
+
+ON = "On 3 Mar 2026 Ann wrote"
+AM = "Am 3.3.2026 um 10:00, Ann Ek\nschrieb"
+HEADERS = "From: Ann\nSent: 3 March\nTo: Bo"
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    (f"New.\n\n{ON}:\n> Old.\n>\n> Ann", [("", f"New.\n\n{ON}:"), (ON, "Old.\n\nAnn")]),
+    (f"New.\n\n{AM}:\n> Old.", [("", f"New.\n\n{AM}:"), (AM.replace("\n", " "), "Old.")]),
+    (f"New.\n{ON}:\n> Old.\n> {ON}:\n>> Older.",
+     [("", f"New.\n{ON}:"), (ON, f"Old.\n{ON}:"), (ON, "Older.")]),
+    (f"New.\n\n-----Original Message-----\n{HEADERS}\n\nOld.",
+     [("", f"New.\n\n-----Original Message-----\n{HEADERS}"), ("Ann, 3 March", "Old.")]),
+    ("> Old.\n\nNew.", [("", "Old."), ("", "New.")]),
+    ("> where?\nhere\n> when?\nnow", [("", "> where?\nhere\n> when?\nnow")]),
+])  # fmt: skip
+def test_what_a_mail_quotes_is_apart_without_marks(text, expected):
+    found = [(label, "\n".join(own).strip()) for label, _, own in messages(text.split("\n"))]
+    assert [one for one in found if one[1]] == expected
+
+
+def test_any_depth_of_quotes_is_read():
+    assert sum(text.count("deep") for _, _, [*lines] in messages(["> " * 5000 + "deep"])
+               for text in lines) == 1  # fmt: skip
+
+
+def test_a_mail_has_its_people_and_a_quoted_one_is_one_passage(tmp_path: Path):
+    tree = Tree(tmp_path)
+    body = LONG.replace(". ", ".\n")
+    quoted = "".join(f"> {line}\n" for line in body.strip().split("\n"))
+    tree.write("1.eml", f"{HEAD}Subject: Key\n\n{body}".replace("Bo Li", "Cy Poe"))
+    tree.write("2.eml", f"{HEAD}Subject: Re: Key\n\nFine.\n\nOn 3 Mar 2026 Cy wrote:\n{quoted}")
+    tree.ingest()
+    headings = dict(tree.rows("SELECT content, headings FROM chunk WHERE anchor = ''"))
+    assert '["from Bo Li to Ann Ek, c@x.org, 2026-03-04"]' in headings.values()
+    answer = Engine(Workspace(tree.db)).retrieve(RetrievalRequest(task="key of the boathouse"))
+    same = [shown for shown in answer.selected if "boathouse" in shown.content]
+    assert [len(shown.same_in or ()) for shown in same] == [1]
+
+
+def test_tags_links_and_tasks_are_found_but_not_in_code():
+    text = (
+        "#home/garden `#no` (#yes) [x](#part) #1 #2026plan #fff [[wifi#Setup|the wifi]] "
+        "[y](sub/o%20k.md#h) [z](https://x.org/z.md) [up](../up.md) http://x.org/#z\n"
+        "- [ ] paint\n  - [x] buy\n"
+    )
+    found = found_in([text], "notes/a.md")
+    assert [value for kind, value in found if kind == "tag"] == [
+        "home", "home/garden", "yes", "2026plan",
+    ]  # fmt: skip
+    links = [value for kind, value in found if kind == "links"]
+    assert links == ["wifi", "notes/sub/o k.md", "/up.md"]
+    assert [value for kind, value in found if kind == "task"] == ["open", "done"]
+
+
+@pytest.mark.parametrize(("link", "name", "leads"), [
+    ("wifi", "/notes/WiFi.md", True), ("notes/wifi.md", "wifi", True),
+    ("/wifi.md", "/wifi.md", True), ("/wifi.md", "/notes/wifi.md", False),
+    ("notes/wifi.md", "/wifi.md", False), ("wifi 2", "wifi", False),
+])  # fmt: skip
+def test_a_name_without_folder_is_the_file_in_any(link, name, leads):
+    assert leads_to(link, [name]) is leads
+
+
+def test_notes_are_searched_by_tag_link_and_task(tmp_path: Path):
+    tree = Tree(tmp_path)
+    tree.write("notes/wifi.md", "---\naliases: [Guest network]\n---\n# Wi-Fi\n\nThe router note.\n")
+    tree.write("a.md", "The router note, see [[wifi|it]]. #home\n\n- [ ] paint\n")
+    tree.write("b.md", "The router note of the [[Guest network]].\n\n- [x] paint\n")
+    tree.write("c.md", "The router note, see [it](notes/wifi.md).\n")
+    tree.write("wifi.txt", "The router note.\n")
+    tree.ingest()
+    engine = Engine(Workspace(tree.db))
+
+    def found(**where: object) -> list[str]:
+        request = RetrievalRequest.model_validate({"task": "router note", "where": where})
+        return sorted(
+            shown.citation.locator.partition(":")[0] for shown in engine.retrieve(request).selected
+        )
+
+    assert found(tags="home") == ["a.md"]
+    assert found(links_to="notes/wifi.md") == found(links_to="WIFI") == ["a.md", "c.md"]
+    assert (found(task="open"), found(task="done")) == (["a.md"], ["b.md"])
+    about = engine.get("notes/wifi.md").document
+    assert about.linked_from == ["w/a.md", "w/b.md", "w/c.md"]
+    assert engine.get("a.md").document.linked_from is None
