@@ -141,7 +141,8 @@ class Where(Contract):
 
     def at(self, now: datetime) -> Where:
         """The same with bounds that are times."""
-        texts = ((key, value) for key, value in self if isinstance(value, str))
+        bounds = {"updated_after": self.updated_after, "updated_before": self.updated_before}
+        texts = ((key, bound) for key, bound in bounds.items() if isinstance(bound, str))
         return self.model_copy(update={key: start_of(text, now) for key, text in texts})
 
 
