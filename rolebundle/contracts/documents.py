@@ -46,6 +46,16 @@ LINKS = f"{OF_READING}links"
 TASK = f"{OF_READING}task"
 
 
+ATTACHED = " › "
+"""What is between the names of a file and of what is attached to it."""
+
+
+def place_of(document_id: str, source_id: str, path: str) -> str:
+    """The path of a document's file; of an attachment the whole name without its source."""
+    name = document_id.removeprefix(f"{source_id}/")
+    return name if ATTACHED in name.removeprefix(path) else path
+
+
 def attribute_lines(attributes: Attributes) -> Texts:
     """Each value of the attributes after its key, as ``key: value``."""
     return tuple(f"{key}: {text}" for key, texts in attributes for text in texts)
@@ -175,9 +185,14 @@ class Passage(NamedTuple):
     ordinal: int = 0
 
     @property
+    def place(self) -> str:
+        """The path of the file; of an attachment with its name, as ``mail.eml › offer.pdf``."""
+        return place_of(self.document.document_id, self.document.source_id, self.path)
+
+    @property
     def locator(self) -> str:
-        """``path:start-end``, lines from 1, inclusive."""
-        return f"{self.path}:{self.start_line}-{self.end_line}"
+        """``place:start-end``, lines from 1, inclusive."""
+        return f"{self.place}:{self.start_line}-{self.end_line}"
 
 
 class FoundDocument(Contract):

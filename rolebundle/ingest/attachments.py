@@ -11,6 +11,7 @@ from dataclasses import replace
 from posixpath import basename
 from time import process_time
 
+from rolebundle.contracts.documents import ATTACHED
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.declarations import limiting_key
 from rolebundle.ingest.parsed import ParsedDocument
@@ -21,7 +22,6 @@ _MAX_LEVELS = 3
 _MAX_ATTACHMENTS = 2_000
 _MAX_CHARS = 20_000_000
 _MAX_SECONDS = 30
-_BETWEEN = " › "
 _NOT_READ = ("unsupported", "binary")
 """Codes of attachments such as images, which the message names."""
 
@@ -61,7 +61,7 @@ class _Attachments:
             self._number += 1
             try:
                 self._check(level)
-                for document in read_file(data, f"{path}{_BETWEEN}{name}"):
+                for document in read_file(data, f"{path}{ATTACHED}{name}"):
                     if isinstance(document, DocumentError):
                         self.notes.append(f"left out: a part of {name} ({document.code})")
                     else:
@@ -83,7 +83,7 @@ class _Attachments:
     def _documents(
         self, document: ParsedDocument, parent: ParsedDocument, path: str, name: str, level: int
     ) -> Iterator[ParsedDocument]:
-        key = "/".join(filter(None, (parent.key, name, document.key)))
+        key = f"{parent.key}{ATTACHED}{name}" + (f"#{document.key}" if document.key else "")
         own = {key: value for key, value in document.inferred.items() if value and key != "uri"}
         of_message = {
             key: value
@@ -103,6 +103,6 @@ class _Attachments:
         )
         self._chars += sum(len(b.text) for b in document.blocks)
         self._chars += sum(len(c.content) for c in document.ready)
-        nested = list(self.read(document, f"{path}{_BETWEEN}{name}", level + 1))
+        nested = list(self.read(document, f"{path}{ATTACHED}{name}", level + 1))
         yield replace(document, attached=())
         yield from nested

@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from rolebundle.contracts.base import Mistake, mistakes_in
 from rolebundle.contracts.dates import date_in_name
 from rolebundle.contracts.documents import (
+    ATTACHED,
     DATED_BY,
     NOTES_OF_READING,
     OF_READING,
@@ -201,7 +202,8 @@ def _name_document(
     merged: dict[str, Any], path: str, record_name: str, authority: Authority
 ) -> str:
     """Add the source, id, title and address that nothing declares, and return the derived id."""
-    location = f"{path}#{record_name}" if record_name else path
+    joint = "" if not record_name or record_name.startswith(ATTACHED) else "#"
+    location = f"{path}{joint}{record_name}"
     source_id = merged.setdefault("source_id", authority.default_source)
     derived_id = f"{source_id}/{location}"
     merged.setdefault("document_id", derived_id)

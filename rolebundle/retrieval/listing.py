@@ -355,7 +355,7 @@ def _readable_texts(
 def _line(hit: _Hit, passage: Passage) -> FoundLine:
     lines = f"{passage.start_line}-{passage.end_line}" if hit.line is None else str(hit.line)
     return FoundLine(
-        locator=f"{passage.path}:{lines}",
+        locator=f"{passage.place}:{lines}",
         document_id=hit.document_id,
         chunk_id=passage.chunk_id,
         text=hit.shown,

@@ -326,7 +326,7 @@ def _passage(passage: Passage, lines: tuple[int, int] | None) -> FoundPassage:
         anchor=passage.anchor or None,
         chunk_id=passage.chunk_id,
         place=passage.ordinal + 1,
-        locator=f"{passage.path}:{start}-{end}",
+        locator=f"{passage.place}:{start}-{end}",
         headings=list(passage.headings),
         content_type=passage.content_type,
         flags=list(passage.flags) or None,

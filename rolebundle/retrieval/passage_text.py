@@ -116,7 +116,7 @@ def named_by(shown: str) -> str:
     if len(shown) > 1 and shown[0] == shown[-1] == '"':
         with suppress(ValueError):
             return str(json.loads(shown))
-    return shown
+    return shown.replace(r"\u203a", "›")  # A shell has removed the quotes.
 
 
 def one_line(content: str, length: int = _SNIPPET_CHARS) -> str:

@@ -221,8 +221,8 @@ _OFF_SCREEN_TESTS: Mapping[str, Callable[[str], bool]] = {
 _RELEVANT = {
     *(*_INVISIBLE_TESTS, *_OFF_SCREEN_TESTS, *COLOR_PROPERTIES, *_SIDES, *_OVERFLOWS, *_SIZES),
     *("font", "text-fill-color", "background", "position", "text-shadow", "background-clip"),
-    *("float",),
-    *("padding", "padding-top", "padding-bottom"),
+    *("float", "list-style", "list-style-type", "margin-right"),
+    *("padding", "padding-top", "padding-bottom", "padding-left", "padding-right"),
 }
 
 

@@ -112,6 +112,8 @@ def _invisible_characters(text: str, max_findings: int) -> list[Finding]:
 
 _WITHOUT_EMBEDDINGS = dict.fromkeys(map(ord, "\u202a\u202b\u202c\u2066\u2067\u2068\u2069"))
 _DIRECTIONAL = frozenset(ch.MARKS)
+_JOINED = re.compile("(?<=[‐–—―…])[\u2060\ufeff]|[\u2060\ufeff](?=(?: [\u2060\ufeff])?[‐–—―…])")
+"""What keeps a dash or an ellipsis on the line of its word, as in books."""
 
 
 def _is_legitimate(
@@ -168,6 +170,8 @@ def _is_used(
         return ch.is_letter_before_hyphen(before) and offset not in hyphens
     if ch.is_selector(character):
         return _selector_belongs(character, before, after)
+    if _JOINED.match(text, offset):
+        return True
     is_user = _USERS_OF.get(character)
     return is_user is not None and any(map(is_user, before + after))
 

@@ -31,6 +31,7 @@ _BETWEEN_FIRST_WORDS = r"[\s'\"*_-]{1,2}"
 _DESCRIPTION = re.compile(
     r"(?:\b(?!(?:you|ai|assistant|model|llm|agent|chatbot|bot|user)\b)\w+\s+"
     r"(?:will|would|can|could|may|might)"
+    r"|\b(?:I|he|she|they)"  # "I forget what I said" tells.
     r"|\b(?:(?:will|would|can|could|may|might|does|did|is|are)[\s*_]+not|cannot|\w+n['’]t))[\s*_]+$",
     re.IGNORECASE,
 )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rolebundle.contracts.documents import (
+    ATTACHED,
     PARTLY_READ,
     REMEMBERED_KIND,
     DocumentGroup,
@@ -15,6 +16,7 @@ from rolebundle.contracts.documents import (
     Superseder,
     Texts,
     attribute_lines,
+    place_of,
 )
 from rolebundle.contracts.terms import ORIGINS, TRUST_TIERS, TRUSTED_TIERS, ContentType, TrustTier
 from rolebundle.storage.corpus import Corpus
@@ -201,6 +203,8 @@ class DocumentName(NamedTuple):
 
 
 PLACED = "document d JOIN source s ON s.id = d.source JOIN file f ON f.id = d.file"
+BY_PLACE = "d.document_id = s.source_id || '/' || ?"
+"""The condition of an attachment at a place."""
 _NAME = {"row": "d.id"}
 
 
@@ -222,20 +226,24 @@ def document_names(
 
 def documents_named(corpus: Corpus, name: str, locations: Sequence[str]) -> list[DocumentName]:
     """The documents that a name means: the one with this id, else of the file at one of these
-    absolute locations, else of the files with this path; ordered by id.
+    absolute locations, else of the files with this path, else the attachment at this place; ordered
+    by id. The name of a file is not that of its attachments.
     """  # noqa: D205
     columns = (("document_id", [name]), ("location", locations), ("path", [name]))
     for column, names in columns:
         named = f"{column} {AMONG} ORDER BY document_id"
         if found := corpus.select(DocumentName, f"{PLACED} WHERE {named}", (names,), _NAME):
-            return found
+            files = [d for d in found if place_of(d.document_id, d.source_id, d.path) == d.path]
+            return files or found
     # People type letters with marks in composed form; some file systems have the decomposed one.
     known = [] if name.isascii() else document_names(corpus, facts=True)
     for column, names in columns:
         wanted = [*map(composed, names)]
         if found := [one for one in known if composed(getattr(one, column)) in wanted]:
             return found
-    return []
+    if ATTACHED not in name:
+        return []
+    return corpus.select(DocumentName, f"{PLACED} WHERE {BY_PLACE} ORDER BY 2", (name,), _NAME)
 
 
 def ids_outside_validity(corpus: Corpus, at: str) -> frozenset[str]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, get_type_hints
 
-from rolebundle.contracts.documents import REMEMBERED_KIND, Passage
+from rolebundle.contracts.documents import ATTACHED, REMEMBERED_KIND, Passage
 from rolebundle.storage import marks
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.documents import (
+    BY_PLACE,
     METADATA,
     PLACED,
     documents_named,
@@ -119,11 +120,17 @@ def passages_from(corpus: Corpus, document_id: str, first: int, count: int) -> l
 
 
 def passages_at_lines(corpus: Corpus, path: str, start_line: int, end_line: int) -> list[Passage]:
-    """The chunks of a file that share a line with the range, in order."""
-    lines = f"f.path {AMONG} AND c.start_line <= ? AND c.end_line >= ?"
-    named = () if path.isascii() else documents_named(corpus, path, ())
-    paths = [path, *(document.path for document in named)]
-    return _passages(corpus, lines, paths, end_line, start_line)
+    """The chunks of a file or attachment that share a line with the range, in order."""
+    lines, paths = "c.start_line <= ? AND c.end_line >= ?", [path]
+    if ATTACHED in path:
+        found = _passages(
+            corpus, f"(f.path = ? OR {BY_PLACE}) AND {lines}", path, path, end_line, start_line
+        )
+    else:
+        named = () if path.isascii() else documents_named(corpus, path, ())
+        paths += [document.path for document in named]
+        found = _passages(corpus, f"f.path {AMONG} AND {lines}", paths, end_line, start_line)
+    return [passage for passage in found if passage.place in paths]
 
 
 def passages_of_documents(

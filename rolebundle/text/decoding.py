@@ -46,6 +46,12 @@ _CONTROL = re.compile(rb"[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _HIGH = re.compile(rb"[\x80-\xff]")
 # With a larger share of non-ASCII bytes the text is probably not Western, and cp1252 is wrong.
 _MAX_WESTERN_SHARE = 0.25
+_HIGH_WORD = re.compile(rb"[\x80-\xff]{4,}")
+_MIN_GUESSED = 20
+"""From so few bytes that are not ASCII no encoding is guessed."""
+_GUESSED = (
+    "cp1251 koi8_r koi8_u cp866 iso8859_5 cp1253 cp1255 cp1256 cp874 cp932 gb18030 big5 cp949"
+).split()
 
 
 def split_lines(text: str) -> list[str]:
@@ -93,8 +99,8 @@ def decode(data: bytes, path: str = "", declared: str = "") -> tuple[str, tuple[
     """The text of a file without NULs, and notes on what was changed to decode it.
 
     Encodings: the one of the byte order mark, else UTF-8, else the declared one, by its label in
-    the WHATWG's Encoding Standard. If that is not known and the text looks Western, its lines that
-    are not UTF-8 are cp1252.
+    the WHATWG's Encoding Standard. If that is not known, it is guessed for words of other letters
+    than Latin ones; if the text looks Western, its lines that are not UTF-8 are cp1252.
 
     Args:
         data: the file.
@@ -121,6 +127,9 @@ def decode(data: bytes, path: str = "", declared: str = "") -> tuple[str, tuple[
         high = len(_HIGH.findall(data))
         is_western = high <= len(data) * _MAX_WESTERN_SHARE and not _CONTROL.search(data)
         is_text = is_western or not _line(data)[1]
+        words = sum(map(len, _HIGH_WORD.findall(data)))
+        if encoding == "utf-8" and words > high / 2 and (guessed := _guessed_encoding(data, high)):
+            return data.decode(guessed, "replace"), (f"not UTF-8: read as {guessed}",)
         if encoding != "utf-8" or not is_text or b"\x00" in data:
             raise DocumentError(
                 "undecodable",
@@ -135,6 +144,18 @@ def decode(data: bytes, path: str = "", declared: str = "") -> tuple[str, tuple[
     # Decoders never return surrogates, so only NULs need to be replaced.
     text = text.replace("\x00", _REPLACEMENT)
     return text, notes + cleaned_note(text.count(_REPLACEMENT) - data.count(_REPLACEMENT_BYTES))
+
+
+def _guessed_encoding(data: bytes, high: int) -> str:
+    """The encoding in which words without Latin letters make sense; empty if none is likely."""
+    if high < _MIN_GUESSED or _CONTROL.search(data) or b"\x00" in data or not _line(data)[1]:
+        return ""
+    from charset_normalizer import from_bytes
+
+    # Half of a text of Japanese is hiragana.
+    is_japanese = data.count(b"\xa4") > high / 8
+    best = from_bytes(data, cp_isolation=["euc_jp"] if is_japanese else _GUESSED).best()
+    return best.encoding if best else ""
 
 
 def declared_encoding(data: bytes) -> str:

@@ -104,7 +104,7 @@ def _enclosed(inner: str, *, is_bracket: bool) -> list[Target]:
         return [*_numbers(number[2])]
     if is_bracket and _WORK.fullmatch(inner):
         return [("work", inner)]
-    places = [[*_places(part.strip(" \t`"), is_marked=True)] for part in re.split("[,;]", inner)]
+    places = [[*_places(part.strip(' \t`"'), is_marked=True)] for part in re.split("[,;]", inner)]
     return [place for of_part in places for place in of_part] if all(places) else []
 
 

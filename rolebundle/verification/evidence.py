@@ -132,7 +132,7 @@ class Evidence:
         in_lines = [p for p in candidates if p.start_line <= end and p.end_line >= start]
         at = [p for p in in_lines if name in _names_of(p)]
         # Files in two folders may have the same name.
-        return [passage for passage in at if passage.path == name] or at
+        return [passage for passage in at if passage.place == name] or at
 
     def _usable(self, stored: Iterable[Passage]) -> list[Passage]:
         passages = (without_later_superseders(passage, self._request) for passage in stored)
@@ -142,8 +142,8 @@ class Evidence:
 def _names_of(passage: Passage) -> tuple[str, ...]:
     """What a citation may call the document of a passage."""
     document = passage.document
-    name = passage.path.rpartition("/")[2]
-    return passage.path, document.document_id, document.uri, document.title, name
+    name = passage.place.rpartition("/")[2]
+    return passage.place, document.document_id, document.uri, document.title, name
 
 
 _Named = tuple[int, str, str | None, bool]
@@ -265,7 +265,7 @@ def check_citation(
         _, start, end = _lines_of(citation.target)
         first, last = min(p.start_line for p in named), max(p.end_line for p in named)
         if not first <= start <= end <= last:
-            note = f"the passage is {named[0].path}:{first}-{last}"
+            note = f"the passage is {named[0].place}:{first}-{last}"
             return "wrong_place", named[0], note
     if own.words < MIN_WORDS or is_unspaced(prose):
         return "cited", named[0], ""

@@ -53,7 +53,7 @@ def nested(levels: int) -> EmailMessage:
 def test_attachments_are_documents_with_date_and_people_of_the_mail():
     first, plan, again = documents(mail(("plan.md", "# Plan\n\nzebra47"), ("plan.md", "owl")))
     assert first.inferred["attachments"] == ["plan.md"]
-    assert (plan.key, again.key) == ("plan.md", "plan.md-2")
+    assert (plan.key, again.key) == (" › plan.md", " › plan.md-2")
     assert [block.text for block in plan.blocks] == ["# Plan", "zebra47"]
     assert {
         "title": "plan.md",
@@ -112,7 +112,7 @@ def test_attachments_follow_their_mail(tmp_path: Path):
     report = invoke("ingest", tree, *at_db, "--meta", "sensitivity=confidential").json()
     assert (report["added"], report["documents"], report["quarantined"]) == (2, 4, 1)
     plan = listed()["plan.md"]
-    assert plan["document_id"] == "tree/a.eml#plan.md"
+    assert plan["document_id"] == "tree/a.eml › plan.md"
     assert (plan["trust_tier"], plan["source_id"]) == ("general", "tree")
     with sqlite3.connect(tmp_path / "c.db") as corpus:
         assert list(corpus.execute("SELECT DISTINCT sensitivity FROM document")) == [
@@ -137,3 +137,30 @@ def test_files_written_in_a_text_are_no_passages(tmp_path: Path):
     assert notes == ["left out: 1 file written in the text"] * 2
     for word in ("gate", "key", "owl"):
         assert invoke("grep", word, "--db", db, "--json").json()["lines"]
+
+
+def test_a_locator_names_the_attachment_and_is_a_reference(tmp_path: Path):
+    inner = mail(("deep.txt", "The winch is at berth 47 behind the shed.\n"))
+    files = (
+        ("plan.md", "# Plan\n\nThe crane is at berth 12 beside the gate.\n"),
+        ("i.eml", bytes(inner)),
+    )
+    tree = write_files(
+        tmp_path / "tree", {"in/a.eml": bytes(mail(*files, text="See below.\n" * 9))}
+    )
+    db = ("--db", tmp_path / "c.db")
+    invoke("ingest", tree, "--lexical-only", *db)
+    for word, place in (("crane", "in/a.eml › plan.md"), ("winch", "in/a.eml › i.eml › deep.txt")):
+        [line] = invoke("grep", word, *db, "--json").json()["lines"]
+        [passage] = invoke("retrieve", f"where is the {word}", *db, "--json").json()["selected"]
+        locator = passage["citation"]["locator"]
+        assert line["locator"].startswith(f"{place}:") and locator.startswith(f"{place}:")
+        for reference in (line["locator"], locator, place):
+            [got] = invoke("get", reference, *db, "--json").json()["passages"]
+            assert got["chunk_id"] == passage["chunk_id"]
+        draft = tmp_path / "draft.md"
+        sentence = passage["content"].strip().splitlines()[-1].rstrip(".")
+        draft.write_text(f'{sentence} ({locator}). {sentence} ["{locator}"].\n')
+        assert invoke("verify", draft, *db, "--json").json()["verdict"] == "clean"
+    first = invoke("get", "in/a.eml", *db, "--json").json()["passages"][0]
+    assert first["locator"].startswith("in/a.eml:") and "See below." in first["content"]

@@ -17,6 +17,7 @@ from rolebundle.scan.hidden_text import (
     normalized_with_offsets,
     original_offset,
 )
+from rolebundle.scan.instructions import find_instructions
 from rolebundle.scan.scan import WINDOW_CHARS, ScanResult, scan_text
 from rolebundle.scan.secrets import masked
 from scan.attacks import attacks
@@ -459,3 +460,15 @@ def test_a_mask_moves_no_line(parts):
     text = " ".join(parts)
     clean = masked(text, find_secrets(text))
     assert clean.count("\n") == text.count("\n")
+
+
+def test_joiners_beside_dashes_are_those_of_books():
+    for joiner in "\ufeff\u2060":
+        text = f"you{joiner}—it{joiner} {joiner}… But"
+        assert find_hidden(text) == ()
+        assert len(find_hidden(f"ig{joiner}nore {joiner} x{joiner}{joiner}{joiner}—")) == 3
+
+
+def test_what_a_narrator_does_is_no_instruction():
+    assert find_instructions("I forget what I said. She forgets all that you said.") == ()
+    assert find_instructions("Forget what I said.")

@@ -65,9 +65,22 @@ def test_lines_may_have_different_encodings():
     assert decode(b"".join(lines))[0] == "Jürgen 2001, Müller\nŁukasz – Zoë\r\n" + "a\ufffdb " * 3
 
 
+@pytest.mark.parametrize(("text", "encodings"), [
+    ("Карта спрятана под жерновом. Никто об этом не знает!", "cp1251 koi8_r cp866"),
+    ("Το κλειδί βρίσκεται κάτω από την τρίτη πέτρα δίπλα στην πόρτα.", "cp1253"),
+    ("鍵は門の横の三番目の石の下にあります。七時に来てください。", "cp932 euc_jp"),
+    ("钥匙在大门旁边的第三块石头下面。请七点钟来。", "gb18030"),
+])  # fmt: skip
+def test_encodings_of_other_letters_are_guessed(text, encodings):
+    for encoding in encodings.split():
+        for before in ("", "Plain words that are as long as the others. " * 9):
+            expected = before + text, (f"not UTF-8: read as {encoding}",)
+            assert decode((before + text).encode(encoding)) == expected
+
+
 def test_text_that_cp1252_would_garble_is_an_error():
     with pytest.raises(DocumentError) as caught:
-        decode("Съешь же ещё этих мягких булок".encode("koi8-r"), "notes/old.txt")
+        decode("ёжик".encode("koi8-r"), "notes/old.txt")
     assert caught.value.code == "undecodable"
     assert "notes/old.txt" in caught.value.message
 

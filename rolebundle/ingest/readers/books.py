@@ -30,6 +30,10 @@ from rolebundle.ingest.readers.package import (
 
 _CHAPTER_TYPES = frozenset(("application/xhtml+xml", "text/html", "application/x-dtbook+xml"))
 _MAX_SHEET_BYTES = 1_000_000
+_ADDED_TEXT = re.compile(
+    rb"content\s*:(?:[^;{}]*?\bcounters?\(|\s*\"[^\"\\\n]*\w[^\"\n]*\"|\s*'[^'\\\n]*\w[^'\n]*')"
+)
+"""A number or a word in what a style sheet adds to elements."""
 # What would end a style element, and what XML cannot contain.
 _NOT_IN_SHEETS = re.compile(r"</|[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
@@ -60,6 +64,8 @@ def _book(package: Package) -> ParsedDocument:
     missing = sum(name not in package for name in chapters)
     properties = properties_of(book.iterfind("{*}metadata/*"))
     notes = [f"chapters that the book lacks: {missing}"] if missing else []
+    sheets = [package.read(name) for name in package.names() if name.endswith(".css")]
+    notes += ["left out: text that style sheets add"] * any(map(_ADDED_TEXT.search, sheets))
     return blocks.document(properties, notes)
 
 
@@ -112,4 +118,4 @@ def _saved_page(data: bytes, path: str, _separator: str) -> Iterator[ParsedDocum
         yield blocks.document(inferred, page.notes)
 
 
-READERS = {"epub": package_reader("epub", 9, _book), "mhtml": (2, _saved_page)}
+READERS = {"epub": package_reader("epub", 10, _book), "mhtml": (3, _saved_page)}

@@ -213,8 +213,10 @@ class _Numbering:
         form = _form(levels[level]) if level in levels else "bullet"
         if form == "bullet":
             # One of white space continues an item.
-            has_space = level in levels and _value(levels[level], "lvlText").isspace()
-            return "" if has_space else "-"
+            sign = _value(levels[level], "lvlText") if level in levels else ""
+            for font in levels[level].iter(f"{_W}rFonts") if sign else ():
+                sign = translated(sign, font.get(f"{_W}ascii", "").lower())
+            return "" if sign.isspace() else sign if sign.isdigit() else "-"
         is_legal = levels[level].find(f"{_W}isLgl") is not None
 
         def shown(match: re.Match[str]) -> str:
@@ -229,6 +231,22 @@ class _Numbering:
 def _form(level: Any) -> str:
     """The form of the numbers of a level. Newer ones are an alternative."""
     return next((item.get(_VAL, "") for item in [*level.iter(f"{_W}numFmt")][-1:]), "decimal")
+
+
+# Numbers of notes
+
+
+_SECTION = re.compile(rb"<w:sectPr[^>]*/>|<w:sectPr\b.*?</w:sectPr>", re.DOTALL)
+_NOTES = re.compile(rb"<w:(footnote|endnote)Pr>(.*?)</w:\1Pr>", re.DOTALL)
+_NOTE_NUMBER = re.compile(r'<w:(numFmt|numStart|numRestart)\b[^>]*?w:val="(\w+)"')
+
+
+def _note_numbers(part: bytes) -> dict[str, dict[str, str]]:
+    """How footnotes and endnotes are numbered: what a section or the settings say of them."""
+    found = _NOTES.findall(part)
+    return {
+        kind.decode(): dict(_NOTE_NUMBER.findall(text.decode("latin-1"))) for kind, text in found
+    }
 
 
 # The document
@@ -274,7 +292,17 @@ class _Docx(Walk):
             if note.get(f"{_W}type") is None
         }
         self._even_pages = self._part("settings").find(f"{_W}evenAndOddHeaders")
+        self._is_one_page = package.parse("docProps/app.xml").findtext("{*}Pages") == "1"
         self._notes_so_far = Counter[str]()
+        # How each section numbers its notes; the one that is being read is the first.
+        usual = _note_numbers(package.read(self._part_names.get("settings", "")))
+        main = package.read(self._main)
+        sections = _SECTION.findall(main) if b"notePr>" in main else []
+        self._note_numbers = [
+            {kind: {**usual.get(kind, {}), **own.get(kind, {})} for kind in ("footnote", "endnote")}
+            for own in (*map(_note_numbers, sections), {})
+        ]
+        self._is_last_of_section = False
         # The headers and footers of the present section by their element and type; all that are
         # shown.
         self._of_section: dict[tuple[str, str], str] = {}
@@ -308,7 +336,14 @@ class _Docx(Walk):
         if properties is None:
             properties = element
         if name == "p":
-            self._section(properties.find(f"{_W}sectPr"))
+            if self._is_last_of_section and len(self._note_numbers) > 1:
+                del self._note_numbers[0]
+                for kind, numbers in self._note_numbers[0].items():
+                    if numbers.get("numRestart") == "eachSect":
+                        del self._notes_so_far[kind]
+            section = properties.find(f"{_W}sectPr")
+            self._is_last_of_section = section is not None
+            self._section(section)
             style = self._look_of_style(_value(properties, "pStyle") or None)
             look = {**look, **self._default_look, **style, **own}
             by_style = self._numbering.level_of_style.get(look.get("list_style", ""))
@@ -332,9 +367,11 @@ class _Docx(Walk):
             if name := self.target(part.get(f"{RELATION}id")):
                 self._of_section[local_name(part), part.get(f"{_W}type", "default")] = name
         # Those of the first and of even pages are only shown by further settings.
-        shown = {"first": section.find(f"{_W}titlePg"), "even": self._even_pages}
+        first = section.find(f"{_W}titlePg")
+        shown = {"first": first, "even": self._even_pages}
         for (_, kind), name in self._of_section.items():
-            if kind == "default" or _is_on(shown.get(kind)):
+            is_default = kind == "default" and not (self._is_one_page and _is_on(first))
+            if is_default or _is_on(shown.get(kind)):
                 self._margins[name] = None
 
     # Elements inside of paragraphs
@@ -400,8 +437,10 @@ class _Docx(Walk):
                 mark += part.text or ""
                 part.clear()
         self._notes_so_far[kind] += not mark and not office.hides_all(look)
-        form = "1" if kind == "footnote" else "i"
-        return self.note(note, look, mark or list_number(self._notes_so_far[kind], form))
+        numbers = self._note_numbers[0][kind]
+        form = _FORMS.get(numbers.get("numFmt", "decimal" if kind == "footnote" else "lowerRoman"))
+        number = self._notes_so_far[kind] + integer_in(numbers.get("numStart"), 1) - 1
+        return self.note(note, look, mark or list_number(number, form or "1"))
 
     def _chunk(self, element: Any, look: Look) -> None:
         """A document of another format that is included."""
@@ -458,4 +497,4 @@ class _Docx(Walk):
     }
 
 
-READERS = {"docx": package_reader("docx", 9, lambda package: _Docx(package).read())}
+READERS = {"docx": package_reader("docx", 10, lambda package: _Docx(package).read())}

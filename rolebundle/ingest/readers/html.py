@@ -34,7 +34,9 @@ from rolebundle.text.decoding import decode, one_line
 _WORD = re.compile(r"[^\W\d_]{2,}")
 # Code listings number their lines beside the code, in elements of their own.
 _LINE_NUMBER_CLASSES = frozenset(("src-line-numbers", "linenodiv", "linenos", "line-numbers"))
-_SKIPPED_TAGS = "script style template noscript iframe object head".split()
+_SKIPPED_TAGS = "script style template iframe head progress meter".split()
+_LOADED = re.compile(r"image/|pdf|html|\.(?:svg|png|jpe?g|gif|webp)\b", re.IGNORECASE)
+"""Objects that browsers show. Of others they show what is inside, such as those of Flash."""
 # Where pages have their navigation.
 _REGIONS: Any = etree.XPath(
     "descendant::*[self::nav or self::header or self::footer or self::aside or @role='navigation'"
@@ -67,8 +69,8 @@ def read_page(
     Args:
         data: the bytes of the page.
         path: its file, for messages.
-        is_message: whether all of it is its own text. Else lists of links are left out.
-
+        is_message: whether all of it is its own text, and its scripts never run, as in mails and
+            books. Else lists of links are left out.
         declared: the label of the encoding that a mail or archive declares for the page.
 
     Raises:
@@ -83,7 +85,7 @@ def read_page(
     body = root if body is None else body
     inferred = _head_metadata(root)
     sheets = page_sheets(root)
-    _empty_unread(body, source)
+    _empty_unread(body, source, has_scripts=not is_message)
     if not is_message:
         notes += _empty_link_lists(body)
     page = Page(root, body, sheets)
@@ -135,10 +137,14 @@ def _head_metadata(root: Any) -> Mapping[str, str]:
     return {"language": language.strip(), "title": title, "updated_at": updated}
 
 
-def _empty_unread(main: Any, source: bytes) -> None:
+def _empty_unread(main: Any, source: bytes, *, has_scripts: bool) -> None:
     """Empty the elements without readable text, and what repeats the page's own text."""
-    for element in list(main.iter(*_SKIPPED_TAGS)):
-        _empty(element)
+    for element in list(main.iter(*_SKIPPED_TAGS, "object", *["noscript"] * has_scripts)):
+        kinds = f"{element.get('type')} {element.get('data')}"
+        if element.tag != "object" or _LOADED.search(kinds):
+            _empty(element)
+        else:
+            element.tag = "span"
     for link in list(main.iterfind(".//a[@href]")):
         if link.get("href")[:1] == "#" and not _ALNUM.search(text_of(link)):
             _empty(link)  # Usually a mark beside a heading.
@@ -317,4 +323,4 @@ def _set_apart(element: Any) -> None:
             element.tail = f" {element.tail or ''}"
 
 
-READERS = {"html": (12, lambda data, path, _separator: [read_page(data, path)])}
+READERS = {"html": (13, lambda data, path, _separator: [read_page(data, path)])}

@@ -13,7 +13,8 @@ from typing import Any
 from lxml import etree
 
 from rolebundle.ingest.parsed import Block, BlockKind
-from rolebundle.ingest.readers import notation
+from rolebundle.ingest.readers import data_file, notation
+from rolebundle.ingest.readers.html_hidden import LIST_STYLE
 from rolebundle.ingest.readers.package import integer_in, row_line
 from rolebundle.text.decoding import one_line
 
@@ -89,12 +90,9 @@ BLOCKS = frozenset(
 )
 # Longer lists and tables are cut anyway. One block per item gives each chunk its own lines.
 _MAX_LIST_CHARS = 1800
-_LIST_STYLE = re.compile(r"list-style(?:-type)?\s*:\s*([\w-]+)", re.IGNORECASE)
-_LABELLING = frozenset(("start", "type", "reversed", "style"))
-_LIST_FORMS = {
-    "decimal-leading-zero": "01", "lower-alpha": "a", "lower-latin": "a", "upper-alpha": "A",
-    "upper-latin": "A", "lower-roman": "i", "upper-roman": "I", "none": "none",
-}  # fmt: skip
+_LIST_FORMS = data_file("list_numbers.toml")["css"]
+_PLAIN_FORMS = {"ol": "1", "1": "1", "a": "a", "A": "A", "i": "i", "I": "I"}
+"""The forms of lists without a style, by their tag and the values of `type`."""
 VERBATIM = frozenset(("pre", "listing", "xmp", "plaintext"))
 # A list or table that contains one of these is split into several blocks.
 _BLOCK_CONTENT = ("pre", "table", "dl", "blockquote", "h1", "h2", "h3", "h4", "h5", "h6")
@@ -296,11 +294,16 @@ def _list_lines(element: Any, depth: int = 0) -> Iterable[str]:
 
 
 def _label(item: Any) -> str:
-    """The label of an item as it is shown: ``7.``, ``b.``; ``-`` in a list that counts from 1."""
+    """The label of an item as it is shown: ``7.``, ``b.``; ``-`` for bullets and no label."""
     parent = item.getparent()
-    if parent is None or parent.tag != "ol":
+    if parent is None or parent.tag not in LISTS or item.tag != "li":
         return "- "
-    if _LABELLING.isdisjoint(parent.keys()) and not any(e.get("value") for e in parent):
+    form = _PLAIN_FORMS.get(parent.tag, "")
+    for element in (parent, item):
+        form = _PLAIN_FORMS.get(element.get("type", ""), form)
+        words = element.get(LIST_STYLE, "").split()
+        form = next((_LIST_FORMS[word] for word in words if word in _LIST_FORMS), form)
+    if not form:
         return "- "
     if item.get("_number") is None:
         items = list(parent.iterchildren("li"))
@@ -310,11 +313,7 @@ def _label(item: Any) -> str:
             number = integer_in(each.get("value"), number)
             each.set("_number", str(number))
             number += step
-    form = item.get("type") or parent.get("type") or "1"
-    if style := _LIST_STYLE.search(parent.get("style") or ""):
-        form = _LIST_FORMS.get(style[1].lower(), form)
-    label = notation.list_number(integer_in(item.get("_number")), form)
-    return f"{label}. " if form != "none" else "- "
+    return f"{notation.list_number(integer_in(item.get('_number')), form)}. "
 
 
 def _item_lines(item: Any, depth: int = 0) -> Iterable[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -46,11 +47,14 @@ _INTERFACE_ROLES = frozenset(
 )
 _INTERFACE_TAGS = frozenset(("form", "dialog", "nav", "fieldset", "label", "legend", "menu"))
 _INLINE = frozenset("a abbr b bdi cite code em font i label mark small span strong time u".split())
-_STYLED: Any = etree.XPath(
-    "descendant::*[@style][" + " or ".join(f"self::{tag}" for tag in sorted(_INLINE)) + "]"
-)
+_STYLED: Any = etree.XPath("descendant::*[@style]")
 _APART = re.compile(r"block|flex|grid|table|list-item")
+_SPACED = re.compile(r"(?:margin|padding|width)")
 _WORD = re.compile(r"[^\W\d_]{2,}")
+_BOXES = frozenset(("display", "float", "position", "list-style", "list-style-type"))
+_LIST_STYLES = _BOXES & {"list-style", "list-style-type"}
+LIST_STYLE = "_list-style"
+"""The attribute of a list or item with the style of its labels."""
 _MIN_LABELLED_WORDS = 4
 _MIN_SPOKEN_WORDS = 12
 _MAX_WORK = 100_000_000
@@ -196,17 +200,28 @@ class Page:
         return [e for e in candidates if not matched.isdisjoint(e.iterancestors())]
 
     def apart(self) -> list[Any]:
-        """The inline elements that a style shows apart from the text beside them."""
-        layers = ((e, styles.style_layers(e.get("style"))[0]) for e in _STYLED(self._main))
-        found = {element for element, declared in layers if _is_apart(declared)}
-        try:
-            for sheet in self._sheets:
-                for rule in styles.rules_of(*sheet):
-                    if rule.applies < 2 and _is_apart(rule.normal):
-                        found.update(e for e in self._selected_by(rule) if e.tag in _INLINE)
-        except styles.UnreadableStyleError:
-            pass  # What is hidden is looked for without this.
-        return [e for e in found if e is not self._main]
+        """The inline elements that a style shows apart from the text beside them.
+
+        Lists and their items get an attribute with the style of their labels.
+        """
+        found: defaultdict[Any, dict[str, str]] = defaultdict(dict)
+        with suppress(styles.UnreadableStyleError):  # What is hidden is looked for without this.
+            rules = [rule for sheet in self._sheets for rule in styles.rules_of(*sheet)]
+            for rule in sorted(rules, key=lambda rule: rule.specificity):
+                if rule.applies < 2 and not _BOXES.isdisjoint(rule.declared):
+                    for element in self._selected_by(rule):
+                        found[element].update(rule.declared)
+        for element in _STYLED(self._main):
+            found[element].update(styles.style_layers(element.get("style"))[0])
+        apart: dict[Any, None] = {}
+        for element, declared in found.items():
+            for name in _LIST_STYLES & declared.keys():
+                element.set(LIST_STYLE, declared[name])
+            if _is_apart(declared):
+                apart[element] = None
+            if re.search("flex|grid", declared.get("display", "")):
+                apart.update(dict.fromkeys(element))
+        return [e for e in apart if e.tag in _INLINE and e is not self._main]
 
     def hidden(self) -> list[HiddenElement]:
         """The hidden elements in ``main``, and those that contain it; outer elements first.
@@ -343,9 +358,11 @@ class Page:
 
 
 def _is_apart(declared: styles.Declarations) -> bool:
-    """Whether an element has a box of its own."""
+    """Whether an element has a box of its own, which does not touch what is beside it."""
+    display = declared.get("display", "")
+    is_touching = display.startswith("inline-") and not any(map(_SPACED.search, declared))
     return (
-        _APART.search(declared.get("display", "")) is not None
+        (_APART.search(display) is not None and not is_touching)
         or declared.get("float", "none") != "none"
         or declared.get("position", "") in {"absolute", "fixed"}
     )

@@ -65,6 +65,8 @@ _MAX_NAMES = 50
 _MAX_TITLE_CHARS = 1_000
 _MAX_TITLE_WORDS = 12
 _MAX_FORWARDED = 3
+_EMBEDDED, _PROPERTIES = "__substg1.0_3701000D", "__properties_version1.0"
+"""The part of an attachment that is a message itself, and the part with its properties."""
 _OF_OUTLOOK = SMTPUTF8.clone(linesep="\n")
 _SHOWN_HEADERS = ("Subject", "From", "To", "Cc")
 _ATTACHED_TEXT = {"text/calendar": ".ics", "text/vcard": ".vcf", "text/x-vcard": ".vcf"}
@@ -495,10 +497,23 @@ def _read_emlx(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocume
 def _read_msg(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocument]:
     """A message of Outlook, read as the same message in the usual form, whose lines it has."""
     import oxmsg
-    from oxmsg.domain.constants import PID_SENSITIVITY
 
     with parser_errors("unreadable_msg", path):
-        message = oxmsg.Message.load(data)
+        yield _read_message(bytes(_usual_form(oxmsg.Message.load(data), path)), path)
+
+
+def _usual_form(message: Any, path: str, level: int = 0) -> EmailMessage:
+    """A message of Outlook in the usual form, with the messages that are attached to it.
+
+    Raises:
+        DocumentError: ``unreadable_msg``.
+    """
+    import compressed_rtf
+    import oxmsg
+    from oxmsg.domain.constants import PID_RTF_COMPRESSED, PID_SENSITIVITY
+    from striprtf.striprtf import rtf_to_text
+
+    with parser_errors("unreadable_msg", path):
         headers = {name.lower(): value for name, value in message.message_headers.items()}
         mail = EmailMessage(policy=_OF_OUTLOOK)
         people = [f'"{r.name}" <{r.email_address}>' for r in message.recipients]
@@ -514,20 +529,39 @@ def _read_msg(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocumen
         ):
             if value and one_line(value):
                 mail[name] = one_line(value)
-        mail.set_content(message.body or "", cte="8bit")
+        body = message.body or ""
+        rtf = message.properties.binary_prop_value(PID_RTF_COMPRESSED)
+        if rtf and not (body.strip() or message.html_body):
+            source = compressed_rtf.decompress(rtf).decode("latin-1")
+            body = rtf_to_text(source, errors="replace")  # type: ignore[no-untyped-call]
+        mail.set_content(cleaned(body), cte="8bit")
         if html := message.html_body:
             mail.add_alternative(html, subtype="html", cte="8bit")
         for file in message.attachments:
+            parts = {part.name: part for part in file._storage.storages}
+            inner = parts.get(_EMBEDDED) if level < _MAX_FORWARDED else None
+            # Other objects than messages have no properties.
+            if inner is not None and _PROPERTIES in inner._streams_by_name:
+                embedded = oxmsg.Message(_with_long_header(inner))
+                mail.add_attachment(_usual_form(embedded, path, level + 1))
+                continue
             kind, name = (file.mime_type or "").partition("/"), one_line(file.file_name or "")
             is_kind = kind[0].isalpha() and kind[2].replace("-", "").isalnum()
             major, minor = (kind[0], kind[2]) if is_kind else ("application", "octet-stream")
             mail.add_attachment(file.file_bytes or b"", major, minor, filename=name or "attachment")
-        yield _read_message(bytes(mail), path)
+    return mail
+
+
+def _with_long_header(message: Any) -> Any:
+    """A message within another one, with eight more bytes before its properties, as a file has."""
+    header = message._streams_by_name[_PROPERTIES]
+    longer = replace(header, bytes_=header.bytes_[:24] + bytes(8) + header.bytes_[24:])
+    return replace(message, streams=(*message._streams_by_name.values(), longer))
 
 
 READERS = {
-    "emlx": (2, _read_emlx),
-    "msg": (2, _read_msg),
-    "eml": (7, lambda data, path, _separator: [_read_message(data, path)]),
-    "mbox": (7, _read_mailbox),
+    "emlx": (3, _read_emlx),
+    "msg": (3, _read_msg),
+    "eml": (8, lambda data, path, _separator: [_read_message(data, path)]),
+    "mbox": (8, _read_mailbox),
 }

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from string import ascii_lowercase
 from typing import Literal
+
+from rolebundle.ingest.readers import data_file
 
 Script = Literal["", "raised", "lowered"]
 """The place of characters: on the line, raised as exponents are, or lowered as indices are."""
@@ -24,7 +25,8 @@ _NOTED = re.compile(r"(?:(?<!\d)(?:1\d{3}|20\d{2})|[^\W\d_]{4}|[.,;:!?»”\"’
 _VARIABLE = re.compile(r"(?:(?<![^\W_])[^\W\d_]|[)\]}])\Z")
 _ROMAN = ("", "0", "00", "000", "01", "1", "10", "100", "1000", "02")
 _MAX_LIST_NUMBER = 3999
-_ALPHABETS = {"aa": ascii_lowercase, "а": "абвгдежзиклмнопрстуфхцчшщыэюя"}
+_LETTERS_OF = data_file("list_numbers.toml")
+_REPEATED, _COUNTING, _NUMERALS = (_LETTERS_OF[n] for n in ("repeated", "counting", "numerals"))
 _ONES = (
     " one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen"
     " sixteen seventeen eighteen nineteen"
@@ -140,8 +142,9 @@ def list_number(number: int, form: str) -> str:
     Args:
         number: the number, from 1.
         form: what the first item has: ``1``, ``01``, ``1st``, ``One``, ``a``, ``A``, ``i``, ``I``,
-            ``①``, ``一``, or ``а`` or ``А`` of Russian; ``aa`` or ``AA`` if ``z`` is followed by
-            ``aa``, ``bb``. Other forms are as ``1``.
+            ``①``, ``一``, a digit of another script, or the first letter of Russian, Greek,
+            Armenian, Hebrew, Georgian, hiragana or katakana; ``aa`` or ``AA`` if ``z`` is followed
+            by ``aa``, ``bb``; ``*`` for the marks of notes. Other forms are as ``1``.
     """
     if number < 1 or number > _MAX_LIST_NUMBER:
         return str(number)
@@ -156,14 +159,20 @@ def list_number(number: int, form: str) -> str:
     if form == "一":
         return re.sub("^一十", "十", chinese_number(number))
     written = str(number).zfill(len(form))
-    if alphabet := _ALPHABETS.get(form.lower()):
+    if len(form) == 1 and form.isdecimal():
+        return "".join(chr(ord(form) + int(digit) - 1) for digit in written)
+    if alphabet := _REPEATED.get(form.lower()):
         repeated, at = divmod(number - 1, len(alphabet))
         written = alphabet[at] * (repeated + 1)
-    elif form.lower() == "a":
+    elif alphabet := _COUNTING.get(form.lower()):
         written = ""
         while number:
-            number, letter = divmod(number - 1, 26)
-            written = ascii_lowercase[letter] + written
+            number, letter = divmod(number - 1, len(alphabet))
+            written = alphabet[letter] + written
+    elif (letters := _NUMERALS.get(form.lower())) and number < 100:
+        tens, ones = divmod(number, 10)
+        written = (letters[8 + tens] if tens else "") + (letters[ones - 1] if ones else "")
+        written = {"יה": "טו", "יו": "טז"}.get(written, written)
     elif form.lower() == "i":
         digits = zip(reversed(str(number)), ("ivx", "xlc", "cdm", "m"), strict=False)
         parts = ["".join(unit[int(at)] for at in _ROMAN[int(digit)]) for digit, unit in digits]

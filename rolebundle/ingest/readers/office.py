@@ -166,7 +166,7 @@ class Walk:
                 self._initial = text.strip()
             elif rows:
                 self._add_table(rows, anchor)
-            elif not words or _CONTENTS.fullmatch(style):
+            elif not (words or _is_number(label, look)) or _CONTENTS.fullmatch(style):
                 continue
             elif style == "title" or look.get("level"):
                 number = "" if label.strip() == "-" else label
@@ -218,16 +218,11 @@ class Walk:
             self.add(map(Piece, notes), anchor)
 
     def page_margins(self, elements: Iterable[Any]) -> None:
-        """Add the texts at the head and foot of pages, each once, with the stored page number.
-
-        A page number alone ends the last section; a document without text has none.
-        """
+        """Add the texts at the head and foot of pages, each once; none if it is a page number."""
         lines = (line for part in elements for line in self.lines(self.pieces(part, {})))
         texts = dict.fromkeys(map(one_line, lines))
-        has_words = any(map(_WORD.search, texts))
-        if has_words:
+        if any(map(_WORD.search, texts)):
             self.blocks.heading("Page header and footer", 1, is_title=False)
-        if has_words or self.blocks:
             self.blocks.add("paragraph", "\n".join(texts))
 
     def document(self, properties: Mapping[str, Any]) -> ParsedDocument:
@@ -314,8 +309,9 @@ class Walk:
     def lines(self, pieces: Iterable[Piece]) -> Iterator[str]:
         """The lines of some pieces, one for each paragraph or row."""
         for text, look, rows in pieces:
-            if text.strip():
-                yield f"{look.get('label', '')} {text}".strip()
+            label = look.get("label", "")
+            if text.strip() or _is_number(label, look):
+                yield f"{label} {text}".strip()
             yield from (", ".join(filter(None, row)) for row in rows if any(row))
 
     def _rows_of(self, table: Any, look: Look) -> list[list[str]]:
@@ -497,6 +493,11 @@ def hides_all(look: Look) -> str:
     """How a look hides everything, whatever its colors and size; empty if it does not."""
     is_hidden = look.get("hidden") or look.get("vanish")
     return look.get("away") or ("invisible_element" if is_hidden else "")
+
+
+def _is_number(label: str, look: Look) -> bool:
+    """Whether a paragraph shows a number, even if it has no text."""
+    return any(map(str.isalnum, label)) and not look.get("level") and not hides_all(look)
 
 
 def all_text(element: Any) -> str:

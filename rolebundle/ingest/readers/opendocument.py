@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import office
 from rolebundle.ingest.readers.mathml import mathml_text
-from rolebundle.ingest.readers.notation import formula, list_number
+from rolebundle.ingest.readers.notation import CHECKED, UNCHECKED, formula, list_number
 from rolebundle.ingest.readers.office import Action, Look, Piece, Sheet, Walk
 from rolebundle.ingest.readers.package import (
     Package,
@@ -28,10 +28,10 @@ from rolebundle.ingest.readers.package import (
 from rolebundle.scan.hidden_style import color
 
 _NAMES = "urn:oasis:names:tc:opendocument:xmlns:"
-_OFFICE, _TEXT, _TABLE, _DRAW, _STYLE, _PRESENTATION, _SVG, _FO = (
+_OFFICE, _TEXT, _TABLE, _DRAW, _STYLE, _PRESENTATION, _FORM, _SVG, _FO = (
     f"{{{_NAMES}{name}:1.0}}"
     for name in (
-        "office text table drawing style presentation svg-compatible xsl-fo-compatible"
+        "office text table drawing style presentation form svg-compatible xsl-fo-compatible"
     ).split()
 )
 _HREF = "{http://www.w3.org/1999/xlink}href"
@@ -52,6 +52,7 @@ _DRAWN = (
 ).split()
 _SURROUNDINGS = frozenset(("footer", "date-time", "page-number", "header"))
 _VALUES = ("string-", "date-", "time-", "boolean-", "")
+_UNSEEN_CONTROLS = frozenset(("password", "hidden", "file", "image", "frame"))
 _MAX_REPEATED = 100
 _MAX_REPEATED_ROWS = 1_000
 
@@ -139,7 +140,8 @@ def _label(levels: _Levels, counts: dict[int, int], level: int, start: str = "")
         del counts[at]
     own = levels.get(level, {})
     if "num-format" not in own:
-        return "-"
+        sign = own.get("bullet-char", "")
+        return sign if sign.isdigit() else "-"
 
     def number(at: int) -> str:
         form = levels.get(at, {}).get("num-format", "").partition(",")[0]
@@ -163,6 +165,7 @@ class _OpenDocument(Walk):
     IS_MIXED = True
     STREAMED = (
         *("automatic-styles", "p", "h", "list", "table", "table-row", "page", "section"),
+        *("numbered-paragraph", "forms"),
         *("tracked-changes", "shapes", "footer-decl", "date-time-decl", *_INDEXES, *_DRAWN),
     )
     BODIES = frozenset(_OFFICE + name for name in "text spreadsheet presentation drawing".split())
@@ -179,6 +182,7 @@ class _OpenDocument(Walk):
             for kind in ("master-page", "page-layout")
         )
         self._fields: dict[str, str] = {}
+        self._controls: dict[str, str] = {}  # what each shows
         self._seen: set[str] = set()
         # What shapes and objects contain, until the end of the sheet.
         self._shapes: list[Piece] = []
@@ -267,6 +271,13 @@ class _OpenDocument(Walk):
 
     def pieces(self, element: Any, look: Look) -> Iterator[Piece]:
         """See Walk. Items of lists have a label, as far in as they are deep."""
+        if element.tag == f"{_TEXT}numbered-paragraph":
+            level = integer_in(element.get(f"{_TEXT}level"), 1)
+            style = element.get(f"{_TEXT}style-name", "")
+            counts = self._counts[f"list {element.get(f'{_TEXT}list-id', style)}"]
+            start = element.get(f"{_TEXT}start-value", "")
+            mark = _label(self._lists.get(style, {}), counts, level, start)
+            look = {**look, "label": mark and "  " * (level - 1) + mark}
         if element.tag != f"{_TEXT}list":
             yield from super().pieces(element, look)
             return
@@ -355,9 +366,14 @@ class _OpenDocument(Walk):
             name = element.get(f"{_PRESENTATION}name", "")
             self._fields[f"{local_name(element)} {name}"] = element.text or ""
             return
+        if local_name(element) == "forms":
+            self._add_controls(element)
+            return
         if element.tag != f"{_DRAW}page":
             super().block(element)
             return
+        for forms in element.iter(f"{_OFFICE}forms"):
+            self._add_controls(forms)
         self._pages += 1
         master = self._masters.get(element.get(f"{_DRAW}master-page-name"), element)
         layout = self._layouts.get(master.get(f"{_STYLE}page-layout-name"), self._root)
@@ -397,6 +413,18 @@ class _OpenDocument(Walk):
                 if piece.text.strip() not in self._seen:
                     self._seen.add(piece.text.strip())
                     yield piece
+
+    def _add_controls(self, forms: Any) -> None:
+        """Remember what the controls of forms show: their label, value, state or choice."""
+        for control in forms.iter(f"{_FORM}*"):
+            kind, values = local_name(control), _local(control)
+            texts = [option.get(f"{_FORM}label", "") for option in control if _is_on(option)]
+            texts.append(values.get("label", ""))
+            if kind in {"checkbox", "radio"}:
+                texts.insert(0, CHECKED if _is_on(control) else UNCHECKED)
+            elif kind not in _UNSEEN_CONTROLS:
+                texts.append(values.get("current-value", values.get("value", "")))
+            self._controls[values.get("id", "")] = " ".join(filter(None, texts))
 
     # Elements inside of paragraphs
 
@@ -459,6 +487,11 @@ class _OpenDocument(Walk):
         look = {key: value for key, value in {**look, **style}.items() if key == "fill"}
         return self.inline(element, {**look, "away": kind} if kind else look)
 
+    def _control(self, element: Any, look: Look) -> str:
+        """A control of a form."""
+        text = self._controls.get(element.get(f"{_DRAW}control", ""), "")
+        return _OpenDocument._drawing(self, element, look) + self.text(text, look)
+
     def _hiding_place(self, element: Any) -> str:
         """How the place or size of a shape hides it; empty if it does not."""
         for axis, side in (("x", "width"), ("y", "height")):
@@ -490,6 +523,7 @@ class _OpenDocument(Walk):
         "title": _title,
         "object-ole": _left_out,
         **dict.fromkeys(_DRAWN, _drawing),
+        "control": _control,
         "tracked-changes": office.hides("tracked_deletion"),
         "annotation": office.hides("comment"),
         "script": office.hides("field_code"),
@@ -501,11 +535,18 @@ def _key(style: Any, name: str = "parent-style-name") -> tuple[str, str]:
     return style.get(f"{_STYLE}family", ""), style.get(_STYLE + name, "")
 
 
+def _is_on(control: Any) -> bool:
+    """Whether an option is chosen, or a box is checked."""
+    names = ("current-state", "current-selected", "state", "selected")
+    states = (control.get(_FORM + name) for name in names)
+    return next(filter(None, states), "") in {"true", "checked"}
+
+
 def _is_collapsed(element: Any) -> bool:
     """Whether a row or column is hidden."""
     return element.get(f"{_TABLE}visibility") in {"collapse", "filter"}
 
 
 READERS = {
-    "opendocument": package_reader("opendocument", 8, lambda package: _OpenDocument(package).read())
+    "opendocument": package_reader("opendocument", 9, lambda package: _OpenDocument(package).read())
 }

@@ -75,7 +75,9 @@ class _Pptx(Walk):
         self._body: Any = None
         # For each level of a list its kind of numbers, where they begin, and the last one.
         self._counts: dict[int, tuple[str, int, int]] = {}
+        first = integer_in(root.get("firstSlideNum"), 1)
         for number, entry in enumerate(root.iter("{*}sldId"), start=1):
+            self._number = str(first + number - 1)
             self._slide(number, slides.get(entry.get(f"{RELATION}id", ""), ("", ""))[1])
         return self.document(properties)
 
@@ -186,6 +188,9 @@ class _Pptx(Walk):
         bullet = next((part for part in parts if local_name(part) in _BULLETS), None)
         kind = "" if bullet is None else local_name(bullet)
         label = "" if kind == "buNone" or not (kind or level or look.get("is_list")) else "-"
+        if bullet is not None and (sign := bullet.get("char", "")).isdigit():
+            fonts = (font.get("typeface", "") for font in bullet.itersiblings(preceding=True))
+            label = label if SYMBOLS.keys() & map(str.lower, fonts) else sign
         if any(text.strip() for text in paragraph.itertext()):
             is_numbered = kind == "buAutoNum"
             counts = {at: count for at, count in self._counts.items() if at < level + is_numbered}
@@ -215,6 +220,12 @@ class _Pptx(Walk):
             own["size"] = number_in(properties.get("sz"), 1800) / 100
         return self.inline(element, {**look, **own, **drawn_script(element)})
 
+    def _field(self, element: Any, look: Look) -> str:
+        """A field. The stored number of a slide may be that of another one, or a placeholder."""
+        for text in element.iterfind(f"{_A}t") if element.get("type") == "slidenum" else ():
+            text.text = self._number
+        return self._run(element, look)
+
     def _run_text(self, element: Any, look: Look) -> str:
         text = translated(element.text, look.get("latin"))
         # The other font is only for what are no letters of ASCII.
@@ -223,7 +234,8 @@ class _Pptx(Walk):
         return self.text(text, look)
 
     ACTIONS: ClassVar[Mapping[str, Action]] = {
-        **dict.fromkeys(("r", "fld"), _run),
+        "r": _run,
+        "fld": _field,
         "t": _run_text,
         "br": office.mark("\n"),
         "cNvPr": office.alt_text,
@@ -275,4 +287,4 @@ def _overlap(first: _Box, second: _Box) -> bool:
     return not is_beside and first[1] < second[3] and second[1] < first[3]
 
 
-READERS = {"pptx": package_reader("pptx", 7, lambda package: _Pptx(package).read())}
+READERS = {"pptx": package_reader("pptx", 8, lambda package: _Pptx(package).read())}

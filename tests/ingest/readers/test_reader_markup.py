@@ -431,3 +431,30 @@ def test_a_web_archive_has_the_text_of_its_page():
     document = read_document(source, "a.mhtml")
     assert [block.text for block in document.blocks] == ["Маяк nine teen"]
     assert document.inferred["uri"] == "https://example.org/rules"
+
+
+STYLED = "<style>.p{list-style:none}.s li{list-style-type:upper-roman}</style>"
+
+
+@pytest.mark.parametrize(("page", "text"), [
+    ("<ol><li>a<li>b<ul><li>c</ul></ol>", "1. a\n2. b\n  - c"),
+    ("<ol><li>a<ol type=a><li>b<ol type=i><li>c</ol></ol></ol>", "1. a\n  a. b\n    i. c"),
+    ("<ol style='list-style:lower-greek' start=4><li>a</ol>", "δ. a"),
+    ("<ol style='list-style-type:arabic-indic'><li>a<li value=12>b</ol>", "١. a\n١٢. b"),
+    (f"{STYLED}<ol class=p><li>a</ol><ul class=s><li>b</ul>", "- a\nI. b"),
+    (f"{STYLED}<ol class=p style='list-style:decimal'><li>a</ol>", "1. a"),
+    ("<p>a <progress>7</progress><meter>8</meter> b</p>", "a b"),
+    ("<p>a <object data='x.swf'><b>8</b></object><object data='x.svg'>9</object></p>", "a 8"),
+    ("<p>a <noscript>7</noscript>b</p>", "a b"),
+    ("<p><b style='display:inline-block'>4</b><b style='display:inline-block'>2</b></p>", "42"),
+    ("<p><b style='display:inline-block;padding:1em'>4</b><b>2</b></p>", "4 2"),
+    ("<style>.f{display:flex}</style><p class=f><span>4</span><b>2</b></p>", "4 2"),
+])  # fmt: skip
+def test_labels_fallbacks_and_boxes_are_read_as_they_are_shown(page, text):
+    blocks = read_document(f"<body>{page}</body>".encode(), "a.html").blocks
+    assert "\n".join(" ".join(b.text.split(" ")) for b in blocks).strip() == text
+
+
+def test_scripts_of_a_mail_never_run():
+    mail = b"Content-Type: text/html\n\n<p>a <noscript>7</noscript> b</p>"
+    assert [block.text for block in read_document(mail, "a.eml").blocks] == ["a 7 b"]

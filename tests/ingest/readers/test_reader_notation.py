@@ -78,6 +78,12 @@ def test_numbers_of_lists():
     assert numbers("One", 4, 20, 21, 130) == ["Four", "Twenty", "Twenty-one", "130"]
     assert numbers("①", 2, 20, 21) == ["②", "⑳", "21"]
     assert numbers("А", 1, 30) == ["А", "АА"]
+    assert numbers("*", 1, 4, 5) == ["*", "§", "**"]
+    assert numbers("α", 1, 24, 25) == ["α", "ω", "αα"]
+    assert numbers("Ա", 3, 12, 100) == ["Գ", "ԺԲ", "100"]
+    assert numbers("א", 9, 15, 16, 21) == ["ט", "טו", "טז", "כא"]
+    assert numbers("ა", 1, 33) == ["ა", "ლგ"]
+    assert numbers("१", 2, 10) == ["२", "१०"]
     assert numbers("一", 3, 10, 21) == ["三", "十", "二十一"]
     assert [*map(chinese_number, (0, 12345, 1001))] == ["〇", "一万二千三百四十五", "一千〇一"]
 

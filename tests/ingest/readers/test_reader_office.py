@@ -635,3 +635,40 @@ def test_a_master_shows_its_text_once_and_the_numbers_of_slides():
     data = opendocument(body, "presentation", parts={"styles.xml": root})
     blocks = [block.text for block in read_document(data, "a.odp").blocks if not block.level]
     assert blocks == ["Draft", "1", "2"]
+
+
+FORMS = (
+    '<office:forms xmlns:f="urn:oasis:names:tc:opendocument:xmlns:form:1.0"><f:form>'
+    '<f:text f:id="a" f:current-value="7274"/><f:password f:id="b" f:value="secret"/>'
+    '<f:checkbox f:id="c" f:label="Rate 6" f:current-state="checked"/>'
+    '<f:listbox f:id="d"><f:option f:label="3"/><f:option f:label="4" f:current-selected="true"/>'
+    "</f:listbox></f:form></office:forms>"
+)
+
+
+def test_numbered_paragraphs_and_controls_of_an_opendocument():
+    numbered = '<text:numbered-paragraph text:list-id="q" text:style-name="L" text:level="{}">{}'
+    items = [(1, "a"), (1, "b"), (2, "c"), (1, "d")]
+    body = "".join(
+        f"{numbered.format(level, f'<text:p>{text}</text:p>')}</text:numbered-paragraph>"
+        for level, text in items
+    )
+    control = (
+        '<d:control xmlns:d="urn:oasis:names:tc:opendocument:xmlns:drawing:1.0" d:control="{}"/>'
+    )
+    controls = " ".join(f"{name}{control.format(name)}" for name in "abcd")
+    body = f"{FORMS}{body}<text:p>{controls}</text:p>"
+    document = read_document(opendocument(body, styles=LIST_STYLES), "a.odt")
+    assert [text for _, text in texts(document)] == [
+        "(a) a\n(b) b\n  b.1. c\n(c) d",
+        "a7274 b c[x] Rate 6 d4",
+    ]
+
+
+@pytest.mark.parametrize(("sheet", "is_noted"), [
+    ("h1::before{content: 'No. ' counter(c)}", True), ("p::after{content:\"(p. 4)\"}", True),
+    ("p::after{content:'\\2014 '} q::before{content:''} .content{color:red}", False),
+])  # fmt: skip
+def test_a_note_says_that_a_style_sheet_adds_text(sheet, is_noted):
+    notes = read_document(epub("<p>Gate</p>", sheet), "a.epub").notes
+    assert notes == ("left out: text that style sheets add",) * is_noted

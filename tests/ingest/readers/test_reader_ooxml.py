@@ -1,6 +1,8 @@
 """What Word and PowerPoint show of lists, equations, charts, forms, symbols and pictures."""
 
+import io
 import struct
+import zipfile
 
 import pytest
 
@@ -253,11 +255,11 @@ def test_included_documents_are_read_but_not_those_inside_of_them():
     assert "four words of secret" in [part.text for part in document.hidden]
 
 
-def test_a_page_number_is_kept_as_stored_unless_it_is_all_that_the_document_has():
+def test_a_page_number_is_no_text():
     page = f"<w:p><w:fldSimple w:instr='PAGE'>{run('4')}</w:fldSimple></w:p>"
     section = '<w:sectPr><w:headerReference w:type="default" r:id="rId1"/></w:sectPr>'
     parts = {"header": word_part("hdr", page)}
-    assert lines(docx(paragraph("Moorings") + section, parts)) == ["Moorings", "4"]
+    assert lines(docx(paragraph("Moorings") + section, parts)) == ["Moorings"]
     assert lines(docx(section, parts)) == []
 
 
@@ -421,3 +423,35 @@ def test_diagrams_are_read_as_they_were_drawn():
         "ppt/w.xml": drawing.format(runs),
     }
     assert lines(pptx(slide(frame), parts=parts), "a.pptx")[1:] == ["10^6"]
+
+
+def test_notes_are_numbered_as_their_section_says():
+    def section(number: str, numbers: str) -> str:
+        mark = run("").replace("<w:t", f'<w:footnoteReference w:id="{number}"/><w:t')
+        own = f"<w:sectPr><w:footnotePr>{numbers}</w:footnotePr></w:sectPr>"
+        return f"<w:p><w:pPr>{own}</w:pPr>{run('in 2003')}{mark}</w:p>"
+
+    notes = "".join(f'<w:footnote w:id="{n}">{paragraph("note")}</w:footnote>' for n in "123")
+    roman = '<w:numFmt w:val="lowerRoman"/><w:numStart w:val="2"/>'
+    again = '<w:numFmt w:val="chicago"/><w:numRestart w:val="eachSect"/>'
+    content = section("1", roman) + section("2", again) + section("3", again)
+    read = lines(docx(content, {"footnotes": word_part("footnotes", notes)}))
+    assert [line for line in read if "2003" in line] == ["in 2003[ii]", "in 2003[*]", "in 2003[*]"]
+
+
+def test_a_number_is_shown_without_text():
+    parts = numbering(level(0, "decimal", "%1.") + level(1, "bullet", "4"), n1="")
+    item = '<w:p><w:pPr><w:numPr><w:ilvl w:val="{}"/><w:numId w:val="1"/></w:numPr></w:pPr>{}</w:p>'
+    row = f"<w:tr><w:tc>{item.format(0, '')}</w:tc><w:tc>{paragraph('Gate')}</w:tc></w:tr>"
+    content = f"<w:tbl>{row * 2}</w:tbl>{item.format(0, '')}{item.format(1, run('x'))}"
+    assert lines(docx(content, parts)) == ["1. | Gate", "2. | Gate", "3.", "  4 x"]
+
+
+def test_the_header_of_further_pages_is_not_that_of_one_page():
+    section = '<w:sectPr><w:headerReference w:type="default" r:id="rId1"/><w:titlePg/></w:sectPr>'
+    parts = {"header": word_part("hdr", paragraph("Harbour board"))}
+    for pages, expected in (("1", ["Moorings"]), ("2", ["Moorings", "Harbour board"])):
+        data = io.BytesIO(docx(paragraph("Moorings") + section, parts))
+        with zipfile.ZipFile(data, "a") as package:
+            package.writestr("docProps/app.xml", f"<Properties><Pages>{pages}</Pages></Properties>")
+        assert [line for line in lines(data.getvalue()) if line[0] != "#"] == expected

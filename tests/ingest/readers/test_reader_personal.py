@@ -1,11 +1,15 @@
 """Readers of what programs for people keep: calendars, contacts, notes, boards, subtitles."""
 
 import io
+import struct
 import tarfile
+from dataclasses import replace
 from datetime import UTC, datetime
 from types import SimpleNamespace
 
+import oxmsg
 import pytest
+from oxmsg.storage import Storage, Stream
 
 from support.office.parts import zipped
 from support.reading import read_all, read_document
@@ -171,10 +175,10 @@ def test_a_message_of_apple_mail_has_its_lines():
 
 def test_a_message_of_outlook_is_read_as_mail(monkeypatch):
     message = SimpleNamespace(
-        message_headers={"X-Scope": "hr"}, properties=SimpleNamespace(int_prop_value={0x36: 2}.get), subject="Gäte", sender='"Kim" <k@b.org>', sent_date=datetime(2026, 2, 3, tzinfo=UTC),
+        message_headers={"X-Scope": "hr"}, properties=SimpleNamespace(int_prop_value={0x36: 2}.get, binary_prop_value={}.get), subject="Gäte", sender='"Kim" <k@b.org>', sent_date=datetime(2026, 2, 3, tzinfo=UTC),
         recipients=[SimpleNamespace(name="Lee, J", email_address="l@b.org")],
         body="The code is 4711.\n", html_body=None,
-        attachments=[SimpleNamespace(mime_type=None, file_name="ä.txt", file_bytes=b"zebra")],
+        attachments=[SimpleNamespace(mime_type=None, file_name="ä.txt", file_bytes=b"zebra", _storage=Storage("", (), ()))],
     )  # fmt: skip
     monkeypatch.setattr("oxmsg.Message.load", lambda _data: message)
     document = read_document(b"\xd0\xcf\x11\xe0", "a.msg")
@@ -188,3 +192,28 @@ def test_a_message_of_outlook_is_read_as_mail(monkeypatch):
         "sensitivity": "confidential",
         "x-scope": "hr",
     }.items() <= document.inferred.items()
+
+
+def outlook(header: int, *storages: Storage, **texts: bytes) -> Storage:
+    """A message: the values of its properties by the hexadecimal number of their id and type."""
+    entries = b"".join(
+        struct.pack("<HHIII", int(name[5:], 16), int(name[1:5], 16), 6, len(value), 0)
+        for name, value in texts.items()
+    )
+    streams = [Stream(f"__substg1.0_{name[1:]}", value) for name, value in texts.items()]
+    properties = Stream("__properties_version1.0", bytes(header) + entries)
+    return Storage("", (*streams, properties), storages)
+
+
+def test_messages_in_messages_of_outlook_and_their_rtf(monkeypatch):
+    text = b"{\\rtf1\\ansi The key is in cabinet 17.\\par Room \\u937?.}"
+    rtf = struct.pack("<IIII", len(text) + 12, len(text), 0x414C454D, 0) + text
+    inner = outlook(24, p0037001F="Löck".encode("utf-16-le"), p10090102=rtf)
+    inner = replace(inner, path="__substg1.0_3701000D")
+    attached = replace(outlook(8, inner), path="__attach_version1.0_#00000000")
+    whole = outlook(32, attached, p0037001F="Fwd".encode("utf-16-le"))
+    monkeypatch.setattr("oxmsg.Message.load", lambda _data: oxmsg.Message(whole))
+    document = read_document(b"\xd0\xcf\x11\xe0", "a.msg")
+    assert [block.text for block in document.blocks] == [
+        "Subject: Löck", "The key is in cabinet 17.\nRoom Ω.",
+    ]  # fmt: skip
