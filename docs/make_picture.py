@@ -31,7 +31,7 @@ FOLDER = Path(__file__).parent
 PAGE = FOLDER / "example-answer.html"
 PICTURE = FOLDER / "answer.png"
 REQUEST = RetrievalRequest(
-    task="Can a stolen tablet replay a token?",
+    task="Can a thief read the notebook on a stolen tablet?",
     role="mossline-security-reviewer",
     limit=3,
     now=datetime(2026, 11, 15, tzinfo=UTC),

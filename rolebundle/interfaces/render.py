@@ -8,9 +8,16 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby
 from shlex import quote
+from typing import TypeVar
 
-from rolebundle.contracts.bundle import Citation, Fallback, RetrievalBundle, SelectedChunk
-from rolebundle.contracts.terms import RANKED_LOWER, shown_as
+from rolebundle.contracts.bundle import (
+    BundleWarning,
+    Citation,
+    Fallback,
+    RetrievalBundle,
+    SelectedChunk,
+)
+from rolebundle.contracts.terms import RANKED_LOWER, REJECTIONS, shown_as
 from rolebundle.interfaces.layout import (
     DEFAULT_WIDTH,
     NO_ROLE,
@@ -52,6 +59,10 @@ _TRUST: Mapping[str, Kind] = {
     "strong": "good", "mixed": "caution", "weak": "rejected", "undeclared": "caution",
 }  # fmt: skip
 _EXCERPT_CHARS = 240
+_FIGURES = re.compile(r":? ?cosine -?[\d.]+, closeness [\d.]+")
+_CODE = re.compile(rf" ({'|'.join(REJECTIONS)})\b")
+"""The figures of a reason, and the codes in a sentence, which are for those who ask to explain."""
+_USE = {"continue": "", "warn": "use with care", "degrade": "use with care", "block": "no answer"}
 _BORDER = " |"
 """What encloses a row of a table."""
 _HEADING_MARKS = "#=*: "
@@ -59,6 +70,7 @@ _SEPARATES = re.compile(r"[\W_]*+|(?:`{3,}+|~{3,}+)[\w+-]*+|\[[^\]]++\]:\s++\S++
 """A line without a word, such as the dashes of a table or the underline of a heading; the
 beginning of a fence; the address of a link."""
 
+Worded = TypeVar("Worded", BundleWarning, Fallback)
 Match = tuple[int, int, int]
 """A term in a text: its first character, the one after its last, and the term's number."""
 
@@ -67,15 +79,20 @@ def text(
     bundle: RetrievalBundle,
     width: int = DEFAULT_WIDTH,
     style: Style = PLAIN,
+    *,
+    explain: bool = False,
 ) -> str:
-    """The bundle for a person: passages, then rejections by code, then postures and warnings.
+    """The bundle for a person: passages, what was rejected, how far to trust it, and warnings.
 
     Args:
         bundle: what was retrieved.
         width: columns of the terminal. Only a locator, an id or a command may be wider, so that
             it can be copied.
         style: the colours.
+        explain: also show codes, states and figures, as they are in the JSON.
     """
+    if not explain:
+        bundle = _in_plain_words(bundle)
     role = bundle.role_id or NO_ROLE
     lines = [style("heading", cut(one_line(f"{role} · {bundle.query.task_text}", _LONG), width))]
     before = [*filter(None, [caution(bundle)])]
@@ -83,12 +100,12 @@ def text(
     lines += [style("caution", line) for note in before for line in wrapped(note, width)]
     lines.append("")
     if not bundle.selected:
-        verdict = bundle.fallback.verdict if bundle.fallback else None
+        verdict = bundle.fallback.verdict if bundle.fallback and explain else None
         lines += [f"No passage was found{f' ({verdict})' if verdict else ''}.", ""]
     terms = query_terms(bundle)
     for chunk in bundle.selected:
-        lines += [*passage(chunk, terms, width, style), ""]
-    lines += [*_not_selected(bundle, width, style), ""]
+        lines += [*passage(chunk, terms, width, style, explain=explain), ""]
+    lines += [*_not_selected(bundle, width, style, explain=explain), ""]
     for document in bundle.kept_back or ():
         lines += wrapped(
             f"kept back: {shown_name(document.document_id)}: quarantined: "
@@ -103,8 +120,8 @@ def text(
         f"{counted(len(approval.chunk_ids), 'passage')}"
         for approval in bundle.approvals or ()
     ]
-    lines += _postures(bundle, width, style)
-    lines += _warnings(bundle, width)
+    lines += _postures(bundle, width, style, explain=explain)
+    lines += _warnings(bundle, width, explain=explain)
     if from_replica := replica_note(bundle):
         lines += wrapped(from_replica, width)
     candidates = counted(bundle.summary.total_candidates, "candidate")
@@ -112,6 +129,22 @@ def text(
         f"{bundle.summary.selected_count} of {candidates} in {bundle.diagnostics.latency_ms:.0f} ms"
     )
     return "\n".join(lines)
+
+
+def _in_plain_words(bundle: RetrievalBundle) -> RetrievalBundle:
+    """The bundle without codes and figures in its sentences."""
+    words: dict[str, str] = {code: row.plain for code, row in REJECTIONS.items()}
+
+    def plain(part: Worded) -> Worded:
+        message = _CODE.sub(lambda found: f" × {words[found[1]]}", part.message)
+        message = message.replace("semantic lane", "search by meaning")
+        return part.model_copy(update={"message": message})
+
+    changes = {
+        "warnings": [*map(plain, bundle.warnings)],
+        "fallback": bundle.fallback and plain(bundle.fallback),
+    }
+    return bundle.model_copy(update=changes)
 
 
 def replica_note(bundle: RetrievalBundle) -> str:
@@ -130,7 +163,9 @@ def query_terms(bundle: RetrievalBundle) -> Terms:
     return Terms(bundle.query.lexical_query, bundle.query.task_text)
 
 
-def passage(chunk: SelectedChunk, terms: Terms, width: int, style: Style) -> Iterator[str]:
+def passage(
+    chunk: SelectedChunk, terms: Terms, width: int, style: Style, *, explain: bool
+) -> Iterator[str]:
     """The lines of a selected passage: score and place, title, reasons, notes, and an excerpt."""
     score = f"{chunk.scores.final:.3f} {score_bar(chunk.scores.final)}"
     first = cut(f"{chunk.rank or 0:>3}  {score}  {shown_name(chunk.source_id, 0)}", width)
@@ -138,7 +173,8 @@ def passage(chunk: SelectedChunk, terms: Terms, width: int, style: Style) -> Ite
     path = dict.fromkeys([chunk.title or chunk.document_id, *chunk.headings])
     title = quoted(*path, length=width - len(_INDENT) - 2)
     yield f"{_INDENT}{style('heading', title)}"
-    reasons = [one_line(reason, _REASON_CHARS) for reason in chunk.reasons_selected]
+    given = (text if explain else _FIGURES.sub("", text) for text in chunk.reasons_selected)
+    reasons = [one_line(reason, _REASON_CHARS) for reason in given if reason]
     yield _INDENT + style("minor", cut(f"why: {'; '.join(reasons)}", width - len(_INDENT)))
     for label in filter(
         None,
@@ -188,37 +224,44 @@ def score_bar(score: float) -> str:
     return "█" * filled + "░" * (_BAR_WIDTH - filled)
 
 
-def _postures(bundle: RetrievalBundle, width: int, style: Style) -> Iterator[str]:
-    provenance, fallback = bundle.provenance, bundle.fallback
+def _postures(bundle: RetrievalBundle, width: int, style: Style, *, explain: bool) -> Iterator[str]:
+    provenance = bundle.provenance
+    fallback = _fallback(bundle.fallback, explain=explain) if bundle.fallback else ""
     if not bundle.selected and fallback:
         # Without passages there is nothing to trust, and nothing that has an age.
-        yield from wrapped(_fallback(fallback), width)
+        yield from wrapped(fallback, width)
         return
     trust, fresh = provenance.trust_posture, provenance.freshness_posture
-    line = f"trust {trust} · freshness {fresh}" + (f" · {_fallback(fallback)}" if fallback else "")
+    line = f"trust {trust} · freshness {fresh}" + (f" · {fallback}" if fallback else "")
     first, *further_lines = wrapped(line, width)
     yield first.replace(f"trust {trust}", style(_TRUST[trust], f"trust {trust}"), 1)
     yield from further_lines
 
 
-def _warnings(bundle: RetrievalBundle, width: int) -> Iterator[str]:
-    """The codes, with those messages that are not above the passages."""
+def _warnings(bundle: RetrievalBundle, width: int, *, explain: bool) -> Iterator[str]:
+    """Those messages that are not above the passages; to explain, with the codes of all."""
     # Without a role, the state `no_overlay` says the same.
     has_role = bool(bundle.role_id)
     warnings = [w for w in bundle.warnings if has_role or w.code != "ONLY_SHARED_CORPUS"]
     has_message = shown_as("owner", "note")
     codes = [warning.code for warning in warnings if warning.code not in has_message]
-    if codes:
+    if codes and explain:
         yield from wrapped(f"! {', '.join(codes)}", width)
     for warning in warnings:
         if warning.code in has_message:
-            yield from wrapped(f"! {warning.code}: {one_line(warning.message, _LONG)}", width)
+            code = f"{warning.code}: " if explain else ""
+            yield from wrapped(f"! {code}{one_line(warning.message, _LONG)}", width)
 
 
-def _fallback(fallback: Fallback) -> str:
+def _fallback(fallback: Fallback, *, explain: bool) -> str:
     # Any other action has its message above the passages.
-    message = f": {one_line(fallback.message, _LONG)}" if fallback.action == "continue" else ""
-    return f"{' + '.join(named_states(fallback))}, {fallback.action}{message}".removeprefix(", ")
+    message = one_line(fallback.message, _LONG) if fallback.action == "continue" else ""
+    states = named_states(fallback)
+    if not explain:
+        plain = [s.replace("_", " ") for s in states if s not in ("no_overlay", "healthy")]
+        return ", ".join(filter(None, [*plain, message or _USE[fallback.action]]))
+    message = f": {message}" if message else ""
+    return f"{' + '.join(states)}, {fallback.action}{message}".removeprefix(", ")
 
 
 def named_states(fallback: Fallback) -> list[str]:
@@ -227,16 +270,26 @@ def named_states(fallback: Fallback) -> list[str]:
     return [*states] if fallback.action == "continue" else [s for s in states if s != "healthy"]
 
 
-def _not_selected(bundle: RetrievalBundle, width: int, style: Style) -> Iterator[str]:
+def _not_selected(
+    bundle: RetrievalBundle, width: int, style: Style, *, explain: bool
+) -> Iterator[str]:
     """What ranked lower in one line, and what was rejected with examples."""
     counts = bundle.rejected_summary
-    lower = [f"{count} {code}" for code, count in counts.items() if code in RANKED_LOWER]
+    plain = {code: f"{n} × {REJECTIONS[code].plain}" for code, n in counts.items()}
+    lower = [
+        f"{count} {code}" if explain else plain[code]
+        for code, count in counts.items()
+        if code in RANKED_LOWER
+    ]
     rejected = {code: count for code, count in counts.items() if code not in RANKED_LOWER}
     if lower:
-        yield f"ranked lower: {', '.join(lower)}"
+        yield from wrapped(f"ranked lower: {', '.join(lower)}", width)
     yield f"rejected: {sum(rejected.values()) or 'none'}"
     for code, count in rejected.items():
-        yield f"  {style('rejected', f'{code:<18}')} {count:>4}"
+        if explain:
+            yield f"  {style('rejected', f'{code:<18}')} {count:>4}"
+        else:
+            yield from (style("rejected", line) for line in wrapped(plain[code], width, "  "))
         listed = [rejection for rejection in bundle.rejected if rejection.reason == code]
         listed = listed[:_MAX_EXAMPLES]
         for note, rejections in groupby(listed, key=lambda rejection: rejection.notes):

@@ -142,7 +142,10 @@ class TestChoice:
         monkeypatch.setenv("ROLEBUNDLE_MODEL", f"ollama:{MODEL}")
         # Also in place of a default that was begun.
         status = invoke("status", "--db", db).out
-        assert "l2_supercat; `rolebundle corpus embed` builds that of ROLEBUNDLE_MODEL" in status
+        assert (
+            "the included model; `rolebundle corpus embed` builds that of ROLEBUNDLE_MODEL"
+            in status
+        )
         outcome = invoke("ingest", "--db", db, embed_url=server.url)
         assert (outcome.code, active(db)) == (0, f"{MODEL}:latest"), outcome.err
         assert "its owner chose it" in invoke("status", "--db", db).out
@@ -169,7 +172,7 @@ class TestChoice:
         assert invoke(*words, embed_url=server.url).code == 9
         assert building() == (
             f"the index of ollama:{MODEL}:latest has 0 of {FILES} passages; until `rolebundle "
-            f"corpus embed --model ollama:{MODEL}:latest` completes it, static:l2_supercat answers"
+            f"corpus embed --model ollama:{MODEL}:latest` completes it, the included model answers"
         )
         del server.faults["/api/embed"]
         assert invoke(*words, embed_url=server.url).code == 0
@@ -230,7 +233,7 @@ class TestIngest:
         assert "would take about" in outcome.err and "`rolebundle corpus embed`" in outcome.err
         assert active(db) == "l2_supercat" and 0 < stored(db)["onnx"] < FILES
         building = (
-            f"of {FILES} passages; until `rolebundle corpus embed` completes it, static:l2_supercat"
+            f"of {FILES} passages; until `rolebundle corpus embed` completes it, the included model"
         )
         assert building in invoke("status", "--db", db).out
         assert invoke("corpus", "embed", "--db", db).code == 0

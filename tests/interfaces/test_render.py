@@ -24,7 +24,8 @@ def test_an_empty_answer_says_so() -> None:
     assert "rejected: none" in output
     # Nothing was selected, so there is nothing to trust, and nothing that has an age.
     assert "trust " not in output and "freshness " not in output
-    assert "\nno_strong_match + no_overlay, block\n" in output
+    assert "\nno strong match, no answer\n" in output
+    assert "\nno_strong_match + no_overlay, block\n" in render.text(bundle, explain=True)
 
 
 def test_an_answer_with_a_caution_is_not_called_healthy() -> None:
@@ -32,7 +33,7 @@ def test_an_answer_with_a_caution_is_not_called_healthy() -> None:
     for action, named in (("warn", False), ("continue", True)):
         fallback = Fallback(state="healthy", states=["healthy"], action=action, message="m")
         shown = bundle.model_copy(update={"fallback": fallback})
-        assert ("healthy" in render.text(shown)) is named
+        assert ("healthy" in render.text(shown, explain=True)) is named
 
 
 def test_a_request_without_a_role_has_no_warning_about_roles() -> None:

@@ -51,9 +51,14 @@ def test_lines_fit_and_locators_are_whole(bundle: RetrievalBundle, width: int) -
 
 def test_what_ranked_lower_is_apart_from_what_was_rejected(bundle: RetrievalBundle) -> None:
     assert bundle.rejected_summary == {"forbidden_source": 2, "budget_cut": 2}
-    output = render.text(bundle, 100)
+    output = render.text(bundle, 100, explain=True)
     assert "\nranked lower: 2 budget_cut\n" in output
     assert "\nrejected: 2\n  forbidden_source      2\n     rivals: not ours\n" in output
+    output = render.text(bundle, 100)
+    assert "\nranked lower: 2 × below the last place of the answer\n" in output
+    assert "\nrejected: 2\n  2 × from a source that this role may not use\n" in output
+    # Words that only the program's authors know are for those who ask to explain.
+    assert not re.search(r"closeness|posture|\blanes?\b|[a-z]_[a-z]|[A-Z]_[A-Z]", output)
     assert output.count("rivals: not ours") == 1
     cut = [found.chunk_id for found in bundle.rejected if found.reason == "budget_cut"]
     assert [name in output for name in cut] == [False, False]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,7 @@ from rolebundle.errors import (
     StorageError,
     UsageError,
 )
+from rolebundle.interfaces.cli import folders
 from rolebundle.interfaces.cli.ingest import watch
 from rolebundle.interfaces.cli.options import (
     PATH,
@@ -110,6 +112,29 @@ def doctor(call: Call, repair: bool) -> None:
             f"{report.location}: problems were found",
             "follow the remedies above; `rolebundle corpus doctor --repair` mends indexes",
         )
+
+
+@corpus.command(short_help="Remove the corpus of folders")
+@click.argument("in_folders", metavar="FOLDER...", nargs=-1, required=True, type=PATH)
+@_yes_option
+def forget(in_folders: tuple[Path, ...], yes: bool) -> None:
+    """Remove the corpus that --in made of these folders, with its facts, decisions and audit.
+
+    Name all folders that were given with --in together. Nothing in them is changed.
+
+    \b
+    rolebundle corpus forget notes/
+    rolebundle corpus forget notes/ --yes
+    """
+    folder = folders.corpus_of(in_folders).parent
+    if not folder.is_dir():
+        step = "`rolebundle ls --corpora` lists the corpora and their folders"
+        raise UsageError("no_such_corpus", f"{folder}: no corpus of these folders", step)
+    if not yes:
+        click.echo(f"would remove {folder}; --yes removes it")
+        return
+    shutil.rmtree(folder)
+    click.echo(f"{folder}: removed")
 
 
 @corpus.command(short_help="Copy it while others use it")

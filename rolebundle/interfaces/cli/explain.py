@@ -44,6 +44,7 @@ _NAME_CHARS = 200
     "--as-agent", metavar="NAME", help="Tell the owner what keeps the passage from this agent."
 )
 @with_call(
+    "in_folders",
     "overlay_dirs",
     "as_json",
     request=RetrievalRequest,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 from collections import Counter
@@ -28,10 +29,12 @@ from rolebundle.contracts.ingest import (
 from rolebundle.contracts.request import IngestRequest
 from rolebundle.contracts.terms import TRUST_TIERS, TRUSTED_TIERS, TrustTier
 from rolebundle.contracts.upkeep import CorpusStatus
+from rolebundle.embedding.static import MODEL
 from rolebundle.errors import DocumentError, EmbedderError, RolebundleError, UsageError
 from rolebundle.ingest.authority import UNTRUSTED
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP
+from rolebundle.interfaces.cli import folders
 from rolebundle.interfaces.cli.main import is_read
 from rolebundle.interfaces.cli.options import Call, flag, non_empty_path, with_call, with_json
 from rolebundle.interfaces.cli.output import (
@@ -95,7 +98,7 @@ _LIST_KEYS = {key for key, default in DocumentMetadata._field_defaults.items() i
 @click.option("--workers", type=click.IntRange(1, 64), help="Number of processes that read files.")
 @flag("--reread", "Read every file again, also those that did not change.")
 @flag("--no-wait", "Leave a contextual model's index to `corpus watch`, `serve` or `corpus embed`.")
-@with_call("as_json", request=IngestRequest, only=["lexical_only"])
+@with_call("in_folders", "as_json", request=IngestRequest, only=["lexical_only"])
 def ingest(
     call: Call,
     paths: tuple[Path, ...],
@@ -141,6 +144,7 @@ def ingest(
     rolebundle ingest downloads/ --untrusted
     rolebundle ingest                       everything that was ingested, again
     rolebundle ingest docs/ --json --db team.db
+    rolebundle ingest --in notes/           what a `retrieve --in notes/` reads, now
     """
     options = IngestOptions(
         flags={**_flags(meta), **(UNTRUSTED if untrusted else {})},
@@ -154,11 +158,18 @@ def ingest(
         wait=not no_wait,
         **(call.fields if paths else {}),
     )
-    if not paths and (options.root_options() or options.flags or max_trust):
+    is_described = options.root_options() or options.flags or max_trust
+    if call.in_folders and (paths or call.fields or is_described):
+        raise click.UsageError("--in reads a folder as it is; for options, use a PATH and --db")
+    if not paths and is_described:
         raise click.UsageError("options about documents need a PATH")
     admin = call.admin()
     with ended_by_sigterm(), progress_bar() as progress:
-        if paths:
+        if call.in_folders:
+            read = folders.read(call.path, call.in_folders, call.admin, progress)
+            assert read is not None
+            report = read
+        elif paths:
             report = admin.ingest(paths, options, progress=progress)
         else:
             report = admin.update(options, progress=progress, **call.fields)
@@ -260,7 +271,8 @@ def _summary(report: IngestReport) -> str:
             f"scan: findings in {counted(report.flagged, 'document')}, "
             f"{report.quarantined} quarantined; see `rolebundle corpus quarantine list --all`"
         )
-    if report.added and not report.trusted:
+    is_first = not (report.updated or report.unchanged)
+    if report.added and is_first and not report.trusted:
         lines.append(UNDECLARED_TRUST)
     return "\n".join(lines)
 
@@ -391,14 +403,16 @@ def _print_line(line: str) -> None:
 
 
 _UNLIMITED = 100_000
+_INCLUDED = re.compile(rf"(?:static:|provider static, model ){MODEL}")
 _ONLY_IN_JSON = {"self_declared", "cached_vectors"}
 _OF_INDEX = {"digest", "query_prefix", "passage_prefix", "normalization", "chunker",
              "noise_floor", "related_cosine"}  # fmt: skip
 
 
 @click.command()
+@flag("--explain", "Also name the model that is included.")
 @with_json
-def status(call: Call) -> None:
+def status(call: Call, explain: bool) -> None:
     """Show what the corpus holds, by source, and the state of its indexes.
 
     \b
@@ -407,7 +421,10 @@ def status(call: Call) -> None:
     """
     with call.admin() as admin:
         status = owner_status(admin.workspace.corpus)
-    call.print(status, _status_lines(status, call.style))
+    lines = _status_lines(status, call.style)
+    call.print(
+        status, lines if explain else (_INCLUDED.sub("the included model", s) for s in lines)
+    )
 
 
 def _status_lines(status: CorpusStatus, style: Style) -> Iterator[str]:

@@ -12,7 +12,13 @@ from rolebundle.contracts.request import GrepRequest, ListRequest, MultiGetReque
 from rolebundle.engine import Engine
 from rolebundle.errors import UsageError
 from rolebundle.interfaces import render
-from rolebundle.interfaces.cli.options import Call, approvals_option, request_file_option, with_call
+from rolebundle.interfaces.cli.options import (
+    Call,
+    approvals_option,
+    flag,
+    request_file_option,
+    with_call,
+)
 from rolebundle.interfaces.cli.output import print_json, print_note, write_page
 from rolebundle.interfaces.json_lines import MAX_LINE_BYTES, json_object
 from rolebundle.interfaces.layout import Style, harmless, terminal_width
@@ -26,7 +32,12 @@ from rolebundle.text.words import counted
 
 @click.command()
 @click.argument("references", metavar="REFERENCE...", nargs=-1, required=True)
-@with_call("as_json", request=MultiGetRequest, only=["outline", "section", "agent", "max_chars"])
+@with_call(
+    "in_folders",
+    "as_json",
+    request=MultiGetRequest,
+    only=["outline", "section", "agent", "max_chars"],
+)
 def get(call: Call, references: tuple[str, ...]) -> None:
     """Show passages, documents, or parts of them.
 
@@ -86,8 +97,9 @@ def _look_up(
 
 @click.command()
 @click.argument("prefix", required=False)
-@with_call("as_json", request=ListRequest, without=["prefix"])
-def ls(call: Call, prefix: str | None) -> None:
+@with_call("in_folders", "as_json", request=ListRequest, without=["prefix"])
+@flag("--corpora", "List the corpora of --in, with their folders.")
+def ls(call: Call, prefix: str | None, corpora: bool) -> None:
     """List documents with date, number of passages and title, ordered by id.
 
     PREFIX is a folder or path (in the corpus or on this machine), a source, or a glob. A
@@ -98,6 +110,12 @@ def ls(call: Call, prefix: str | None) -> None:
     rolebundle ls security-review
     rolebundle ls "product/**" --json
     """
+    if corpora:
+        # It has the readers of an ingest.
+        from rolebundle.interfaces.cli.folders import corpora as listed
+
+        call.print({"corpora": [*listed()]}, empty="no folder was read with --in")
+        return
     request = parsed(ListRequest, {"prefix": prefix or None, **call.fields})
     with call.engine(in_working_folder=True) as engine:
         listing = engine.ls(request)
@@ -114,7 +132,7 @@ def _print_next(call: Call, what: str, after: str | None) -> None:
 @click.command()
 @click.argument("pattern")
 @click.argument("prefix", required=False)
-@with_call("as_json", request=GrepRequest, without=["pattern", "prefix"])
+@with_call("in_folders", "as_json", request=GrepRequest, without=["pattern", "prefix"])
 def grep(call: Call, pattern: str, prefix: str | None) -> None:
     """Find lines with a text, such as a name, a number or an error code.
 
@@ -152,14 +170,16 @@ def _found_line(line: FoundLine, style: Style) -> str:
     help="text for a person, json for a program, prompt for a model's context.",
 )
 @click.option("--json", "form", flag_value="json", help="The same as --format json.")
+@flag("--explain", "In the text, also show codes, states and figures, as in the JSON.")
 @approvals_option(None)
-@with_call("overlay_dirs", "html_file", request=RetrievalRequest, without=["task"])
+@with_call("in_folders", "overlay_dirs", "html_file", request=RetrievalRequest, without=["task"])
 def retrieve(
     call: Call,
     task: str | None,
     request_file: BinaryIO | None,
     form: str,
     approvals: str | None,
+    explain: bool,
 ) -> None:
     """Retrieve what ROLE may use for TASK.
 
@@ -196,4 +216,5 @@ def retrieve(
     elif bundle.packet is not None:
         click.echo(bundle.packet)
     else:
-        click.echo(render.text(bundle, terminal_width(), call.style), color=call.style.color)
+        text = render.text(bundle, terminal_width(), call.style, explain=explain)
+        click.echo(text, color=call.style.color)

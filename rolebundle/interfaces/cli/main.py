@@ -58,29 +58,29 @@ def is_read(stream: Any) -> bool:
 
 COMMANDS = {
     "Start here": {
-        "init": ("overlay", "Propose what the documents of a folder are, and a first role"),
-        "ingest": ("ingest", "Read files and folders, or what was read before, into the corpus"),
         "retrieve": ("lookups", "Find what a role may use for a task"),
         "get": ("lookups", "Show passages, documents, or parts of them"),
+        "grep": ("lookups", "Find lines by an exact text or a regular expression"),
+        "ls": ("lookups", "List documents"),
         "why": ("explain", "Explain why a passage was selected, or why not"),
-        "overlay": ("overlay", "List, check and write the overlays of roles"),
+        "ingest": ("ingest", "Read files and folders, or what was read before, into the corpus"),
         "connect": ("serving", "Print the configuration of a host"),
         "status": ("ingest", "What the corpus holds, and the state of its indexes"),
     },
-    "Documents": {
-        "ls": ("lookups", "List documents"),
-        "grep": ("lookups", "Find lines by an exact text or a regular expression"),
+    "Corpora": {
         "corpus": ("corpus", "Care for the file: watch, check, back up, purge, ..."),
     },
-    "Answers": {
+    "Roles": {
+        "init": ("overlay", "Propose what the documents of a folder are, and a first role"),
+        "overlay": ("overlay", "List, check and write the overlays of roles"),
         "compare": ("explain", "Compare what several roles get"),
-        "verify": ("checks", "Check the quotes, citations and figures of a draft"),
         "eval": ("overlay", "Measure retrieval on a golden set or a test collection"),
     },
     "What people and agents add": {
         "decisions": ("memory", "Add, list and end decisions"),
         "mark": ("memory", "Mark passages as rejected, disputed or verified"),
         "remember": ("memory", "File facts with their sources"),
+        "verify": ("checks", "Check the quotes, citations and figures of a draft"),
         "check": ("checks", "Compare an intent with the decisions"),
         "gate": ("checks", "Check with a contract that work is done"),
     },
@@ -108,9 +108,10 @@ class Commands(click.Group):
         return [*ROWS]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write a section for each title."""
-        width = max(map(len, ROWS))
-        for title, commands in COMMANDS.items():
+        """Write a section for each title, or with plain --help the first one only."""
+        width, (first, *_) = max(map(len, ROWS)), COMMANDS
+        shown = COMMANDS if ctx.meta.get(_ALL) else {first: COMMANDS[first]}
+        for title, commands in shown.items():
             with formatter.section(title):
                 formatter.write_dl([
                     (name.ljust(width), text) for name, (_, text) in commands.items()
@@ -158,6 +159,7 @@ class Commands(click.Group):
         return command
 
 
+_ALL = "rolebundle.help_all"
 EXIT_INTERRUPTED = 130
 EXIT_INTERNAL = 1
 
@@ -167,6 +169,13 @@ os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 # Read when numpy is imported. The ranking multiplies one matrix for each answer: a second thread
 # saves little, and afterwards waits in a loop that takes the processor from the next search.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+def _help_all(ctx: click.Context, _param: click.Parameter, is_set: bool) -> None:
+    if is_set and not ctx.resilient_parsing:
+        ctx.meta[_ALL] = True
+        click.echo(ctx.get_help())
+        ctx.exit()
 
 
 def _version(ctx: click.Context, _param: click.Parameter, is_set: bool) -> None:
@@ -197,15 +206,24 @@ def _version(ctx: click.Context, _param: click.Parameter, is_set: bool) -> None:
     callback=_version,
     help="Show the versions of rolebundle, SQLite, the schema and the default model.",
 )
+@click.option(
+    "--help-all",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_help_all,
+    help="Show all commands.",
+)
 def cli() -> None:
     """Governed retrieval for on-device agents.
 
     \b
-    rolebundle ingest docs/                    read documents into the corpus
-    rolebundle retrieve "TASK" --role ROLE     find what that role may use for the task
-    rolebundle overlay demo                    try it on the sample corpus
+    rolebundle retrieve "TASK" --in FOLDER     find what answers it in a folder
+    rolebundle overlay demo                    what three roles get for one task
+    rolebundle --help-all                      all commands
 
-    The corpus is one file: --db, or $ROLEBUNDLE_DB, or a file in your user data folder.
+    The corpus is one file: --db, or that of --in, or $ROLEBUNDLE_DB, or a file in your user data
+    folder.
     Exit codes: 0 ok, 1 deadline or failed check, 2 usage, 3 configuration or overlay, 4 denied, 5
     busy, 6 full or I/O, 7 corrupt, 8 wrong or newer file, 9 embedder, 10 bad document, 130
     interrupted.

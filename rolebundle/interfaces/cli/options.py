@@ -19,14 +19,19 @@ from rolebundle.contracts.base import Contract, writable
 from rolebundle.engine import Engine
 from rolebundle.interfaces.cli.output import check_page_path, field_lines, print_json, print_note
 from rolebundle.interfaces.layout import Style, has_color
+from rolebundle.lazy import lazy_module
 from rolebundle.policy.approvals import parse_approvals
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.storage.file import corpus_path
 from rolebundle.workspace import Workspace
 
+# Most commands are given no folder.
 if TYPE_CHECKING:
     from rolebundle.admin import Admin
+    from rolebundle.interfaces.cli import folders
     from rolebundle.verification.judge import Judge
+else:
+    folders = lazy_module("rolebundle.interfaces.cli.folders")
 
 Command = Callable[..., Any]
 Decorator = Callable[[Command], Command]
@@ -99,6 +104,15 @@ _SHARED: dict[str, Decorator] = {
         type=click.Path(),
         help="The corpus file. Default: $ROLEBUNDLE_DB, or else a file in your user data folder.",
     ),
+    "in_folders": click.option(
+        "--in",
+        "in_folders",
+        metavar="FOLDER",
+        multiple=True,
+        type=non_empty_path,
+        help="Read this folder into a corpus of its own, and use that. Later calls read what "
+        "changed. May be repeated.",
+    ),
     "overlay_dirs": click.option(
         "--overlay-dir",
         "overlay_dirs",
@@ -147,6 +161,7 @@ class Call:
 
     Attributes:
         db: the corpus file; ``None`` for the usual one.
+        in_folders: folders whose corpus is meant instead.
         overlay_dirs: the folders that are searched first for overlays.
         html_file: where a page is written, too.
         as_json: whether JSON is printed.
@@ -154,6 +169,7 @@ class Call:
     """
 
     db: str | None = None
+    in_folders: tuple[Path, ...] = ()
     overlay_dirs: tuple[Path, ...] = ()
     html_file: Path | None = None
     as_json: bool = False
@@ -162,7 +178,11 @@ class Call:
     @property
     def path(self) -> Path:
         """The corpus file."""
-        return corpus_path(self.db)
+        if not self.in_folders:
+            return corpus_path(self.db)
+        if self.db is not None:
+            raise click.UsageError("give --db or --in, not both")
+        return folders.corpus_of(self.in_folders)
 
     @property
     def folders(self) -> tuple[Path, ...]:
@@ -181,12 +201,17 @@ class Call:
         approvals: str = "request",
         in_working_folder: bool = False,
         judging: bool = False,
+        serving: bool = False,
     ) -> Engine:
         """The engine for these options.
 
         With ``in_working_folder``, relative paths in references begin in the working folder, too.
-        With ``judging``, the engine has the judge of the environment.
+        With ``judging``, the engine has the judge of the environment. Folders that were given are
+        read first; with ``serving``, changes in them are read as long as the process runs.
         """
+        if self.in_folders:
+            read = folders.follow if serving else folders.bring_up_to_date
+            read(self.path, self.in_folders, self.admin)
         return Engine(
             workspace_for(self.path),
             self.folders,

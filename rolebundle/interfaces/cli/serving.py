@@ -37,7 +37,7 @@ _agent_option = agent_option("Serve only this agent.")
 @flag("--allow-write", "Also allow `ingest`, `mark` and `remember`.")
 @_agent_option
 @approvals_option("none")
-@with_call("overlay_dirs")
+@with_call("in_folders", "overlay_dirs")
 def serve(call: Call, allow_write: bool, agent: str | None, approvals: str) -> None:
     """Answer JSON-RPC 2.0 requests on standard input and output, one request a line.
 
@@ -55,7 +55,7 @@ def serve(call: Call, allow_write: bool, agent: str | None, approvals: str) -> N
 
 def _operations(call: Call, agent: str | None, approvals: str, allow_write: bool) -> Operations:
     """The operations of a server; what is not embedded yet is embedded beside it."""
-    engine = call.engine(agent=agent, approvals=approvals, judging=True)
+    engine = call.engine(agent=agent, approvals=approvals, judging=True, serving=True)
     indexing = background_indexing(engine.workspace.path)
     indexing.start()
     return Operations(engine, allow_write=allow_write, indexing=indexing)
@@ -109,7 +109,7 @@ DEFAULT_PORT = 7_311
     help="The file of the bearer token for --http, created if it is missing. Default: one for each "
     "corpus and agent, in your user data folder.",
 )
-@with_call("overlay_dirs")
+@with_call("in_folders", "overlay_dirs")
 def mcp(
     call: Call,
     allow_write: bool,

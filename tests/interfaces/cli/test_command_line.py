@@ -30,7 +30,9 @@ def test_each_command_has_help_with_an_example() -> None:
         # A host starts `mcp`.
         if command != ["mcp"]:
             assert f" rolebundle {' '.join(command)}" in outcome.out.partition("\n")[2]
-        assert f" {command[-1]} " in " ".join(invoke(*command[:-1], "-h").out.split())
+        above = invoke(*command[:-1], "-h") if command[1:] else invoke("--help-all")
+        assert f" {command[-1]} " in " ".join(above.out.split())
+    assert invoke("-h").out.partition("Start here:")[2].count("\n  ") == 8
 
 
 def test_the_commands_that_messages_and_docstrings_name_exist() -> None:

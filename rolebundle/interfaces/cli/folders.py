@@ -1,0 +1,271 @@
+"""The corpora of ``--in FOLDER``: found by the folders' real paths, and kept up to date.
+
+Each is a folder of its own in the user's data folder, with the corpus and what belongs to it. The
+file ``seen.json`` says which files there were when they were last read in full; a call compares
+them with those of now, and a process in the background reads what changed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from threading import Event, Thread
+from time import monotonic, sleep, time
+from typing import TYPE_CHECKING
+
+from platformdirs import user_data_path
+
+from rolebundle.errors import CorpusBusy, RolebundleError, UsageError
+from rolebundle.ingest.walk import reason_for_name
+from rolebundle.interfaces.cli.output import print_note, progress_bar
+from rolebundle.storage import roots
+from rolebundle.storage.corpus import corpus_counts
+from rolebundle.storage.file import partial_file, try_lock
+from rolebundle.storage.opening import open_reader
+from rolebundle.text.words import counted, first_of
+
+if TYPE_CHECKING:
+    from rolebundle.admin import Admin
+    from rolebundle.contracts.ingest import IngestReport
+
+LOOK_SECONDS = 0.3
+"""How long a call looks for changes, and waits for their reading."""
+SERVER_SECONDS = 10.0
+"""How long a server waits for the first reading: hosts of agents give up on slow ones."""
+_FRESH_SECONDS = 300.0
+"""How long a folder that is too large to be looked through counts as read."""
+_PAUSE_SECONDS = 0.1
+_RETRY_SECONDS = 10.0
+_MAX_NAMED = 3
+Files = dict[str, list[int]]
+"""Path of a file → its size in bytes, and the time of its last change in nanoseconds."""
+
+
+def corpora_folder() -> Path:
+    """The folder that has a folder for each corpus."""
+    return user_data_path("rolebundle", appauthor=False) / "folders"
+
+
+def corpus_of(folders: Sequence[Path]) -> Path:
+    """The corpus file of folders, whether it is there or not; their order does not matter."""
+    places = sorted({os.path.realpath(folder) for folder in folders})
+    digest = sha256(os.fsencode("\0".join(places))).hexdigest()[:12]
+    name = re.sub(r"[^\w.-]+", "-", Path(places[0]).name)[:40]
+    return corpora_folder() / f"{name}-{digest}" / "corpus.db"
+
+
+def bring_up_to_date(corpus: Path, folders: Sequence[Path], admin: Callable[[], Admin]) -> None:
+    """Read folders for the first time, or begin to read what changed; say what is not read yet.
+
+    An answer can be given afterwards from what the corpus has, if the folders are gone or the
+    corpus cannot be written, too.
+
+    Args:
+        corpus: what :func:`corpus_of` names for them.
+        folders: folders of this user.
+        admin: makes an admin of the corpus.
+
+    Raises:
+        UsageError: ``no_folder``, ``folder_refused``.
+        RolebundleError: the first reading failed, and there is nothing to answer from.
+    """
+    deadline = monotonic() + LOOK_SECONDS
+    before = _seen(corpus)
+    if before is None:
+        _read_first(corpus, folders, admin)
+        return
+    try:
+        _check(folders)
+    except UsageError as error:
+        print_note(f"note: {error.message}; the answer is from what was read before")
+        return
+    now = _files_in(folders, deadline)
+    if now == before:
+        return
+    if now is None:
+        changes = f"the folder could not be looked through in {LOOK_SECONDS:g} s"
+        age = time() - corpus.with_name("seen.json").stat().st_mtime
+        if age < _FRESH_SECONDS:
+            print_note(f"note: {changes}; it was read {age:.0f} s ago")
+            return
+    else:
+        paths = [path for path in {**before, **now} if before.get(path) != now.get(path)]
+        named = first_of([Path(path).name for path in paths], _MAX_NAMED)
+        changes = f"{counted(len(paths), 'changed file')} not read yet ({named})"
+    reader = _start_reader(corpus, folders)
+    with suppress(subprocess.TimeoutExpired):
+        if reader and reader.wait(max(0.0, deadline - monotonic())) == 0:
+            return
+    print_note(f"note: {changes}; reading goes on in the background")
+
+
+def _read_first(corpus: Path, folders: Sequence[Path], admin: Callable[[], Admin]) -> None:
+    try:
+        with progress_bar() as progress:
+            report = read(corpus, folders, admin, progress, again=False)
+    except (RolebundleError, OSError) as error:
+        if not corpus.exists() or isinstance(error, UsageError):
+            raise
+        print_note(f"note: {error}; the answer is from what was read before")
+        return
+    if report is not None:
+        skipped = f", {len(report.skipped)} skipped" if report.skipped else ""
+        print_note(f"read {counted(report.documents, 'document')}{skipped}, into {corpus}")
+        # A contextual model, if there is one, embeds for long.
+        _start_reader(corpus, folders)
+
+
+def read(
+    corpus: Path,
+    folders: Sequence[Path],
+    admin: Callable[[], Admin],
+    progress: Callable[[str, int, int], None],
+    *,
+    again: bool = True,
+) -> IngestReport | None:
+    """Read folders into their corpus, in one process at a time.
+
+    Return ``None`` if another process has read them meanwhile, unless it is to be done ``again``.
+    """
+    from rolebundle.ingest.options import IngestOptions
+
+    _check(folders)
+    for folder in (corpora_folder(), corpus.parent):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    while True:
+        with try_lock(corpus.with_name("reading.lock")) as is_alone:
+            if is_alone and not again and _seen(corpus) is not None:
+                return None
+            if is_alone:
+                # Before they are read: what changes meanwhile is looked at again.
+                files = _files_in(folders)
+                options = IngestOptions(wait=False, workers=os.cpu_count() or 1)
+                with admin() as owner:
+                    if _seen(corpus) is None:
+                        report = owner.ingest([*folders], options, progress=progress)
+                    else:
+                        report = owner.update(options, progress=progress)
+                with partial_file(corpus.with_name("seen.json")) as partial:
+                    partial.write_text(json.dumps(files), encoding="utf-8")
+                    partial.replace(corpus.with_name("seen.json"))
+                return report
+        sleep(_PAUSE_SECONDS)
+
+
+def follow(corpus: Path, folders: Sequence[Path], admin: Callable[[], Admin]) -> None:
+    """Keep the corpus of folders up to date while a server runs, in a thread of its own.
+
+    It returns when they have been read once, or after some seconds.
+    """
+    is_ready, is_new = Event(), _seen(corpus) is None
+
+    def work() -> None:
+        try:
+            if is_new:
+                _read_first(corpus, folders, admin)
+            is_ready.set()
+            while True:
+                try:
+                    admin().watcher(print_note, Event()).run()
+                except CorpusBusy:  # Another server watches.
+                    sleep(_RETRY_SECONDS)
+        except (RolebundleError, OSError) as error:
+            print_note(f"warning: changes of the folder are not read any more: {error}")
+        finally:
+            is_ready.set()
+
+    if is_new:
+        _check(folders)
+    Thread(target=work, name="folders", daemon=True).start()
+    if is_new and not is_ready.wait(SERVER_SECONDS):
+        print_note("note: the folder is still being read; answers are from what is read")
+
+
+def corpora() -> Iterator[dict[str, object]]:
+    """The corpora: their folders and number of documents, if they can be read, and their files."""
+    for path in sorted(corpora_folder().glob("*/corpus.db")):
+        known: dict[str, object] = {}
+        with suppress(RolebundleError), open_reader(path) as corpus:
+            known["folders"] = [root.location for root in roots.load(corpus)]
+            known["documents"] = corpus_counts(corpus).documents
+        yield {**known, "corpus": str(path)}
+
+
+def _check(folders: Sequence[Path]) -> None:
+    """Refuse what is no folder, and what a person hardly means to read as a whole."""
+    home, data = Path.home().resolve(), user_data_path("rolebundle", appauthor=False).resolve()
+    for folder in folders:
+        real = Path(os.path.realpath(folder))
+        step = "name a folder with documents below it"
+        if not real.is_dir():
+            raise UsageError(
+                "no_folder", f"--in {folder}: there is no such folder", "check the name"
+            )
+        owner = real.stat().st_uid
+        if real == Path(real.anchor) or home.is_relative_to(real):
+            reason = "it is or has a whole home folder, with settings, keys and caches"
+        elif data.is_relative_to(real) or real.is_relative_to(data):
+            reason = "it has the corpora themselves"
+        elif owner != getattr(os, "getuid", lambda owner=owner: owner)():
+            reason = f"it belongs to another user (number {owner})"
+            step = f"copy it, or read it knowingly: rolebundle ingest {folder} --db FILE"
+        else:
+            continue
+        raise UsageError("folder_refused", f"--in {folder}: {reason}", step)
+
+
+def _files_in(folders: Sequence[Path], deadline: float = float("inf")) -> Files | None:
+    """The files below folders, but for hidden ones; ``None`` if that lasts until the deadline."""
+    files: Files = {}
+    waiting = [os.path.realpath(folder) for folder in folders]
+    while waiting:
+        if monotonic() > deadline:
+            return None
+        with suppress(OSError), os.scandir(waiting.pop()) as listing:
+            entries = [*listing]
+            names = {entry.name for entry in entries}
+            for entry in entries:
+                # Files such as .gitignore decide what is read.
+                if entry.name[0] == "." and not entry.name.endswith("ignore"):
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    if not reason_for_name(entry.name, names, is_folder=True):
+                        waiting.append(entry.path)
+                    continue
+                status = entry.stat(follow_symlinks=False)
+                files[entry.path] = [status.st_size, status.st_mtime_ns]
+    return files
+
+
+def _seen(corpus: Path) -> Files | None:
+    """The files when they were last read in full; ``None`` if they never were."""
+    with suppress(OSError, ValueError):
+        files: Files = json.loads(corpus.with_name("seen.json").read_bytes())
+        return files if corpus.exists() else None
+    return None
+
+
+def _start_reader(corpus: Path, folders: Sequence[Path]) -> subprocess.Popen[bytes] | None:
+    """A process that reads what changed, and outlives this one; ``None`` if one does already."""
+    with try_lock(corpus.with_name("reading.lock")) as is_free:
+        if not is_free:
+            return None
+    places = [part for folder in folders for part in ("--in", os.path.realpath(folder))]
+    silent = subprocess.DEVNULL
+    with suppress(OSError):
+        return subprocess.Popen(
+            [sys.executable, "-m", "rolebundle", "ingest", *places],
+            stdin=silent,
+            stdout=silent,
+            stderr=silent,
+            start_new_session=True,
+            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+        )
+    return None
