@@ -64,7 +64,7 @@ COMMANDS = {
         "ls": ("lookups", "List documents"),
         "why": ("explain", "Explain why a passage was selected, or why not"),
         "ingest": ("ingest", "Read files and folders, or what was read before, into the corpus"),
-        "connect": ("serving", "Print the configuration of a host"),
+        "install": ("hosts", "Connect the hosts on this machine with a folder"),
         "status": ("ingest", "What the corpus holds, and the state of its indexes"),
     },
     "Corpora": {
@@ -86,6 +86,7 @@ COMMANDS = {
     },
     "Agents": {
         "policy": ("policy", "Which agent may see what, and who asked what"),
+        "uninstall": ("hosts", "Take the entries back that `install` wrote"),
         "mcp": ("serving", "Serve MCP on standard input and output"),
         "serve": ("serving", "Serve JSON-RPC on standard input and output"),
         "up": ("serving", "Start a server that makes commands and hosts start fast"),

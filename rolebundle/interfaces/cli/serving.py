@@ -1,12 +1,7 @@
-"""`rolebundle serve | mcp | connect`: servers, and the hosts of agents."""
+"""`rolebundle serve | up | down | mcp`: servers."""
 
 from __future__ import annotations
 
-import json
-import shlex
-import sys
-from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -22,13 +17,11 @@ from rolebundle.interfaces.cli.options import (
     flag,
     with_call,
 )
-from rolebundle.interfaces.cli.output import print_note
 from rolebundle.interfaces.cli.preload import server_path, start, stop
 from rolebundle.interfaces.servers.loopback import default_token_file, listen
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.interfaces.servers.serve import serve as serve_lines
 from rolebundle.interfaces.servers.stdio import take_over
-from rolebundle.policy.access import check_agent
 
 _agent_option = agent_option("Serve only this agent.")
 
@@ -127,7 +120,7 @@ def mcp(
     With --http it serves until a signal ends it. It listens on 127.0.0.1 only, and each request
     needs the token.
 
-    `rolebundle connect HOST` prints the configuration of a host.
+    `rolebundle install FOLDER` makes the hosts on this machine start it.
 
     \b
     {"mcpServers": {"rolebundle": {"command": "rolebundle", "args": ["mcp"]}}}
@@ -150,60 +143,3 @@ def mcp(
     token_file = token_file or default_token_file(call.path, agent)
     with listen(DEFAULT_PORT if port is None else port) as listener:
         serve_http(operations, listener, token_file)
-
-
-HOSTS = {
-    "claude-code": ("mcpServers", ".mcp.json of the project", "claude mcp add --scope project"),
-    "claude-desktop": (
-        "mcpServers",
-        "claude_desktop_config.json (Settings > Developer > Edit Config)",
-        "",
-    ),
-    "codex": ("mcp_servers", "~/.codex/config.toml", "codex mcp add"),
-    "cursor": ("mcpServers", "~/.cursor/mcp.json", ""),
-    "vscode": ("servers", ".vscode/mcp.json of the project", ""),
-}
-"""Host → the key under which its servers are; its file, for people; its command that adds one."""
-_SERVER_NAME = "rolebundle"
-
-
-@click.command()
-@click.argument("host", metavar="HOST", type=click.Choice(list(HOSTS)))
-@_agent_option
-@with_call()
-def connect(call: Call, host: str, agent: str | None) -> None:
-    """Print the configuration with which HOST starts `rolebundle mcp`.
-
-    HOST: claude-code, claude-desktop, codex, cursor, vscode. For a second corpus, change the name
-    of the server in what is printed.
-
-    \b
-    rolebundle connect claude-code --db team.db
-    rolebundle connect cursor --db team.db --agent reviewer
-    """
-    check_agent(agent)
-    container, file, adder = HOSTS[host]
-    corpus = call.path.absolute()
-    script = Path(sys.executable).with_name("rolebundle")
-    command = [str(script)] if script.is_file() else [sys.executable, "-m", "rolebundle"]
-    command += ["mcp", "--db", str(corpus), *([] if agent is None else ["--agent", agent])]
-    click.echo(_configuration(container, command))
-    if not corpus.exists():
-        print_note(f"note: {corpus} does not exist yet; `rolebundle ingest` makes it")
-    if find_spec("mcp_types") is None:
-        print_note(f"note: the server needs the extra mcp; {install_hint('mcp')}")
-    print_note(f"for {file}; restart {host}, or let it read its servers again")
-    if adder:
-        print_note(f"or: {adder} {shlex.join([_SERVER_NAME, '--', *command])}")
-
-
-def _configuration(container: str, command: Sequence[str]) -> str:
-    """The configuration of one server, as a whole file would have it."""
-    entry: dict[str, object] = {"command": command[0], "args": command[1:]}
-    if container == "servers":
-        entry = {"type": "stdio", **entry}
-    if container != "mcp_servers":
-        return json.dumps({container: {_SERVER_NAME: entry}}, indent=2, ensure_ascii=False)
-    # A JSON text of a string or of a list of strings is TOML, too.
-    values = (f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in entry.items())
-    return "\n".join((f"[{container}.{_SERVER_NAME}]", *values))
