@@ -12,6 +12,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from shlex import quote
 
+from rolebundle import system
 from rolebundle.contracts.upkeep import (
     CheckProblem,
     CheckState,
@@ -59,6 +60,7 @@ def examine(path: Path) -> DoctorReport:
     checks = [
         *(_examine_database(path) if address else _examine_file(path)),
         _audit(audit_path(path)),
+        *(_check("system", f"not kept on this system: {phrase}") for phrase in system.not_kept()),
     ]
     is_sound = all(check.state != "problem" for check in checks)
     return DoctorReport(location=address or str(path), sound=is_sound, checks=checks)
@@ -97,7 +99,7 @@ def _permissions(path: Path) -> DoctorCheck:
     wide = []
     for file in _own_files(path):
         with suppress(OSError):
-            if file.stat().st_mode & 0o077:
+            if system.is_open_to_others(file.stat()):
                 wide.append(file)
     if wide:
         names = ", ".join(file.name for file in wide)

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
+from rolebundle import system
 from rolebundle.contracts.base import mistakes_in
 from rolebundle.contracts.ingest import ManifestFile, ManifestRule
 from rolebundle.errors import ConfigurationError, UsageError
@@ -26,8 +27,6 @@ from rolebundle.text.references import may_be_stored
 from rolebundle.text.words import counted
 
 MANIFEST_NAME = "rolebundle.toml"
-_OPEN_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
-_ROOT_USER = 0
 
 
 @dataclass(frozen=True)
@@ -104,7 +103,7 @@ def read_manifest(folder: Path) -> Manifest | str:
     if not os.path.isfile(path):  # noqa: PTH113
         return ""
     try:
-        descriptor = os.open(path, _OPEN_FLAGS)
+        descriptor = os.open(path, system.READ_FLAGS)
         with os.fdopen(descriptor, "rb") as file:
             # Asked of the open file, because another one may have taken its place.
             user, content = os.fstat(descriptor).st_uid, file.read()
@@ -112,8 +111,7 @@ def read_manifest(folder: Path) -> Manifest | str:
         raise ConfigurationError(
             "bad_manifest", f"{path}: not readable ({error.strerror})", "check its permissions"
         ) from error
-    # The root user may change everything anyway, and owns what a package manager installs.
-    if user not in (os.geteuid(), _ROOT_USER):
+    if system.is_foreign(user):
         return f"it belongs to another user (uid {user})"
     return parse_manifest(content, path)
 

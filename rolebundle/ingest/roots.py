@@ -12,12 +12,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import chain, count
 from pathlib import Path
 from shlex import quote
 from typing import Any
+from unicodedata import normalize
 
 from rolebundle.contracts.documents import iso_utc
 from rolebundle.contracts.ingest import Root, RootChange, RootOptions, Skipped
@@ -107,17 +109,30 @@ def real_location(path: Path) -> str:
 def absolute(path: Path, roots: Iterable[Root]) -> Path:
     """The absolute path, spelled as the root that it belongs to.
 
-    A path through a symbolic link is the same root. Its files must not be stored twice.
+    A path through a symbolic link is the same root, and so is one in other letters where the file
+    system finds the same folder by them. Its files must not be stored twice.
     """
     start = Path(os.path.abspath(path))  # noqa: PTH100 - resolve() would follow a link
     manifests.check_path(start)
     location = real_location(start)
-    spelled = [
-        moved_path(location, real, root.location)
-        for root in roots
-        if is_below(location, real := real_location(Path(root.location)))
-    ]
+    parts = Path(location).parts
+    spelled = []
+    for root in roots:
+        real = Path(real_location(Path(root.location)))
+        above = Path(*parts[: len(real.parts)])
+        if above == real or (_folded(above) == _folded(real) and _is_same(above, real)):
+            spelled.append(moved_path(location, str(above), root.location))
     return Path(min(spelled, key=len)) if spelled else start
+
+
+def _folded(path: Path) -> str:
+    return normalize("NFC", str(path)).casefold()
+
+
+def _is_same(path: Path, other: Path) -> bool:
+    with suppress(OSError):
+        return path.samefile(other)
+    return False
 
 
 def is_there(path: str | Path) -> bool:

@@ -18,19 +18,19 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
+from rolebundle import system
 from rolebundle.contracts.ingest import Root, Skipped
 from rolebundle.errors import DocumentError, RolebundleError, with_detail
 from rolebundle.ingest.manifests import MANIFEST_NAME, FileDefaults, Manifest
 from rolebundle.storage.file import BESIDE_A_CORPUS, COMPANIONS, PUBLISHED_MANIFEST
 from rolebundle.text.gitignore import GitIgnore
-from rolebundle.text.paths import matches
+from rolebundle.text.paths import matches, path_within
 from rolebundle.text.references import may_be_stored
 
 DEFAULT_SIZE_CAP = 20 * 1024 * 1024
 
 _MAX_DEPTH = 200
 _BLOCK_BYTES = 1 << 16
-_OPEN_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 class FileEntry(NamedTuple):
@@ -246,7 +246,7 @@ def _entry_for(
         return Skipped(path, "ignored", reason)
     manifest = context.manifest
     if isinstance(manifest, Manifest):
-        inner_path = location[len(str(manifest.folder).rstrip(os.sep)) + 1 :]
+        inner_path = path_within(location, str(manifest.folder))
         for glob in manifest.file.ignore:
             if matches(glob, inner_path):
                 context.matched.add(glob)
@@ -281,7 +281,7 @@ def read_bytes(location: str, path: str, size_cap: int) -> bytes:
         DocumentError: ``unreadable``, ``not_a_file`` or ``too_large``.
     """
     try:
-        descriptor = os.open(location, _OPEN_FLAGS)
+        descriptor = os.open(location, system.READ_FLAGS)
     except OSError as error:
         raise _unreadable(path, error) from error
     try:
@@ -357,9 +357,9 @@ _OF_PROGRAMS = re.compile(r"~\$.*|(?:eh)?thumbs\.db|desktop\.ini|icon\r", re.IGN
 _MAX_BYTES = 1 << 20
 
 
-Rules = tuple[GitIgnore, str, bool, int]
+Rules = tuple[GitIgnore, str, bool, str]
 """The patterns of one ignore file; its path for reports; whether a checkout below does not take it
-over; and the length of the path of its folder, with the slash."""
+over; and its folder."""
 
 
 def ignored_by(rules: Sequence[Rules], location: str) -> str:
@@ -369,8 +369,8 @@ def ignored_by(rules: Sequence[Rules], location: str) -> str:
         rules: those of the folders above it, the outermost first.
         location: its absolute path, with a slash at the end if it is a folder.
     """
-    for patterns, name, _, cut in reversed(rules):
-        decision = patterns.decide(location[cut:])
+    for patterns, name, _, folder in reversed(rules):
+        decision = patterns.decide(path_within(location, folder))
         if decision is not None:
             is_left_out, pattern = decision
             return f"{name}: {pattern}" if is_left_out else ""
@@ -423,8 +423,7 @@ def rules_of(
     for name in files:
         content = _content(Path(location, name)).decode("utf-8-sig", "replace")
         if patterns := GitIgnore(content):
-            cut = len(location.rstrip(os.sep)) + 1
-            rules.append((patterns, path_prefix + name, name != ".ignore", cut))
+            rules.append((patterns, path_prefix + name, name != ".ignore", location))
     return tuple(rules)
 
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 import gc
 import os
 import pickle
-import resource
-import signal
 import subprocess
 import sys
 from collections import deque
@@ -23,6 +21,7 @@ from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import cast
 
+from rolebundle import system
 from rolebundle.contracts.ingest import Skipped
 from rolebundle.errors import ConfigurationError, DocumentError, RolebundleError, with_detail
 from rolebundle.ingest import prepare
@@ -158,12 +157,15 @@ class _Reader:
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = Lock()
         self._is_closed = False
+        self._exceeded: list[str] = []
 
     def read(self, files: Sequence[FileEntry]) -> list[prepare.Outcome]:
         process = self._process or self._start()
         try:
             _send(process, (files, self._settings, self._seconds))
-            answer = _answer(process)
+            waiting = self._seconds * WAITING_FACTOR
+            with system.watched(process.pid, self._seconds, waiting, MAX_MEMORY) as self._exceeded:
+                answer = _answer(process)
         except _ENDED:
             code = self.wait()
             if self._is_closed:
@@ -201,7 +203,7 @@ class _Reader:
                     [*_python(), _PROGRAM.format(sys.path)],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
-                    process_group=0,  # Ctrl-C is for this process, which then ends the others.
+                    **system.OWN_SESSION,  # Ctrl-C is for this process; it ends the others.
                 )
             _answer(self._process)
         except _ENDED as error:
@@ -214,7 +216,10 @@ class _Reader:
         return self._process
 
     def _skipped(self, path: str, code: int) -> Skipped:
-        if -code in OUT_OF_TIME:
+        if self._exceeded == ["memory"]:
+            problem = f"reading it took more than {MAX_MEMORY >> 30} GB of memory; exclude it"
+            return Skipped(path, "too_much_memory", f"{path}: {problem}")
+        if self._exceeded or system.is_out_of_time(code):
             problem = (
                 f"reading it took more than {self._seconds} s of processor time, or "
                 f"{self._seconds * WAITING_FACTOR} s in all; "
@@ -255,8 +260,6 @@ MAX_MEMORY = 2 << 30
 """Bytes that a process may take to read files. The readers' own limits are reached long before."""
 WAITING_FACTOR = 10
 """How much longer than the processor time the whole time may be: the machine may be busy."""
-OUT_OF_TIME = (signal.SIGPROF, signal.SIGALRM)
-"""The signals that end a process whose time is over."""
 
 
 Request = tuple[Sequence[FileEntry], prepare.RunSettings, float]
@@ -269,9 +272,7 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # What a library prints must not get among the answers.
     gc.set_threshold(GC_THRESHOLD)
-    _limit_memory()
-    for number in OUT_OF_TIME:
-        signal.signal(number, signal.SIG_DFL)  # The parent may ignore it.
+    system.limit_memory(MAX_MEMORY)
     requests: SimpleQueue[Request] = SimpleQueue()
     Thread(target=_receive, args=(requests,), daemon=True).start()
     answer: Answer = None
@@ -279,28 +280,12 @@ def main() -> None:
         pickle.dump(answer, answers, pickle.HIGHEST_PROTOCOL)
         answers.flush()
         files, settings, seconds = requests.get()
-        _limit_time(seconds)
+        system.limit_time(seconds, seconds * WAITING_FACTOR)
         try:
             answer = prepare.prepare_files(files, settings)
         except RolebundleError as error:
             answer = error
-        _limit_time(0)
-
-
-def _limit_memory() -> None:
-    if sys.platform == "linux":
-        _, hard = resource.getrlimit(resource.RLIMIT_AS)
-        most = MAX_MEMORY if hard == resource.RLIM_INFINITY else min(hard, MAX_MEMORY)
-        resource.setrlimit(resource.RLIMIT_AS, (most, hard))
-
-
-def _limit_time(seconds: float) -> None:
-    """Let the system end this process after this time; 0 for no limit.
-
-    Python has no part in it, so it also ends a call of a library that never returns.
-    """
-    signal.setitimer(signal.ITIMER_PROF, seconds)
-    signal.setitimer(signal.ITIMER_REAL, seconds * WAITING_FACTOR)
+        system.limit_time(0, 0)
 
 
 def _receive(requests: SimpleQueue[Request]) -> None:

@@ -29,6 +29,7 @@ from tomlkit.exceptions import TOMLKitError
 
 from rolebundle.errors import UsageError
 from rolebundle.storage.file import partial_file, rename_synced
+from rolebundle.system import is_foreign
 
 NAME = "rolebundle"
 """The name of the server in each configuration."""
@@ -205,7 +206,7 @@ def _state(host: Host) -> tuple[Path, bytes | None, Entry | None, bool]:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
             raise ValueError("it is not a file")
-        if hasattr(os, "geteuid") and status.st_uid != os.geteuid():
+        if is_foreign(status.st_uid):
             raise ValueError("it belongs to another user")
         if not status.st_mode & stat.S_IWUSR:
             raise ValueError("it is read-only")

@@ -16,6 +16,8 @@ import stat
 import struct
 import sys
 
+assert sys.platform != "win32"  # It has no such server.
+
 ENVIRONMENT = "ROLEBUNDLE_SOCKET"
 """The environment variable with the path of the server's socket; ``none``: use no server."""
 COMMANDS = frozenset(
@@ -51,6 +53,8 @@ def identity() -> list[bytes]:
 
 def connect(path: str) -> socket.socket | None:
     """A connection to this user's server at a path; ``None`` if there is none."""
+    if not hasattr(socket, "AF_UNIX"):
+        return None
     try:
         status = os.lstat(path)
     except (OSError, ValueError):
@@ -74,17 +78,17 @@ def is_same_user(connection: socket.socket) -> bool:
 
     If the system does not tell, the permissions of the socket's file decide.
     """
+    user = os.geteuid()
     try:
         if hasattr(socket, "SO_PEERCRED"):
             credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-            return bool(struct.unpack("3i", credentials)[1] == os.geteuid())
-        if sys.platform == "darwin":
+            user = struct.unpack("3i", credentials)[1]
+        elif sys.platform == "darwin":
             # LOCAL_PEERCRED of <sys/un.h>: the version, then the user.
-            credentials = connection.getsockopt(0, 1, 76)
-            return bool(struct.unpack("2I", credentials[:8])[1] == os.geteuid())
+            user = struct.unpack("2I", connection.getsockopt(0, 1, 76)[:8])[1]
     except OSError:
         return False  # The other end is gone.
-    return True
+    return bool(user == os.geteuid())
 
 
 def run(arguments: list[str]) -> int | None:

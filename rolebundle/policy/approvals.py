@@ -17,8 +17,6 @@ within ``APPROVAL_SECONDS``, a program that cannot be started.
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -28,6 +26,7 @@ from shlex import split
 from tempfile import TemporaryFile
 from typing import Any
 
+from rolebundle import system
 from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.request import MAX_NAME_CHARACTERS, RetrievalRequest
 from rolebundle.errors import UsageError
@@ -113,7 +112,7 @@ def ask_program(
     with TemporaryFile() as output:
         try:
             process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=output, start_new_session=True
+                command, stdin=subprocess.PIPE, stdout=output, **system.OWN_SESSION
             )
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or type(error).__name__
@@ -135,8 +134,7 @@ def ask_program(
 def end_process(process: Any) -> None:
     """Kill the program and its children if it still runs."""
     if process.poll() is None:
-        with suppress(OSError):
-            os.killpg(process.pid, signal.SIGKILL)
+        system.kill_with_children(process.pid)
         process.wait()
     if process.stdin is not None:
         with suppress(OSError):

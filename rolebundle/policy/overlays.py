@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
+from rolebundle import system
 from rolebundle.contracts.base import Place, did_you_mean, keys_at, mistakes_in
 from rolebundle.contracts.documents import REMEMBERED_KIND, DocumentMetadata
 from rolebundle.contracts.overlay import (
@@ -44,7 +45,6 @@ _NULL_HINT = (
     "leave the key out; null only removes what the overlay named by `extends` declares under "
     "the same name"
 )
-_ROOT_USER = 0
 Folders = Sequence[Path]
 Paths = tuple[Path, ...]
 _T = TypeVar("_T")
@@ -118,8 +118,8 @@ def _is_own_folder(folder: Path) -> bool:
         raise _unreadable(folder, error.strerror or "cannot be read") from error
     if not S_ISDIR(status.st_mode):
         raise _unreadable(folder, "is not a folder")
-    foreign = owners - {os.geteuid(), _ROOT_USER}
-    if foreign or status.st_mode & S_IWOTH:
+    foreign = [*filter(system.is_foreign, owners)]
+    if foreign or system.is_open_to_others(status, S_IWOTH):
         reason = f"it belongs to uid {min(foreign)}" if foreign else "every user may write to it"
         raise OverlayError(
             "overlay_folder_foreign",

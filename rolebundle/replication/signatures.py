@@ -12,6 +12,7 @@ from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519
 
+from rolebundle import system
 from rolebundle.contracts.upkeep import ReplicaManifest, SignedManifest
 from rolebundle.errors import ConfigurationError, StorageError, UsageError
 from rolebundle.storage.audit import canonical
@@ -78,7 +79,7 @@ def load_private_key(path: Path) -> PrivateKey:
     key = _load(path, "a private", lambda data: serialization.load_pem_private_key(data, None))
     if not isinstance(key, PrivateKey):
         raise _bad_key(path, "a private")
-    if path.stat().st_mode & 0o077:
+    if system.is_open_to_others(path.stat()):
         raise ConfigurationError(
             "key_readable_by_others",
             f"{path}: other users of this machine can read this private key",

@@ -14,6 +14,7 @@ from hashlib import sha256
 from threading import Thread
 from typing import Literal
 
+from rolebundle import system
 from rolebundle.contracts.terms import WarningCode
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.storage.documents import StoredFile
@@ -28,7 +29,6 @@ _MAX_HASHED_BYTES = 8_000_000
 _MAX_NAMED = 5
 _PATH_CHARS = 200
 _MAY_HAVE_SECRET = re.compile(r"[\w+=-]{16}|[:@]")
-_OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 _stuck: list[Thread] = []
@@ -84,7 +84,7 @@ def file_state(file: StoredFile) -> SourceState:
 
 
 def _content_hash(location: str, size: int) -> str:
-    descriptor = os.open(location, _OPEN_FLAGS)
+    descriptor = os.open(location, system.READ_FLAGS)
     with os.fdopen(descriptor, "rb") as file:
         # One byte more than expected, so that a file that grows has another hash.
         return sha256(file.read(size + 1), usedforsecurity=False).hexdigest()

@@ -16,6 +16,7 @@ from typing import Any
 
 from platformdirs import user_data_path
 
+from rolebundle import system
 from rolebundle.errors import ConfigurationError, UsageError, install_hint, storage_errors
 from rolebundle.lazy import lazy_pattern
 
@@ -73,7 +74,7 @@ def link_for(address: str) -> Path:
             partial = path.with_suffix(f".{os.getpid()}")
             partial.write_text(f"{address}\n", encoding="utf-8")
             partial.chmod(0o600)
-            partial.replace(path)
+            system.replace(partial, path)
     return path
 
 

@@ -20,6 +20,7 @@ from tempfile import TemporaryDirectory
 
 import apsw
 
+from rolebundle import system
 from rolebundle.errors import CorpusCorrupt, StorageError, corpus_busy, storage_errors
 from rolebundle.storage import compartments, seal
 from rolebundle.storage.address import in_database
@@ -172,7 +173,7 @@ def replace_file(new: Path, path: Path, file_format: FileFormat, moment: str) ->
             _keep(path, kept_path)
         for suffix in COMPANIONS:
             with suppress(FileNotFoundError):
-                Path(f"{path}{suffix}").replace(f"{kept_path}{suffix}")
+                system.replace(Path(f"{path}{suffix}"), Path(f"{kept_path}{suffix}"))
         sync_folder(path.parent)
         rename_synced(new, path)
     kept = (os.path.lexists(f"{kept_path}{suffix}") for suffix in ("", *COMPANIONS))
@@ -190,7 +191,7 @@ def _keep(path: Path, kept_path: Path) -> None:
         kept_path.hardlink_to(path)
     except OSError:
         # Some file systems have no hard links. Then there is a moment without a file.
-        path.replace(kept_path)
+        system.replace(path, kept_path)
 
 
 def _fold_log(path: Path, file_format: FileFormat) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -15,6 +14,7 @@ from uuid import uuid4
 import apsw
 from platformdirs import user_data_path
 
+from rolebundle import system
 from rolebundle.errors import (
     ConfigurationError,
     CorpusCorrupt,
@@ -152,7 +152,7 @@ def partial_file(target: Path) -> Iterator[Path]:
 def remove_stale_partials(target: Path) -> None:
     """Delete the partial files whose name begins like ``target`` and whose process has ended."""
     for file, match in files_beside(target, _SUFFIX):
-        if not is_running(match[1]):
+        if not (match[1] and system.is_running(int(match[1]))):
             with suppress(OSError):
                 file.unlink()
 
@@ -169,19 +169,6 @@ def files_beside(path: Path, suffix: re.Pattern[str]) -> list[tuple[Path, re.Mat
     return [(file, match) for file, match in matches if match]
 
 
-def is_running(process: str | int | None) -> bool:
-    """Whether a process with this id runs."""
-    if process is None:
-        return False
-    try:
-        os.kill(int(process), 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, OverflowError):
-        return True
-    return True
-
-
 def rename_if_free(partial: Path, path: Path) -> bool:
     """Give a complete file its name. False if something already has this name."""
     try:
@@ -192,7 +179,7 @@ def rename_if_free(partial: Path, path: Path) -> bool:
         # Some file systems have no hard links. Then another process may still come in between.
         if os.path.lexists(path):
             return False
-        partial.replace(path)
+        system.replace(partial, path)
     sync_folder(path.parent)
     return True
 
@@ -204,7 +191,7 @@ def rename_synced(partial: Path, path: Path) -> None:
         OSError: it could not be written.
     """
     sync_file(partial)
-    partial.replace(path)
+    system.replace(partial, path)
     sync_folder(path.parent)
 
 
@@ -287,7 +274,7 @@ def folder_lock(corpus: Path, *, exclusive: bool) -> Iterator[None]:
         CorpusBusy: another process kept it for that time.
     """
     deadline = monotonic() + busy_timeout() / 1000
-    with _opened(Path(os.path.realpath(corpus)).parent, os.O_RDONLY) as descriptor:
+    with _opened(*system.lock_of_folder(Path(os.path.realpath(corpus)).parent)) as descriptor:
         while not _is_locked(descriptor, exclusive=exclusive):
             if monotonic() >= deadline:
                 doing = "has it open for writing" if exclusive else "is replacing the file"
@@ -313,12 +300,8 @@ def _is_locked(descriptor: int, *, exclusive: bool) -> bool:
     """Try to lock an open file. True also if there are no locks here."""
     if descriptor < 0:
         return True
-    try:
-        fcntl.flock(descriptor, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        pass
+    with suppress(OSError):
+        return system.lock(descriptor, exclusive=exclusive)
     return True
 
 

@@ -51,6 +51,12 @@ _FOLDERS = "(?:[^/]+/)*"
 _ANYTHING = ".*"
 
 
+def path_within(location: str, folder: str) -> str:
+    """The path of a location within a folder, with slashes on every system."""
+    path = location[len(folder.rstrip(os.sep)) + 1 :]
+    return path if os.sep == "/" else path.replace(os.sep, "/")
+
+
 def matches(glob: str, path: str) -> bool:
     """Whether a glob matches a path that is relative to the manifest's folder."""
     return _cached(composed(glob)).match(composed(path)) is not None

@@ -21,6 +21,7 @@ from jsonschema.validators import validator_for
 from pydantic import ValidationError
 from referencing import Registry
 
+from rolebundle import system
 from rolebundle.contracts.base import mistakes_in
 from rolebundle.contracts.documents import iso_utc
 from rolebundle.contracts.gate import (
@@ -500,7 +501,7 @@ class GateCheck:
         try:
             process = subprocess.Popen(
                 command, stdin=nothing, stdout=nothing, stderr=nothing, cwd=self._work.folder,
-                start_new_session=True,
+                **system.OWN_SESSION,
             )  # fmt: skip
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error

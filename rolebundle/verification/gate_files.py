@@ -22,6 +22,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 from zipfile import BadZipFile, ZipFile
 
+from rolebundle import system
 from rolebundle.contracts.gate import FileState
 from rolebundle.ingest.readers import reader_name_for
 from rolebundle.text import paths as globs
@@ -316,7 +317,6 @@ _MAX_OTHER_BYTES = 8 << 20
 _MAX_OTHER_BYTES_IN_ALL = 256 << 20
 # What SQLite and this package put beside the corpus.
 _COMPANION = re.compile(r"(?:\.audit)?(?:-wal|-shm|-journal)?|\.published/.*")
-_OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 class NotReadable(Exception):
@@ -336,7 +336,7 @@ def read_regular(path: Path, max_bytes: int = MAX_FILE_BYTES) -> bytes:
     try:
         if path.is_dir():
             raise NotReadable("is a folder, not a file")
-        with os.fdopen(os.open(path, _OPEN_FLAGS), "rb") as file:
+        with os.fdopen(os.open(path, system.READ_FLAGS), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise NotReadable("is a special file, not a file")
             data = file.read(max_bytes + 1)

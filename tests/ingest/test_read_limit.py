@@ -2,12 +2,12 @@
 
 import os
 import subprocess
-import sys
 from contextlib import closing
 from typing import Any
 
 import pytest
 
+from rolebundle import system
 from rolebundle.errors import ConfigurationError
 from rolebundle.ingest import workers
 from rolebundle.ingest.authority import Authority
@@ -21,8 +21,6 @@ from support.commands import invoke
 from support.program_server import forked_python
 from support.source_tree import Tree
 from support.stuck_reader import BUSY, CRASHING, GREEDY, WAITING
-
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such timers")
 
 
 @pytest.fixture
@@ -53,7 +51,7 @@ def paths(tree: Tree) -> list[str]:
     return [document.uri for document in tree.documents().values()]
 
 
-ONLY_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits it")
+ONLY_LINUX = pytest.mark.skipif(not system.LIMITS_MEMORY, reason="only Linux limits it")
 
 
 @pytest.mark.usefixtures("stuck")

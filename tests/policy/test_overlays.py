@@ -239,7 +239,7 @@ def test_another_users_folder_beside_a_corpus_is_refused(
         overlay_folders(corpus=tmp_path / "team.db")
     assert caught.value.code == "overlay_folder_foreign"
     own.chmod(0o700)
-    monkeypatch.setattr("rolebundle.policy.overlays._ROOT_USER", -1)
+    monkeypatch.setattr("rolebundle.system.ROOT_USER", -1)
     monkeypatch.setattr(os, "geteuid", lambda: own.stat().st_uid + 1)
     with pytest.raises(OverlayError, match="it belongs to uid"):
         overlay_folders(corpus=tmp_path / "team.db")

@@ -73,7 +73,7 @@ FILE = "import runpy, sys; sys.argv.pop(0); runpy.run_path(sys.argv[0], run_name
 @cache
 def forked_python() -> tuple[str, ...]:
     """The beginning of a command: after it come Python code and its arguments."""
-    if sys.platform == "win32":
+    if not hasattr(os, "fork"):
         return (sys.executable, "-c")
     return _client(Path(os.environ.get(_SHARED) or _start()))
 
@@ -92,7 +92,7 @@ def fork_readers(python: Callable[[], tuple[str, ...]] = forked_python) -> None:
 
 def share() -> None:
     """Start the server for this process and those that it starts, which inherit its address."""
-    if sys.platform != "win32":
+    if hasattr(os, "fork"):
         os.environ[_SHARED] = str(_start())
 
 
@@ -107,7 +107,7 @@ def forked_worker() -> str:
 
     Of the command line of Python, which execnet gives, the server needs the code alone.
     """
-    return "popen" if sys.platform == "win32" else f"popen//python={shlex.join(forked_python())}"
+    return f"popen//python={shlex.join(forked_python())}" if hasattr(os, "fork") else "popen"
 
 
 def _start() -> Path:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import errno
 import gc
 import os
 import stat
@@ -31,11 +33,28 @@ class _Pipe(FileIO):
                 return super().write(data)
             except (BrokenPipeError, ConnectionResetError):
                 self.is_read = False
+            except OSError as error:
+                if error.errno != errno.EINVAL:  # So says Windows.
+                    raise
+                self.is_read = False
         return memoryview(data).nbytes
 
 
+ESCAPED = "rolebundle-escaped"
+"""How characters that an encoding lacks are written: as JSON escapes, so an answer stays JSON."""
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeEncodeError)
+    units = error.object[error.start : error.end].encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4)), error.end
+
+
+codecs.register_error(ESCAPED, _escaped)
+
+
 def outlive_readers() -> None:
-    """Replace standard output and standard error, if they are pipes, by ones that may be closed."""
+    """Let standard output and standard error be closed by their readers, and lack characters."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         try:
@@ -49,6 +68,8 @@ def outlive_readers() -> None:
             is_error = name == "stderr"
             text = TextIOWrapper(pipe, stream.encoding, stream.errors, line_buffering=is_error)
             setattr(sys, name, text)
+        if not codecs.lookup(stream.encoding).name.startswith("utf"):
+            getattr(sys, name).reconfigure(errors=ESCAPED)
 
 
 def is_read(stream: Any) -> bool:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rolebundle import system
 from rolebundle.contracts.base import Contract, writable
 from rolebundle.errors import UsageError
 from rolebundle.interfaces.layout import harmless, on_one_line
@@ -166,7 +167,7 @@ def write_page(path: Path, page: str) -> None:
     with partial_file(target) as partial:
         partial.write_text(page, encoding="utf-8")
         sync_file(partial)
-        partial.replace(target)
+        system.replace(partial, target)
     print_note(f"page: {path}")
 
 

@@ -8,8 +8,6 @@ Only modules and models are shared. A process always waits for the next command.
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import gc
 import os
 import re
@@ -25,9 +23,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
+from time import sleep
 from typing import NoReturn
 
 import rolebundle
+from rolebundle import system
 from rolebundle.embedding.packaged import MINILM
 from rolebundle.embedding.provider import ProviderSpec
 from rolebundle.embedding.registry import provider_for
@@ -37,10 +37,13 @@ from rolebundle.interfaces.warm import COMMANDS, PID, identity, is_same_user, so
 from rolebundle.policy.overlays import list_overlays
 from rolebundle.resources import demo_overlays
 
+assert sys.platform != "win32"  # `up` does not import this module there.
+
 IDLE_SECONDS = 3_600.0
 """It ends after so long without a command."""
 MAX_REQUEST_BYTES = 1 << 24
 _REQUEST_SECONDS = 5.0
+_PAUSE_SECONDS = 0.02
 _HEAVY = (
     "rolebundle.storage.postings",
     "rolebundle.storage.vector_scan",
@@ -95,14 +98,13 @@ def stop(path: Path) -> bool:
     except OSError:
         return False
     with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            with suppress(ValueError, ProcessLookupError):
-                os.kill(int(lock.read()), signal.SIGTERM)
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            return True
-    return False
+        if system.lock(lock.fileno(), exclusive=True):
+            return False
+        with suppress(ValueError, ProcessLookupError):
+            os.kill(int(lock.read()), signal.SIGTERM)
+        while not system.lock(lock.fileno(), exclusive=True):
+            sleep(_PAUSE_SECONDS)
+    return True
 
 
 def main() -> NoReturn:
@@ -382,14 +384,8 @@ def listening(path: Path) -> Iterator[tuple[socket.socket, int]]:
         _remove(path, only_look=True)  # Or a lock file would be made beside something else.
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         lock = os.open(f"{path}.lock", flags, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if error.errno not in (errno.EAGAIN, errno.EACCES):
-                raise
-            raise CorpusBusy(
-                "already_served", f"{path}: another server listens there", "use it"
-            ) from None
+        if not system.lock(lock, exclusive=True):
+            raise CorpusBusy("already_served", f"{path}: another server listens there", "use it")
         os.ftruncate(lock, 0)
         os.write(lock, b"%d" % os.getpid())
         _remove(path)  # What a killed server left: this process has the lock.

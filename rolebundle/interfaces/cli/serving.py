@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import click
 from click.exceptions import Exit
 
+from rolebundle import system
 from rolebundle.errors import ConfigurationError, install_hint
 from rolebundle.interfaces.cli.ingest import background_indexing
 from rolebundle.interfaces.cli.options import (
@@ -17,7 +20,6 @@ from rolebundle.interfaces.cli.options import (
     flag,
     with_call,
 )
-from rolebundle.interfaces.cli.preload import server_path, start, stop
 from rolebundle.interfaces.servers.loopback import default_token_file, listen
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.interfaces.servers.serve import serve as serve_lines
@@ -66,8 +68,9 @@ def up() -> None:
     \b
     rolebundle up
     """
-    path = server_path()
-    started = start(path)
+    preload = _server()
+    path = preload.server_path()
+    started = preload.start(path)
     click.echo(f"{path}: {'the server is up' if started else 'the server was up already'}")
 
 
@@ -78,8 +81,25 @@ def down() -> None:
     \b
     rolebundle down
     """
-    path = server_path()
-    click.echo(f"{path}: {'the server has ended' if stop(path) else 'there was no server'}")
+    preload = _server()
+    path = preload.server_path()
+    has_ended = preload.stop(path)
+    click.echo(f"{path}: {'the server has ended' if has_ended else 'there was no server'}")
+
+
+def _server() -> ModuleType:
+    """The module of the server.
+
+    Raises:
+        ConfigurationError: ``no_server``: this system cannot have one.
+    """
+    if not system.HAS_SERVER:
+        raise ConfigurationError(
+            "no_server",
+            "the server needs Unix sockets and fork, which this system does not have",
+            "use the commands without it; `rolebundle mcp` and `serve` load the models once, too",
+        )
+    return import_module("rolebundle.interfaces.cli.preload")
 
 
 DEFAULT_PORT = 7_311

@@ -22,6 +22,7 @@ from typing import Any
 
 from platformdirs import user_data_path
 
+from rolebundle import system
 from rolebundle.errors import AccessDenied, ConfigurationError, RolebundleError
 from rolebundle.interfaces.json_lines import error_line
 from rolebundle.storage.file import partial_file, rename_if_free, sync_file
@@ -169,12 +170,12 @@ def _create(path: Path) -> None:
 
 def _read(path: Path) -> str:
     # Without waiting for a writer if it is a pipe; a link could lead to a file of somebody else.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    descriptor = os.open(path, system.READ_FLAGS)
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise _bad_token_file(path, "is not a plain file")
-        if status.st_uid != os.geteuid() or status.st_mode & 0o077:
+        if system.is_foreign(status.st_uid) or system.is_open_to_others(status):
             raise ConfigurationError(
                 "token_file_readable",
                 f"{path}: others may read or change the token",

@@ -11,10 +11,14 @@ import select
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from threading import Lock
+from queue import Empty, Queue
+from threading import Lock, Thread
 from typing import NamedTuple
 
 _CHUNK = 1 << 16
+_PAUSE_SECONDS = 0.1
+_HAS_POLL = hasattr(select, "poll")
+"""Whether the system tells which descriptors can be read. If not, a thread reads."""
 
 
 class OutputClosed(Exception):
@@ -73,6 +77,8 @@ class LineReader:
         self._channel = channel
         self._limit = limit
         self._stopper, self._stop = os.pipe()
+        self._is_stopped = False
+        self._parts: Queue[bytes] = Queue(1)
         self.is_output_closed = False
         """Whether the reading ended because nobody reads the output any more."""
 
@@ -83,11 +89,14 @@ class LineReader:
 
     def stop(self) -> None:
         """End the reading. For any thread, and for a handler of signals."""
+        self._is_stopped = True
         with suppress(OSError):
             os.write(self._stop, b"!")
 
     def __iter__(self) -> Iterator[bytes]:
         """Each line, including a last one without a line end."""
+        if not _HAS_POLL:
+            Thread(target=self._read_ahead, daemon=True).start()
         line = bytearray()
         dropping = False
         while part := self._part():
@@ -104,7 +113,21 @@ class LineReader:
         if line:
             yield bytes(line)
 
+    def _read_ahead(self) -> None:
+        part = b"-"
+        while part:
+            with suppress(OSError):
+                part = b""
+                part = os.read(self._channel.incoming, _CHUNK)
+            self._parts.put(part)
+
     def _part(self) -> bytes:
+        if not _HAS_POLL:
+            # With pauses: Windows handles Ctrl-C only between them.
+            while not self._is_stopped:
+                with suppress(Empty):
+                    return self._parts.get(timeout=_PAUSE_SECONDS)
+            return b""
         while self._readable():
             try:
                 return os.read(self._channel.incoming, _CHUNK)
@@ -116,15 +139,17 @@ class LineReader:
 
     def _readable(self) -> bool:
         incoming, outgoing = self._channel
-        poll = select.poll()
-        poll.register(incoming, select.POLLIN)
-        poll.register(outgoing, 0)  # reports errors only
-        poll.register(self._stopper, select.POLLIN)
-        ready = dict(poll.poll())
-        if ready.get(outgoing, 0) & (select.POLLERR | select.POLLHUP):
-            self.is_output_closed = True
-            return False
-        return self._stopper not in ready and incoming in ready
+        if sys.platform != "win32" and _HAS_POLL:
+            poll = select.poll()
+            poll.register(incoming, select.POLLIN)
+            poll.register(outgoing, 0)  # reports errors only
+            poll.register(self._stopper, select.POLLIN)
+            ready = dict(poll.poll())
+            if ready.get(outgoing, 0) & (select.POLLERR | select.POLLHUP):
+                self.is_output_closed = True
+                return False
+            return self._stopper not in ready and incoming in ready
+        return False
 
 
 def _pieces(part: bytes) -> list[bytes]:
