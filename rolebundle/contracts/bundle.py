@@ -223,6 +223,8 @@ class SelectedChunk(Contract):
             ``bridge_roles`` and not for the role itself; else ``None``.
         reasons_selected: why it was selected, in words.
         overlay_hits: names of what changed its score: rules of the overlay, a mark, a penalty.
+        moved_from: the rules of the overlay that changed its place → the place that it would have
+            in the ranking without the rule; ``None`` if none did.
         same_in: the paths of other documents that have the same passage; ``None`` if none has.
         allowed_actions: what it may be used for, lowest risk first; ``None`` in older bundles.
     """
@@ -245,6 +247,7 @@ class SelectedChunk(Contract):
     bridge_role: str | None = None
     reasons_selected: list[str]
     overlay_hits: list[str]
+    moved_from: dict[str, int] | None = None
     same_in: list[str] | None = None
     metadata: ChunkMetadata
     citation: Citation
@@ -449,9 +452,9 @@ class TaskEvidence(Contract):
             are not close in meaning; ``off_topic`` if none of its words occurs, either.
         coverage: the share of the task's words that the best of them has, in [0, 1].
         words: number of the content words of the task and its other wordings.
-        specificity: how much more of the task's words the best passage has than the best twelve
-            have on average, in nats.
-        role_share: the share of the role's terms in the final scores, in [0, 1].
+        specificity: how many more of the task's words the best passage has than the best twelve
+            have on average, each counted by its rarity in English.
+        role_share: the highest share of the role's terms in the final scores, in [0, 1].
     """
 
     support: TaskSupport

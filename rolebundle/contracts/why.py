@@ -85,6 +85,8 @@ class ScoreTrace(Contract):
 
     Attributes:
         vocabulary: names of the overlay's vocabulary rules that matched.
+        moved_from: each of the overlay's rules that it matches → its place in the ranking if the
+            overlay had no such rule; ``place`` if the rule changes nothing.
         mark_factor: what the mark multiplies the role's terms with, before they are in ``scores``;
             missing if no person marked the passage.
         lift: why the score was lifted; empty if it was not.
@@ -101,6 +103,7 @@ class ScoreTrace(Contract):
     raw: RawScores
     weights: ScoreWeights
     vocabulary: list[str]
+    moved_from: dict[str, int] = {}
     mark_factor: float | None = None
     lift: str = ""
     place: int
@@ -227,7 +230,7 @@ class RoleView(Contract):
         selected: chunk ids by rank.
         own: chunk ids that are selected for no other role.
         rejected_summary: number of rejected candidates by rejection code.
-        role_share: the share of the role's terms in the final scores, in [0, 1].
+        role_share: the highest share of the role's terms in the final scores, in [0, 1].
     """
 
     role_id: str
@@ -254,6 +257,7 @@ class Standing(Contract):
         notes: explanation of the code.
         overlay_hits: names of the overlay's rules that matched it; ``None`` if the passage is not
             selected.
+        moved_from: as in the bundle's passage.
     """
 
     role_id: str
@@ -263,6 +267,7 @@ class Standing(Contract):
     reason: RejectionCode | None = None
     notes: str | None = None
     overlay_hits: list[str] | None = None
+    moved_from: dict[str, int] | None = None
 
 
 class ComparedPassage(Contract):

@@ -16,6 +16,7 @@ from rolebundle.retrieval.passage_text import (
     flag_note,
     line_notes,
     mark_note,
+    moves_text,
     one_line,
     place_of,
     quoted,
@@ -215,7 +216,7 @@ def comparison_lines(answer: Values) -> list[str]:
 
 def _standing(standing: Values) -> str:
     outcome = f"rank {standing['rank']}" if standing.get("rank") else standing["state"]
-    notes = standing.get("notes") or ", ".join(standing.get("overlay_hits") or ())
+    notes = standing.get("notes") or moves_text(standing.get("moved_from") or {})
     why = ": ".join(filter(None, [standing.get("reason"), one_line(notes, _LOCATOR_CHARS)]))
     result = f"{outcome.replace('_', ' ')}{f' ({why})' if why else ''}"
     return f"{standing['role_id'] or NO_ROLE}: {result}"

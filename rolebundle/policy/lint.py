@@ -46,6 +46,7 @@ from rolebundle.text.languages import likely_languages
 _LISTS = ("preferred_sources", "allowed_sources", "forbidden_sources")
 # More names take too long to compare.
 _MAX_COMPARED = 2_000
+_GLOB_SIGNS = frozenset("*?[]{}!\\")
 
 
 def lint_error(place: str, code: str, message: str) -> LintProblem:
@@ -173,6 +174,8 @@ def unmatched_rules(overlay: Overlay, kinds: Sequence[DocumentKind]) -> Iterator
         f"{'/'.join(parts[:depth])}/**"
         for parts in {tuple(kind.path.split("/")[:-1]) for kind in kinds}
         for depth in range(1, len(parts) + 1)
+        # As a glob, such a name would match other folders or none.
+        if _GLOB_SIGNS.isdisjoint("/".join(parts[:depth]))
     }
     for place, rule in _rules(overlay, *_LISTS):
         if any(rule_matches(rule, subject) for subject in subjects):

@@ -32,7 +32,7 @@ from rolebundle.contracts.terms import REJECTION_CODES, REJECTIONS, TRUST_TIERS,
 from rolebundle.retrieval.candidate import Candidate, Retrieval, Weights, code_order
 from rolebundle.retrieval.evidence import ENOUGH_CLOSENESS, Support, shown_kinds
 from rolebundle.retrieval.filter import is_for_other_roles, labels_of
-from rolebundle.retrieval.passage_text import packet
+from rolebundle.retrieval.passage_text import moves_text, packet
 from rolebundle.retrieval.rank import CHARACTERS_PER_TOKEN
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.warnings import (
@@ -237,10 +237,10 @@ def selected_chunk(
         bridge_role=_bridge_role(passage, overlay),
         reasons_selected=[*_reasons(row, support)],
         overlay_hits=[
-            *row.metadata_hits,
-            *row.vocabulary_hits,
+            *row.rules,
             *row.role_hits,
         ],
+        moved_from={**row.moved_from} or None,
         same_in=list(copies) or None,
         metadata=ChunkMetadata.model_construct(
             **shared_fields(document, ChunkMetadata)
@@ -292,10 +292,10 @@ def _reasons(row: Candidate, support: Support) -> Iterator[str]:
     document = row.passage.document
     by = " by the date of its file" if document.inferred_at and not document.updated_at else ""
     yield f"{document.trust_tier} trust, {row.freshness}{by}"
-    if row.metadata_hits:
-        yield f"policy: {', '.join(row.metadata_hits)}"
-    if row.vocabulary_hits:
-        yield f"role vocabulary: {', '.join(row.vocabulary_hits)}"
+    for name, rules in (("policy", row.metadata_hits), ("role vocabulary", row.vocabulary_hits)):
+        moved = {rule: row.moved_from[rule] for rule in rules if rule in row.moved_from}
+        if moved:
+            yield f"{name}: {moves_text(moved)}"
     if mark := row.passage.mark:
         yield f"{mark.state.replace('_', ' ')} by {mark.marked_by}: {mark.reason}"
     if row.diversity_penalty:

@@ -176,12 +176,12 @@ class Pool(NamedTuple):
 
 # -- the score sheet -----------------------------------------------------------------------------
 
+NEAR_TIE = 0.3
+"""A role's best passage counts for the task up to so much more than one that the role ignores."""
 VAGUE_FACTOR = 2.6
 """A role's two weights are multiplied with this for a task whose words choose no passage."""
-HALF_SPECIFIC = 3.6
-"""The specificity in nats at which the factor is half of that."""
-STEEPNESS = 16
-"""How quickly it falls there."""
+SPECIFIC = 1.2
+"""From this specificity on the words choose: the role only orders what answers about equally."""
 FULL_EVIDENCE = 0.15
 """The role's part counts fully from this score of the lanes on."""
 VOCABULARY_FACTOR = 0.15
@@ -190,18 +190,20 @@ chance, also in a text of another team, and metadata was declared."""
 
 
 def role_share(policy: RetrievalPolicy, specificity: float) -> float:
-    """The share of the role's terms in the final score, in [0, 1].
+    """The highest share of the role's terms in the final score, in [0, 1].
 
-    ``w / (lanes + w)``: ``lanes`` is the sum of the policy's weights of the lanes, and ``w`` that
-    of the role's two weights times ``2.6 / (1 + (s / 3.6)¹⁶)`` for a specificity of ``s`` nats. If
-    many passages have the task's words equally, the task cannot choose among them, and the role
-    does; if one stands out, the task decides. The task always counts, unless the policy gives the
-    lanes nothing.
+    ``(v + 0.3) / 1.3`` with ``v = w / (lanes + w)``: ``lanes`` is the sum of the policy's weights
+    of the lanes, and ``w`` 2.6 times that of the role's two weights. If many passages have the
+    task's words equally, the task cannot choose among them, and the role does. If one stands out by
+    a ``specificity`` of 1.2, the task decides, and ``v`` is 0. The task always counts, unless the
+    policy gives the lanes nothing.
     """
     lanes = policy.lexical_weight + policy.semantic_weight
     role = policy.metadata_weight + policy.rerank_weight
-    role *= VAGUE_FACTOR / (1 + (specificity / HALF_SPECIFIC) ** STEEPNESS)
-    return role / (lanes + role) if role else 0.0
+    if not role or not lanes:
+        return float(role > 0)
+    role *= VAGUE_FACTOR if specificity < SPECIFIC else 0.0
+    return (role / (lanes + role) + NEAR_TIE) / (1 + NEAR_TIE)
 
 
 class Weights(NamedTuple):
@@ -239,7 +241,7 @@ class Weights(NamedTuple):
             policy: the role's policy.
             fusion: how the lanes are joined.
             has_semantic: whether there is a semantic term.
-            role_share: the share of the role's terms; 0 without a role.
+            role_share: the highest share of the role's terms; 0 without a role.
             words_factor: see :meth:`~rolebundle.retrieval.evidence.Evidence.with_meaning`.
         """
         lexical, semantic = words_factor * policy.lexical_weight, policy.semantic_weight
@@ -269,10 +271,22 @@ class Weights(NamedTuple):
     def role_factor(self, row: "Candidate") -> float:
         """What the role's terms of a candidate are multiplied with, in [0, 1].
 
-        ``min(1, x / 0.15)`` for the mean ``x`` of the lanes' terms by their weights: a role orders
-        what may answer the task, and lifts nothing that is far from it. It is 1 if only words were
-        searched, because a passage without the task's words may still be about it.
+        The task's score ``t``, the mean of the lanes' terms by their weights, bounds them. Of the
+        role's weight ``0.3 · lanes`` counts ``t`` times, which makes the task's part and this one
+        ``lanes · t · (1 + 0.3 · role)``: of passages that answer the task about equally, the role
+        prefers its own. The rest counts ``min(1, t / 0.15)`` times: a role lifts nothing that is
+        far from the task. It counts fully if only words were searched, because a passage without
+        the task's words may still be about it.
         """
+        lanes, role = self.lexical + self.semantic, self.metadata + self.vocabulary
+        if not lanes or not role:
+            return 1.0
+        near_tie = min(role, NEAR_TIE * lanes)
+        of_near_tie = near_tie * self.lane_score(row) / lanes
+        return min(1.0, (of_near_tie + (role - near_tie) * self.evidence_factor(row)) / role)
+
+    def evidence_factor(self, row: "Candidate") -> float:
+        """``min(1, t / 0.15)`` as in :meth:`role_factor`; 1 if only words were searched."""
         if not self.semantic:
             return 1.0
         return min(1.0, self.lane_score(row) / (self.lexical + self.semantic) / FULL_EVIDENCE)
@@ -298,9 +312,11 @@ class Candidate:
         diversity_penalty: what is taken from it for the diversity of sources.
         lift: what is added to keep it among the first.
         final: the score so far.
-        metadata_hits: the rules that made up the metadata score.
+        metadata_hits: the rules that made up the metadata score → their factors.
         vocabulary_hits: the phrases of the role that the passage has.
         role_hits: what its mark and its evidence multiply the role's terms with.
+        role_factor: their product.
+        moved_from: the rules that changed its place → the place that it would have without them.
         lifted_for: why it was lifted.
         duplicate_of: the chunk id of the candidate that stands for it, if it is a copy.
         is_exempt: a hard limit of its source does not leave it out, because it is the best for the
@@ -326,9 +342,11 @@ class Candidate:
     diversity_penalty: float = 0.0
     lift: float = 0.0
     final: float = 0.0
-    metadata_hits: tuple[str, ...] = ()
+    metadata_hits: Mapping[str, float] = field(default_factory=dict)
     vocabulary_hits: tuple[str, ...] = ()
     role_hits: tuple[str, ...] = ()
+    role_factor: float = 1.0
+    moved_from: Mapping[str, int] = field(default_factory=dict)
     lifted_for: tuple[str, ...] = ()
     duplicate_of: str | None = None
     is_exempt: bool = False
@@ -339,6 +357,11 @@ class Candidate:
     def chunk_id(self) -> str:
         """The passage's id."""
         return self.passage.chunk_id
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The rules and phrases of the overlay that it matches."""
+        return *self.metadata_hits, *self.vocabulary_hits
 
     @property
     def is_selectable(self) -> bool:

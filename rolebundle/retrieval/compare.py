@@ -119,6 +119,7 @@ def _standings(bundle: RetrievalBundle) -> dict[str, Standing]:
             rank=chunk.rank,
             score=chunk.scores.final,
             overlay_hits=list(chunk.overlay_hits),
+            moved_from=chunk.moved_from,
         )
         for chunk in bundle.selected
     }

@@ -74,8 +74,9 @@ class Evidence(NamedTuple):
         rarities: how rare each word is in English, in [0, 1].
         noise: of the embedding model; ``None`` if meanings were not searched.
         cosines: rowid → cosine with the task.
-        specificity: how much more of the words' information the best passage has than the best
-            ``COMPARED`` have on average (a missing one counts as 0), in nats, at least 0.
+        specificity: how many more of the task's words the best passage has than the best
+            ``COMPARED`` have on average (a missing one counts as 0), each counted by its rarity in
+            English, so that the size of the corpus does not matter; at least 0.
         words_factor: what the weight of BM25 is multiplied with; see :meth:`with_meaning`.
         best: the support of the best of the first passages.
         verdict: ``off_topic`` if none of the task's words occurs and nothing is close in meaning;
@@ -154,7 +155,7 @@ class Evidence(NamedTuple):
         """
         own = self.wordings[0]
         masses = [
-            math.fsum(map(self.information, self.matches[rowid] & own))
+            math.fsum(self.rarities[place] for place in self.matches[rowid] & own)
             for rowid in best_by_words(bm25)
         ]
         # Rounding may make the mean of equal masses larger than each of them.

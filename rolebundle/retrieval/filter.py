@@ -204,10 +204,14 @@ def add_metadata_score(row: Candidate, request: ResolvedRequest) -> None:
     if request.overlay is None:
         return
     factors = _factors(row.passage, request.overlay, request)
-    score = math.prod([factor for factor, _ in factors], start=BASE_SCORE)
-    row.metadata_score = min(MAX_METADATA_SCORE, max(MIN_METADATA_SCORE, score))
+    row.metadata_score = metadata_score([factor for factor, _ in factors])
     if request.ranks_by_role:
-        row.metadata_hits = tuple(hit for _, hit in factors)
+        row.metadata_hits = {hit: factor for factor, hit in factors}
+
+
+def metadata_score(factors: Iterable[float]) -> float:
+    """The product of 0.5 and the factors, clamped to [0.01, 10]."""
+    return min(MAX_METADATA_SCORE, max(MIN_METADATA_SCORE, math.prod(factors, start=BASE_SCORE)))
 
 
 def freshness_of(passage: Passage, request: ResolvedRequest) -> FreshnessStatus:

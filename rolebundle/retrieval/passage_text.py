@@ -234,6 +234,11 @@ def passage_details(passage: Values) -> list[str]:
     return [*standing(metadata), *filter(None, labels)]
 
 
+def moves_text(moved_from: Mapping[str, int]) -> str:
+    """The rules that changed a place, and from which: ``boost:domain(legal×2) (from 4)``."""
+    return ", ".join(f"{rule} (from {place})" for rule, place in moved_from.items())
+
+
 def standing(metadata: Values) -> list[str]:
     """The trust that somebody declared, and the dates that there are."""
     freshness = metadata.get("freshness") or {}

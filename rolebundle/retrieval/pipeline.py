@@ -29,7 +29,7 @@ from rolebundle.retrieval.filter import filter_candidates
 from rolebundle.retrieval.lanes import MAX_DEPTH, POOL_DEPTH, Lanes, open_lanes
 from rolebundle.retrieval.merge import merge
 from rolebundle.retrieval.query import build_query
-from rolebundle.retrieval.rank import best_forbidden, estimated_tokens, rank, select
+from rolebundle.retrieval.rank import best_forbidden, estimated_tokens, rank, select, trace_rules
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.rerank import Reranker
 from rolebundle.storage import vector_index
@@ -158,6 +158,7 @@ def _in_rounds(
         [p.rowid for p in passages]
     )
     has_rejected_evidence = bool(passages) and judged.verdict == "supported"
+    trace_rules(found.ranked, found.selected, request, found.weights)
     return replace(
         found,
         has_rejected_evidence=has_rejected_evidence,

@@ -20,6 +20,7 @@ from rolebundle.retrieval.candidate import Candidate, Pool, Retrieval, Weights
 from rolebundle.retrieval.filter import (
     add_metadata_score,
     is_rejected_only_by_role,
+    metadata_score,
     policy_rejections,
     seen_rejection,
 )
@@ -52,6 +53,11 @@ BOOST_POINTS = 0.15
 PREFERRED_POINTS = 0.08
 """Also the score at which the role's phrases count fully."""
 SUPPRESS_POINTS = -0.2
+_POINTS = {
+    "vocab:boost": BOOST_POINTS,
+    "vocab:preferred": PREFERRED_POINTS,
+    "vocab:suppress": SUPPRESS_POINTS,
+}
 SATURATED_METADATA = 2.25
 """A higher metadata score counts as this one."""
 DIVERSITY_STEP = 0.15
@@ -364,27 +370,67 @@ def add_role(row: Candidate, request: ResolvedRequest, weights: Weights) -> None
     - vocabulary: ``(1 − e) · min(1, v / 0.08) + e · x`` for the score ``v`` of the role's phrases,
       the normalized BM25 ``x`` of the role's terms, and the overlay's ``expansion_weight`` ``e``.
 
-    A mark then multiplies both with :func:`mark_factor`, and weak evidence for the task with
+    A mark then multiplies both with :func:`mark_factor`, and the score for the task with
     :meth:`Weights.role_factor`.
     """
     if not request.ranks_by_role:
         return
     passage = row.passage
-    phrases, row.vocabulary_hits = vocabulary_score(
-        passage.content, passage.tags, request.vocabulary
-    )
+    _, row.vocabulary_hits = vocabulary_score(passage.content, passage.tags, request.vocabulary)
     by_expansion = request.retrieval_policy.expansion_weight
-    row.vocabulary = (1 - by_expansion) * min(1.0, phrases / PREFERRED_POINTS)
+    row.vocabulary = (1 - by_expansion) * _by_phrases(row.vocabulary_hits)
     row.vocabulary += by_expansion * row.expansion
     row.metadata = normalize_metadata(row.metadata_score)
-    factors = {}
-    if (by_evidence := weights.role_factor(row)) < 1.0:
+    row.role_factor, factors = weights.role_factor(row), {}
+    if (by_evidence := weights.evidence_factor(row)) < 1.0:
         factors["penalty:weak-evidence"] = by_evidence
     if passage.mark is not None and passage.mark.ruling is not None:
-        factors[f"mark:{passage.mark.state}"] = mark_factor(passage.mark.ruling)
-    for factor in factors.values():
-        row.metadata, row.vocabulary = factor * row.metadata, factor * row.vocabulary
+        by_mark = factors[f"mark:{passage.mark.state}"] = mark_factor(passage.mark.ruling)
+        row.role_factor *= by_mark
+    row.metadata *= row.role_factor
+    row.vocabulary *= row.role_factor
     row.role_hits = tuple(f"{name}(×{round(factor, 3):g})" for name, factor in factors.items())
+
+
+def trace_rules(
+    ranked: Sequence[Candidate],
+    shown: Sequence[Candidate],
+    request: ResolvedRequest,
+    weights: Weights,
+) -> None:
+    """Write which of the overlay's rules changed the place of each shown passage.
+
+    The place without a rule is that in the ranking with scores as if the overlay had no such rule
+    for any passage. What lifts and diversity do stays as it is.
+    """
+    rows = [row for row in ranked if row.is_selectable]
+    place = {row.chunk_id: number for number, row in enumerate(rows, start=1)}
+    for rule in dict.fromkeys(hit for row in shown for hit in row.rules):
+        lost = {row.chunk_id: _lost_without(rule, row, request, weights) for row in rows}
+        without = sorted(
+            rows, key=lambda row: (row.round, lost[row.chunk_id] - row.final, place[row.chunk_id])
+        )
+        before = {row.chunk_id: number for number, row in enumerate(without, start=1)}
+        for row in shown:
+            if rule in row.rules and before.get(row.chunk_id, 0) != place.get(row.chunk_id, 0):
+                row.moved_from = {**row.moved_from, rule: before[row.chunk_id]}
+
+
+def _lost_without(rule: str, row: Candidate, request: ResolvedRequest, weights: Weights) -> float:
+    """What a passage's final score would lose without a rule; 0 if a lift holds the passage."""
+    if row.lifted_for:
+        return 0.0
+    if rule in row.metadata_hits:
+        others = [factor for hit, factor in row.metadata_hits.items() if hit != rule]
+        before = normalize_metadata(row.metadata_score)
+        lost = weights.metadata * (before - normalize_metadata(metadata_score(others)))
+    elif rule in row.vocabulary_hits:
+        phrases = [hit for hit in row.vocabulary_hits if hit != rule]
+        lost = _by_phrases(row.vocabulary_hits) - _by_phrases(phrases)
+        lost *= weights.vocabulary * (1 - request.retrieval_policy.expansion_weight)
+    else:
+        return 0.0
+    return lost * row.role_factor
 
 
 def mark_factor(state: MarkState) -> float:
@@ -438,18 +484,23 @@ def _vocabulary_score(
     # Cached, because the next request often has many of the same candidates.
     content = _fold_text(text)
     tagged = _fold_text(" | ".join(tags).replace("-", " ")) + " | " + _fold_text(" | ".join(tags))
-    score = 0.0
-    hits: list[str] = []
-    for phrase in _phrases_in(content, boosts):
-        score += BOOST_POINTS
-        hits.append(f"vocab:boost({phrase})")
-    for term in _phrases_in(f"{content} | {tagged}", preferred):
-        score += PREFERRED_POINTS
-        hits.append(f"vocab:preferred({term})")
-    for phrase in _phrases_in(content, suppressed):
-        score += SUPPRESS_POINTS
-        hits.append(f"vocab:suppress({phrase})")
-    return min(1.0, max(0.0, score)), tuple(hits)
+    found = (
+        ("boost", _phrases_in(content, boosts)),
+        ("preferred", _phrases_in(f"{content} | {tagged}", preferred)),
+        ("suppress", _phrases_in(content, suppressed)),
+    )
+    hits = tuple(f"vocab:{kind}({phrase})" for kind, phrases in found for phrase in phrases)
+    return _phrase_score(hits), hits
+
+
+def _phrase_score(hits: Iterable[str]) -> float:
+    points = (_POINTS[hit.partition("(")[0]] for hit in hits)
+    return min(1.0, max(0.0, sum(points)))
+
+
+def _by_phrases(hits: Iterable[str]) -> float:
+    """The part of the vocabulary term that phrases give, in [0, 1]."""
+    return min(1.0, _phrase_score(hits) / PREFERRED_POINTS)
 
 
 @lru_cache(maxsize=4096)

@@ -52,7 +52,7 @@ from rolebundle.retrieval.lookup import resolve_reference
 from rolebundle.retrieval.merge import merge
 from rolebundle.retrieval.pipeline import run
 from rolebundle.retrieval.query import build_query
-from rolebundle.retrieval.rank import mark_factor, rank, ranking_order, select
+from rolebundle.retrieval.rank import mark_factor, rank, ranking_order, select, trace_rules
 from rolebundle.retrieval.request import ReferenceScope, ResolvedRequest
 from rolebundle.retrieval.rerank import Reranker
 from rolebundle.storage import compartments, partition
@@ -311,6 +311,8 @@ def _score_trace(
     request = retrieval.request
     evidence = execution.lanes.with_matched_words(retrieval.evidence, [own.passage])
     selected = [row for row in ranked if row.code is None]
+    trace_rules(ranked, [own], request, retrieval.weights)
+    place = 1 + ranked.index(own)
     to_beat = None
     if own.code in ("low_score", "budget_cut"):
         is_full = own.code == "budget_cut" or len(selected) >= request.limit
@@ -321,9 +323,10 @@ def _score_trace(
         raw=raw_scores_of(own, evidence.support(own.passage.rowid)),
         weights=score_weights(retrieval.weights),
         vocabulary=list(own.vocabulary_hits),
+        moved_from={rule: own.moved_from.get(rule, place) for rule in own.rules},
         mark_factor=mark_factor(mark.ruling) if mark and mark.ruling else None,
         lift="; ".join(own.lifted_for),
-        place=1 + ranked.index(own),
+        place=place,
         of=len(ranked),
         rank=rank,
         code=own.code,

@@ -12,14 +12,17 @@ from rolebundle.contracts.overlay import Overlay, RetrievalPolicy, Vocabulary
 from rolebundle.contracts.terms import Fusion
 from rolebundle.retrieval.candidate import (
     FULL_EVIDENCE,
+    NEAR_TIE,
+    SPECIFIC,
     VAGUE_FACTOR,
     Candidate,
     Pool,
     Weights,
     role_share,
 )
+from rolebundle.retrieval.filter import add_metadata_score
 from rolebundle.retrieval.pipeline import weights_for
-from rolebundle.retrieval.rank import normalize_metadata, rank, vocabulary_score
+from rolebundle.retrieval.rank import normalize_metadata, rank, trace_rules, vocabulary_score
 from support.corpora import overlay, resolved
 from support.values import SUPPORTED, passage, weights
 from support.values import candidate as allowed
@@ -87,15 +90,16 @@ def weighing(*terms: float) -> Overlay:
 @pytest.mark.parametrize(
     ("role", "fusion", "lanes", "final"),
     [
-        # The role's 0.4 as 0.2 to 0.15 · 0.2, for 1.0 and 0.8.
+        # The role's 0.4 as 0.2 to 0.15 · 0.2, for 1.0 and 0.8. Of it, 0.3 · 0.6 counts as often as
+        # the task's score.
         (overlay(vocabulary=VOCABULARY), "weighted", {"lexical": 0.8, "semantic": 0.4},
-         0.8 * 0.36 + 0.4 * 0.24 + 0.4 * (1.0 * 0.2 + 0.8 * 0.03) / 0.23),
+         0.384 + (0.22 + 0.18 * 0.64) * (1.0 * 0.2 + 0.8 * 0.03) / 0.23),
         # 0.6 · (0.8 · 0.4 + 0.4 · 0.6) for the lanes. The role's 0.4 as 0.2 to 0.15 · 0.3.
         (weighing(0.2, 0.3, 0.2, 0.3), "weighted", {"lexical": 0.8, "semantic": 0.4},
-         0.336 + 0.4 * (1.0 * 0.2 + 0.8 * 0.045) / 0.245),
+         0.336 + (0.22 + 0.18 * 0.56) * (1.0 * 0.2 + 0.8 * 0.045) / 0.245),
         # (0.5 + 0.1) / 2 for each lane.
         (weighing(0.5, 0.1, 0.2, 0.2), "rrf", {"lexical": 11 / 11, "semantic": 11 / 12},
-         0.3 * (1 + 11 / 12) + 0.4 * (1.0 * 0.2 + 0.8 * 0.03) / 0.23),
+         0.575 + (0.22 + 0.18 * 0.575 / 0.6) * (1.0 * 0.2 + 0.8 * 0.03) / 0.23),
         # Without a role only the lanes count.
         (None, "weighted", {"lexical": 1.0, "semantic": 0.4}, 0.6 + 0.4 * 0.4),
     ],
@@ -108,12 +112,17 @@ def test_a_worked_example(
     )
     (ranked,) = rerank([row], role, fusion)
     assert ranked.final == pytest.approx(final)
-    assert (ranked.metadata, ranked.vocabulary) == ((1.0, 0.8) if role else (0.0, 0.0))
+    terms = (1.0, 0.8) if role else (0.0, 0.0)
+    assert (ranked.metadata, ranked.vocabulary) == tuple(
+        ranked.role_factor * term for term in terms
+    )
 
 
 def test_the_words_of_the_role_have_the_expansions_weight_in_the_vocabulary() -> None:
     role = overlay(vocabulary=VOCABULARY, retrieval_policy={"expansion_weight": 0.5})
-    (ranked,) = rerank([allowed(passage("c", "a threat"), expansion=0.6)], role)
+    (ranked,) = rerank(
+        [allowed(passage("c", "a threat"), expansion=0.6, lexical=1.0, semantic=1.0)], role
+    )
     # 0.5 · min(1, 0.15 / 0.08) + 0.5 · 0.6
     assert ranked.vocabulary == pytest.approx(0.8)
 
@@ -125,7 +134,7 @@ def test_one_preferred_term_is_the_most_that_counts() -> None:
     )
     texts = {"a1": 1.0, "a1 a2 b1 b2": 1.0, "b1 b2": 1.0, "b1": 1.0, "c": 0.0}
     for text, vocabulary in texts.items():
-        (ranked,) = rerank([allowed(passage("c", text))], role)
+        (ranked,) = rerank([allowed(passage("c", text), lexical=1.0, semantic=1.0)], role)
         assert ranked.vocabulary == pytest.approx(vocabulary), text
 
 
@@ -242,7 +251,7 @@ def policies(draw: st.DrawFn) -> RetrievalPolicy:
     return policy(*(part / sum(parts) for part in parts))
 
 
-specificities = st.sampled_from([0.0, 3.65, 50.0]) | st.floats(0, 50)
+specificities = st.sampled_from([0.0, 1.25, 50.0]) | st.floats(0, 50)
 single_terms = [policy(*(float(n == term) for n in range(4))) for term in range(4)]
 
 
@@ -276,10 +285,10 @@ def test_a_role_has_its_share(
 
 
 def test_a_vague_task_gives_the_role_more_and_a_specific_one_little() -> None:
-    role = VAGUE_FACTOR * 0.4
-    assert role_share(RetrievalPolicy(), 0) == pytest.approx(role / (0.6 + role))
-    assert role_share(RetrievalPolicy(), 3.6) == pytest.approx(role / 2 / (0.6 + role / 2))
-    assert role_share(RetrievalPolicy(), 8) < 0.01
+    for specificity, weight in ((0, 0.4), (SPECIFIC - 0.01, 0.4), (SPECIFIC, 0.0), (50, 0.0)):
+        role = VAGUE_FACTOR * weight
+        share = (role / (0.6 + role) + NEAR_TIE) / (1 + NEAR_TIE)
+        assert role_share(RetrievalPolicy(), specificity) == pytest.approx(share)
 
 
 @pytest.mark.parametrize("fusion", ["weighted", "rrf"])
@@ -291,9 +300,26 @@ def test_the_roles_part_needs_evidence_for_the_task(
     both = Weights.of(RetrievalPolicy(), fusion, has_semantic=True, role_share=share)
     of_lexical = 0.6 if fusion == "weighted" else 0.5
     mean = of_lexical * lexical + (1 - of_lexical) * semantic
-    assert both.role_factor(row) == pytest.approx(min(1.0, mean / FULL_EVIDENCE))
+    near_tie = min(share, NEAR_TIE * (1 - share))
+    of_role = share - near_tie
+    expected = near_tie * mean + of_role * min(1.0, mean / FULL_EVIDENCE)
+    assert share * both.role_factor(row) == pytest.approx(expected if share else 0)
     words = Weights.of(RetrievalPolicy(), fusion, has_semantic=False, role_share=share)
-    assert words.role_factor(row) == 1
+    expected = near_tie * lexical + of_role
+    only_words = replace(row, semantic=0.0)
+    assert share * words.role_factor(only_words) == pytest.approx(expected if share else 0)
+
+
+@given(task=st.floats(0.2, 1), role=st.floats(0, 1))
+def test_for_a_specific_task_the_role_decides_between_near_equal_passages(
+    task: float, role: float
+) -> None:
+    share = role_share(RetrievalPolicy(), SPECIFIC)
+    of = Weights.of(RetrievalPolicy(), "weighted", has_semantic=True, role_share=share)
+    row = allowed(lexical=task, semantic=task)
+    row.metadata = row.vocabulary = role * of.role_factor(row)
+    row.weigh(of)
+    assert row.final == pytest.approx(task * (1 + NEAR_TIE * role) / (1 + NEAR_TIE))
 
 
 @pytest.mark.parametrize(("fusion", "has_semantic"), MODES)
@@ -348,3 +374,25 @@ def test_without_a_role_the_lanes_have_the_whole_score() -> None:
     assert share_of(weights_for(resolved(overlay()), SUPPORTED, has_semantic=True)) == 0
     role = overlay(vocabulary={"preferred_terms": ["token"]})
     assert share_of(weights_for(resolved(role), SUPPORTED, has_semantic=True)) > 0
+
+
+def test_a_rule_is_named_only_if_it_changes_the_place() -> None:
+    # All match the domain's boost, so that it decides nothing. The type's decides between two.
+    role = overlay(
+        source_policy={"domain_boosts": {"legal": 1.3}, "document_type_boosts": {"final": 1.5}}
+    )
+    request = resolved(role)
+    rows = [
+        allowed(passage("draft", domain="legal"), lexical=0.9, semantic=0.9),
+        allowed(
+            passage("final", domain="legal", document_type="final"), lexical=0.85, semantic=0.9
+        ),
+    ]
+    for row in rows:
+        add_metadata_score(row, request)
+    of = weights(role)
+    ranked = rank(rows, Pool(), request, of)
+    trace_rules(ranked, ranked, request, of)
+    assert order(ranked) == ["final", "draft"]
+    assert [dict(row.moved_from) for row in ranked] == [{"boost:doc-type(final×1.5)": 2}, {}]
+    assert all(len(row.rules) == number for row, number in zip(ranked, (2, 1), strict=True))

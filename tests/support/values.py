@@ -150,4 +150,4 @@ def answer_passage(
 ) -> Candidate:
     """A selected passage with this trust tier, freshness, metadata hits and date."""
     of = passage(trust_tier=tier, source_id=f"{tier}-{status}", updated_at=updated_at)
-    return ranked(of, freshness=status, metadata_hits=tuple(hits))
+    return ranked(of, freshness=status, metadata_hits=dict.fromkeys(hits, 1.0))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import click
 
+from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.why import ScoreTrace, Why, WhyAsAgent
 from rolebundle.interfaces.cli.options import Call, with_call
@@ -23,6 +24,8 @@ from rolebundle.interfaces.layout import (
 from rolebundle.interfaces.model_text import comparison_lines
 from rolebundle.interfaces.pages.views import compare_page
 from rolebundle.interfaces.parse import names_in, request_from
+from rolebundle.policy.lint import unmatched_values
+from rolebundle.policy.overlays import load_role
 from rolebundle.retrieval.compare import compare_roles
 from rolebundle.retrieval.passage_text import (
     flag_note,
@@ -32,6 +35,9 @@ from rolebundle.retrieval.passage_text import (
     quoted,
     shown_name,
 )
+from rolebundle.storage.documents import document_kinds
+from rolebundle.storage.opening import open_reader
+from rolebundle.text.words import counted
 
 _WIDTH = 100
 _NAME_CHARS = 200
@@ -156,8 +162,31 @@ def _score(score: ScoreTrace) -> Iterable[str]:
     if values.lift:
         yield f"{'lift':<22} + {values.lift:.3f}   {one_line(score.lift, _NAME_CHARS)}"
     yield f"{'final':<22} = {values.final:.3f}"
+    for rule, place in score.moved_from.items():
+        effect = (
+            f"from {place} to {score.place}" if place != score.place else "no effect on the place"
+        )
+        yield f"rule          {one_line(rule, _NAME_CHARS)}: {effect}"
     if score.raw.contextual is not None:
         yield f"in context    score {score.raw.contextual:.3f}, in the semantic term"
+
+
+def _rules(bundle: RetrievalBundle) -> Iterator[str]:
+    """What each rule of a role that matches a selected passage did to the answer."""
+    yield f"rules of {bundle.role_id}:"
+    rules = dict.fromkeys(
+        rule
+        for chunk in bundle.selected
+        for rule in chunk.overlay_hits
+        if rule.startswith(("boost:", "vocab:")) or rule in (chunk.moved_from or ())
+    )
+    for rule in rules:
+        moved = [chunk for chunk in bundle.selected if rule in (chunk.moved_from or ())]
+        text = ", ".join(f"{(chunk.moved_from or {})[rule]} to {chunk.rank}" for chunk in moved)
+        against = sum(chunk.evidence == "role" for chunk in moved)
+        if against:
+            text += f"; against the task: {counted(against, 'passage')} of these have little of it"
+        yield f"- {rule} {f'moves {text}' if moved else 'changes no place here'}"
 
 
 @click.command()
@@ -206,5 +235,13 @@ def compare(call: Call, task: str, roles: str) -> None:
         for overlap in comparison.overlaps
     ]
     lines = [*field_lines({"in common": overlaps}), "", *comparison_lines(answer)]
+    if is_one:
+        lines += ["", *_rules(bundles[-1])]
+        # What never matches is told to the owner: an agent may not see all documents.
+        if "agent" not in call.fields:
+            role = load_role(role_ids[0], call.folders)
+            with open_reader(call.path) as corpus:
+                found = unmatched_values(role, corpus, document_kinds(corpus), call.folders)
+            lines += [f"- {problem.place} {problem.message}" for problem in found]
     parts = (part for line in lines for part in folded(line, terminal_width()))
     call.print(comparison, parts, exclude_none=True)
