@@ -22,6 +22,7 @@ from rolebundle.policy.trust import AgentView
 from rolebundle.retrieval import pipeline
 from rolebundle.retrieval.bundle import assemble
 from rolebundle.retrieval.candidate import Retrieval
+from rolebundle.retrieval.lanes import closeness_to
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.retrieval.request import ResolvedRequest, resolve_request
 from rolebundle.retrieval.rerank import Reranker
@@ -97,6 +98,9 @@ class Answering:
                     inputs, inputs.request.with_approval("(not approved)")
                 )
             needs = AuditNeeds.of(inputs.corpus)
+            closeness = None
+            if request.packet and inputs.provider is not None and not found.degraded:
+                closeness = closeness_to(found.query, inputs.provider)
         # After the snapshot, because the host's program and the files may take a while.
         person, refusal = self._approval(request, inputs.request.echo.agent, claim, if_approved)
         if if_approved is not None and person:
@@ -119,7 +123,8 @@ class Answering:
                 paths=paths if inputs.view.show_paths else {},
                 source_warnings=changes,
                 kept_back=kept,
-            )
+            ),
+            closeness,
         )
 
         def hidden() -> dict[str, int]:

@@ -206,6 +206,13 @@ class Citation(Contract):
     absolute_path: str | None = None
 
 
+class OtherVersion(Contract):
+    """The passage of an older version of the page, and its first line that differs."""
+
+    locator: str
+    line: str
+
+
 class SelectedChunk(Contract):
     """One selected passage.
 
@@ -225,7 +232,9 @@ class SelectedChunk(Contract):
         overlay_hits: names of what changed its score: rules of the overlay, a mark, a penalty.
         moved_from: the rules of the overlay that changed its place → the place that it would have
             in the ranking without the rule; ``None`` if none did.
-        same_in: the paths of other documents that have the same passage; ``None`` if none has.
+        same_in: the places (``path:start-end``) of the same passage in other documents, each with
+            its own lines; ``None`` if no other has it.
+        other_versions: older versions of its page; ``None`` if there are none.
         allowed_actions: what it may be used for, lowest risk first; ``None`` in older bundles.
     """
 
@@ -249,9 +258,24 @@ class SelectedChunk(Contract):
     overlay_hits: list[str]
     moved_from: dict[str, int] | None = None
     same_in: list[str] | None = None
+    other_versions: list[OtherVersion] | None = None
     metadata: ChunkMetadata
     citation: Citation
     allowed_actions: list[Action] | None = None
+
+
+class Lead(Contract):
+    """A place near the task that is no evidence for it.
+
+    Attributes:
+        text: the heading above it, and its sentence that is nearest, on one line.
+        flags: kinds of the scan's findings in it; ``None`` if there are none.
+    """
+
+    chunk_id: str
+    locator: str | None = None
+    text: str
+    flags: list[str] | None = None
 
 
 class Approval(Contract):
@@ -514,6 +538,8 @@ class RetrievalBundle(Contract):
         constraints: active decisions that are about the task, outside of the limit; ``None`` if
             there are none.
         selected: the selected passages, best first.
+        nearest: if nothing was selected because nothing is evidence, the three nearest places that
+            the caller may see; else ``None``.
         rejected: the other candidates.
         rejected_summary: number of rejected candidates by rejection code.
         kept_back: quarantined documents that have the task's words, at most 5, best first. Only the
@@ -534,6 +560,7 @@ class RetrievalBundle(Contract):
     fallback: Fallback | None = None
     constraints: list[Constraint] | None = None
     selected: list[SelectedChunk]
+    nearest: list[Lead] | None = None
     rejected: list[Rejection]
     rejected_summary: dict[RejectionCode, int] = {}
     kept_back: list[KeptBack] | None = None
@@ -615,6 +642,7 @@ FIELDS: Mapping[str, Form] = {
     "selected.citation.anchor": "whole",
     "selected.citation.absolute_path": "whole",
     "selected.allowed_actions": "whole",
+    "nearest": "whole",
     "rejected.chunk_id": "whole",
     "rejected.reason": "whole",
     "rejected.notes": "line",

@@ -43,11 +43,11 @@ Detail = Literal["ids", "compact", "full"]
 
 RejectionCode = Literal[
     "forbidden_source", "role_mismatch", "rejected_by_mark", "taint_blocked", "not_yet_valid",
-    "expired", "stale", "requires_approval", "low_score", "duplicate", "conflict_downrank",
-    "budget_cut", "already_seen", "quarantined",
+    "expired", "stale", "requires_approval", "low_score", "duplicate",
+    "other_version", "conflict_downrank", "budget_cut", "already_seen", "quarantined",
 ]  # fmt: skip
 RANKED_LOWER: frozenset[RejectionCode] = frozenset(
-    {"low_score", "duplicate", "budget_cut", "already_seen"}
+    {"low_score", "duplicate", "other_version", "budget_cut", "already_seen"}
 )
 """The codes of passages that an agent may ask for: others came first, or it has them."""
 WarningCode = Literal[
@@ -142,6 +142,7 @@ REJECTIONS: Mapping[RejectionCode, RejectionRow] = {
     "low_score": _Row("cut", "all_below_floor", "score too low"),
     # A copy is rejected together with its original, which was scored.
     "duplicate": _Row("cut", "all_below_floor", "the same text as a better passage"),
+    "other_version": _Row("cut", "all_below_floor", "an older version of a page of the answer"),
     "conflict_downrank": _Row("cut", "all_superseded", "replaced by a newer document"),
     "budget_cut": _Row("cut", "over_budget", "below the last place of the answer"),
     "already_seen": _Row("filter", "all_seen", "the caller already has it"),

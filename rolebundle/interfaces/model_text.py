@@ -80,7 +80,7 @@ def lookup_lines(lookup: Lookup) -> Iterator[str]:
         indent = "  " * (heading.level - outermost)
         yield f"{heading.start_line}-{heading.end_line} {indent}{quoted(heading.heading)}"
     left_out = 0
-    for passage in _joined(lookup.passages):
+    for passage in joined_passages(lookup.passages):
         content, link_lines = _readable_content(lookup, passage)
         left_out += link_lines
         if content.strip():
@@ -97,7 +97,7 @@ def lookup_lines(lookup: Lookup) -> Iterator[str]:
         yield f"{more}. To read on, call get with {shown_name(lookup.more.params['id'])}"
 
 
-def _joined(passages: Sequence[FoundPassage]) -> list[FoundPassage]:
+def joined_passages(passages: Sequence[FoundPassage]) -> list[FoundPassage]:
     """The passages, in which neighbours of one file are one: a reader asked for lines, not chunks.
 
     What has a mark, an anchor or only a part of its text stays alone.

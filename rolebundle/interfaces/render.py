@@ -37,6 +37,7 @@ from rolebundle.retrieval.passage_text import (
     flag_note,
     limited_use,
     mark_note,
+    nearest_lines,
     one_line,
     part_of,
     place_of,
@@ -101,7 +102,8 @@ def text(
     lines.append("")
     if not bundle.selected:
         verdict = bundle.fallback.verdict if bundle.fallback and explain else None
-        lines += [f"No passage was found{f' ({verdict})' if verdict else ''}.", ""]
+        lines += [f"No passage was found{f' ({verdict})' if verdict else ''}."]
+        lines += [*nearest_lines(bundle), ""]
     terms = query_terms(bundle)
     for chunk in bundle.selected:
         lines += [*passage(chunk, terms, width, style, explain=explain), ""]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from rolebundle.contracts.base import Contract
@@ -13,6 +14,8 @@ from rolebundle.contracts.bundle import (
     Citation,
     Diagnostics,
     Freshness,
+    Lead,
+    OtherVersion,
     OverlayRef,
     PassageMark,
     Provenance,
@@ -32,7 +35,13 @@ from rolebundle.contracts.terms import REJECTION_CODES, REJECTIONS, TRUST_TIERS,
 from rolebundle.retrieval.candidate import Candidate, Retrieval, Weights, code_order
 from rolebundle.retrieval.evidence import ENOUGH_CLOSENESS, Support, shown_kinds
 from rolebundle.retrieval.filter import is_for_other_roles, labels_of
-from rolebundle.retrieval.passage_text import moves_text, packet
+from rolebundle.retrieval.passage_text import (
+    Closeness,
+    lead_text,
+    moves_text,
+    packet,
+    words_of,
+)
 from rolebundle.retrieval.rank import CHARACTERS_PER_TOKEN
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.warnings import (
@@ -43,9 +52,17 @@ from rolebundle.retrieval.warnings import (
 )
 from rolebundle.text.words import words_found
 
+MAX_NEAREST = 3
+"""So many places are named if nothing was selected."""
 
-def assemble(retrieval: Retrieval) -> RetrievalBundle:
-    """The bundle of a retrieval."""
+
+def assemble(retrieval: Retrieval, closeness: Closeness | None = None) -> RetrievalBundle:
+    """The bundle of a retrieval.
+
+    Args:
+        retrieval: what was found.
+        closeness: compares parts of passages with the task, for the packet.
+    """
     request, parts = retrieval.request, retrieval.documents_and_facts
     rows = [(part, row) for part in parts for row in part.selected]
     selected = [
@@ -54,7 +71,7 @@ def assemble(retrieval: Retrieval) -> RetrievalBundle:
             row,
             request,
             part.evidence.support(row.passage.rowid),
-            [copy.passage.path for copy in part.ranked if copy.duplicate_of == row.chunk_id],
+            part.ranked,
             retrieval.paths.get(row.chunk_id),
         )
         for rank, (part, row) in enumerate(rows, start=1)
@@ -71,9 +88,10 @@ def assemble(retrieval: Retrieval) -> RetrievalBundle:
     bundle = RetrievalBundle.model_construct(
         version="1.0",
         role_id=request.role_id,
-        query=_query_trace(retrieval),
+        query=(trace := _query_trace(retrieval)),
         summary=_summary(selected, codes, request, parts),
         selected=selected,
+        nearest=_nearest(retrieval, words_of(trace)) or None,
         rejected=[_as_rejection(row) for row in rejected],
         rejected_summary={code: counts[code] for code in REJECTION_CODES if counts[code]},
         approvals=_approvals(retrieval),
@@ -107,7 +125,26 @@ def assemble(retrieval: Retrieval) -> RetrievalBundle:
     # The packet is made of everything else.
     budgets = [request.max_chars, (request.token_budget or 0) * CHARACTERS_PER_TOKEN]
     max_chars = min(filter(None, budgets), default=None)
-    return bundle.model_copy(update={"packet": packet(bundle, request.overlay, max_chars)})
+    text = packet(bundle, request.overlay, max_chars, closeness)
+    return bundle.model_copy(update={"packet": text})
+
+
+def _nearest(retrieval: Retrieval, words: Collection[str]) -> list[Lead]:
+    """The nearest places if nothing was selected, because no passage is evidence."""
+    request, found = retrieval.request, retrieval.evidence
+    if not retrieval.withheld_reason or request.requires_evidence:
+        return []
+    rows = islice((row for row in retrieval.ranked if row.is_selectable), MAX_NEAREST)
+    chunks = [selected_chunk(0, row, request, found.support(row.passage.rowid)) for row in rows]
+    return [
+        Lead(
+            chunk_id=chunk.chunk_id,
+            locator=chunk.citation.locator,
+            text=lead_text(chunk, words),
+            flags=chunk.metadata.flags,
+        )
+        for chunk in chunks
+    ]
 
 
 def overlay_ref(request: ResolvedRequest) -> OverlayRef | None:
@@ -205,7 +242,7 @@ def selected_chunk(
     row: Candidate,
     request: ResolvedRequest,
     support: Support,
-    copies: Sequence[str] = (),
+    ranked: Sequence[Candidate] = (),
     absolute_path: str | None = None,
 ) -> SelectedChunk:
     """The selected passage of this rank.
@@ -215,7 +252,7 @@ def selected_chunk(
         row: its row of the score sheet.
         request: the resolved request.
         support: what it has of the task.
-        copies: the paths of its copies.
+        ranked: the candidates among which its copies and older versions are.
         absolute_path: of its file; ``None`` if it is not shown.
     """
     passage, document = row.passage, row.passage.document
@@ -241,7 +278,13 @@ def selected_chunk(
             *row.role_hits,
         ],
         moved_from={**row.moved_from} or None,
-        same_in=list(copies) or None,
+        same_in=[r.passage.locator for r in ranked if r.duplicate_of == row.chunk_id] or None,
+        other_versions=[
+            OtherVersion(locator=other.passage.locator, line=other.differs)
+            for other in ranked
+            if other.version_of == row.chunk_id
+        ]
+        or None,
         metadata=ChunkMetadata.model_construct(
             **shared_fields(document, ChunkMetadata)
             | {

@@ -319,6 +319,8 @@ class Candidate:
         moved_from: the rules that changed its place → the place that it would have without them.
         lifted_for: why it was lifted.
         duplicate_of: the chunk id of the candidate that stands for it, if it is a copy.
+        version_of: the chunk id of a newer version of its page that stands for it.
+        differs: its first line that the newer version has not.
         is_exempt: a hard limit of its source does not leave it out, because it is the best for the
             task, or for an exact word of it.
         code: why it was rejected; ``None`` if it was not.
@@ -349,6 +351,8 @@ class Candidate:
     moved_from: Mapping[str, int] = field(default_factory=dict)
     lifted_for: tuple[str, ...] = ()
     duplicate_of: str | None = None
+    version_of: str | None = None
+    differs: str = ""
     is_exempt: bool = False
     code: RejectionCode | None = None
     note: str = ""
@@ -365,8 +369,9 @@ class Candidate:
 
     @property
     def is_selectable(self) -> bool:
-        """Whether it can be selected: it is no copy, and no other document replaces its own."""
-        return self.duplicate_of is None and not self.passage.superseded_by
+        """Whether it can be selected: no copy or newer version stands for it or replaces it."""
+        is_first = self.duplicate_of is None and self.version_of is None
+        return is_first and not self.passage.superseded_by
 
     @property
     def before_diversity(self) -> float:

@@ -27,6 +27,7 @@ from rolebundle.retrieval.filter import (
     rejects_by_age,
     rejects_other_roles,
 )
+from rolebundle.retrieval.passage_text import Closeness
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.storage import compartments, documents, vector_index, vector_search
 from rolebundle.storage.corpus import Corpus
@@ -367,6 +368,19 @@ def query_vector(query: Query, provider: EmbeddingProvider) -> bytes:
     if len(texts) > 1:
         vectors = unit_vectors(vectors.mean(axis=0)[None], 1, provider.identity.dimensions)
     return bytes(vectors[0].tobytes())
+
+
+def closeness_to(query: Query, provider: EmbeddingProvider) -> Closeness | None:
+    """Compares sentences with the task, to choose the part of a long passage that answers.
+
+    ``None`` for models that need longer for the sentences of an answer than for its search.
+    """
+    if provider.identity.provider != "static":
+        return None
+
+    # A vector of a text without a word is zero, which is near nothing.
+    own = provider.embed_queries([task.text for task in query.tasks]).mean(axis=0)
+    return lambda texts: [float(cosine) for cosine in provider.embed_passages(texts) @ own]
 
 
 def query_confidence(query: Query, provider: EmbeddingProvider) -> float:

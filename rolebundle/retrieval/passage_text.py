@@ -2,16 +2,17 @@
 
 The packet is an answer as one text that a model can be given as it is.
 
-What tells data from instructions, how to cite, and what the reader must know of all passages
-come first, then the passages, each in a fence
-(:func:`fenced`). At the end stand what is the same for all
+What tells data from instructions, how to cite, and what the reader must know of all passages come
+first. Then the passages that answer, each in a fence (:func:`fenced`), whole or as the part that
+answers best; then *leads*, one line for each next place. At the end stand what is the same for all
 passages, what was left out, and the role's brief. Every other text of a document or an overlay
 stands on a line that begins with words of this module. So no text ends its block or looks like
 another part of the packet.
 
-The budget counts the characters of the packet. The lines at its end have up to a third of it. After
-the first lines come whole passages, the best first, and then what fits of the brief. Only a first
-passage that does not fit is cut: its part that has most of the task's words comes.
+The budget counts the characters of the packet. The lines before the passages have up to half of
+it, those about all passages a fifth, the passages what is left without two fifths of it for the
+leads, the leads the rest. So the brief gives way first, then the last leads, then the last
+passages, of which the first that does not fit is cut.
 """
 
 from __future__ import annotations
@@ -20,15 +21,17 @@ import json
 import math
 import re
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import islice, pairwise, takewhile
 from typing import Any
 
-from rolebundle.contracts.bundle import RetrievalBundle, SelectedChunk
+from rolebundle.contracts.bundle import QueryTrace, RetrievalBundle, SelectedChunk
 from rolebundle.contracts.documents import iso_utc
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import ACTIONS, RANKED_LOWER, WARNINGS, shown_as
-from rolebundle.text.words import counted, first_of
+from rolebundle.text.words import counted, first_of, stem
 
 Values = Mapping[str, Any]
 
@@ -43,21 +46,39 @@ _TEXT_CHARS = 1_000
 _CAUTION_CHARS = 2_000
 _MAX_STARTS = 500
 _MAX_COPIES = 3
-_BREAK = re.compile(r"\n\s*\n|(?<=[^\w\s,])\n|(?<=[.!?…])\s+|(?<=[。！？])")
+_BREAK = re.compile(
+    r"\n\s*\n|(?<=[.!?:;|{}…])\n|\n(?=[ \t]*(?:[-*+•|]|\d+[.)])[ \t])|(?<=[.!?…])\s+|(?<=[。！？])"
+)
 """Where a paragraph, a sentence, or a line of code, of a table or of a list may end."""
+_LINE_END = re.compile(r"\n")
+_ITEM = re.compile(r"\s*(?:[-*+•]|\d+[.)])\s")
+_LEAD_CHARS = 200
+"""The first line of a table, list or definition is shown above a part of it if it is shorter."""
+_MEANING = 0.3
+"""What the cosine of a part's best sentence counts against the words of the task that it has."""
+LEFT_OUT = "…"
+"""The line that stands for the lines that were left out."""
 
-MAX_CHARS = 8_000
+MAX_CHARS = 2_800
 """Characters of a packet if the request has no limit of its own."""
-_DEFAULT_PASSAGES = 5
-"""Passages of a packet if the request has no limit of its own, ..."""
+_MOST_PASSAGES = 3
+"""So many passages are shown if the request has no limit of its own, ..."""
 _FALLS_OFF = 2 / 3
 """... or fewer, if the others' final score is below this share of the best one's."""
+_PASSAGE_SHARE = 5
+"""A passage is not longer than this part of the packet."""
+_LEADS_SHARE = 0.4
+"""The passages leave so large a part of what there is to the leads, if there are enough."""
 _LINE_CHARS = 1_000
 _SHARE = 8
-"""With a budget, texts of one line are not longer than this part of it."""
+"""Texts of one line are not longer than this part of the packet."""
 _MIN_CUT_CHARS = 100
 """Less of a passage than this is not shown."""
-_NOTE_CHARS = 100
+_LEAD_LINE_CHARS = 120
+_MIN_QUOTE_CHARS = 40
+_THIN_LEADS = 3
+"""So many leads there are if the documents have little of the task, or nothing was selected."""
+_NOTE_CHARS = 60
 """A note about what was left out is shorter."""
 
 _CITE: Mapping[str, str] = {
@@ -79,6 +100,7 @@ _SEPARATORS = str.maketrans(
 )
 _PLAIN_NAME = re.compile(r"[^\s\"·•‧›|;\[\]]+")
 _PLAIN_ANCHOR = re.compile(r"[\w.,-]+(?: [\w.,-]+){0,20}")
+_LINES = re.compile(r"(.*):(\d+)-(\d+)", re.DOTALL)
 _RANGE = re.compile(r":\d+-\d+")
 """The lines of a locator, which only its end has."""
 
@@ -230,6 +252,10 @@ def passage_details(passage: Values) -> list[str]:
         bridge_note(passage.get("bridge_role")),
         f"shows: {one_line(', '.join(kinds))}" if kinds else "",
         f"same in: {first_of([*map(shown_name, copies)], _MAX_COPIES)}" if copies else "",
+        *(
+            f"differs in: {shown_name(other['locator'])} {quoted(other['line'])}"
+            for other in (passage.get("other_versions") or ())[:_MAX_COPIES]
+        ),
     )
     return [*standing(metadata), *filter(None, labels)]
 
@@ -263,23 +289,61 @@ def fenced(content: str) -> list[str]:
     return [fence, content, fence]
 
 
+Closeness = Callable[[Sequence[str]], Sequence[float]]
+"""The cosines of texts with the task."""
+
+
 def part_of(content: str, words: Collection[str], length: int) -> str:
     """The part of a text of at most so many characters that has the most of the words.
 
     It is of whole sentences, unless one of them is longer.
     """
-    breaks = sorted({0, len(content), *(found.end() for found in _BREAK.finditer(content))})
-    folded = content.casefold()
-    best, most = content[:length], -1
-    for start in breaks[: -1 : 1 + len(breaks) // _MAX_STARTS]:
-        end = breaks[bisect_right(breaks, start + length) - 1]
-        end = end if end > start else start + length
-        count = sum(word in folded[start:end] for word in words)
-        if count > most:
-            best, most = content[start:end], count
-        if end == len(content):
+    start, end = best_span(content, words, length)
+    return content[start:end].rstrip()
+
+
+def best_span(
+    content: str, words: Collection[str], length: int, closeness: Closeness | None = None
+) -> tuple[int, int]:
+    """Where the part of a text begins and ends that answers best.
+
+    Of equal parts the first. A word counts more if fewer sentences of the text have it.
+
+    Args:
+        content: the text.
+        words: of the task, casefolded.
+        length: the most characters. A longer sentence is cut at the end of a line, if it can be.
+        closeness: compares the sentences with the task; ``None`` if words alone count.
+    """
+    ends = {0, len(content), *(found.end() for found in _BREAK.finditer(content))}
+    for start, end in pairwise(sorted(ends)):
+        if end - start > length:
+            ends.update(found.end() for found in _LINE_END.finditer(content, start, end))
+    breaks = sorted(ends)
+    breaks = [*breaks[: -1 : 1 + len(breaks) // _MAX_STARTS], len(content)]
+    folded = [content[start:end].casefold() for start, end in pairwise(breaks)]
+    has = [frozenset(word for word in map(_stem, words) if word in text) for text in folded]
+    found = Counter(word for having in has for word in having)
+    weights = {word: math.log1p(len(has) / count) for word, count in found.items()}
+    all_words = math.fsum(weights.values()) or 1.0
+    cosines = [0.0] * len(has) if closeness is None or len(has) < 2 else closeness(folded)
+    best, most = (0, length), -math.inf
+    for first, start in enumerate(breaks[:-1]):
+        last = max(first + 1, bisect_right(breaks, start + length) - 1)
+        having = frozenset[str]().union(*has[first:last])
+        value = math.fsum(weights[word] for word in having) / all_words
+        value += _MEANING * max(cosines[first:last])
+        if value > most + 1e-9:
+            best, most = (start, min(breaks[last], start + length)), value
+        if last == len(breaks) - 1:
             break
-    return best.rstrip()
+    return best
+
+
+def _stem(word: str) -> str:
+    """What a word has in common with its other forms."""
+    # The stem of "policy" is "polici".
+    return stem(word).rstrip("i") or word
 
 
 def caution(bundle: RetrievalBundle) -> str:
@@ -304,68 +368,93 @@ def caution(bundle: RetrievalBundle) -> str:
 
 
 def packet(
-    bundle: RetrievalBundle, overlay: Overlay | None = None, max_chars: int | None = None
+    bundle: RetrievalBundle,
+    overlay: Overlay | None = None,
+    max_chars: int | None = None,
+    closeness: Closeness | None = None,
 ) -> str:
     """The packet of an answer.
 
     Args:
         bundle: the answer. If its request has no limit, the packet has fewer passages.
         overlay: the overlay that it was made with; ``None`` without a role.
-        max_chars: the most characters of the packet; 1,000 or more. Default: ``MAX_CHARS``, or no
-            bound if the request has a limit.
+        max_chars: the most characters of the packet; 1,000 or more. Default: ``MAX_CHARS``.
+        closeness: chooses the parts of long passages by their meaning, too.
     """
-    has_limit = bool(bundle.request and bundle.request.limit)
-    documents = [chunk for chunk in bundle.selected if chunk.metadata.remembered_from is None]
-    wanted = bundle.selected
-    if not has_limit:
-        # Filed facts come after the documents, and have places of their own.
-        wanted = [*documents[: _worth_showing(documents)], *wanted[len(documents) :]]
-    room = max_chars or (math.inf if has_limit else MAX_CHARS)
-    most = int(min(_LINE_CHARS, room / _SHARE))
+    room = max_chars or MAX_CHARS
+    length, most = room // _PASSAGE_SHARE, min(_LINE_CHARS, room // _SHARE)
+    words = words_of(bundle.query)
     head = []
     if bundle.request and bundle.request.as_of:
         time = iso_utc(bundle.request.as_of)
         head.append(f"As of {time}: later documents are left out; those without a date stay.")
-    if wanted:
+    if bundle.selected:
         cite = overlay.synthesis_policy.citation_style if overlay else "inline"
         head.append(f"{DATA} {_CITE[cite]}")
-    values = [chunk.model_dump(exclude_none=True) for chunk in wanted]
+    wanted, places = _parted(bundle)
+    values = [*_with_title_once(chunk.model_dump(exclude_none=True) for chunk in wanted)]
     details = [*map(passage_details, values)]
     first = details[0] if len(details) > 1 else []
     same = [part for part in first if all(part in parts for parts in details)]
     details = [[part for part in parts if part not in same] for parts in details]
-    blocks = [*map(_block, _with_title_once(values), details)]
     before = [one_line(line, 2 * most) for line in _before(bundle)]
     after = [one_line(line, 2 * most) for line in _after(bundle, same)]
     brief = [one_line(line, most) for line in _brief(bundle, overlay)] if overlay else []
     lines = len(before) + len(after) + len(brief)
 
-    after = _fitting(after, room / 3)
-    room -= _size([*head, *after]) + 2 * _NOTE_CHARS
-    told = _fitting(before, max(room / 2, room - _size(blocks)))
-    room -= _size(told)
-    shown = _fitting(blocks, room) or _cut_block(bundle, values, details, room)
+    room -= _size(head) + (1 + bool(lines)) * _NOTE_CHARS
+    told = _fitting(before, room / 2)
+    after = _fitting(after, room / 5)
+    room -= _size([*told, *after])
+    leads = [_lead(chunk, words) for chunk in places]
+    kept = min(_size(leads), int(room * _LEADS_SHARE))
+    room -= _size(near := nearest_lines(bundle))
+    shown: list[str] = []
+    for value, parts in zip(values, details, strict=True):
+        left = room - kept - _size(shown)
+        block = _block(value, parts, words, length, left, closeness)
+        if not block:
+            break
+        shown.append(block)
     room -= _size(shown)
-    brief_shown = _fitting(brief, room)
+    leads = [_lead(chunk, words) for chunk in wanted[len(shown) :]] + leads
+    # If all leads fit, there is no note about them.
+    room += _NOTE_CHARS if _size(leads) < room + _NOTE_CHARS else 0
+    leads_shown = _fitting(leads, room - 1)
+    brief_shown = _fitting(brief, room - _size(leads_shown))
     lines_left_out = lines - len(told) - len(after) - len(brief_shown)
-    passages_left_out = len(bundle.selected) - len(shown)
+    places_left_out = len(bundle.selected) - len(shown) - len(leads_shown)
 
-    after = ["", *brief_shown, *after] if shown else [*brief_shown, *after]
-    if passages_left_out:
-        larger = " and a larger max_chars" if len(shown) < len(wanted) else ""
-        more = counted(passages_left_out, "more passage")
-        after.append(f"{more}: ask with limit {len(documents)}{larger}.")
+    after = ["", *near, *leads_shown, *brief_shown, *after]
+    if places_left_out > 0:
+        more = counted(places_left_out, "more place")
+        after.append(f"{more}: ask with max_chars or seen.")
     if lines_left_out:
         after.append(f"({counted(lines_left_out, 'line')} left out here for the budget)")
     return "\n".join([*head, *told, *shown, *after]).rstrip("\n")
 
 
-def _worth_showing(selected: Sequence[SelectedChunk]) -> int:
-    """How many of the first passages a model gets."""
-    for place, chunk in enumerate(selected[:_DEFAULT_PASSAGES]):
-        if chunk.scores.final < _FALLS_OFF * selected[0].scores.final:
-            return place
-    return _DEFAULT_PASSAGES
+def words_of(query: QueryTrace) -> set[str]:
+    """The words of the task, casefolded."""
+    terms = (term.removeprefix("~").casefold() for term in query.lexical_query)
+    return {word for term in terms for word in term.split()}
+
+
+def _parted(bundle: RetrievalBundle) -> tuple[list[SelectedChunk], list[SelectedChunk]]:
+    """The passages that are shown, and the places that are leads.
+
+    Filed facts come after the documents, and are shown.
+    """
+    documents = [chunk for chunk in bundle.selected if chunk.metadata.remembered_from is None]
+    facts, count = bundle.selected[len(documents) :], len(documents)
+    if not (bundle.request and bundle.request.limit):
+        best = documents[0].scores.final if documents else 0.0
+        near = takewhile(lambda chunk: chunk.scores.final >= _FALLS_OFF * best, documents)
+        count = len([*islice(near, _MOST_PASSAGES)])
+    places = documents[count:]
+    if {"WEAK_EVIDENCE", "WORDS_MISSING"} & {warning.code for warning in bundle.warnings}:
+        places = places[:_THIN_LEADS]
+    return [*documents[:count], *facts], places
 
 
 # -- the budget ----------------------------------------------------------------------------------
@@ -388,7 +477,7 @@ def _fitting(lines: Sequence[str], room: float) -> list[str]:
 # -- the passages --------------------------------------------------------------------------------
 
 
-def _with_title_once(passages: Sequence[Values]) -> Iterator[Values]:
+def _with_title_once(passages: Iterable[Values]) -> Iterator[Values]:
     """The passages, of which only the first one of a document has its title."""
     shown = set[str]()
     for passage in passages:
@@ -397,34 +486,125 @@ def _with_title_once(passages: Sequence[Values]) -> Iterator[Values]:
         shown.add(document)
 
 
-def _block(passage: Values, details: Sequence[str]) -> str:
-    lines = ["", passage_heading(passage, details), *fenced(passage["content"])]
-    if passage.get("truncated"):
-        place = shown_name(passage["citation"].get("locator") or passage["chunk_id"])
-        lines.append(f"The passage is longer. To read all of it, call get with {place}")
-    return "\n".join(lines)
+def lead_text(chunk: SelectedChunk, words: Collection[str]) -> str:
+    """The last heading above a passage, and the sentence that fits best, on one line."""
+    start, end = best_span(chunk.content, words, _LEAD_LINE_CHARS)
+    heading = chunk.headings[-1] if chunk.headings else chunk.title or ""
+    sentence = chunk.content[start:end].lstrip("#|-*+ \t\n")
+    names = [] if letters_of(heading) in letters_of(sentence) else [heading]
+    return one_line(" › ".join([*names, sentence]), _LEAD_LINE_CHARS)
 
 
-def _cut_block(
-    bundle: RetrievalBundle,
-    passages: Sequence[Values],
-    details: Sequence[Sequence[str]],
-    room: float,
-) -> list[str]:
-    """The block of the first passage, cut so that it fits; none if too little is left of it."""
-    if not passages:
-        return []
-    words = {word.casefold() for term in bundle.query.lexical_query for word in term.split()}
-    content = passages[0]["content"]
-    length = int(min(len(content), room))
-    while length >= _MIN_CUT_CHARS:
-        part = part_of(content, words, length)
-        block = _block({**passages[0], "content": part, "truncated": True}, details[0])
-        excess = _size([block]) - room
+def nearest_lines(bundle: RetrievalBundle) -> list[str]:
+    """The nearest places of an answer without passages."""
+    lines = [
+        _lead_line(f"- {shown_name(lead.locator or lead.chunk_id)}", lead.text, lead.flags)
+        for lead in bundle.nearest or ()
+    ]
+    return ["Nearest, not evidence; read them before you use them:", *lines] if lines else []
+
+
+def _lead(chunk: SelectedChunk, words: Collection[str]) -> str:
+    """The line of a next place."""
+    place = place_of(chunk.citation.model_dump()) or shown_name(chunk.chunk_id)
+    mark = mark_note(chunk.metadata.mark.model_dump() if chunk.metadata.mark else None)
+    notes = mark, limited_use(chunk.allowed_actions)
+    text = lead_text(chunk, words)
+    return _lead_line(f"[{chunk.rank}] {place}", text, chunk.metadata.flags, *notes)
+
+
+def _lead_line(place: str, text: str, flags: Sequence[str] | None, *notes: str) -> str:
+    length = max(_MIN_QUOTE_CHARS, _LEAD_LINE_CHARS - len(place) - 5)
+    return " · ".join(
+        filter(None, [place, quoted(*text.split(" › "), length=length), flag_note(flags), *notes])
+    )
+
+
+def _block(
+    passage: Values,
+    details: Sequence[str],
+    words: Collection[str],
+    length: int,
+    room: int,
+    closeness: Closeness | None,
+) -> str:
+    """The block of a passage, or of its best part; empty if too little of it fits.
+
+    Args:
+        passage: the values of the selected passage.
+        details: what its heading says.
+        words: of the task.
+        length: the most characters of its text.
+        room: the most characters of the block.
+        closeness: see :func:`best_span`.
+    """
+    content: str = passage["content"]
+    length = min(length, room, len(content))
+    while length >= min(_MIN_CUT_CHARS, len(content)):
+        cut = passage
+        if length < len(content):
+            cut = cut_passage(passage, *best_span(content, words, length, closeness))
+        lines = ["", passage_heading(cut, details), *fenced(cut["content"])]
+        excess = _size(lines) - room
         if excess <= 0:
-            return [block]
-        length -= math.ceil(excess)
-    return []
+            return "\n".join(lines)
+        length -= excess
+    return ""
+
+
+def cut_passage(passage: Values, start: int, end: int) -> Values:
+    """A passage of which only a part is shown, below the first line of its table or list.
+
+    Its locator has the lines that are shown, and those between.
+    """
+    content: str = passage["content"]
+    part = content[start:end]
+    start, end = start + len(part) - len(part.lstrip("\n")), start + len(part.rstrip())
+    part = content[start:end]
+    above = _first_line(content, start)
+    lead = content[above[0] : above[1]] if above else ""
+    gap = content[above[1] if above else 0 : start].strip()
+    parts = [lead, LEFT_OUT if gap else "", part, LEFT_OUT if content[end:].strip() else ""]
+    citation = {**passage["citation"]}
+    lines = _LINES.fullmatch(citation.get("locator") or "")
+    if lines and content.count("\n") == int(lines[3]) - int(lines[2]):
+        first = int(lines[2]) + content.count("\n", 0, above[0] if above else start)
+        citation["locator"] = f"{lines[1]}:{first}-{int(lines[2]) + content.count(chr(10), 0, end)}"
+    return {**passage, "content": "\n".join(filter(None, parts)), "citation": citation}
+
+
+def _first_line(content: str, start: int) -> tuple[int, int] | None:
+    """Where the lines are without which a part cannot be read; ``None`` if there are none.
+
+    Of a table its first two rows; of a list the line above it; of what is indented the last line
+    above it that is less so.
+    """
+    begin = content.rfind("\n", 0, start) + 1
+    line = content[begin:].partition("\n")[0]
+    above = content[:begin].split("\n")[:-1]
+    indent, is_item = _indent(line), _ITEM.match(line) is not None
+    place = len(above)
+    if line.startswith("|"):
+        while place and above[place - 1].startswith("|"):
+            place -= 1
+        count = min(2, len(above) - place)
+    else:
+        count = 1
+        while place and not (
+            above[place - 1].strip()
+            and (_indent(above[place - 1]) < indent or is_item)
+            and not _ITEM.match(above[place - 1])
+            and _indent(above[place - 1]) <= indent
+        ):
+            place -= 1
+        place = place - 1 if indent or is_item else -1
+    first = sum(len(line) + 1 for line in above[: max(place, 0)])
+    last = first + len("\n".join(above[place : place + count]))
+    return (first, last) if place >= 0 and first < last < first + _LEAD_CHARS else None
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 # -- the other parts -----------------------------------------------------------------------------
@@ -464,14 +644,14 @@ def _after(bundle: RetrievalBundle, same: Sequence[str]) -> Iterator[str]:
     for approval in bundle.approvals or ():
         passages = ", ".join(f"[{ranks.get(name)}]" for name in approval.chunk_ids)
         yield f"Approved for {approval.action} by {approval.approved_by}: {passages}"
-    counts = bundle.rejected_summary
-    lower = sum(count for code, count in counts.items() if code in RANKED_LOWER)
-    kept_back = [f"{count} {code}" for code, count in counts.items() if code not in RANKED_LOWER]
-    parts = [f"{lower} of low rank"] if lower else []
+    before = [shown_name(r.chunk_id) for r in bundle.rejected if r.reason == "already_seen"]
+    if before:
+        yield f"Shown before: {first_of(before, _MAX_COPIES)}."
+    # What only ranks lower is behind the leads, and more of it says nothing.
+    counts = bundle.rejected_summary.items()
+    kept_back = [f"{count} {code}" for code, count in counts if code not in RANKED_LOWER]
     if kept_back:
-        parts.append(f"{', '.join(kept_back)} (do not guess what they say)")
-    if parts:
-        yield f"Rejected: {'; '.join(parts)}."
+        yield f"Rejected: {', '.join(kept_back)} (do not guess what they say)."
 
 
 def _brief(bundle: RetrievalBundle, overlay: Overlay) -> Iterator[str]:

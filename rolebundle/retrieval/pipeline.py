@@ -217,7 +217,7 @@ def _allowed_in_answer(found: Retrieval) -> int:
     sources = Counter(
         row.passage.document.source_id
         for row in found.ranked
-        if row.code not in ("duplicate", "conflict_downrank")
+        if row.code not in ("duplicate", "other_version", "conflict_downrank")
     )
     return sum(min(number, most) for number in sources.values())
 

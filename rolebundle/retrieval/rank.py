@@ -45,9 +45,17 @@ _COPY_PATH = re.compile(
     r"(?:^|[/ _.(-])(?:copy|kopie|backup|bak|old|archived?|previous|deprecated)(?=$|[/ _.)-])",
     re.IGNORECASE,
 )
-_VERSION = re.compile(r"(?<![^\W_])v(?:er(?:sion)?)?[-_. ]?(\d{1,6})(?!\d)", re.IGNORECASE)
+_VERSION_NUMBER = re.compile(r"(?<![^\W_])v(?:er(?:sion)?)?[-_. ]?(\d{1,6})(?!\d)", re.IGNORECASE)
 _FUNCTION_WORDS = ENGLISH_STOP_WORDS.union(*STOP_WORDS.values())
+_NUMBER, _WORDS = re.compile(r"\d+"), re.compile(r"[^\W_]+")
 _FIRST_WORD = re.compile(r"[^\W_]+")
+_VERSION = re.compile(
+    r"(?<![^/_-])(?!(?:19|20)\d\d/)(?:v\d+(?:\.\d+)*|\d+(?:\.\d+)+|\d+(?=/))(?=[/_-]|\.[a-z]|$)",
+    re.IGNORECASE,
+)
+"""A version in a path: ``v2``, ``5.1``, or a folder ``7``; no year."""
+_ALIKE = 0.7
+"""A passage is of an older version of a page if the newer one has this share of its words."""
 
 BOOST_POINTS = 0.15
 PREFERRED_POINTS = 0.08
@@ -108,7 +116,8 @@ def rank(
     for row in allowed:
         add_role(row, request, weights)
         row.weigh(weights)
-    groups = mark_duplicates(allowed)
+    groups = mark_duplicates(allowed, request.task)
+    mark_versions(allowed, " ".join((request.task, *request.also)))
     ranked = sorted(allowed, key=ranking_order)
     penalize_sources(ranked, request)
     ranked.sort(key=ranking_order)
@@ -130,7 +139,7 @@ def rank(
             if row.code is not None and is_rejected_only_by_role(row.passage, request)
         ]
         if of_role:
-            groups = _copies([*allowed, *of_role])
+            groups = _copies([*allowed, *of_role], request.task)
         best = _best_without_role(groups, plain, weights._replace(fusion=fusion), asked)
         _lift(ranked, best, BEST_AMONG_FIRST, "first without a role")
     return ranked
@@ -262,7 +271,7 @@ def _age_order(row: Candidate) -> tuple[int, str, list[int]]:
     if row.freshness == "undated" or "untrusted" in (document.trust_tier, document.origin):
         return 0, "", []
     date = (document.updated_at or document.inferred_at or "")[:10]
-    versions = map(int, _VERSION.findall(row.passage.path.rpartition("/")[2]))
+    versions = map(int, _VERSION_NUMBER.findall(row.passage.path.rpartition("/")[2]))
     return 2 if document.origin == "internal" else 1, date, [*versions]
 
 
@@ -274,7 +283,7 @@ def _lift(ranked: list[Candidate], lifted: Candidate | None, place: int, reason:
     """
     if lifted is None or lifted.passage.superseded_by:
         return
-    chunk_id = lifted.duplicate_of or lifted.chunk_id
+    chunk_id = lifted.duplicate_of or lifted.version_of or lifted.chunk_id
     before = [row for row in ranked if row.is_selectable]
     for number, row in enumerate(before):
         if row.chunk_id == chunk_id:
@@ -288,7 +297,7 @@ def _lift(ranked: list[Candidate], lifted: Candidate | None, place: int, reason:
     ranked.sort(key=ranking_order)
 
 
-def mark_duplicates(rows: Iterable[Candidate]) -> list[list[Candidate]]:
+def mark_duplicates(rows: Iterable[Candidate], task: str = "") -> list[list[Candidate]]:
     """Write the chunk id of the passage that stands for each copy. Return the groups of copies.
 
     That passage gets the best score of its copies.
@@ -296,14 +305,15 @@ def mark_duplicates(rows: Iterable[Candidate]) -> list[list[Candidate]]:
     Copies are passages with the same text, apart from white space and, among files of several
     formats, markup; a short text needs the same headings, too. They are one place in an answer. The
     one that stands for the others was found by the earliest search, so that it does not depend on
-    the request's limit. Of several it has the higher trust, then fewer flags, then a path that does
-    not name it a copy or an old version, then the later date, then the better score, then the
-    shorter path.
+    the request's limit. Of several it has the higher trust, then an internal origin, then fewer
+    flags, then a path that does not name it a copy or an old version, then the later date, then the
+    better score, then the shorter path. Of those with the same standing and source it is then the
+    one of the version that the task names, or of the newest.
 
     Superseded candidates are not compared: a newer version of a document may have the same text,
     and must not be rejected as a copy of the old one.
     """
-    groups = _copies(rows)
+    groups = _copies(rows, task)
     for copies in groups:
         first = copies[0]
         for row in copies[1:]:
@@ -316,7 +326,77 @@ def mark_duplicates(rows: Iterable[Candidate]) -> list[list[Candidate]]:
     return groups
 
 
-def _copies(rows: Iterable[Candidate]) -> list[list[Candidate]]:
+def version_of(passage: Passage) -> tuple[int, ...]:
+    """The version that its document declares, or that its path names; empty without any."""
+    declared = dict(passage.document.attributes).get("version", ())
+    names = [*declared, *_VERSION.findall(passage.path)]
+    return next((tuple(map(int, _NUMBER.findall(name))) for name in names if name), ())
+
+
+def mark_versions(rows: Iterable[Candidate], task: str) -> None:
+    """Write the chunk id of the newer version of a page that stands for an older one.
+
+    Their paths differ in a version only, and their headings, standing and source are equal. The
+    newer one has most of the older one's words, and all of its words of the task, which does not
+    name the older version. It gets the better score.
+    """
+    pages = defaultdict[tuple[object, ...], list[Candidate]](list)
+    for row in rows:
+        if row.is_selectable and version_of(row.passage):
+            page = _VERSION.sub("", row.passage.path)
+            pages[(page, *row.passage.headings, *_standing(row))].append(row)
+    for page_rows in pages.values():
+        newest = max(version_of(row.passage) for row in page_rows)
+        first = [row for row in page_rows if version_of(row.passage) == newest]
+        for row in page_rows:
+            words = _words(row.passage)
+            near = (new for new in first if len(words & _words(new.passage)) >= _ALIKE * len(words))
+            new = next(near, None)
+            if row in first or new is None or _is_named(row.passage, task):
+                continue
+            if words & {*_WORDS.findall(task.casefold())} <= _words(new.passage):
+                lines = {*map(str.strip, new.passage.content.splitlines())}
+                own = map(str.strip, row.passage.content.splitlines())
+                row.version_of, row.differs = (
+                    new.chunk_id,
+                    next((s for s in own if s not in lines), ""),
+                )
+                if row.final > new.final:
+                    new.lift, new.final = new.lift + row.final - new.final, row.final
+                    new.lifted_for = (
+                        *new.lifted_for,
+                        f"ranked as its older version {row.chunk_id}",
+                    )
+
+
+def _words(passage: Passage) -> set[str]:
+    return {*_WORDS.findall(passage.content.casefold())}
+
+
+def _is_named(passage: Passage, task: str) -> bool:
+    """Whether the task names the version of a passage."""
+    number = ".".join(map(str, version_of(passage)))
+    return (
+        bool(number) and re.search(rf"(?<![\d.])v?{re.escape(number)}(?!\.?\d)", task) is not None
+    )
+
+
+def _standing(row: Candidate) -> tuple[object, ...]:
+    """What must be equal in two versions, so that one can stand for the other."""
+    passage, document = row.passage, row.passage.document
+    visible = document.sensitivity, document.scope, passage.applicable_roles, passage.excluded_roles
+    origin = document.source_id, document.trust_tier, document.origin
+    return (row.round, *origin, *visible, passage.flags)
+
+
+def _newest_first(same: list[Candidate], task: str) -> list[Candidate]:
+    ordered = sorted(same, key=_copy_order)
+    equal = [row for row in ordered if _standing(row) == _standing(ordered[0])]
+    first = max(equal, key=lambda row: (_is_named(row.passage, task), version_of(row.passage)))
+    return [first, *(row for row in ordered if row is not first)]
+
+
+def _copies(rows: Iterable[Candidate], task: str = "") -> list[list[Candidate]]:
     """The rows that can be selected, those of one text together; the one that stands is first."""
     # Texts are compared only if their first words are equal, which is quick to see.
     alike: defaultdict[str, list[Candidate]] = defaultdict(list)
@@ -333,11 +413,11 @@ def _copies(rows: Iterable[Candidate]) -> list[list[Candidate]]:
             text = tokens.tokens_of(text).line if len(formats) > 1 else " ".join(text.split())
             headings = () if len(text) >= STANDS_ALONE else row.passage.headings
             copies[(*headings, text)].append(row)
-        groups += (sorted(same, key=_copy_order) for same in copies.values())
+        groups += (_newest_first(same, task) for same in copies.values())
     return groups
 
 
-def _copy_order(row: Candidate) -> tuple[int, int, int, bool, str, float, int, str]:
+def _copy_order(row: Candidate) -> tuple[int, int, bool, int, bool, str, float, int, str]:
     document, path = row.passage.document, row.passage.path
     # Dates are ISO 8601 in UTC: complemented, so that the latest comes first.
     # One in the future counts as none.
@@ -348,6 +428,7 @@ def _copy_order(row: Candidate) -> tuple[int, int, int, bool, str, float, int, s
     return (
         row.round,
         tier,
+        document.origin != "internal",
         len(row.passage.flags),
         is_old,
         date or chr(0x10FFFF),
@@ -607,6 +688,8 @@ def _rejection(
         return "conflict_downrank", f"superseded by {newer}"
     if row.duplicate_of is not None:
         return "duplicate", f"the same text as {row.duplicate_of}"
+    if row.version_of is not None:
+        return "other_version", f"{row.version_of} is newer; here: {row.differs[:200]}"
     if row.final < request.min_score:
         return "low_score", f"score {row.final:.3f} is under the floor of {request.min_score:g}"
     if sources.total() >= request.limit:

@@ -1,6 +1,7 @@
 """Agents: the command line, `serve`, MCP and Python refuse with the same bytes."""
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -116,6 +117,11 @@ def by_serve(server: Served, method: str, fields: dict[str, Any]) -> Any:
 TOOLS = {tool.method: tool.name for tool in tools.TOOLS}
 
 
+def unnumbered(answer: Any) -> Any:
+    """An answer without its number: a server counts what its agents get."""
+    return re.sub(r"^Answer a\d+\.", "", answer) if isinstance(answer, str) else answer
+
+
 def all_by_mcp(db: Path, requests: list[tuple[str, dict[str, Any]]]) -> list[Any]:
     """The text of each answer, or its error."""
 
@@ -149,7 +155,7 @@ def test_every_interface_gives_the_same_answer(db: Path, served: Served, agent: 
             assert "salary" not in text and "payroll" not in text and "bonus" not in text
         if ours.get("code") == "access_denied":
             refused.append(json.dumps(ours))
-    assert all_by_mcp(db, by_tool) == shown
+    assert [*map(unnumbered, all_by_mcp(db, by_tool))] == [*map(unnumbered, shown)]
     # An agent that the policy does not name gets one answer to everything.
     assert (len(refused), len(set(refused))) == ((0, 0) if agent in POLICY else (len(REQUESTS), 1))
 

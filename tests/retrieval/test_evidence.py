@@ -387,7 +387,7 @@ class TestInAnAnswer:
         bundle = answered(self.VERSIONS, task="isolation of patients")
         [shown] = bundle.selected
         assert shown.document_id == "latest"
-        assert sorted(shown.same_in or ()) == ["copy.md", "original.md"]
+        assert sorted(shown.same_in or ()) == ["copy.md:1-1", "original.md:1-1"]
         assert codes(bundle) == {"copy#0": "duplicate", "original#0": "duplicate"}
 
     def test_it_ranks_as_the_best_of_its_copies(self) -> None:
@@ -427,7 +427,7 @@ class TestInAnAnswer:
     def test_what_policy_rejects_stands_for_none(self) -> None:
         role = overlay(source_policy={"forbidden_sources": [{"pattern": "latest"}]})
         [shown] = answered(self.VERSIONS, role, task="isolation of patients").selected
-        assert (shown.document_id, shown.same_in) == ("original", ["copy.md"])
+        assert (shown.document_id, shown.same_in) == ("original", ["copy.md:1-1"])
 
 
 # -- Inferred dates count for freshness only: a fresh copy of an old text is not newer -------------

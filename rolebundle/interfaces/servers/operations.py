@@ -10,6 +10,7 @@ says when to call it and when to call another one. A test bounds the size of the
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -20,6 +21,7 @@ from typing import Any, NamedTuple
 from rolebundle.admin import Admin
 from rolebundle.admin.indexes import Indexing
 from rolebundle.contracts.base import Contract
+from rolebundle.contracts.bundle import More, RetrievalBundle
 from rolebundle.contracts.lookup import Lookup, Lookups
 from rolebundle.contracts.memory import CheckRequest, MarkRequest, RememberRequest
 from rolebundle.contracts.request import (
@@ -39,7 +41,7 @@ from rolebundle.errors import AccessDenied, RolebundleError, UsageError
 from rolebundle.ingest.indexes import Progress
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.interfaces.json_lines import json_value
-from rolebundle.interfaces.model_text import answer_text, lookups_text
+from rolebundle.interfaces.model_text import answer_text, joined_passages, lookups_text
 from rolebundle.interfaces.parse import canonical_name, names_in, parsed
 from rolebundle.interfaces.shape import (
     Answer,
@@ -49,6 +51,7 @@ from rolebundle.interfaces.shape import (
     shaped_verification,
 )
 from rolebundle.policy.overlays import list_overlays
+from rolebundle.retrieval.passage_text import MAX_CHARS, best_span, cut_passage, words_of
 from rolebundle.text.references import is_glob
 
 Schema = dict[str, Any]
@@ -56,7 +59,12 @@ Schema = dict[str, Any]
 DEFAULT_DETAIL: Detail = "compact"
 """How much of a bundle a server answers if the request has no ``detail``."""
 MAX_TEXT_CHARS = 20_000
-"""Characters of what `get` shows to a model if it asks for no bound."""
+"""Characters of what `get` shows to a model if it asks for no bound; a section has fewer."""
+MAX_ANSWERS = 1_000
+"""So many answers of an agent can be named."""
+_PLACE = re.compile(r"a(\d{1,9})\.(\d{1,4})")
+_NAME_CHARS = 20
+"""The line with the name of an answer is shorter."""
 
 INSTRUCTIONS = (
     "rolebundle answers from one local corpus under a role's policy. What do the documents say: "
@@ -206,8 +214,18 @@ def _names(choice: Schema) -> list[str]:
     return [*choice.get("enum", ()), *([choice["const"]] if "const" in choice else ())]
 
 
+class Given(NamedTuple):
+    """An answer that an agent got: the ids of its places, and the words of its task."""
+
+    chunk_ids: list[str]
+    words: Collection[str]
+
+
 class Operations:
     """The operations over one engine. Calls come one at a time.
+
+    The texts of `retrieve` have names, of which each agent has its own: ``a3.2`` is the second
+    place of the third answer that this agent got here. No name depends on what others asked.
 
     Args:
         engine: the corpus, the overlays and the model.
@@ -222,6 +240,7 @@ class Operations:
         self.allow_write = allow_write
         self.indexing = indexing
         self._progress: Progress | None = None
+        self._answers: dict[str | None, dict[int, Given]] = {}
 
     def call(
         self, method: str, fields: Mapping[str, object], progress: Progress | None = None
@@ -253,18 +272,77 @@ class Operations:
             RolebundleError: as for :meth:`call`, and if the only reference names nothing.
             KeyError: there is no such method.
         """
-        with self._request(method, fields) as request:
+        with self._request(method, fields) as sent:
             self._progress = None
+            request = self._with_places(sent)
             if isinstance(request, MultiGetRequest):
                 if len(request.ids) == 1 and not is_glob(request.ids[0]):
-                    lookups = Lookups(lookups=[self._lookup(request.ids[0], request)])
+                    lookup = self._lookup(request.ids[0], request)
+                    lookups = Lookups(lookups=[self._part_of_section(lookup, request)])
                 else:
                     lookups = self._lookups(request)
                 return lookups_text(shaped_lookups(lookups, request.max_chars or MAX_TEXT_CHARS))
             if method == "retrieve" and isinstance(request, RetrievalRequest):
-                bundle = self.engine.retrieve(request.model_copy(update={"packet": True}))
-                return bundle.packet or ""
+                room = (request.max_chars or MAX_CHARS) - _NAME_CHARS
+                update = {"packet": True, "max_chars": room}
+                bundle = self.engine.retrieve(request.model_copy(update=update))
+                return f"Answer a{self._number(bundle)}.\n{bundle.packet}"
             return answer_text(method, self._values(method, request))
+
+    def _answers_of(self, agent: str | None) -> dict[int, Given]:
+        return self._answers.setdefault(self.engine.access.resolve_agent(agent), {})
+
+    def _number(self, bundle: RetrievalBundle) -> int:
+        """The number of an answer, by which its agent can name its places."""
+        answers = self._answers_of(bundle.request.agent if bundle.request else None)
+        number = max(answers, default=0) + 1
+        chunk_ids = [chunk.chunk_id for chunk in bundle.selected]
+        answers[number] = Given(chunk_ids, words_of(bundle.query))
+        answers.pop(number - MAX_ANSWERS, None)
+        return number
+
+    def _with_places(self, request: Contract) -> Contract:
+        """The request with the ids of the places that it names as ``a3.2``."""
+        update: dict[str, object] = {}
+        for name in ("ids", "id", "seen"):
+            value = getattr(request, name, None)
+            if isinstance(value, list):
+                update[name] = [self._place(reference, request) for reference in value]
+            elif isinstance(value, str):
+                update[name] = self._place(value, request)
+        return request.model_copy(update=update)
+
+    def _place(self, reference: str, request: Contract) -> str:
+        found = _PLACE.fullmatch(reference.strip().strip("[]"))
+        given = found and self._answers_of(getattr(request, "agent", None)).get(int(found[1]))
+        if not found or not given or not 0 < int(found[2]) <= len(given.chunk_ids):
+            return reference
+        return given.chunk_ids[int(found[2]) - 1]
+
+    def _part_of_section(self, lookup: Lookup, request: MultiGetRequest) -> Lookup:
+        """Of a long section its headings, and the part that fits the agent's last task."""
+        most, passages = request.max_chars or MAX_CHARS, joined_passages(lookup.passages)
+        if request.section is None or sum(len(p.content) for p in passages) <= most:
+            return lookup
+        answers = self._answers_of(request.agent)
+        words = answers[max(answers)].words if answers else ()
+        # The first passage that has most of the words.
+        best = max(passages, key=lambda p: sum(word in p.content.casefold() for word in words))
+        values = {"content": best.content, "citation": {"locator": best.locator}}
+        cut = cut_passage(values, *best_span(best.content, words, most // 2))
+        first, last = lookup.passages[0].locator, lookup.passages[-1].locator
+        lines = int(first.rpartition(":")[2].partition("-")[0]), int(last.rpartition("-")[2])
+        outline = self.engine.get(request.ids[0], request.agent, outline=True).outline or []
+        more = More(
+            method="get",
+            params={"id": f"{first.rpartition('-')[0]}-{lines[1]}"},
+            omitted={"passages": len(lookup.passages), "content_chars": 0},
+        )
+        update = {"content": cut["content"], "locator": cut["citation"]["locator"]}
+        inside = [h for h in outline if lines[0] <= h.start_line <= lines[1]]
+        return lookup.model_copy(
+            update={"passages": [best.model_copy(update=update)], "outline": inside, "more": more}
+        )
 
     @property
     def may_write(self) -> bool:
@@ -383,8 +461,9 @@ _OPERATIONS = (
         "retrieve",
         "Find the passages that answer a question or matter for a task. Call it before you answer, "
         "decide or write what the documents may cover. Give other wordings in `also`: they help "
-        "more than anything else. Call it again with `seen` for other passages, and with `action` "
-        "before you use passages for more than reading.",
+        "more than anything else. After the best passages it has a line for each next place, for "
+        "`get`. Call it again with `seen` for others, and with `action` before you use passages "
+        "for more than reading.",
         (
             "task",
             "also",
@@ -399,9 +478,9 @@ _OPERATIONS = (
         ),
         {
             "task": "Which languages must the help pages have?",
-            "also": ["help centre localization requirements", "locales de fr ja translation"],
+            "also": ["localization requirements", "locales de fr ja"],
             "role": "technical-writer",
-            "where": {"path": "help/**", "updated_after": "2025-06-01"},
+            "where": {"path": "help/**"},
         },
     ),
     Operation("get", MultiGetRequest, Operations._get),
@@ -410,11 +489,11 @@ _OPERATIONS = (
         MultiGetRequest,
         lambda own, request: shaped_lookups(own._lookups(request), request.max_chars),
         "get",
-        "Read what references name. Call it to read around a passage, or a document: first its "
-        "`outline`, then a `section`, if it may be long. Copy references from answers; never make "
-        "one up.",
+        "Read what references name: a3.2 is place [2] of answer a3. Call it for a place of which "
+        "you have a line, or to read around a passage; of a document first the `outline`, then a "
+        "`section`. Never make a reference up.",
         ("ids", "outline", "section", "max_chars"),
-        {"ids": ["manual/setup.md:30-44", "faq/*.txt"]},
+        {"ids": ["a3.2", "manual/setup.md:30-44"]},
     ),
     Operation(
         "ls",
@@ -422,7 +501,7 @@ _OPERATIONS = (
         lambda own, request: own.engine.ls(request),
         "ls",
         "List documents: id, title, date, number of passages. Call it to see which there are or "
-        "how one is called. It does not search their text.",
+        "how one is called. It searches no text.",
         ("prefix", "after", "limit"),
     ),
     Operation(
@@ -431,7 +510,7 @@ _OPERATIONS = (
         lambda own, request: own.engine.grep(request),
         "grep",
         "Find the lines with an exact name, number or error code. Call it if you know the "
-        "characters; for a meaning call `retrieve`.",
+        "characters; for a meaning call `retrieve`. Case counts only if the pattern has a capital.",
         ("pattern", "regex", "prefix", "after"),
         {"pattern": "ERR_QUOTA_7"},
     ),
@@ -450,8 +529,7 @@ _OPERATIONS = (
         CompareRequest,
         lambda own, request: own.engine.compare(request, request.roles),
         "compare",
-        "Show side by side what several roles get for one task. Call it if a person asks how roles "
-        "differ.",
+        "Show what several roles get for one task. Call it if a person asks how roles differ.",
         ("task", "roles", "where", "action", "limit", "as_of"),
     ),
     Operation(
@@ -461,7 +539,7 @@ _OPERATIONS = (
             own.engine.verify(request), request.detail or "compact"
         ),
         "verify",
-        "Check a text that you wrote against the passages that you wrote it from. Call it before "
+        "Check a text that you wrote against its passages. Call it before "
         "you hand over an answer. If it is `failed` or `check`, "
         "follow each remedy and verify again. `clean` is no proof.",
         ("draft", "chunk_ids", "role", "publish", "redact"),
@@ -512,7 +590,7 @@ _OPERATIONS = (
         lambda own, request: own.engine.status(request.agent),
         "status",
         "Describe the corpus: documents, sources, trust tiers, indexes. Call it if searches find "
-        "nothing at all, or if a person asks what the corpus holds.",
+        "nothing, or if a person asks what the corpus holds.",
         (),
     ),
     Operation(
@@ -521,7 +599,7 @@ _OPERATIONS = (
         Operations._ingest,
         "ingest",
         "Read files and folders into the corpus, or read them again. Call it only if a person asks "
-        "for it. It can take minutes.",
+        "for it.",
         ("paths",),
         writes=True,
         deletes=True,

@@ -21,8 +21,8 @@ def test_retrieve_in_its_three_forms(sample_db: Path) -> None:
     for chunk in bundle.selected:
         assert chunk.citation.locator is not None
         assert chunk.citation.locator in outcomes["text"].out
-        assert chunk.citation.locator in outcomes["prompt"].out
-        assert chunk.content in outcomes["prompt"].out
+        path = chunk.citation.locator.rpartition(":")[0]
+        assert f"[{chunk.rank}] {path}:" in outcomes["prompt"].out
     text = outcomes["text"].out
     assert "rejected:" in text
     assert "trust " in text

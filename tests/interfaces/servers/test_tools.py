@@ -9,7 +9,7 @@ from rolebundle.interfaces.parse import parsed
 from rolebundle.interfaces.servers.operations import INSTRUCTIONS, METHODS, TOOLS, Operation
 from support.mcp import needs_mcp
 
-MAX_BYTES = 10_240
+MAX_BYTES, MAX_READING_BYTES = 10_240, 9_000
 for_each_tool = pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
 
 
@@ -24,6 +24,8 @@ def test_the_whole_list_is_small_enough_for_a_small_model() -> None:
     assert len(tools) == len(TOOLS) == len({tool["name"] for tool in tools})
     text = json.dumps({"tools": tools}, ensure_ascii=False, separators=(",", ":"))
     assert len(text.encode()) <= MAX_BYTES
+    reading = [tool for tool in tools if tool["annotations"]["readOnlyHint"]]
+    assert len(json.dumps(reading, ensure_ascii=False).encode()) <= MAX_READING_BYTES
     assert not [tool["name"] for tool in tools if "outputSchema" in tool]
 
 

@@ -98,15 +98,18 @@ def changed(model: Any, **fields: Any) -> Any:
 
 OWN_LINE = re.compile(
     r"(?:|As of .*|The passages are data, .*|Caution: .*|Note: .*|Decision about this task .*"
-    r"|No passage was found.*|Ask once more .*|\[\d+\] .*|The passage is longer\. .*"
+    r"|No passage was found.*|Ask once more .*|\[\d+\] .*|Nearest, not evidence.*"
     r"|All passages: .*|Approved for .*|Rejected: .*|Your role:.*|Mission:.*|- .*"
-    r"|Prioritize:.*|Avoid:.*|A passage “for” .*|\d+ more passages?: ask with limit .*"
+    r"|Prioritize:.*|Avoid:.*|A passage “for” .*|\d+ more places?: ask with .*"
     r"|\(\d+ lines? left out here for the budget\))"
 )
 
 
 def read(text: str) -> tuple[dict[str, str], list[str]]:
-    """The passages by the number of their heading, and the lines outside of the fences."""
+    """The passages by the number of their heading, and the lines outside of the fences.
+
+    The numbered lines that are not above a fence are leads.
+    """
     passages: dict[str, str] = {}
     outside: list[str] = []
     fence, inside = "", list[str]()
@@ -207,13 +210,12 @@ def test_no_text_ends_its_block_and_the_budget_holds(
     assert [*passages] == [*contents][: len(passages)], "from the top, without a gap"
     for number, content in passages.items():
         if content != contents[number]:
-            assert content in contents[number]
-            assert len(passages) == 1, "only a single passage is cut"
-            assert "The passage is longer. To read all of it, call get with" in text
+            parts = [part for part in re.split(r"(?:^|\n)…(?:\n|$)", content) if part]
+            assert all(part in contents[number] for part in parts)
     numbered = [line for line in outside if re.match(r"\[\d+\] ", line)]
-    assert len(numbered) == len(passages)
-    left_out = [int(n) for n in re.findall(r"^(\d+) more passages?: ask", text, re.MULTILINE)]
-    assert sum(left_out) == len(contents) - len(passages)
+    assert [re.findall(r"\d+", line)[0] for line in numbered] == [*contents][: len(numbered)]
+    left_out = [int(n) for n in re.findall(r"^(\d+) more places?: ask", text, re.MULTILINE)]
+    assert sum(left_out) == len(contents) - len(numbered)
 
 
 # -- its parts -------------------------------------------------------------------------------------
@@ -240,21 +242,22 @@ def scored(*finals: float, limit: int | None = None) -> RetrievalBundle:
 @pytest.mark.parametrize(
     ("finals", "limit", "shown"),
     [
-        ([0.9] * 8, None, 5),
+        ([0.9] * 8, None, 3),
         ([0.9, 0.8, 0.7, 0.4, 0.4], None, 3),
         ([0.9, 0.61, 0.59], None, 2),
         ([0.9, 0.1], None, 1),
         ([0.9] + [0.1] * 7, 8, 8),
     ],
 )
-def test_without_a_limit_there_are_five_passages_or_less(
+def test_without_a_limit_there_are_three_passages_or_less_and_the_others_are_leads(
     finals: list[float], limit: int | None, shown: int
 ) -> None:
     text = packet(scored(*finals, limit=limit))
     assert len(read(text)[0]) == shown
-    left_out = len(finals) - shown
-    note = f"{left_out} more passage{'s' * (left_out > 1)}: ask with limit {len(finals)}."
-    assert (note in text) == (left_out > 0)
+    leads = re.findall(
+        r'^\[(\d+)\] plan\.md:2-2 · "plan › The release token names', text, re.MULTILINE
+    )
+    assert [int(lead) for lead in leads] == [*range(shown + 1, len(finals) + 1)]
 
 
 def test_what_is_the_same_for_all_stands_once() -> None:
@@ -263,12 +266,64 @@ def test_what_is_the_same_for_all_stands_once() -> None:
     assert text.count("preferred") == 1
 
 
-def test_the_brief_gives_way_to_the_passages() -> None:
-    bundle = bundle_of()
-    wordy = changed(ROLE, anti_goals=[f"goal {n} " * 20 for n in range(50)])
-    text = packet(bundle, wordy, 3_200)
-    assert len(read(text)[0]) == len(bundle.selected)
-    assert re.search(r"\(\d+ lines left out here for the budget\)$", text)
+@pytest.mark.parametrize("budget", [1_000, 1_500, 2_800, 8_000])
+def test_what_gives_way_first(budget: int) -> None:
+    """The brief, then the last leads, then the last passages; the first place is always shown."""
+    bundle = scored(*[0.9] * 3, *[0.3] * 8)
+    long = [
+        changed(chunk, content=f"{chunk.content} {'Other words here. ' * 40}")
+        for chunk in bundle.selected
+    ]
+    text = packet(changed(bundle, selected=long), ROLE, budget)
+    passages, outside = read(text)
+    leads = [line for line in outside if re.match(r"\[\d+\] ", line)][len(passages) :]
+    has_brief = any(line.startswith("Avoid:") for line in outside)
+    assert len(text) <= budget and all(len(line) <= 120 for line in leads)
+    assert (len(passages), len(leads), has_brief) == {
+        1_000: (1, 0, False), 1_500: (1, 2, False), 2_800: (2, 6, False), 8_000: (3, 8, True)
+    }[budget]  # fmt: skip
+
+
+def test_thin_evidence_has_few_leads() -> None:
+    warning = BundleWarning(code="WEAK_EVIDENCE", message="thin")
+    text = packet(changed(scored(0.9, *[0.1] * 8), warnings=[warning]))
+    assert len(re.findall(r"^\[\d+\]", text, re.MULTILINE)) == 1 + 3
+
+
+TABLE = "| key | value |\n| --- | --- |\n" + "".join(f"| k{n} | v{n} |\n" for n in range(90))
+LIST = "The token has these parts:\n\n" + "".join(f"- part p{n} is here\n" for n in range(90))
+TERMS = "".join(f"term t{n}\n  What t{n} means.\n  It lasts {n} days.\n" for n in range(90))
+
+
+@pytest.mark.parametrize(
+    ("content", "word", "start", "shown"),
+    [
+        (TABLE, "k50", "| key | value |\n| --- | --- |\n…\n| k", "| k50 | v50 |"),
+        (LIST, "p50", "The token has these parts:\n…\n- part p", "- part p50 is here"),
+        (TERMS, "t49", "term t43\n", "term t49\n  What t49 means."),
+        (
+            "One. " * 300 + "\n\nIt is signed.\n\n" + "Two. " * 300,
+            "signed",
+            "…\nOne.",
+            "is signed.",
+        ),
+    ],
+)
+def test_a_part_is_shown_with_what_it_is_read_by(
+    content: str, word: str, start: str, shown: str
+) -> None:
+    """Of a table with its header row, of a list with its lead, of a definition with its term."""
+    bundle, content = scored(0.9), content.rstrip()
+    locator = f"plan.md:10-{10 + content.count(chr(10))}"
+    long = changed(bundle.selected[0], content=content, citation={"locator": locator})
+    text = packet(changed(bundle, selected=[long], query={"lexical_query": [word]}), None, 1_500)
+    (part,) = read(text)[0].values()
+    assert part.startswith(start) and shown in part and part.endswith("\n…")
+    first, last = map(int, re.findall(r"plan\.md:(\d+)-(\d+)", text)[0])
+    named = content.split("\n")[first - 10 : last - 9]
+    lines = [line for line in part.split("\n") if line != "…"]
+    assert lines[0] in named[0] and lines[-1] in named[-1]
+    assert all(line in "\n".join(named) for line in lines)
 
 
 def test_a_single_passage_that_is_too_long_is_cut_around_the_words_of_the_task() -> None:
@@ -276,13 +331,9 @@ def test_a_single_passage_that_is_too_long_is_cut_around_the_words_of_the_task()
     content = "Other words here. " * 200 + "The release token is signed here. " + "More. " * 500
     long = changed(bundle.selected[0], content=content)
     text = packet(changed(bundle, selected=[long, *bundle.selected[1:]]), ROLE, 2_400)
-    ((number, part),) = read(text)[0].items()
-    assert number == "1"
+    part = read(text)[0]["1"]
     assert "The release token is signed here." in part
-    assert part.startswith("Other words here.") and part.endswith(".")
-    place = long.citation.locator
-    assert f"The passage is longer. To read all of it, call get with {place}" in text
-    assert "3 more passages: ask with limit 4 and a larger max_chars." in text
+    assert part.startswith("…\nOther words here.") and part.endswith(".\n…")
 
 
 def test_a_packet_as_of_a_time_says_so() -> None:
@@ -327,9 +378,71 @@ def test_servers_send_the_passages_once(engine: Engine) -> None:
     operations = Operations(engine)
     answer = operations.call("retrieve", {**FIELDS, "packet": True})
     assert answer["detail"] == "ids"
-    assert operations.text("retrieve", FIELDS) == answer["packet"]
+    assert operations.text("retrieve", FIELDS) == f"Answer a1.\n{answer['packet']}"
     compact_answer = operations.call("retrieve", {**FIELDS, "packet": True, "detail": "compact"})
     assert compact_answer["selected"][0]["content"]
+
+
+def test_a_place_of_an_answer_is_named_by_number(engine: Engine) -> None:
+    operations, names = Operations(engine), {}
+    for number, task in enumerate(("release token signed", "release token of old"), 1):
+        text = operations.text("retrieve", {**FIELDS, "task": task})
+        assert text.startswith(f"Answer a{number}.\n")
+        names[number] = re.findall(r"^\[\d+\] (\S+\.md)", text, re.MULTILINE)
+    assert names[1] != names[2]
+    for number, places in names.items():
+        for place, path in enumerate(places, 1):
+            text = operations.text("multi_get", {"ids": [f"a{number}.{place}"]})
+            assert f"{path.removesuffix('.md')}" in text.splitlines()[2]
+    seen = operations.text("retrieve", {**FIELDS, "seen": ["a1.1", "[a1.2]"]})
+    assert re.search(r"^Shown before: \S+#\d, \S+#\d\.$", seen, re.MULTILINE)
+    assert not {*names[1][:2]} & {*re.findall(r"^\[\d+\] (\S+\.md)", seen, re.MULTILINE)}
+    for unknown in ("a9.1", "a1.0", "a1.99"):
+        with pytest.raises(UsageError, match=unknown):
+            operations.text("multi_get", {"ids": [unknown]})
+
+
+def test_names_of_answers_are_each_agents_own(tmp_path: Path) -> None:
+    """What one agent asks changes no name of another, and a name gives nobody what it may not see."""
+    secret = document("hidden", ["The release token is secret."], sensitivity="confidential")
+    path = build(tmp_path, [*DOCUMENTS, secret])
+    rules = {"ada": "confidential", "bob": "internal"}
+    set_policy(
+        path, {who: {"scopes": ["*"], "access_level": level} for who, level in rules.items()}
+    )
+    with Engine(path) as engine:
+        operations, alone = Operations(engine), Operations(engine)
+        asked_by_bob = {**FIELDS, "agent": "bob"}
+        for _ in range(3):
+            operations.text("retrieve", {**FIELDS, "agent": "ada"})
+        text = operations.text("retrieve", asked_by_bob)
+        assert text == alone.text("retrieve", asked_by_bob)
+        assert text.startswith("Answer a1.\n") and "hidden" not in text
+        for operation in (operations, alone):
+            for place in range(1, 9):
+                fields = {"ids": [f"a3.{place}"], "agent": "bob"}
+                with pytest.raises(UsageError, match="no passage"):
+                    operation.text("multi_get", fields)
+
+
+def test_a_long_section_is_shown_as_its_headings_and_what_fits_the_last_task(
+    tmp_path: Path,
+) -> None:
+    parts = [f"## Part {n}\n\nItem p{n} is here. {'Other words. ' * 40}\n" for n in range(20)]
+    write_files(
+        tmp_path / "docs", {"a.md": "# All\n\n" + "\n".join(parts) + "\n# Next\n\nShort.\n"}
+    )
+    with Engine(tmp_path / "c.db") as engine:
+        Admin(engine.workspace).ingest([tmp_path / "docs"], IngestOptions(lexical_only=True))
+        operations = Operations(engine)
+        operations.text("retrieve", {"task": "p13", "lexical_only": True})
+        fields = {"ids": ["a.md"], "section": "All"}
+        text = operations.text("multi_get", fields)
+        assert "Item p13 is here." in text and '"Part 19"' in text and '"Next"' not in text
+        assert len(text) < 4_000
+        assert re.search(r"call get with a\.md:1-\d+$", text)
+        assert "Item p3 is here." in operations.text("multi_get", {**fields, "max_chars": 20_000})
+        assert "Short." in operations.text("multi_get", {**fields, "section": "Next"})
 
 
 @pytest.mark.parametrize("detail", ["ids", "compact", "full"])

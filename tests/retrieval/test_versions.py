@@ -1,0 +1,81 @@
+"""Of several versions of a page the newest stands, with its own lines (docs/quality.md)."""
+
+from typing import Any
+
+import pytest
+
+from rolebundle.contracts.bundle import RetrievalBundle
+from rolebundle.retrieval.passage_text import packet
+from support.corpora import answered, document
+
+VERSIONS = ("5.1", "7.4", "10.0", "v2", "v11.2")
+SAME = "The request parser keeps the token of a session for the next request, until it is closed."
+TEXT = f"{SAME} " * 3
+
+
+def page(version: str, text: str = TEXT, **fields: Any) -> Any:
+    return document(f"docs/{version}/ios", [text], **fields)
+
+
+def asked(*documents: Any, task: str = "parser token session", **fields: Any) -> RetrievalBundle:
+    return answered(documents, None, task=task, **fields)
+
+
+def places(bundle: RetrievalBundle) -> list[str]:
+    return [chunk.citation.locator or "" for chunk in bundle.selected]
+
+
+def test_of_equal_pages_the_newest_stands_and_the_others_have_their_lines() -> None:
+    bundle = asked(*map(page, VERSIONS))
+    assert places(bundle) == ["docs/v11.2/ios.md:1-1"]
+    assert sorted(bundle.selected[0].same_in or ()) == sorted(
+        f"docs/{version}/ios.md:1-1" for version in VERSIONS if version != "v11.2"
+    )
+    assert "same in: docs/" in packet(bundle)
+
+
+def test_the_version_that_the_task_names_stands() -> None:
+    assert places(asked(*map(page, VERSIONS), task="parser token session in 7.4")) == [
+        "docs/7.4/ios.md:1-1"
+    ]
+
+
+def test_of_pages_that_differ_the_newest_stands_and_shows_the_first_line_that_differs() -> None:
+    pages = [page(v, f"{TEXT}\nThe limit is {n} minutes.") for n, v in enumerate(VERSIONS)]
+    bundle = asked(*pages)
+    assert places(bundle) == ["docs/v11.2/ios.md:1-1"]
+    assert bundle.rejected_summary == {"other_version": 4}
+    assert 'differs in: docs/10.0/ios.md:1-1 "The limit is 2 minutes."' in packet(bundle)
+    named = asked(*pages, task="parser token session in version 5.1")
+    assert "docs/5.1/ios.md:1-1" in places(named)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        # Only the old page answers.
+        (page("5.1", f"{TEXT}\nA zebra keeps it."), page("7.4")),
+        # Another page.
+        (page("5.1", "The token of a zebra session."), page("7.4")),
+        # A newer version that is less trusted, of another source, or that others see.
+        (
+            page("5.1", trust_tier="preferred"),
+            page("v99", f"{TEXT}\nObey.", trust_tier="untrusted"),
+        ),
+        (page("5.1"), page("v99", f"{TEXT}\nObey.", source_id="web")),
+        (page("5.1"), page("v99", f"{TEXT}\nObey.", origin="external")),
+        # Years and numbers of chapters are no versions.
+        (page("2023"), page("2024", f"{TEXT}\nObey.")),
+        (document("pep-0001", [TEXT]), document("pep-0002", [f"{TEXT}\nMore."])),
+    ],
+)
+def test_no_other_page_is_hidden(old: Any, new: Any) -> None:
+    bundle = asked(old, new, task="zebra parser token session")
+    assert len(places(bundle)) == 2
+
+
+def test_a_version_of_an_untrusted_source_stands_for_nothing() -> None:
+    """Of equal texts that of the higher trust stands, whatever version another one has."""
+    for fields in ({"trust_tier": "untrusted"}, {"origin": "untrusted"}):
+        bundle = asked(page("5.1"), page("v99", **fields))
+        assert places(bundle) == ["docs/5.1/ios.md:1-1"]
