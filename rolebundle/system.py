@@ -39,9 +39,10 @@ for _name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"):
     READ_FLAGS |= getattr(os, _name, 0)
 
 OWN_SESSION: dict[str, Any] = {"start_new_session": True}
+OWN_GROUP: dict[str, Any] = {"process_group": 0}
 """Arguments of ``Popen`` for a process that Ctrl-C does not reach."""
 if sys.platform == "win32":
-    OWN_SESSION = {"creationflags": 0x0000_0200}  # CREATE_NEW_PROCESS_GROUP
+    OWN_SESSION = OWN_GROUP = {"creationflags": 0x0000_0200}  # CREATE_NEW_PROCESS_GROUP
 
 _LOOK_SECONDS = 0.1
 _REPLACE_SECONDS = 10.0

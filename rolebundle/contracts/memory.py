@@ -169,9 +169,7 @@ class CheckRequest(Contract):
     also: Annotated[list[IntentText], Field(max_length=MAX_ALSO)] = Field(
         [], description="Other wordings of it."
     )
-    action: Action | None = optional(
-        "execute changes something, external_send leaves the organization."
-    )
+    action: Action | None = optional("As action of retrieve.")
     agent: AgentName = None
     role: RoleId | None = optional("Your role.")
 

@@ -127,9 +127,9 @@ class Where(Contract):
     attributes: Annotated[dict[Name, Alternatives], Field(max_length=MAX_ATTRIBUTES)] | None = (
         optional('Other keys of front matter, such as {"status": "draft"}.')
     )
-    links_to: Alternatives | None = optional("Path or name of a file that the document links to.")
-    task: Literal["open", "done"] | None = optional("It has a task, - [ ] or - [x], of that kind.")
-    updated_after: Bound | None = optional("This time or later: ISO 8601, or last week.")
+    links_to: Alternatives | None = optional("A file that it links to.")
+    task: Literal["open", "done"] | None = optional("It has such a - [ ] task.")
+    updated_after: Bound | None = optional("ISO 8601, or last week.")
     updated_before: Bound | None = optional("Before this time.")
 
     @model_validator(mode="after")
@@ -204,7 +204,7 @@ class RetrievalRequest(Contract):
         "they come with a caution, unless the overlay requires evidence."
     )
     as_of: Moment | None = optional(
-        "Answer as at this ISO 8601 time: leave out later and expired documents. "
+        "As at this ISO 8601 time: without later and expired documents. "
         "Those without a declared date stay."
     )
     now: Moment | None = optional(

@@ -203,7 +203,7 @@ class _Reader:
                     [*_python(), _PROGRAM.format(sys.path)],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
-                    **system.OWN_SESSION,  # Ctrl-C is for this process; it ends the others.
+                    **system.OWN_GROUP,  # Ctrl-C is for this process, which then ends the others.
                 )
             _answer(self._process)
         except _ENDED as error:

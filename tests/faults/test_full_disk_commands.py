@@ -140,7 +140,9 @@ read decisions list DB
 write decisions end 1 --by Ana --reason over DB
 read check 'water the plants' DB
 read:1 verify - DB
-read connect cursor DB
+read install --agent cursor --dry-run DB
+read uninstall --agent cursor --dry-run
+read:2 corpus forget {}/more --yes
 write overlay demo
 """
 """Kind, command and arguments of each use.

@@ -172,7 +172,7 @@ class TestChoice:
         assert invoke(*words, embed_url=server.url).code == 9
         assert building() == (
             f"the index of ollama:{MODEL}:latest has 0 of {FILES} passages; until `rolebundle "
-            f"corpus embed --model ollama:{MODEL}:latest` completes it, the included model answers"
+            f"corpus embed --model ollama:{MODEL}:latest` completes it, static:l2_supercat answers"
         )
         del server.faults["/api/embed"]
         assert invoke(*words, embed_url=server.url).code == 0

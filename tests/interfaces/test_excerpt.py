@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rolebundle.interfaces.render import Terms, covered, excerpt
 from rolebundle.retrieval.lexical import matching_words
-from rolebundle.retrieval.query import build_query
+from rolebundle.retrieval.query import build_query, words_of
 from rolebundle.storage.corpus import Corpus
 from support.corpora import built, document, scratch_folder
 
@@ -50,7 +50,14 @@ def test_a_term_is_found_where_the_index_matches_it(corpus: Corpus, words: Seque
     terms = Terms([term.label for term in query.task_terms], query.task.text)
     for text, rowid in zip(TEXTS, rowids, strict=True):
         found = {number for _, _, number in terms.find(text)}
-        assert found >= matched[rowid]
+        # What the index matches by a part or another spelling of a word is not marked.
+        own = set(words_of(text))
+        assert found >= {
+            number
+            for number in matched[rowid]
+            for term in [query.task_terms[number]]
+            if term.form or own.issuperset(words_of(term.text))
+        }
         # The index has forms in the text's own languages only.
         extra = found - matched[rowid]
         assert all(query.task_terms[number].form for number in extra)

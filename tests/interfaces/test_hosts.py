@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.errors import UsageError
+from rolebundle.interfaces import hosts
 from rolebundle.interfaces.hosts import HOSTS, Host, addition, backup_path, edited, removal
 from support.commands import invoke
 from support.mcp import needs_mcp
@@ -107,7 +108,7 @@ def test_every_host_in_every_state(
         real.write_bytes(before)
         real.chmod(0o440 if state == "read-only" else 0o640)
     if state == "foreign":
-        monkeypatch.setattr(os, "geteuid", lambda: path.stat().st_uid + 1)
+        monkeypatch.setattr(hosts, "is_foreign", lambda user: True)
     if state in ("broken", "read-only", "foreign"):
         for change in (lambda: install(host), lambda: removal(host).apply()):
             with pytest.raises(UsageError, match="left alone") as caught:

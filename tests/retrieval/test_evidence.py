@@ -321,7 +321,10 @@ WORDS = RULES.split()
 def copies(*of: dict[str, Any]) -> list[str | None]:
     """For each passage, by its number, the one that stands for it; ``text`` is its content."""
     candidates = [
-        ranked(passage(f"{n}", fields.pop("text", RULES), **fields))
+        ranked(
+            passage(f"{n}", fields.pop("text", RULES), **fields),
+            freshness="fresh" if "updated_at" in fields else "undated",
+        )
         for n, fields in enumerate(map(dict, of))
     ]
     mark_duplicates(candidates)

@@ -128,9 +128,12 @@ class Operation(NamedTuple):
         names = [name for name in self.fields if name not in without]
         required = [name for name in names if name in schema.get("required", ())]
         fields = {name: _plain(schema["properties"][name], definitions) for name in names}
-        if self.name != "retrieve" and issubclass(self.contract, RetrievalRequest):
-            for name in RetrievalRequest.model_fields.keys() & fields.keys():
-                fields[name] = {"type": fields[name]["type"], "description": _SAME}
+        if self.name != "retrieve":
+            of_retrieve = _schema_of(RetrievalRequest)["properties"]
+            is_search = issubclass(self.contract, RetrievalRequest)
+            for name in of_retrieve.keys() & fields.keys():
+                if is_search or schema["properties"][name] == of_retrieve[name]:
+                    fields[name] = {"type": fields[name]["type"], "description": _SAME}
         return {
             "type": "object",
             "properties": fields,
@@ -460,10 +463,9 @@ _OPERATIONS = (
         Operations._retrieve,
         "retrieve",
         "Find the passages that answer a question or matter for a task. Call it before you answer, "
-        "decide or write what the documents may cover. Give other wordings in `also`: they help "
-        "more than anything else. After the best passages it has a line for each next place, for "
-        "`get`. Call it again with `seen` for others, and with `action` before you use passages "
-        "for more than reading.",
+        "decide or write what the documents may cover. Other wordings in `also` help "
+        "most. After the best passages it has a line for each next place, for "
+        "`get`. Before you use passages for more than reading, call it with `action`.",
         (
             "task",
             "also",
