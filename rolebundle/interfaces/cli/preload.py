@@ -33,11 +33,17 @@ from rolebundle.embedding.provider import ProviderSpec
 from rolebundle.embedding.registry import provider_for
 from rolebundle.errors import ConfigurationError, CorpusBusy, RolebundleError, StorageError
 from rolebundle.interfaces.cli import main as command_line
-from rolebundle.interfaces.warm import COMMANDS, PID, identity, is_same_user, socket_path
 from rolebundle.policy.overlays import list_overlays
 from rolebundle.resources import demo_overlays
 
 assert sys.platform != "win32"  # `up` does not import this module there.
+from rolebundle.interfaces.warm import (  # noqa: E402  # It has no names there.
+    COMMANDS,
+    PID,
+    identity,
+    is_same_user,
+    socket_path,
+)
 
 IDLE_SECONDS = 3_600.0
 """It ends after so long without a command."""
