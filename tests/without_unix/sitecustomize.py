@@ -21,7 +21,7 @@ with suppress(ImportError):
 MODULES = ("fcntl", "grp", "pwd", "resource", "termios")
 NAMES = {
     os: "fork forkpty geteuid getpgid killpg environb fchdir set_blocking O_NOFOLLOW O_NONBLOCK "
-    "O_CLOEXEC WNOHANG getloadavg",
+    "O_CLOEXEC getloadavg",
     signal: "SIGALRM SIGPROF SIGCHLD SIGHUP setitimer pthread_sigmask ITIMER_PROF ITIMER_REAL",
     socket: "AF_UNIX SO_PEERCRED send_fds recv_fds",
     select: "poll",
