@@ -40,7 +40,7 @@ from rolebundle.retrieval.passage_text import (
     lead_text,
     moves_text,
     packet,
-    words_of,
+    words_searched,
 )
 from rolebundle.retrieval.rank import CHARACTERS_PER_TOKEN
 from rolebundle.retrieval.request import ResolvedRequest
@@ -91,7 +91,7 @@ def assemble(retrieval: Retrieval, closeness: Closeness | None = None) -> Retrie
         query=(trace := _query_trace(retrieval)),
         summary=_summary(selected, codes, request, parts),
         selected=selected,
-        nearest=_nearest(retrieval, words_of(trace)) or None,
+        nearest=_nearest(retrieval, words_searched(trace)) or None,
         rejected=[_as_rejection(row) for row in rejected],
         rejected_summary={code: counts[code] for code in REJECTION_CODES if counts[code]},
         approvals=_approvals(retrieval),

@@ -383,7 +383,7 @@ def packet(
     """
     room = max_chars or MAX_CHARS
     length, most = room // _PASSAGE_SHARE, min(_LINE_CHARS, room // _SHARE)
-    words = words_of(bundle.query)
+    words = words_searched(bundle.query)
     head = []
     if bundle.request and bundle.request.as_of:
         time = iso_utc(bundle.request.as_of)
@@ -434,7 +434,7 @@ def packet(
     return "\n".join([*head, *told, *shown, *after]).rstrip("\n")
 
 
-def words_of(query: QueryTrace) -> set[str]:
+def words_searched(query: QueryTrace) -> set[str]:
     """The words of the task, casefolded."""
     terms = (term.removeprefix("~").casefold() for term in query.lexical_query)
     return {word for term in terms for word in term.split()}

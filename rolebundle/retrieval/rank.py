@@ -245,8 +245,8 @@ def _versions(
 ) -> list[Candidate]:
     """Those that answer about as well as the first row, which is one of them.
 
-    They were found by the same search, have most of its score, and all words that it has of what
-    is asked: without that, passages about something else come first because they are newer.
+    They are of the same search, have most of its score, and all words of the task that it has.
+    Without the last condition newer passages about something else come first.
     """
     if not rows:
         return []
@@ -263,8 +263,8 @@ def _words_in(passage: Passage) -> Set[str]:
 def _age_order(row: Candidate) -> tuple[int, str, list[int]]:
     """The order of versions, the newest last.
 
-    A date in the future is none. The date of a document that is not of the owner's own is only
-    compared with those of others, and that of an untrusted one not at all: it may be made up.
+    A date in the future does not count. Dates of documents that the owner did not write are
+    compared among themselves only. Dates of untrusted documents do not count: they may be false.
     Versions of one day are in the order of their numbers (``v2``).
     """
     document = row.passage.document

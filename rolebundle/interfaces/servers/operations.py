@@ -51,7 +51,7 @@ from rolebundle.interfaces.shape import (
     shaped_verification,
 )
 from rolebundle.policy.overlays import list_overlays
-from rolebundle.retrieval.passage_text import MAX_CHARS, best_span, cut_passage, words_of
+from rolebundle.retrieval.passage_text import MAX_CHARS, best_span, cut_passage, words_searched
 from rolebundle.text.references import is_glob
 
 Schema = dict[str, Any]
@@ -300,7 +300,7 @@ class Operations:
         answers = self._answers_of(bundle.request.agent if bundle.request else None)
         number = max(answers, default=0) + 1
         chunk_ids = [chunk.chunk_id for chunk in bundle.selected]
-        answers[number] = Given(chunk_ids, words_of(bundle.query))
+        answers[number] = Given(chunk_ids, words_searched(bundle.query))
         answers.pop(number - MAX_ANSWERS, None)
         return number
 
