@@ -210,12 +210,12 @@ def _check(folders: Sequence[Path]) -> None:
             )
         owner = real.stat().st_uid
         if real == Path(real.anchor) or home.is_relative_to(real):
-            reason = "it is or has a whole home folder, with settings, keys and caches"
+            reason = "it is a home folder or contains one, with settings, keys and caches"
         elif data.is_relative_to(real) or real.is_relative_to(data):
-            reason = "it has the corpora themselves"
+            reason = "rolebundle keeps its corpora there"
         elif owner != getattr(os, "getuid", lambda owner=owner: owner)():
             reason = f"it belongs to another user (number {owner})"
-            step = f"copy it, or read it knowingly: rolebundle ingest {folder} --db FILE"
+            step = f"copy it, or run `rolebundle ingest {folder} --db FILE`"
         else:
             continue
         raise UsageError("folder_refused", f"--in {folder}: {reason}", step)
