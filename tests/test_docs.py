@@ -53,7 +53,7 @@ from support.databases import PROGRAMS, running_server
 from support.program_server import FILE, forked_python
 
 NOT_RUN = {
-    ("README.md", "python3 -m venv .venv && .venv/bin/pip install --quiet '.[onnx]' && "):
+    ("README.md", "python3 -m venv .venv && .venv/bin/pip install --quiet '.[onnx,mcp]' && "):
         "installs packages; CI runs the second line as it stands here",
     ("docs/models.md", "rolebundle corpus embed --model ollama"):
         "needs a server with an embedding model",
