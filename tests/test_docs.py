@@ -387,3 +387,11 @@ def test_files_that_a_document_names_exist() -> None:
         for path in files_named_in(document)
         if not path.exists()
     ] == []
+
+
+def test_the_page_of_the_laws_names_each_law_that_is_tested() -> None:
+    laws = re.findall(r"^(\d+)\. \*\*(.+?)\.\*\*", (CHECKOUT / "docs/laws.md").read_text(), re.M)
+    named = {f"{number}_{re.sub('[^a-z]+', '_', title.lower())}" for number, title in laws}
+    files = (CHECKOUT / "tests" / "laws").glob("test_law_*.py")
+    tested = {file.stem.removeprefix("test_law_") for file in files}
+    assert tested - {"9_fixed_corpora"} == named
