@@ -41,7 +41,7 @@ def _copies(affected: Iterable[Publication]) -> list[PublishedCopy]:
 def _with_facts(
     corpus: Corpus, names: Sequence[str], folder: str | None
 ) -> tuple[list[DocumentName], list[DocumentName]]:
-    """The selected documents with the facts that cite them, and those of the facts not selected."""
+    """The selected documents with the facts that cite them; and the facts not selected."""
     purgeable = document_names(corpus, facts=True)
     selected = _select_documents(purgeable, names, folder)
     citing = citing_facts(corpus, [document.document_id for document in selected])

@@ -61,7 +61,7 @@ def remove_mark(workspace: Workspace, target: str) -> MarkRecord:
 
 
 def all_marks(workspace: Workspace) -> list[MarkRecord]:
-    """Every mark, also those that have ended because the text changed."""
+    """Every mark, also if it has ended because the text changed."""
     with workspace.answering_corpus.reading():
         return memory.list_marks(workspace.corpus)
 

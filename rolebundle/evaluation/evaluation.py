@@ -159,7 +159,7 @@ def governed(
 ) -> tuple[RetrievalBundle, list[str], float]:
     """Return the answer that an agent gets, its ranking, and the milliseconds it took.
 
-    Its ranking is the selected passages, then those that the limit or the token budget cut, in rank
+    Its ranking is the selected passages, then the passages that limit or token budget cut, in rank
     order: each passage or, if it is not judged, its document at its first rank.
     """
     question, grades = judged

@@ -71,7 +71,7 @@ def approval_question(
         request: the request that needs an approval.
         agent: the agent that asks.
         claim: the name that the request gives.
-        passages: those that an approval would release.
+        passages: the passages that an approval would release.
     """
     return {
         "version": 1,

@@ -247,7 +247,7 @@ class AuditLog(Closable):
             reader: the agent that reads. It gets its own rows, counted from 1 and without hashes:
                 the true numbers would reveal how much others do. ``""`` gets no rows. ``None`` is
                 the administrator, who gets all rows.
-            limit: at most so many.
+            limit: the greatest number of rows.
             newest: the newest first.
 
         Raises:
@@ -461,7 +461,7 @@ class Recorder:
     ) -> None:
         """Record something else than an answer; no text and no id of a document.
 
-        The other fields are those of :class:`AuditEntry`.
+        For the other fields see :class:`AuditEntry`.
 
         Raises:
             StorageError: as for :meth:`record`.

@@ -74,7 +74,7 @@ def lint_overlay(
         folders: the folders of the overlays that it may extend.
         corpus: the corpus that its rules and words are checked against, or None for the overlay
             alone.
-        kinds: those of the documents in the corpus, if they are known already.
+        kinds: the kinds of the documents in the corpus, if they are known already.
     """
     findings = [
         lint_error(

@@ -190,7 +190,7 @@ def found_by_name(path: Path, folders: Folders) -> bool:
 def problems_of(path: Path, folders: Folders) -> list[Problem]:
     """Return all problems that prevent the overlay in a file from being loaded.
 
-    The arguments are those of :func:`load_file`.
+    For the arguments see :func:`load_file`.
     """
     try:
         result = _resolve(path, _parent_folders(path, folders), ())

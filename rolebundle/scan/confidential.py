@@ -102,7 +102,7 @@ def _patterns() -> LinearPatterns:
 
 
 MIN_LISTED = 5
-"""So many different mail addresses ..."""
+"""This number of different mail addresses ..."""
 LIST_CHARS = 1_000
 """... this near to one another are a list of people."""
 
@@ -172,7 +172,7 @@ _MIN_PLAIN_PHONE = 11
 
 
 def _personal_place(kind: str, text: str, start: int, end: int) -> tuple[int, int] | None:
-    """Start and end of the personal data in a match of its format, or ``None`` if it is none."""
+    """Start and end of the personal data in a match of its format, or ``None`` without any."""
     before = text[start - 1] if start else ""
     matched = text[start:end]
     if kind == "mail_address":

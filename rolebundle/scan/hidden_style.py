@@ -43,7 +43,7 @@ _SIZES = ("height", "max-height", "block-size", "width", "max-width", "inline-si
 _MAX_STYLE_CHARS = 100_000
 
 _LONG_NUMBER = re.compile(r"\d{300,}")
-"""A number of so many digits that Python refuses to convert it."""
+"""A number with too many digits for Python to convert."""
 _PREFIX = re.compile(r"^-(?:webkit|moz|ms)-")
 _NUMBER = re.compile(r"(?:calc\(\s*)?([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)([a-z]+|%)?(?:\s*\))?")
 _PART = re.compile(r"[^\s,]+")
@@ -313,7 +313,7 @@ class Rule(NamedTuple):
         specificity: how many ids, classes and tags it has.
         applies: when the rule applies.
         normal: the declarations that are not ``!important``.
-        important: those that are.
+        important: the declarations that are ``!important``.
     """
 
     steps: tuple[tuple[str, str], ...]

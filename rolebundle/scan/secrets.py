@@ -342,7 +342,7 @@ def _named(format_: Format, text: str, start: int, end: int, matched: str) -> It
 
 
 def _value(before: str, text: str) -> tuple[int, str]:
-    """The value that follows a name, without its quotes, and its offset; empty if it is none."""
+    """The value that follows a name, without its quotes, and its offset; empty without one."""
     if text[0] in "\"'`" and text[-1] == text[0]:
         return 1, text[1:-1]
     if before.endswith(":") and "://" in before:
@@ -438,7 +438,7 @@ def _entropy(value: str) -> float:
 #
 # A label says that a value is a password: a word for it in one of many languages, a heading of a
 # table's column, or the name of an account before a slash. What follows is one if it is written
-# like a password and not like a word, a rule, a place or a piece of code. What is nothing but a
+# like a password and not like a word, a rule, a place or a piece of code. A plain
 # word is never one, because "password: optional" is no password.
 
 

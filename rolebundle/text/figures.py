@@ -82,7 +82,7 @@ class Figure:
 
 
 def find_figures(text: str) -> list[Figure]:
-    """The figures of a text in their order. Ordinals in words are none."""
+    """The figures of a text in their order. Ordinals in words do not count."""
     has_comma = (latin_language(text) or "en") != "en"
     figures: list[Figure] = []
     position = 0
@@ -150,7 +150,7 @@ def _units() -> dict[str, Units]:
 
 
 def units_of(name: str) -> Units:
-    """The dimensions and factors of a unit's name or symbol; empty if it is none."""
+    """The dimensions and factors of a unit's name or symbol; empty if it is not known."""
     units = _units()
     return units.get(name) or (units.get(name.lower(), []) if len(name) > 1 else [])
 
@@ -247,7 +247,7 @@ _JOINT = re.compile(r"\s?(?:-|–|—|to|and|or|by|against|x|×|,|, and|, or|/)\
 
 
 def _read(match: re.Match[str], text: str, has_comma: bool) -> Figure | None:
-    """The figure that begins at a match; ``None`` if it is none after all."""
+    """The figure that begins at a match; ``None`` if the match turns out not to be one."""
     kind, start = match.lastgroup or "", match.start()
     own = _EACH[kind].match(text, start)
     assert own is not None

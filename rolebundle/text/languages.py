@@ -149,7 +149,7 @@ def _by_letters(text: str) -> tuple[str, ...]:
 
 
 def _hits(text: str) -> tuple[int, tuple[str, ...], list[str]]:
-    """The most hits of a language, the languages with so many, and the words of the text.
+    """The most hits of a language, the languages with that number, and the words of the text.
 
     A hit is a function word; a language whose alphabet has all special letters gets one more.
     """

@@ -14,7 +14,7 @@ _LINK = re.compile(r"\]\([ \t]*(?:<([^<>\n]+)>|([^\s()<>]+(?:\([^\s()]*\)[^\s()<
 _DEFINITION = re.compile(r"^ {0,3}\[[^\]\n]+\]:[ \t]*(?:<([^<>\n]+)>|(\S+))", re.MULTILINE)
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|//")
 _MARKDOWN = re.compile(r"\.(?:md|markdown|mdx)\Z")
-# A tag has a letter. A colour and the place within an address are none.
+# A tag has a letter. A colour and the place within an address are no tags.
 _TAG = re.compile(
     r"(?:^|(?<=[\s,;])|(?<=[^\]]\())#(?=[\w/-]*[^\W\d_])([\w-]+(?:/[\w-]+)*)", re.MULTILINE
 )

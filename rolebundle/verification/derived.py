@@ -73,7 +73,7 @@ def derivation(
     Args:
         figure: of the draft.
         own: the other figures of its sentence, the nearest first.
-        others: those that the sentence may calculate with, in their order.
+        others: the figures of the evidence that it may be calculated from, in their order.
         text: the sentence.
         words: where constants stand: the sentence, and what it cites.
     """
@@ -124,7 +124,7 @@ def _values(figure: Figure, unit: str) -> Iterator[Fraction]:
 def _results(
     unit: str, target: Fraction, figure: Figure, operands: Sequence[tuple[Figure, int]], words: str
 ) -> Iterator[_Term]:
-    """What may be calculated in a unit, the simplest first; of sums only those of the target."""
+    """What may be calculated in a unit, the simplest first. Only sums that equal the target."""
     terms, factors, alike = list[_Term](), list[_Term](), list[tuple[Figure, _Term]]()
     for place, (other, cost) in enumerate(operands):
         name = other.text, frozenset((place,)), cost

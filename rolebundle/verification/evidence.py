@@ -1,8 +1,8 @@
 """The passages that a draft is checked against, read again from the corpus under the agent's view.
 
-They are those of a bundle in any detail, those of chunk ids, or the whole visible corpus. Passages
-that the role's policy rejects are no evidence, and neither is what an agent filed, unless a person
-promoted it. "Unknown" and "not visible" are one answer (law 9).
+They are the passages of a bundle in any detail, of chunk ids, or of the whole visible corpus.
+Passages that the role's policy rejects are no evidence, and neither is what an agent filed, unless
+a person promoted it. "Unknown" and "not visible" are one answer (law 9).
 
 A citation is true if the evidence has what it names, if the lines are those of the passage, and if
 its words do not stand in another passage much rather than in what it cites.
@@ -46,10 +46,10 @@ def is_evidence(passage: Passage) -> bool:
 
 
 class Evidence:
-    """The passages of a request. Without a bundle and ids, those of the whole visible corpus.
+    """The passages of a request. Without a bundle and ids, all of the visible corpus.
 
     Attributes:
-        numbers: number → passage, for those of a bundle or of ids that may be used.
+        numbers: number → passage, for the usable passages of a bundle or of ids.
         findings: one for each named passage that fails.
         is_named: whether the request names passages.
 
@@ -107,7 +107,7 @@ class Evidence:
         return usable
 
     def named_by(self, citation: Citation, candidates: Sequence[Passage]) -> list[Passage]:
-        """The passages that a citation names; those that share a line with its lines.
+        """The passages that a citation names: lines name each passage that shares a line with them.
 
         In the whole corpus a number names nothing.
         """
@@ -266,7 +266,7 @@ def check_citation(
         first, last = min(p.start_line for p in named), max(p.end_line for p in named)
         if not first <= start <= end <= last:
             note = f"the passage is {named[0].place}:{first}-{last}"
-            return "wrong_place", named[0], note
+            return "unknown_citation", named[0], note
     if own.words < MIN_WORDS or is_unspaced(prose):
         return "cited", named[0], ""
     if place and own.share < LESS * best.share:
@@ -281,7 +281,7 @@ def check_citation(
 
 
 def cited_lines(locator: str, passage: Passage) -> Passage:
-    """A passage with nothing but the lines that ``path:start-end`` names, if they are some.
+    """A passage with only the lines that ``path:start-end`` names, or all if it names none of them.
 
     The rows of a table keep their header.
     """

@@ -32,8 +32,8 @@ from rolebundle.text.figures import Cell, Figure, Reading, cell_at, find_figures
 from rolebundle.verification.derived import derivation, fits, is_year
 
 _POOL = 10
-"""A figure may be calculated from so many figures of the evidence: those in the most similar
-sentences."""
+"""From how many figures of the evidence a figure may be calculated. They are in the sentences that
+are most like its own."""
 _BEFORE = 4  # Figures of the sentence before.
 _SAME = re.compile(r"\b(?:those|these|the|that|this|both|all)\s$", re.IGNORECASE)
 _SHORT = 600
@@ -41,7 +41,7 @@ _SHORT = 600
 _MOST_ROUNDED = 0.06
 """The part of a figure by which the true value may differ at most."""
 _LONG = 4
-"""Digits, without zeros at the end: two equal numbers of so many are no coincidence."""
+"""Two equal numbers with this many digits, without zeros at the end, are no coincidence."""
 _ROW = re.compile(
     r"^[ \t]*(?:[-*•|│]|\**[^.:=|\n]{1,60}?\**[ \t]*(?:[:=]|[ \t][–-][ \t])"
     r"|\"[^\"\n]*\",|[^,;\n]+[,;][^\s,;]+[,;]\S|[^\n]*[^\s.!?:;] {2,}\S)[^\n]*$",
@@ -88,7 +88,7 @@ def check_figures(
             citations are blank.
         cited: the texts of the passages that it cites or repeats; empty if there are none.
         evidence: the texts of all passages, with the cited ones.
-        beside: those that the sentences before and after it cite.
+        beside: the texts of the passages that the sentences before and after it cite.
         previous: the sentence before it.
     """
     match = _LIST_NUMBER.match(sentence)
@@ -170,7 +170,7 @@ def _index(texts: tuple[str, ...]) -> _Index:
 class _Index:
     """The figures of passages, each with the number of its passage.
 
-    A figure of a draft is compared only with those that have a key in common with it.
+    A figure of a draft is compared only with figures that have a key in common with it.
     """
 
     def __init__(self, texts: tuple[str, ...]) -> None:

@@ -30,7 +30,7 @@ _CODES: dict[FindingCode, tuple[CheckName, Outcome, str | None]] = {
     "absent": ("quotes", "failed", "Leave the quote out, or say it without quotation marks."),
     "cited": ("citations", "clean", None),
     "unknown_citation": ("citations", "failed", "Remove it, or cite a passage."),
-    "wrong_place": ("citations", "failed", "Cite the passage that the sentence is from."),
+    "wrong_place": ("citations", "check", "Cite the passage that the sentence is from."),
     "unrelated_citation": ("citations", "failed", "Cite the passage that the sentence is from."),
     "unchecked_language": ("citations", "check", "Have a person check it."),
     "figure_found": ("figures", "clean", None),

@@ -164,7 +164,7 @@ class StoredState(NamedTuple):
 
     Attributes:
         start: its start; ``None`` if there was none.
-        baseline: the state of the files; ``None`` if there was no start, or what is stored is none.
+        baseline: the state of the files; ``None`` if there was no start, or it cannot be read.
         approved_hash: the content that was approved for its path; ``None`` if none was.
         damage: why the rest cannot be trusted; empty if it can.
     """
@@ -255,7 +255,7 @@ def make_baseline(loaded: LoadedContract, corpus: Path) -> Baseline:
 
     Raises:
         ConfigurationError: the contract names too many files, files that cannot be read, or a file
-            with a JSON Schema that is none.
+            with a JSON Schema that is not valid.
     """
     work, contract = WorkFolder(loaded.path, corpus), loaded.contract
     try:
@@ -525,7 +525,7 @@ class GateCheck:
             message = "the gate was not started, so the state before is unknown"
             yield GateFinding(code="no_baseline", message=message)
         elif baseline is None:
-            message = "the stored baseline is none; start the gate again"
+            message = "the stored baseline cannot be read; start the gate again"
             yield GateFinding(code="edited_baseline", message=message)
         if start is not None and start.contract_hash != self._loaded.content_hash:
             message = "the contract is not the one that the gate was started with"

@@ -32,7 +32,7 @@ from rolebundle.verification.messages import message_in, patterns, regex, words
 _MAX_BYTES = 8 << 20
 """Of a larger file every byte is substance."""
 _LINE = 400
-"""So much of a line is looked at for errors and placeholders, in characters."""
+"""How many characters of a line are searched for errors and placeholders."""
 _TABLES, _JSON_LINES = {"csv", "tsv"}, {"jsonl", "ndjson"}
 _JSON = {"json", "geojson", "ipynb"} | _JSON_LINES
 _TAGGED = {"html", "htm", "xhtml", "xml", "svg"}
@@ -136,7 +136,7 @@ def _digest(substance: bytes) -> str:
 
 
 def _decoded(data: bytes) -> str | None:
-    """The text without invisible characters; ``None`` if it is none."""
+    """The text without invisible characters; ``None`` if the bytes are no text."""
     head = data[:20].decode("latin-1")
     if any(regex("starts", names).match(head) for names in patterns()["starts"]):
         return None
@@ -357,7 +357,7 @@ def read_json(data: bytes) -> Any:
 
     Raises:
         NotReadable: it is too large.
-        NotStrictError: it is none.
+        NotStrictError: it is not valid JSON.
     """
     if len(data) > MAX_JSON_BYTES:
         raise NotReadable(f"has over {MAX_JSON_BYTES:,} bytes", is_known=False)

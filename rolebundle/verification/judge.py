@@ -20,7 +20,7 @@ from rolebundle.retrieval.passage_text import one_line
 from rolebundle.verification.findings import finding
 
 MAX_JUDGED = 200
-"""So many covered sentences of one draft are judged, the first ones."""
+"""How many covered sentences of one draft are judged: the first ones."""
 MIN_DENIED = 2
 """One wrong "no" in many sentences is usual for a model."""
 DEADLINE_SECONDS = 30.0

@@ -54,7 +54,7 @@ from rolebundle.workspace import Workspace
 SOURCE_ID = "remembered"
 """The source of facts, or how it begins: the source of the cited document follows."""
 _MAX_ADDRESS_CHARS = 2_000
-# A query keeps only so many words of a text, and in scripts without spaces each letter counts.
+# A query keeps only the first words of a text, and in scripts without spaces each letter counts.
 _CHARACTERS_AT_ONCE, _LETTERS_AT_ONCE = 300, 48
 
 
@@ -602,7 +602,7 @@ def remove_mark(corpus: Corpus, target: Target) -> MarkRecord:
 
 
 def list_marks(corpus: Corpus) -> list[MarkRecord]:
-    """Every mark of the visible corpus, also those that have ended."""
+    """Every mark of the visible corpus, also if it has ended."""
     return [
         _mark_record(
             stored, ended=storage.text_hash(corpus, stored.kind, stored.target) != stored.text_hash

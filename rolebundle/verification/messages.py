@@ -25,7 +25,7 @@ _CONTENT_SHARE = 0.5
 """A text with more letters and digits of content for each one of a message is a result."""
 _MAX_PIECE = 400
 _MAX_TEXT = 100_000
-"""So much of a text is looked at, in characters."""
+"""How many characters of a text are read."""
 
 
 class _Kind(NamedTuple):

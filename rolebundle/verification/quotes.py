@@ -183,34 +183,24 @@ def _difference(quoted: str, true_text: str) -> str:
 
 # -- cuts ------------------------------------------------------------------------------------------
 #
-# 1. A word, a compound or a figure is not cut: not "safe" of "unsafe", not "5" of "1.5" or "5 MB".
-# 2. No negation, denial, condition or "only" governs the quote from the rest of its sentence: from
-#    the same clause before it, right after it, or at the end ("unless …"). The introduction of a
-#    list ("We never:") stands before its items. A question keeps its question mark. What the draft
-#    itself says around the quote is not left out.
-# 3. An ellipsis leaves out an aside between commas, dashes or parentheses, whole sentences, or the
-#    end of a sentence and whole sentences; never a word of the second rule.
-# The words of the second rule are English. "If" is none of them, because honest quotes often begin
-# after it.
+# 1. A word, a compound or a number is not cut: not "safe" of "unsafe", not "5" of "1.5".
+# 2. No word that denies stands right before the quote in its clause, unless the draft has one.
+# 3. An ellipsis leaves out no word that denies, limits or sets a condition.
+# The words of these rules are English.
 
 _MAX_GAP = 400  # Characters that an ellipsis may leave out.
-_REACH = 40  # Characters from the quote in which an exception governs it.
-_NEAR, _NEXT = 5, 3  # Words before and after a quote in which a denial governs it.
-_CONDITIONS = frozenset("unless except until till lest otherwise assuming supposing".split())
-_CONDITIONAL = _CONDITIONS | frozenset(
-    "if when whenever once where while with for provided".split()
+_NEAR = 5  # Words before a quote in which a negation governs it.
+_TURNING = frozenset(
+    "unless except until till lest otherwise assuming supposing few most almost nearly less least"
+    " within if when only may might limit limits limited".split()
 )
-_LIMITS = frozenset("few most almost nearly less least within".split())
-_TURNING = _CONDITIONS | _LIMITS | frozenset("if when only may might limit limits limited".split())
 _DENIED = re.compile(
     "reject|refus|den(?:y|ie)|doubt|prevent|prohibit|forb[iao]d|abandon|cancel|avoid|stop|fail|false"
     "|wrong|incorrect|invalid|impossib|instead|unable|claim|alleg"
 )
-_EXCEPTION = re.compile(
-    r"\b(?:only|but (?:not|only|never)|(?:all|any|every|no)\w* but|yet to|far from)\b",
-    re.IGNORECASE,
-)
-# What limits a quote: after it in its clause, before it, or at the beginning of the next sentence.
+_NO_NEGATION = re.compile(r"\bnot (?:only|just)\b|\bno (?:doubt|matter)\b", re.IGNORECASE)
+_CLAUSE_END = re.compile(r"[,;:()—]|\s[–-]\s|\b(?:and|but|so|because|since|which|who)\b", re.I)
+# What limits a quote: after it in its clause, or at the beginning of the next sentence.
 _LIMIT = re.compile(
     r"\b(?:if|but|though|although|however|unless|except|only|until|provid(?:ed|ing)|as long as"
     r"|so long as|other than|apart from|in case|subject to|within reason|up to|condition|limit"
@@ -219,11 +209,10 @@ _LIMIT = re.compile(
 )
 # A phrase of the same clause: when, where, for whom or how it holds, and what it excludes.
 _PHRASE = re.compile(
-    r"(?:[\s*_`]*(?:or|with(?:out)?|for(?! (?:example|instance))|on|in(?! (?:addition|fact|order))"
+    r"(?:[\s*_`]*(?:or|with(?:out)?|on|in(?! (?:addition|fact|order))"
     r"|at|between|during|before|after|from|under|inside|outside|within|when\w*|where\w*|while)"
     r"|\W*(?:and|or|but) (?:not|never|only|no))\b[^,;:.(]*"
 )
-_CONCESSION = re.compile(r"\W*(?:while|although|though|even if)\b", re.IGNORECASE)
 _NEXT_LIMIT = re.compile(
     r"\W*(?:(?:this|that|these|those) (?:does|do|is|are)(?: not|n't|n’t)"
     r"|(?:this|that|these|those|it|they) (?:only|(?:is|are) only|appl(?:y|ies) only)"
@@ -232,31 +221,11 @@ _NEXT_LIMIT = re.compile(
     re.IGNORECASE,
 )
 _STOP = re.compile(r"[.!][\"')\]”’*_`]*(?=\s)")
-_JOINS = frozenset("and but so yet because since whereas as which who although though".split())
-_UP_TO = re.compile(r"\bup to\W*$", re.IGNORECASE)
-_NO_NEGATION = re.compile(
-    r"\bnot (?:only|just)\b|\bno (?:doubt|matter)\b|\bwhether or not\b|\([^()]*\)|`+[^`]*`+",
-    re.IGNORECASE,
-)
-_JOINT = (
-    r"(?:[;()]|\s[—–-]\s|—"
-    r"|,\s*(?:and|but|so|yet|because|since|whereas|as|which|who|although|though)\b"
-)
-_CLAUSE_BEFORE = re.compile(rf".*{_JOINT}(?=[^,]*$))", re.IGNORECASE | re.DOTALL)
 _CLAUSE_AFTER = re.compile(r";|,\s*(?:and|so|which|who|whereas)\b", re.IGNORECASE)
-_ITEM = re.compile(r"[ \t]*(?:[-*•+]|\d+[.)])[ \t]+")
-_ASIDE = re.compile(r"[^,—–(]*(?:,[^,;:()]*,|—[^—;:()]*—|–[^–;:()]*–|\([^()]*\))\s*\w?")
 _QUOTED = ("'", '"', "“", "‘", "`")
 _QUOTES_END = ("'", '"', "”", "’", "`")
 _CUT_BEFORE = re.compile(r"[^\W_](?:[-‐‑/_'’])?\Z|\d[.,:]\Z")
-_SIGN_BEFORE = re.compile(r"(?:[±$€£¥<≤≥~≈] ?|[-−+#]|\d[-–/.,:])\Z")
 _CUT_AFTER = re.compile(r"[-‐‑/_'’]?[^\W_]")
-_FIGURE_AFTER = re.compile(
-    r"[.,:/–-]\d|\s?[%‰°′″'\"]|[²³⁰-⁹₀-₉]|\s+to [$€£]?\d"
-    r"|\s+(?:or (?:more|less|fewer|later|earlier)|at (?:most|least)|maximum|minimum|per)\b",
-    re.IGNORECASE,
-)
-_NOUN_AFTER = re.compile(r"\s?-?([^\W\d_]+)")
 
 
 def words_of(text: str) -> list[str]:
@@ -274,9 +243,14 @@ def is_figure(word: str) -> bool:
     return word in NUMBER_WORDS or any(map(str.isdigit, word))
 
 
-def turns(word: str) -> bool:
+def _is_denial(word: str) -> bool:
+    """Whether a lowercase word is a negation, or says that something is not so."""
+    return denies(word) or _DENIED.match(word) is not None
+
+
+def _turns(word: str) -> bool:
     """Whether a lowercase word denies, limits or sets a condition."""
-    return word in _TURNING or denies(word) or _DENIED.match(word) is not None
+    return word in _TURNING or _is_denial(word)
 
 
 Problem = tuple[FindingCode, str]
@@ -291,26 +265,21 @@ def cut_problem(
     start, end = parts[0][0], parts[-1][1]
     is_whole = content[start - 1 : start] in _QUOTED and content[end : end + 1] in _QUOTES_END
     if not is_whole:
-        problems.append(_cut_sentence(content, start, end, around))
+        problems.append(_denial_before(content, start, around))
     if problem := next(filter(None, problems), ""):
         return "near", problem
-    problem = "" if is_whole else _limit_left_out(content, start, end, around)
+    problem = "" if is_whole else _limit_left_out(content, end, around)
     return ("cut_short", problem) if problem else None
 
 
-def _limit_left_out(content: str, start: int, end: int, around: tuple[str, str]) -> str:
+def _limit_left_out(content: str, end: int, around: tuple[str, str]) -> str:
     """What limits a quote in the passage and is not said in the draft, or nothing."""
     starts = sentence_starts(content)
-    first = starts[bisect_right(starts, start) - 1]
     at = bisect_left(starts, end)
     last, following = [*starts, len(content), len(content)][at : at + 2]
     rest = _STOP.split(content[end:last])[0]
     phrase = _PHRASE.match(rest)
-    limit = (
-        _LIMIT.search(_CLAUSE_AFTER.split(rest)[0])
-        or phrase
-        or _CONCESSION.match(content[first:start])
-    )
+    limit = _LIMIT.search(_CLAUSE_AFTER.split(rest)[0]) or phrase
     text = rest if words_of(rest) else content[last:following]
     limit = limit or (None if words_of(rest) else _NEXT_LIMIT.match(text))
     if limit is None or _is_said(text, around, needs_limit=limit is not phrase):
@@ -322,86 +291,33 @@ def _is_said(text: str, around: tuple[str, str], *, needs_limit: bool = True) ->
     """Whether the draft's sentence has two content words of a text, and limits what it quotes."""
     words = words_of(" ".join(around))
     said = {stem(word) for word in words if word not in ENGLISH_STOP_WORDS}
-    limits = not needs_limit or any(map(turns, words)) or _LIMIT.search(" ".join(around))
+    limits = not needs_limit or any(map(_turns, words)) or _LIMIT.search(" ".join(around))
     return bool(limits) and len(said.intersection(map(stem, words_of(text)))) > 1
 
 
 def _cut_word(content: str, start: int, end: int) -> str:
-    before, after = content[max(0, start - 4) : start], content[end : end + 20]
-    first, last = content[start : start + 2], content[end - 1]
-    is_cut: object = first[0].isalnum() and _CUT_BEFORE.search(before)
-    is_cut = is_cut or (first[0].isdigit() and _SIGN_BEFORE.search(before))
-    is_cut = is_cut or (last.isalnum() and _CUT_AFTER.match(after))
-    ending = words_of(content[max(start, end - 40) : end])[-2:]
-    is_whole = before[-1:] in _QUOTED  # Of a quote in the passage; what follows is its mark.
-    if not is_cut and not is_whole and last.isalnum() and any(map(is_figure, ending)):
-        noun = _NOUN_AFTER.match(after) if is_figure(ending[-1]) and ending[-1] != "one" else None
-        is_unit = noun and (noun[1] in ("am", "May") or noun[1].lower() not in ENGLISH_STOP_WORDS)
-        is_cut = is_unit or _FIGURE_AFTER.match(after)
+    """Whether the quote begins or ends inside a word or a number of the passage."""
+    is_cut = content[start].isalnum() and _CUT_BEFORE.search(content[max(0, start - 4) : start])
+    is_cut = is_cut or (content[end - 1].isalnum() and _CUT_AFTER.match(content, end))
     around = _excerpt(content[max(0, start - 20) : end + 20])
-    return f"The quote cuts a word or a figure of the passage: “{around}”." if is_cut else ""
+    return f"The quote cuts a word or a number of the passage: “{around}”." if is_cut else ""
 
 
-def _cut_sentence(content: str, start: int, end: int, around: tuple[str, str]) -> str:
-    said = {*words_of(" ".join(around))}
+def _denial_before(content: str, start: int, around: tuple[str, str]) -> str:
+    """The word right before a quote that denies it, if the draft's sentence has no such word."""
     starts = sentence_starts(content)
-    first = starts[bisect_right(starts, start) - 1]
-    last = [*starts, len(content)][bisect_left(starts, end)]
-    # A sentence may begin with a small letter.
-    before, after = content[first:start], _STOP.split(content[end:last])[0]
-    if before.rstrip().endswith(",") and {*words_of(content[start:end])[:1]} & _JOINS:
-        before = ""  # The quote is a clause of its own.
-    found = _turning(before, "" if _is_said(after, around) else after)
-    if _ITEM.match(content, first) and not any(map(denies, words_of(content[start:end])[:_NEXT])):
-        found += filter(denies, words_of(_introduction(content, first)))
-    is_conditional = not _CONDITIONAL.isdisjoint(said)
-    is_denied = any(denies(w) or w in ("only", "just") or _DENIED.match(w) for w in said)
-    for word in found:
-        if not (is_conditional if word in _CONDITIONS else is_denied):
-            return f"The passage says “{word}” beside it: “{_excerpt(content[first:last])}”."
-    if "?" in after and words_of(before):
-        return "The passage asks this: its question mark is left out."
-    return ""
-
-
-def _introduction(content: str, first: int) -> str:
-    """The lead-in or heading of the list that the item at ``first`` is in."""
-    for line in reversed(content[max(0, first - _MAX_GAP) : first].rstrip().split("\n")):
-        text = line.strip(" *_")
-        if text and not _ITEM.match(line):
-            return text if text.startswith("#") or text.endswith(":") else ""
-    return ""
-
-
-def _turning(before: str, after: str) -> list[str]:
-    """The words of a quote's sentence, before and after it, that turn its sense."""
-    before, after = (_NO_NEGATION.sub(" ", part) for part in (before, after))
-    clause, rest = _CLAUSE_BEFORE.sub("", before), _CLAUSE_AFTER.split(after)[0]
-    head, _, contrast = rest.partition("but ")
-    # After a comma or "and" the quote is denied by the next word at most.
-    reach = 1 if re.match(r"\s*(?:,|and\b)", head) else _NEXT
-    near = words_of(clause)[-_NEAR:] + words_of(head)[:reach]
-    found = [word for word in near if denies(word) or _DENIED.match(word)]
-    found += [word for word in words_of(contrast) if denies(word)]
-    found += [word for word in words_of(clause) if word in _CONDITIONS]
-    found += [word for word in words_of(clause)[-2:] if word in _LIMITS]
-    found += _UP_TO.findall(clause)
-    found += _EXCEPTION.findall(f"{clause[-_REACH:]} {rest[:_REACH]}")
-    return found
+    before = content[starts[bisect_right(starts, start) - 1] : start]
+    near = words_of(_CLAUSE_END.split(_NO_NEGATION.sub(" ", before))[-1])[-_NEAR:]
+    denial = next(filter(_is_denial, near), "")
+    if not denial or any(map(_is_denial, words_of(" ".join(around)))):
+        return ""
+    return f"The passage says “{denial}” before it: “{_excerpt(before)}”."
 
 
 def _gap(content: str, start: int, end: int) -> str:
     """Why an ellipsis must not leave out ``content[start:end]``, or nothing."""
     gap = content[start:end].strip(" \n`*_")
-    starts = sentence_starts(content)
-    within = starts[bisect_right(starts, start) : bisect_right(starts, end)]
-    words = words_of(gap)
-    if within:
-        is_sound = not words_of(content[within[-1] : end])
-    else:
-        is_sound = _ASIDE.fullmatch(content[max(0, start - 2) : end + 1]) is not None
-    turned = any(map(turns, words)) or _EXCEPTION.search(gap) or re.search(r":\s*(?:\n|$)", gap)
-    if is_sound and words and len(gap) <= _MAX_GAP and not turned:
+    if len(gap) <= _MAX_GAP and not any(map(_turns, words_of(gap))):
         return ""
     return f"The ellipsis leaves out “{_excerpt(gap)}”."
 

@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from rolebundle.contracts.documents import Passage
-from rolebundle.text.stop_words import ENGLISH_STOP_WORDS, NEGATIONS
+from rolebundle.text.stop_words import ENGLISH_STOP_WORDS
 from rolebundle.text.tokens import tokens_of
 from rolebundle.text.words import language_of, stem, stems_of
 from rolebundle.verification.draft import sentence_starts
@@ -123,31 +123,31 @@ for _pair in _OPPOSITES.split():
 _CLAUSE = re.compile(r"\([^()]*\)|[;()—–]|\s-\s|,\s|\bbut\b")
 _SCOPE = re.compile(r"[;:()—–]|[.!?]\s|\b(?:but|unless|until|if|when|because|so|while)\b")
 """Where what a negation denies ends at the latest."""
-_DENIALS = NEGATIONS | frozenset("non impossible unable hardly scarcely seldom rarely".split())
+_DENIALS = frozenset("non impossible unable hardly scarcely seldom rarely".split())
 _DENIED_WORDS = 2
-"""A negation is compared in so many content words after it."""
+"""How many content words after a negation it denies."""
 _NO_DENIAL = re.compile(
-    r"\bnot?(?: \w+)? (?:more|less|fewer|later|earlier|longer|shorter) than\b|\bnot (?:only|just)\b"
-    r"|\bwhether or not\b|\bno (?:matter|doubt|longer)\b(?<!no longer)|\bno-|`+[^`]*`+"
-    r"|\([^()]*\)|\bexcept\b[^;:.]*",
+    r"\bnot?(?: \w+)? (?:more|less|fewer|later|earlier|longer|shorter) than\b"
+    r"|\bno (?:matter|doubt)\b|\([^()]*\)|\bexcept\b[^;:.]*",
     re.IGNORECASE,
 )
-_Clause = tuple[frozenset[str], frozenset[tuple[int, int]]]
-"""The stems of a clause's content words, and its operators."""
+_Operators = frozenset[tuple[int, int]]
+"""The lines of the table that a text has a word of, each with the value of that word."""
 
 
 @lru_cache(maxsize=4096)
-def _clauses(text: str) -> tuple[_Clause, ...]:
-    clauses, is_only = [], "only" in words_of(text)  # "May only" is "must".
+def _operators(text: str, copied_by: frozenset[str] | None = None) -> _Operators:
+    """The operators of a text, or of its clauses of which ``copied_by`` has half of the words."""
+    is_only = "only" in words_of(text)  # "May only" is "must".
+    found = set[tuple[int, int]]()
     for clause in _CLAUSE.split(text):
-        words = words_of(clause)
-        operators = frozenset(
-            _OPERATOR[word]
-            for word in words
-            if word in _OPERATOR and not (is_only and word in ("may", "can"))
-        )
-        clauses.append((content_words(clause), operators))
-    return tuple(clauses)
+        stems = content_words(clause)
+        if copied_by is None or 2 * len(copied_by & stems) >= len(stems) > 0:
+            words = (word for word in words_of(clause) if word in _OPERATOR)
+            found.update(
+                _OPERATOR[word] for word in words if not (is_only and word in ("may", "can"))
+            )
+    return frozenset(found)
 
 
 @lru_cache(maxsize=4096)
@@ -182,7 +182,6 @@ def difference(text: str, passages: Sequence[Passage]) -> tuple[str, Passage, st
     if len(words) < MIN_WORDS or language_of(text) != "en":
         return None
     affirmed, denied = _polarity(text)
-    operators = frozenset[tuple[int, int]]().union(*(own for _, own in _clauses(text)))
     best: tuple[float, str, Passage, str] | None = None
     for passage in passages:
         for sentence in _sentences_of(passage.content):
@@ -199,14 +198,13 @@ def difference(text: str, passages: Sequence[Passage]) -> tuple[str, Passage, st
             affirms, denies_too = _polarity(sentence)
             turned = (affirmed - denied) & (denies_too - affirms)
             turned |= (denied - affirmed) & (affirms - denies_too)
-            copied = (c for c in _clauses(sentence) if 2 * len(words & c[0]) >= len(c[0]) > 0)
-            limits = frozenset[tuple[int, int]]().union(*(own for _, own in copied))
             found = f'"not" before "{min(turned)}"' if turned else "".join(opposites[:1])
-            best = share, found or _conflict(operators, limits), passage, sentence.strip()
+            found = found or _conflict(_operators(text), _operators(sentence, words))
+            best = share, found, passage, sentence.strip()
     return best[1:] if best and best[1] else None
 
 
-def _conflict(own: frozenset[tuple[int, int]], theirs: frozenset[tuple[int, int]]) -> str:
+def _conflict(own: _Operators, theirs: _Operators) -> str:
     """Whether a line of operators is used with another value."""
     for line, value in own - theirs:
         values = {v for kind, v in theirs if kind == line}
