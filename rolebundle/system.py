@@ -10,12 +10,15 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event, Thread
 from time import monotonic, sleep
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import subprocess
 
 try:
     import fcntl
@@ -148,6 +151,17 @@ def is_running(process: int) -> bool:
     except (OSError, OverflowError):
         return True
     return True
+
+
+def start_detached(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
+    """Start a process without streams that goes on when this one, or its terminal, has ended."""
+    import subprocess  # Few commands start a process.
+
+    silent = subprocess.DEVNULL
+    options |= OWN_SESSION
+    if sys.platform == "win32":
+        options["creationflags"] |= subprocess.CREATE_NO_WINDOW
+    return subprocess.Popen(command, stdin=silent, stdout=silent, stderr=silent, **options)
 
 
 def kill_with_children(process: int) -> None:

@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, date, datetime
 from difflib import get_close_matches
-from typing import Any, Literal, NamedTuple, get_args, get_origin
+from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.fields import FieldInfo
+
+Values = TypeVar("Values", list[Any], tuple[Any, ...])
 
 
 def writable(text: str) -> str:
@@ -55,9 +57,19 @@ def list_of(items: type[Contract], key: str, name: str, description: str) -> Any
     return create_model(name, __base__=Contract, __doc__=description, **fields)
 
 
-def optional(description: str) -> Any:
+def without_repeats(values: Values) -> Values:
+    """A list or tuple with each value once, in order."""
+    return type(values)(dict.fromkeys(values))
+
+
+def required(description: str) -> Any:
+    """A field that must be given."""
+    return Field(description=description)
+
+
+def optional(description: str, default: Any = None) -> Any:
     """A field that may be left out."""
-    return Field(None, description=description)
+    return Field(default, description=description)
 
 
 _DAYS = (

@@ -7,16 +7,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
+from rolebundle.contracts import terms
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.bundle import CorpusState
 from rolebundle.contracts.overlay import Count, RoleId
 from rolebundle.contracts.request import Moment, TaskText
-from rolebundle.contracts.terms import (
-    FallbackState,
-    FreshnessPosture,
-    RejectionCode,
-    TrustPosture,
-)
 
 CheckKind = Literal[
     "must_not_return", "expect_rejection", "expect_fallback", "expect_trust", "expect_freshness"
@@ -59,10 +54,10 @@ class GoldenQuestion(Contract):
     now: Moment | None = None
     expect: dict[GoldenReference, Grade] = {}
     must_not_return: list[GoldenReference] = []
-    expect_rejection: dict[GoldenReference, RejectionCode] = {}
-    expect_fallback: FallbackState | None = None
-    expect_trust: TrustPosture | None = None
-    expect_freshness: FreshnessPosture | None = None
+    expect_rejection: dict[GoldenReference, terms.RejectionCode] = {}
+    expect_fallback: terms.FallbackState | None = None
+    expect_trust: terms.TrustPosture | None = None
+    expect_freshness: terms.FreshnessPosture | None = None
 
 
 class GoldenSet(Contract):

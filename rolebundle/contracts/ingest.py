@@ -11,14 +11,10 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StringConstraints
 
-from rolebundle.contracts.base import Contract, list_of, moment_of, zoned
+from rolebundle.contracts.base import Contract, list_of, moment_of, without_repeats, zoned
 from rolebundle.contracts.documents import iso_utc
 from rolebundle.contracts.overlay import RoleId
-from rolebundle.contracts.terms import (
-    Origin,
-    Sensitivity,
-    TrustTier,
-)
+from rolebundle.contracts.terms import Origin, Sensitivity, TrustTier
 
 
 def utc_text(value: str) -> str | None:
@@ -39,10 +35,6 @@ def _utc_text(value: object, of_day: time) -> str:
     except (ValueError, OverflowError):
         pass
     raise ValueError("must be an ISO 8601 date or time, such as 2026-03-01")
-
-
-def _without_repeats(values: list[str]) -> list[str]:
-    return list(dict.fromkeys(values))
 
 
 _TAG_SEPARATOR = re.compile(r"[,\n]")
@@ -117,7 +109,7 @@ ShortLine = Annotated[
 ]
 Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1000)]
 ShortLines = Annotated[
-    list[ShortLine], BeforeValidator(_one_as_list), AfterValidator(_without_repeats)
+    list[ShortLine], BeforeValidator(_one_as_list), AfterValidator(without_repeats)
 ]
 Lines = Annotated[list[Line], BeforeValidator(_one_as_list)]
 Roles = Annotated[list[RoleId], BeforeValidator(_roles)]

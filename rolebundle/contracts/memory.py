@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self, get_args
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
-from rolebundle.contracts.base import Contract, list_of, optional
+from rolebundle.contracts.base import Contract, list_of, optional, required
 from rolebundle.contracts.bundle import Constraint
 from rolebundle.contracts.ingest import ShortLine, UtcEndText, UtcText
 from rolebundle.contracts.overlay import RoleId
@@ -44,14 +44,12 @@ Statement = Annotated[
 class MarkRequest(Contract):
     """A request to mark a passage or a document."""
 
-    id: Reference = Field(
-        description="path:start-end, path, chunk_id or document_id, from an answer."
-    )
-    state: MarkState | Literal["unverified"] = Field(
-        description="disputed (it may be wrong) or unverified (removes your own mark). Only a "
+    id: Reference = required("path:start-end, path, chunk_id or document_id, from an answer.")
+    state: MarkState | Literal["unverified"] = required(
+        "disputed (it may be wrong) or unverified (removes your own mark). Only a "
         "person marks what is rejected or verified: rejected, tool_verified, supervisor_verified."
     )
-    reason: Statement = Field(description="Why, in a sentence. Other readers see it.")
+    reason: Statement = required("Why, in a sentence. Other readers see it.")
     agent: AgentName = None
 
 
@@ -96,34 +94,33 @@ AboutWords = Annotated[
 class NewDecision(Contract):
     """A decision that is to be recorded. The descriptions are the help of the command line."""
 
-    text: Statement = Field(description="The decision, in a sentence.")
-    scope: Scope = Field(
-        DEFAULT_SCOPE, description="Who it is for: agents that see this scope. Default: shared."
+    text: Statement = required("The decision, in a sentence.")
+    scope: Scope = optional(
+        "Who it is for: agents that see this scope. Default: shared.", DEFAULT_SCOPE
     )
-    status: DecisionStatus = Field(
-        "active", description="A proposed decision is listed and has no effect. Default: active."
+    status: DecisionStatus = optional(
+        "A proposed decision is listed and has no effect. Default: active.", "active"
     )
     effect: DecisionEffect | None = optional(
         "What it does at most: block only for a command that matches, require_approval "
         "for a word of about, warn for a likeness. Default: block with commands, else warn."
     )
     action: Action | None = optional("The only action that it is about. Default: every action.")
-    about: AboutWords = Field(
-        [],
-        description="The words by which other people may name the thing, separated by commas; any "
+    about: AboutWords = optional(
+        "The words by which other people may name the thing, separated by commas; any "
         "one of them triggers the reminder. Example: spam filter, junk mail, rspamd",
-    )
-    commands: AboutWords = Field(
         [],
-        description="A glob pattern over a shell command, as in 'restic forget*'; * is any text.",
+    )
+    commands: AboutWords = optional(
+        "A glob pattern over a shell command, as in 'restic forget*'; * is any text.", []
     )
     reason: Statement | None = optional("Why it was decided.")
     valid_from: UtcText | None = optional("ISO 8601. Default: now.")
     valid_until: UtcEndText | None = optional("ISO 8601; a date is included. Default: for ever.")
-    supersedes: list[str] = Field(
-        [], description="A decision of the same scope that it replaces: a number, or an id."
+    supersedes: list[str] = optional(
+        "A decision of the same scope that it replaces: a number, or an id.", []
     )
-    decided_by: PersonName = Field(description="Who decided it.")
+    decided_by: PersonName = required("Who decided it.")
 
 
 class DecisionRecord(Contract):
@@ -166,8 +163,8 @@ class CheckRequest(Contract):
 
     intent: IntentText | None = optional("What you will do, in a sentence or two.")
     command: IntentText | None = optional("The shell command, if it is one.")
-    also: Annotated[list[IntentText], Field(max_length=MAX_ALSO)] = Field(
-        [], description="Other wordings of it."
+    also: Annotated[list[IntentText], Field(max_length=MAX_ALSO)] = optional(
+        "Other wordings of it.", []
     )
     action: Action | None = optional("As action of retrieve.")
     agent: AgentName = None
@@ -248,11 +245,9 @@ FactText = Annotated[
 class RememberRequest(Contract):
     """A request to file a fact with its source."""
 
-    fact: FactText = Field(
-        description="The fact, in one or a few sentences that can be understood alone."
-    )
-    source: Reference = Field(
-        description="A path:start-end or chunk_id from an answer, or the http(s) address of a page."
+    fact: FactText = required("The fact, in one or a few sentences that can be understood alone.")
+    source: Reference = required(
+        "A path:start-end or chunk_id from an answer, or the http(s) address of a page."
     )
     scope: Annotated[Name, StringConstraints(pattern=r"^[^\x00-\x1f]+$")] | None = optional(
         "The scope that the fact belongs to. Default: that of its source."

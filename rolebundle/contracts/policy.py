@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    Field,
-    StringConstraints,
-    model_validator,
-)
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, model_validator
 
-from rolebundle.contracts.base import Contract, list_of
+from rolebundle.contracts.base import Contract, list_of, without_repeats
 from rolebundle.contracts.request import MAX_NAME_CHARACTERS
 from rolebundle.contracts.terms import FACTS_PER_DAY, AccessLevel, WriteKind
 
@@ -27,10 +21,6 @@ def _check_agent_id(agent: str) -> str:
     return agent
 
 
-def _without_repeats(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(dict.fromkeys(values))
-
-
 def _check_given(value: object) -> object:
     # A rule for every role leaves the key out, so that null cannot mean it by mistake.
     if value is None:
@@ -43,7 +33,7 @@ Entry = Annotated[str, StringConstraints(max_length=500, pattern=r"\S")]
 Entries = Annotated[
     tuple[Entry, ...],
     Field(strict=False, max_length=MAX_ENTRIES),
-    AfterValidator(_without_repeats),
+    AfterValidator(without_repeats),
 ]
 
 
@@ -68,7 +58,7 @@ class AgentRule(Contract):
     roles: Annotated[Entries | None, BeforeValidator(_check_given)] = None
     role_required: bool = False
     may_write: Annotated[
-        tuple[WriteKind, ...], Field(strict=False), AfterValidator(_without_repeats)
+        tuple[WriteKind, ...], Field(strict=False), AfterValidator(without_repeats)
     ] = ()
     facts_per_day: Annotated[int, Field(ge=0, le=100_000)] = FACTS_PER_DAY
     show_paths: bool = False

@@ -16,7 +16,7 @@ from pydantic import (
     model_validator,
 )
 
-from rolebundle.contracts.base import Contract, optional, zoned
+from rolebundle.contracts.base import Contract, optional, required, zoned
 from rolebundle.contracts.dates import start_of
 from rolebundle.contracts.overlay import MAX_LIMIT, Count, RoleId
 from rolebundle.contracts.terms import Action, Detail, EvidenceNeed, Fusion
@@ -153,8 +153,8 @@ class RetrievalRequest(Contract):
     tools' parameters.
     """
 
-    task: TaskText = Field(
-        description="What you are about to do, in one or two sentences: the goal and its key terms."
+    task: TaskText = required(
+        "What you are about to do, in one or two sentences: the goal and its key terms."
     )
     also: Annotated[list[TaskText], Field(max_length=MAX_ALSO)] | None = optional(
         f"Up to {MAX_ALSO} other wordings of the task: synonyms, names, keywords that "
@@ -183,14 +183,13 @@ class RetrievalRequest(Contract):
         "Upper bound on the estimated tokens of the passages; with packet, of the "
         f"packet, at least {MIN_PACKET_TOKENS}."
     )
-    packet: bool = Field(
-        False,
-        description="Return the answer also as one text for a model: what to beware of, the role's "
+    packet: bool = optional(
+        "Return the answer also as one text for a model: what to beware of, the role's "
         "brief, how to cite, and the passages.",
-    )
-    lexical_only: bool = Field(
         False,
-        description="Match words only, without an embedding model: faster, but finds no synonyms.",
+    )
+    lexical_only: bool = optional(
+        "Match words only, without an embedding model: faster, but finds no synonyms.", False
     )
     fusion: Fusion | None = optional(
         "How matches of words and of meaning are combined. Default: the overlay's choice."
@@ -259,17 +258,16 @@ MAX_REFERENCES = 100
 class WhyRequest(RetrievalRequest):
     """A request for passages, and the passage or document whose result is explained."""
 
-    id: Reference = Field(
-        description="The chunk_id, document_id, path or path:start-end to follow through the "
-        "search."
+    id: Reference = required(
+        "The chunk_id, document_id, path or path:start-end to follow through the search."
     )
 
 
 class CompareRequest(RetrievalRequest):
     """A request for passages, asked for several roles instead of one."""
 
-    roles: Annotated[list[RoleId], Field(min_length=2, max_length=MAX_ROLES)] = Field(
-        description=f"Ids of the roles to compare, 2 to {MAX_ROLES}."
+    roles: Annotated[list[RoleId], Field(min_length=2, max_length=MAX_ROLES)] = required(
+        f"Ids of the roles to compare, 2 to {MAX_ROLES}."
     )
 
     @model_validator(mode="after")
@@ -288,12 +286,8 @@ class MultiGetRequest(Contract):
         list[Reference],
         Field(min_length=1, max_length=MAX_REFERENCES),
         BeforeValidator(as_list, json_schema_input_type=list[Reference]),
-    ] = Field(
-        description="path:start-end, paths, chunk_ids, document_ids, or globs such as notes/*.txt."
-    )
-    outline: bool = Field(
-        False, description="Return only the headings of the document, with their lines."
-    )
+    ] = required("path:start-end, paths, chunk_ids, document_ids, or globs such as notes/*.txt.")
+    outline: bool = optional("Return only the headings of the document, with their lines.", False)
     section: Name | None = optional("Return only the text below this heading of the document.")
     agent: AgentName = None
     max_chars: MaxChars = None
@@ -323,10 +317,10 @@ class ListRequest(Contract):
 class GrepRequest(Contract):
     """A request for the lines with an exact text, or that a regular expression matches."""
 
-    pattern: Annotated[str, StringConstraints(max_length=MAX_PATTERN_CHARACTERS)] = Field(
-        description="Exact text. Case counts only if it has a capital letter."
+    pattern: Annotated[str, StringConstraints(max_length=MAX_PATTERN_CHARACTERS)] = required(
+        "Exact text. Case counts only if it has a capital letter."
     )
-    regex: bool = Field(False, description="The pattern is an RE2 expression.")
+    regex: bool = optional("The pattern is an RE2 expression.", False)
     prefix: Prefix | None = optional("A folder, path, source_id or glob.")
     agent: AgentName = None
     limit: Annotated[int, Field(ge=1, le=MAX_LINES)] | None = optional(
@@ -344,9 +338,7 @@ class StatusRequest(Contract):
 class IngestRequest(Contract):
     """Files and folders to synchronize the corpus with."""
 
-    paths: list[str] = Field(description="Absolute paths of files and folders.")
-    lexical_only: bool = Field(
-        False,
-        description="Do not embed. New chunks then have no vector, and only the lexical lane finds "
-        "them.",
+    paths: list[str] = required("Absolute paths of files and folders.")
+    lexical_only: bool = optional(
+        "Do not embed. New chunks then have no vector, and only the lexical lane finds them.", False
     )

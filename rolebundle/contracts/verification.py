@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from rolebundle.contracts.base import Contract, optional
+from rolebundle.contracts.base import Contract, optional, required
 from rolebundle.contracts.overlay import RoleId
 from rolebundle.contracts.request import AgentName, Milliseconds, Moment, References
 
@@ -31,8 +31,8 @@ VerifyDetail = Literal["compact", "full"]
 class VerifyRequest(Contract):
     """A draft, and what it is checked against."""
 
-    draft: Annotated[str, Field(max_length=MAX_DRAFT_CHARACTERS)] = Field(
-        description="The text to check: an answer, a report, a message."
+    draft: Annotated[str, Field(max_length=MAX_DRAFT_CHARACTERS)] = required(
+        "The text to check: an answer, a report, a message."
     )
     bundle: dict[str, Any] | None = optional(
         "The bundle that the draft was written from. Its passages are read again from the corpus."
@@ -53,10 +53,7 @@ class VerifyRequest(Contract):
     publish: Literal["public", "group", "internal"] | None = optional(
         "Also find secrets and passages above this level."
     )
-    redact: bool = Field(
-        False,
-        description="Leave out what is not clean, instead of marking it.",
-    )
+    redact: bool = optional("Leave out what is not clean, instead of marking it.", False)
     now: Moment | None = optional(
         "ISO 8601 time that ages are measured against. Default: the current time."
     )

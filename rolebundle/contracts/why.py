@@ -4,28 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
+from rolebundle.contracts import bundle, terms
 from rolebundle.contracts.base import Contract
-from rolebundle.contracts.bundle import (
-    CorpusState,
-    Fallback,
-    OverlayRef,
-    PassageMark,
-    RawScores,
-    RequestEcho,
-    Scores,
-    ScoreWeights,
-)
 from rolebundle.contracts.lookup import LookupKind
-from rolebundle.contracts.terms import (
-    FreshnessPosture,
-    FreshnessStatus,
-    Fusion,
-    HidingRule,
-    Lane,
-    RejectionCode,
-    TrustPosture,
-    WarningCode,
-)
 
 Outcome = Literal["selected", "rejected", "not_proposed"]
 Step = Literal["where", "lanes", "filter", "cut"]
@@ -49,7 +30,7 @@ class LaneTrace(Contract):
         depth: maximum number of passages that the search was asked for.
     """
 
-    lane: Lane
+    lane: terms.Lane
     by: FoundBy
     ran: bool
     note: str = ""
@@ -73,10 +54,10 @@ class FilterTrace(Contract):
     """
 
     allowed: bool
-    code: RejectionCode | None = None
+    code: terms.RejectionCode | None = None
     notes: str = ""
     factors: list[str] = []
-    freshness: FreshnessStatus
+    freshness: terms.FreshnessStatus
     inferred_at: str | None = None
 
 
@@ -99,9 +80,9 @@ class ScoreTrace(Contract):
             have if it had been proposed and allowed.
     """
 
-    scores: Scores
-    raw: RawScores
-    weights: ScoreWeights
+    scores: bundle.Scores
+    raw: bundle.RawScores
+    weights: bundle.ScoreWeights
     vocabulary: list[str]
     moved_from: dict[str, int] = {}
     mark_factor: float | None = None
@@ -109,7 +90,7 @@ class ScoreTrace(Contract):
     place: int
     of: int
     rank: int | None = None
-    code: RejectionCode | None = None
+    code: terms.RejectionCode | None = None
     to_beat: float | None = None
     supposed: bool
 
@@ -165,11 +146,11 @@ class Why(Contract):
     locator: str
     anchor: str | None = None
     flags: list[str] | None = None
-    mark: PassageMark | None = None
+    mark: bundle.PassageMark | None = None
     outcome: Outcome
     rank: int | None = None
     step: Step | None = None
-    code: RejectionCode | None = None
+    code: terms.RejectionCode | None = None
     notes: str = ""
     ignored_claims: list[str] | None = None
     refused_claims: list[str] | None = None
@@ -182,10 +163,10 @@ class Why(Contract):
     min_score: float
     selected_count: int
     lost_to: list[Rival]
-    fusion: Fusion
-    request: RequestEcho
-    overlay: OverlayRef | None = None
-    corpus: CorpusState
+    fusion: terms.Fusion
+    request: bundle.RequestEcho
+    overlay: bundle.OverlayRef | None = None
+    corpus: bundle.CorpusState
     generated_at: str
 
 
@@ -197,7 +178,7 @@ class Hidden(Contract):
         next: what the owner can look at or change.
     """
 
-    rule: HidingRule
+    rule: terms.HidingRule
     note: str
     next: str
 
@@ -238,11 +219,11 @@ class RoleView(Contract):
     candidates: int
     selected: list[str]
     own: list[str]
-    rejected_summary: dict[RejectionCode, int]
-    trust_posture: TrustPosture
-    freshness_posture: FreshnessPosture
-    warnings: list[WarningCode]
-    fallback: Fallback | None = None
+    rejected_summary: dict[terms.RejectionCode, int]
+    trust_posture: terms.TrustPosture
+    freshness_posture: terms.FreshnessPosture
+    warnings: list[terms.WarningCode]
+    fallback: bundle.Fallback | None = None
     role_share: float | None = None
 
 
@@ -264,7 +245,7 @@ class Standing(Contract):
     state: StandingState
     rank: int | None = None
     score: float | None = None
-    reason: RejectionCode | None = None
+    reason: terms.RejectionCode | None = None
     notes: str | None = None
     overlay_hits: list[str] | None = None
     moved_from: dict[str, int] | None = None
@@ -312,7 +293,7 @@ class Comparison(Contract):
 
     task_text: str
     generated_at: str
-    corpus: CorpusState | None = None
+    corpus: bundle.CorpusState | None = None
     roles: list[RoleView]
     shared: list[str]
     overlaps: list[Overlap]

@@ -85,21 +85,16 @@ class PackagedModel(NamedTuple):
         Raises:
             EmbedderError: ``model_unusable``, ``model_hash``.
         """
+        file, hint = f"{path.name} of {self.name}", f"install it again: {self.install}"
+        hint += " --force-reinstall"
         try:
             content = path.read_bytes()
         except OSError as error:
-            raise EmbedderError(
-                "model_unusable",
-                f"{path.name} of {self.name} cannot be read ({error.strerror})",
-                f"install it again: {self.install} --force-reinstall",
-            ) from error
+            problem = f"{file} cannot be read ({error.strerror})"
+            raise EmbedderError("model_unusable", problem, hint) from error
         if sha256(content).hexdigest() != digest:
-            raise EmbedderError(
-                "model_hash",
-                f"{path.name} of {self.name} is not the file that was reviewed: "
-                "its hash is another one",
-                f"install it again: {self.install} --force-reinstall",
-            )
+            problem = f"{file} is not the file that was reviewed: its hash is another one"
+            raise EmbedderError("model_hash", problem, hint)
         return content
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b, shake_256
@@ -19,41 +20,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 T = TypeVar("T")
-
-
-_RETRIEVE = "Represent this sentence for searching relevant passages: "
-_INSTRUCT = (
-    "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:"
-)
-
-# The first pattern that matches the name applies, so specific patterns come before general ones.
-# Names are Ollama tags, Hugging Face ids, GGUF file names and folder names. The model cards are the
-# sources. Other models, such as bge-m3 and all-MiniLM-L6-v2, have none.
-_BY_NAME = {
-    # https://huggingface.co/intfloat/multilingual-e5-large-instruct: a space after "Query:"
-    r"\be5-.*instruct": (_INSTRUCT + " ", ""),
-    # https://huggingface.co/intfloat/e5-base-v2
-    r"\be5-": ("query: ", "passage: "),
-    # https://huggingface.co/nomic-ai/nomic-embed-text-v1.5 (and v1, v2-moe), modernbert-embed-base
-    r"\b(nomic-embed-text|modernbert-embed)\b": ("search_query: ", "search_document: "),
-    # https://ai.google.dev/gemma/docs/embeddinggemma/model_card#prompt-instructions
-    r"\bembeddinggemma\b": ("task: search result | query: ", "title: none | text: "),
-    # https://huggingface.co/Qwen/Qwen3-Embedding-0.6B, config_sentence_transformers.json
-    r"\bqwen3-embedding\b": (_INSTRUCT, ""),
-    # https://huggingface.co/mixedbread-ai/deepset-mxbai-embed-de-large-v1
-    r"\bmxbai-embed-de-": ("query: ", "passage: "),
-    # https://huggingface.co/mixedbread-ai/mxbai-embed-large-v1
-    r"\bmxbai-embed-": (_RETRIEVE, ""),
-    # https://huggingface.co/Snowflake/snowflake-arctic-embed-l-v2.0; Ollama names it "…-embed2"
-    r"\barctic-embed(2|.*-v2)": ("query: ", ""),
-    # https://huggingface.co/Snowflake/snowflake-arctic-embed-l
-    r"\barctic-embed\b": (_RETRIEVE, ""),
-    # https://huggingface.co/BAAI/bge-large-zh-v1.5, model list
-    r"\bbge-.*noinstruct": ("", ""),
-    r"\bbge-(small|base|large)-zh\b": ("为这个句子生成表示以用于检索相关文章：", ""),
-    # https://huggingface.co/BAAI/bge-large-en-v1.5
-    r"\bbge-(small|base|large)\b": (_RETRIEVE, ""),
-}
 
 
 _NAME_WORD = re.compile(r"[^\W\d_]{2,}")
@@ -91,9 +57,11 @@ def prefixes_for(model: str) -> tuple[str, str]:
         model: its name, as a server, a folder or a model card writes it.
     """
     name = model.casefold().replace("_", "-")
-    return next(
-        (prefixes for pattern, prefixes in _BY_NAME.items() if re.search(pattern, name)), ("", "")
+    table = tomllib.loads(Path(__file__).with_name("prefixes.toml").read_text(encoding="utf-8"))
+    known: dict[str, str] = next(
+        (row for row in table["models"] if re.search(row["pattern"], name)), {}
     )
+    return known.get("query", ""), known.get("passage", "")
 
 
 def folder_name(path: str) -> str:
@@ -127,15 +95,8 @@ PROBE_TEXT = "Which model is this? 27 amber otters count the rivers between Lago
 FINGERPRINT_BITS = 32
 
 TEXT_FAULTS = frozenset(
-    {
-        "input_too_long",
-        "model_failed",
-        "request_refused",
-        "server_error",
-        "embedding_count",
-        "embedding_not_finite",
-        "embedding_zero",
-    }
+    "input_too_long model_failed request_refused server_error embedding_count embedding_not_finite "
+    "embedding_zero".split()
 )
 """Error codes that a single text may cause, so that the rest of its batch may be tried without it.
 

@@ -12,7 +12,6 @@ from typing import TypeVar
 
 from rolebundle.contracts.bundle import (
     BundleWarning,
-    Citation,
     Fallback,
     RetrievalBundle,
     SelectedChunk,
@@ -171,23 +170,27 @@ def passage(
     """The lines of a selected passage: score and place, title, reasons, notes, and an excerpt."""
     score = f"{chunk.scores.final:.3f} {score_bar(chunk.scores.final)}"
     first = cut(f"{chunk.rank or 0:>3}  {score}  {shown_name(chunk.source_id, 0)}", width)
-    yield from with_place(first, place_line(chunk.citation, chunk.chunk_id), width, style)
+    # The whole locator, with the page or the like; the id of a passage that has none.
+    place = place_of(chunk.citation.model_dump()) or shown_name(chunk.chunk_id)
+    if columns(first) + 2 + columns(place) <= width:
+        yield f"{first}  {style('locator', place)}"
+    else:
+        # It is never cut or broken, because a person copies it.
+        yield from (first, f"{_INDENT}{style('locator', place)}")
     path = dict.fromkeys([chunk.title or chunk.document_id, *chunk.headings])
     title = quoted(*path, length=width - len(_INDENT) - 2)
     yield f"{_INDENT}{style('heading', title)}"
     given = (text if explain else _FIGURES.sub("", text) for text in chunk.reasons_selected)
     reasons = [one_line(reason, _REASON_CHARS) for reason in given if reason]
     yield _INDENT + style("minor", cut(f"why: {'; '.join(reasons)}", width - len(_INDENT)))
-    for label in filter(
-        None,
-        [
-            flag_note(chunk.metadata.flags),
-            mark_note(dict(chunk.metadata.mark) if chunk.metadata.mark else None),
-            bridge_note(chunk.bridge_role),
-            source_note(chunk.metadata.remembered_from),
-            limited_use(chunk.allowed_actions),
-        ],
-    ):
+    labels = (
+        flag_note(chunk.metadata.flags),
+        mark_note(dict(chunk.metadata.mark) if chunk.metadata.mark else None),
+        bridge_note(chunk.bridge_role),
+        source_note(chunk.metadata.remembered_from),
+        limited_use(chunk.allowed_actions),
+    )
+    for label in filter(None, labels):
         yield from (style("caution", line) for line in wrapped(label, width, _INDENT))
     yield from excerpt_lines(chunk, terms, width, style)
 
@@ -203,21 +206,6 @@ def excerpt_lines(chunk: SelectedChunk, terms: Terms, width: int, style: Style) 
     for start, end in spans(part, width - len(indent), break_words=True):
         inside = [(max(a, start), min(b, end)) for a, b in highlighted if a < end and b > start]
         yield indent + style.parts(part[start:end], [(a - start, b - start) for a, b in inside])
-
-
-def with_place(before: str, place: str, width: int, style: Style) -> list[str]:
-    """A text and a locator after it, which has a line of its own if there is no space.
-
-    A locator is never cut or broken, because a person copies it.
-    """
-    if columns(before) + 2 + columns(place) <= width:
-        return [f"{before}  {style('locator', place)}"]
-    return [before, f"{_INDENT}{style('locator', place)}"]
-
-
-def place_line(citation: Citation, chunk_id: str) -> str:
-    """The whole locator, with the page or the like; the id of a passage that has none."""
-    return place_of(citation.model_dump()) or shown_name(chunk_id)
 
 
 def score_bar(score: float) -> str:
@@ -258,18 +246,14 @@ def _warnings(bundle: RetrievalBundle, width: int, *, explain: bool) -> Iterator
 def _fallback(fallback: Fallback, *, explain: bool) -> str:
     # Any other action has its message above the passages.
     message = one_line(fallback.message, _LONG) if fallback.action == "continue" else ""
-    states = named_states(fallback)
+    # Something that is no state may limit the answer; then it is not healthy.
+    is_limited = fallback.action != "continue"
+    states = [s for s in fallback.states or [fallback.state] if not (is_limited and s == "healthy")]
     if not explain:
         plain = [s.replace("_", " ") for s in states if s not in ("no_overlay", "healthy")]
         return ", ".join(filter(None, [*plain, message or _USE[fallback.action]]))
     message = f": {message}" if message else ""
     return f"{' + '.join(states)}, {fallback.action}{message}".removeprefix(", ")
-
-
-def named_states(fallback: Fallback) -> list[str]:
-    """The states, without ``healthy`` if something that is no state limits the answer."""
-    states = fallback.states or [fallback.state]
-    return [*states] if fallback.action == "continue" else [s for s in states if s != "healthy"]
 
 
 def _not_selected(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,38 +18,13 @@ from uuid import uuid4
 from rolebundle.contracts.base import writable
 from rolebundle.contracts.policy import AuditEntry, AuditRow, AuditSettings
 from rolebundle.errors import CorpusBusy, CorpusCorrupt, RolebundleError, UsageError, WrongFile
+from rolebundle.resources import data_folder
 from rolebundle.storage.file import FileFormat, is_there
 from rolebundle.storage.sqlite import SqliteFile, closed_on_error, create_file, page_problem
 from rolebundle.storage.stored_values import typed
 
 VERSION = 1
 """Of the file and of how rows are hashed."""
-SCHEMA = (
-    """CREATE TABLE entry (
-    seq INTEGER PRIMARY KEY,
-    time TEXT NOT NULL,
-    kind TEXT NOT NULL,
-    agent TEXT NOT NULL,
-    role TEXT NOT NULL,
-    action TEXT NOT NULL,
-    query TEXT NOT NULL,
-    bundle_digest TEXT NOT NULL,
-    allowed INTEGER NOT NULL,
-    blocked TEXT NOT NULL,
-    details TEXT NOT NULL,
-    previous TEXT NOT NULL,
-    hash TEXT NOT NULL
-) STRICT""",
-    """CREATE TABLE head (
-    id INTEGER PRIMARY KEY CHECK (id = 1),
-    log_id TEXT NOT NULL,
-    rows INTEGER NOT NULL,
-    hash TEXT NOT NULL,
-    mode TEXT NOT NULL,
-    query TEXT NOT NULL
-) STRICT""",
-    "CREATE INDEX entry_of_agent ON entry (agent, seq)",
-)
 MAX_CHARACTERS = 4_000
 """Of each text of a row. A longer text is cut and marked: a query may have a million characters."""
 PAGE_ROWS = 500
@@ -57,6 +33,12 @@ COLUMNS = ", ".join(AuditRow.model_fields)
 Details = dict[str, Any]
 """Small, plain values of a row."""
 _TYPES = (int, *([str] * 7), int, *([str] * 4))
+
+
+@cache
+def _schema() -> list[str]:
+    """What creates the tables, statement by statement, as SQLite stores it."""
+    return (data_folder("migrations") / "audit.sql").read_text(encoding="utf-8").split(";\n")[:-1]
 
 
 # -- the file -------------------------------------------------------------------------------------
@@ -73,7 +55,7 @@ def create_audit(path: Path, settings: AuditSettings, details: Details) -> bool:
     """
 
     def fill(log: SqliteFile) -> None:
-        for statement in SCHEMA:
+        for statement in _schema():
             log.run(statement)
         log_id = uuid4().hex
         log.run(
@@ -334,7 +316,7 @@ def file_problem(log: SqliteFile) -> str:
     if problem := page_problem(log):
         return problem
     stored = {sql for (sql,) in log.rows("SELECT sql FROM sqlite_schema")}
-    return "" if stored == set(SCHEMA) else "its tables are not those that were created"
+    return "" if stored == set(_schema()) else "its tables are not those that were created"
 
 
 def _row(log: SqliteFile, values: tuple[Any, ...]) -> AuditRow:

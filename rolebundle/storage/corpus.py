@@ -67,9 +67,9 @@ class Corpus(SqliteFile):
     """One open corpus file."""
 
     lexical: ClassVar[Any] = lazy_module("rolebundle.storage.lexical_index")
-    """The module with the full-text indexes. ``postgres_indexes`` has the same functions."""
+    """The module with the full-text indexes. ``postgres.indexes`` has the same functions."""
     vectors: ClassVar[Any] = lazy_module("rolebundle.storage.vector_search")
-    """The module that measures vectors. ``postgres_indexes`` has the same functions."""
+    """The module that measures vectors. ``postgres.indexes`` has the same functions."""
 
     is_restricted: bool = False
     """Whether only the compartments of :meth:`restrict_to_compartments` are visible."""

@@ -22,13 +22,7 @@ from rolebundle.contracts.terms import ORIGINS, TRUST_TIERS, TRUSTED_TIERS, Cont
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.publications import PUBLISHED
 from rolebundle.storage.sqlite import AMONG, NO_LIMIT, Binding, Row
-from rolebundle.storage.stored_values import (
-    columns_of,
-    damaged,
-    is_moment,
-    records,
-    typed,
-)
+from rolebundle.storage.stored_values import columns_of, damaged, is_moment, records, typed
 from rolebundle.text.spellings import composed
 
 # What an answer does not need is imported by the functions that need it.

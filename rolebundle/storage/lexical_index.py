@@ -11,12 +11,7 @@ import apsw
 
 from rolebundle.lazy import numpy as np
 from rolebundle.storage.compartments import searchable_compartments
-from rolebundle.storage.corpus import (
-    Corpus,
-    Ranges,
-    record_changes,
-    true_generation,
-)
+from rolebundle.storage.corpus import Corpus, Ranges, record_changes, true_generation
 from rolebundle.storage.sqlite import AMONG, Binding, Row
 from rolebundle.storage.stored_values import damaged
 from rolebundle.text.spellings import also_written, folded, placed

@@ -20,9 +20,9 @@ from rolebundle.text.words import counted
 
 # A corpus file does not need it.
 if TYPE_CHECKING:
-    from rolebundle.storage import postgres
+    from rolebundle.storage.postgres import opening as postgres
 else:
-    postgres = lazy_module("rolebundle.storage.postgres")
+    postgres = lazy_module("rolebundle.storage.postgres.opening")
 
 APPLICATION_ID = 0x52424E44
 """``RBND`` in the file's header."""

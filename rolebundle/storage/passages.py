@@ -174,9 +174,7 @@ def first_by_score(corpus: Corpus, scores: Mapping[int, float], number: int) -> 
 
 def chunks_of(corpus: Corpus, documents: Sequence[int]) -> list[int]:
     """The rowids of the chunks of some documents."""
-    return corpus.column(
-        "SELECT id FROM chunk WHERE document IN (SELECT value FROM json_each(?))", (documents,)
-    )
+    return corpus.column(f"SELECT id FROM chunk WHERE document {AMONG}", (documents,))
 
 
 def content_hashes(corpus: Corpus, chunk_ids: Sequence[str]) -> dict[str, str]:

@@ -15,12 +15,6 @@ from rolebundle.errors import CorpusBusy, storage_errors
 from rolebundle.storage import decisions, digests, partition, vector_index
 from rolebundle.storage.compartments import FACTS, add_to_counts, visible_compartments
 from rolebundle.storage.corpus import Corpus
-from rolebundle.storage.digests import (
-    INDEXED_COLUMNS,
-    OWN_COLUMNS,
-    REMEMBERED_COLUMNS,
-    UNINDEXED_COLUMNS,
-)
 from rolebundle.storage.file import folder_lock, is_there, published_folder, sync_folder
 from rolebundle.storage.publications import PUBLISHED
 from rolebundle.storage.seal import digest_rows, row_digest
@@ -142,14 +136,14 @@ Pseudonym = Callable[[str], str]
 # whole, in notes, and as a hash, against which guesses of a secret could be tested.
 _SCANNED_COLUMNS = "verdict, kinds"
 _MARK_COLUMNS = "kind, target, text_hash, state, marked_by, authority, reason, marked_at"
-_CHUNK_COLUMNS = f"chunk_id, {INDEXED_COLUMNS}, {UNINDEXED_COLUMNS}"
+_CHUNK_COLUMNS = f"chunk_id, {digests.INDEXED_COLUMNS}, {digests.UNINDEXED_COLUMNS}"
 _DOCUMENTS = (
     "SELECT d.id, d.document_id, s.source_id, f.path, f.location, k.scope, k.sensitivity, "
-    f"k.denied, d.{OWN_COLUMNS.replace(', ', ', d.')}, "
+    f"k.denied, d.{digests.OWN_COLUMNS.replace(', ', ', d.')}, "
     "(SELECT json_group_array(json_array(superseded, reach)) FROM "
     "(SELECT superseded, reach FROM supersession WHERE newer = d.id ORDER BY superseded)), "
     f"(SELECT json_array({_SCANNED_COLUMNS}) FROM scanned WHERE document = d.id), "
-    f"(SELECT json_array({REMEMBERED_COLUMNS}) FROM remembered WHERE document = d.id) "
+    f"(SELECT json_array({digests.REMEMBERED_COLUMNS}) FROM remembered WHERE document = d.id) "
     "FROM document d JOIN source s ON s.id = d.source JOIN file f ON f.id = d.file "
     f"JOIN compartment k ON k.id = d.compartment WHERE d.id {AMONG} ORDER BY d.document_id"
 )
@@ -240,7 +234,7 @@ def _copy_document(replica: Corpus, pseudonym: Pseudonym, values: Sequence[Any])
     )
     replica.run("INSERT OR IGNORE INTO source (source_id) VALUES (?)", (source_id,))
     replica.run(
-        f"INSERT INTO document (document_id, file, source, compartment, {OWN_COLUMNS}) "
+        f"INSERT INTO document (document_id, file, source, compartment, {digests.OWN_COLUMNS}) "
         "VALUES (?, (SELECT id FROM file WHERE location = ?), "
         f"(SELECT id FROM source WHERE source_id = ?), ?, {', '.join('?' * len(own))})",
         (document_id, location, source_id, compartment, *own),
@@ -253,7 +247,7 @@ def _copy_document(replica: Corpus, pseudonym: Pseudonym, values: Sequence[Any])
         columns = f"document, {_SCANNED_COLUMNS}, content_hash, findings, original"
         replica.insert(f"scanned ({columns})", [(row, *json.loads(scanned), "", "[]", "")])
     if remembered:
-        columns = f"document, {REMEMBERED_COLUMNS}, digest"
+        columns = f"document, {digests.REMEMBERED_COLUMNS}, digest"
         replica.insert(f"remembered ({columns})", [(row, *json.loads(remembered), b"")])
     return row
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 from urllib.parse import quote
 
 import apsw
@@ -237,7 +237,7 @@ class SqliteFile(Closable):
     file_format: FileFormat
     stamp: tuple[int, ...] = ()
     on_close: Callable[[], None] | None = None
-    is_database: bool = False
+    is_database: ClassVar[bool] = False
     """Whether it is no file, but a database of a server."""
 
     @classmethod

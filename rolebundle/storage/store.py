@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rolebundle.contracts.documents import DocumentMetadata, Texts, attribute_texts
 from rolebundle.errors import DocumentError
-from rolebundle.storage import vector_index
+from rolebundle.storage import partition, vector_index
 from rolebundle.storage.compartments import REMEMBERED, Kind, add_to_counts, chunks_by_compartment
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.digests import (
@@ -27,15 +27,6 @@ from rolebundle.storage.documents import (
     StoredChunk,
     StoredDocument,
     StoredFile,
-)
-from rolebundle.storage.partition import (
-    DeniedPatterns,
-    denied_by,
-    find_or_create,
-    is_released,
-    move_documents,
-    no_denied_patterns,
-    remove_empty,
 )
 from rolebundle.storage.passages import chunks_of, indexed_title
 from rolebundle.storage.seal import row_digest
@@ -62,7 +53,7 @@ def known_sizes(corpus: Corpus) -> dict[str, int]:
 def put_files(
     corpus: Corpus,
     files: Files,
-    denied: DeniedPatterns = no_denied_patterns,
+    denied: partition.DeniedPatterns = partition.no_denied_patterns,
     displaced: list[tuple[str, DocumentError]] | None = None,
 ) -> list[DocumentError | None]:
     """Store files one after the other, each replacing its earlier version.
@@ -97,7 +88,7 @@ def put_files(
             problem = error
         problems.append(problem)
     batch.insert_new_rows()
-    remove_empty(corpus)
+    partition.remove_empty(corpus)
     return problems
 
 
@@ -120,7 +111,7 @@ def remove_files(corpus: Corpus, locations: Iterable[str]) -> None:
 def drop_unused(corpus: Corpus) -> None:
     """Remove sources and compartments that have no documents left."""
     corpus.run("DELETE FROM source WHERE id NOT IN (SELECT source FROM document)")
-    remove_empty(corpus)
+    partition.remove_empty(corpus)
 
 
 class _Batch:
@@ -131,7 +122,7 @@ class _Batch:
     no savepoint: FTS5 writes a segment to disk for each savepoint.
     """
 
-    def __init__(self, corpus: Corpus, files: Files, denied: DeniedPatterns) -> None:
+    def __init__(self, corpus: Corpus, files: Files, denied: partition.DeniedPatterns) -> None:
         self.corpus = corpus
         self.denied = denied
         self.compartments: dict[Kind, int] = {}
@@ -250,7 +241,7 @@ class _Batch:
     ) -> None:
         metadata = document.metadata
         scanned = document.scanned
-        if scanned and known is not None and is_released(self.corpus, known, scanned):
+        if scanned and known is not None and partition.is_released(self.corpus, known, scanned):
             scanned = scanned._replace(verdict="released")
         is_quarantined = scanned is not None and scanned.verdict == "quarantine"
         compartment = self._compartment(metadata, file, is_quarantined)
@@ -275,7 +266,7 @@ class _Batch:
             if embedded != [metadata.uri, metadata.updated_at]:  # with its chunks
                 _remove_vectors(self.corpus, chunks_of(self.corpus, [row]))
             if current != compartment:
-                move_documents(self.corpus, [row], current, compartment)
+                partition.move_documents(self.corpus, [row], current, compartment)
             self.corpus.run(
                 f"UPDATE document SET {assignments(f'{DOCUMENT_COLUMNS}, digest')} WHERE id = ?",
                 (*own, digest, row),
@@ -289,10 +280,10 @@ class _Batch:
         self.new_chunks += [(row, name, *columns) for name, columns in chunks.items()]
 
     def _compartment(self, metadata: DocumentMetadata, file: StoredFile, quarantined: bool) -> int:
-        denied = denied_by(self.denied, file.path, file.location)
+        denied = partition.denied_by(self.denied, file.path, file.location)
         kind = (metadata.scope, metadata.sensitivity, denied, quarantined)
         if kind not in self.compartments:
-            self.compartments[kind] = find_or_create(self.corpus, *kind)
+            self.compartments[kind] = partition.find_or_create(self.corpus, *kind)
         return self.compartments[kind]
 
     def _source_row(self, source_id: str) -> int:

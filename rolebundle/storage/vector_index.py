@@ -129,7 +129,7 @@ def input_hashes(corpus: Corpus, index: EmbeddingIndex, after: int, limit: int) 
     return dict(corpus.rows(hashes, (index.id, after, limit)))
 
 
-_OF_CHUNKS = "FROM embedded WHERE index_id = ? AND chunk IN (SELECT value FROM json_each(?))"
+_OF_CHUNKS = f"FROM embedded WHERE index_id = ? AND chunk {AMONG}"
 
 
 def vectors_of(corpus: Corpus, index: EmbeddingIndex, rowids: Sequence[int]) -> dict[int, bytes]:

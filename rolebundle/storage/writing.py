@@ -17,27 +17,19 @@ import apsw
 
 from rolebundle.errors import storage_errors
 from rolebundle.lazy import lazy_module
-from rolebundle.storage import digests, file, lexical_index, partition, seal, vector_index
+from rolebundle.storage import digests, file, lexical_index, opening, partition, seal, vector_index
 from rolebundle.storage.address import address_of
 from rolebundle.storage.backup import back_up
 from rolebundle.storage.compartments import visible_compartments
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.file import busy_timeout, folder_lock, remove_stale_partials
-from rolebundle.storage.opening import (
-    APPLICATION_ID,
-    REPLICAS,
-    corpus_format,
-    latest_version,
-    migrations,
-    schema_version,
-)
 from rolebundle.storage.publications import refuse_changes
 from rolebundle.storage.sqlite import MappedErrors, SqliteFile, closed_on_error, is_missing_or_empty
 
 if TYPE_CHECKING:
-    from rolebundle.storage import postgres
+    from rolebundle.storage.postgres import opening as postgres
 else:
-    postgres = lazy_module("rolebundle.storage.postgres")
+    postgres = lazy_module("rolebundle.storage.postgres.opening")
 
 CACHE_KIB = 32_768
 """Pages that a writer caches: an ingest returns to the pages of the indexes."""
@@ -77,7 +69,7 @@ def open_writer(
     if is_missing_or_empty(path):
         _create(path)
     if address := address_of(path):
-        return postgres.open_writer(path, address, corpus_format())
+        return postgres.open_writer(path, address, opening.corpus_format())
     with ExitStack() as locks:
         if lock:
             locks.enter_context(folder_lock(path, exclusive=False))
@@ -105,12 +97,12 @@ def _create(path: Path) -> None:
 
 def _open_writer(path: Path, verify: bool, replica: bool, *, is_private: bool) -> Corpus:
     if not is_missing_or_empty(path):
-        with Corpus.open_read_only(path, corpus_format()) as corpus:
-            if not replica and schema_version(corpus) >= REPLICAS:
+        with Corpus.open_read_only(path, opening.corpus_format()) as corpus:
+            if not replica and opening.schema_version(corpus) >= opening.REPLICAS:
                 refuse_changes(corpus)
-            if verify and schema_version(corpus) == latest_version():
+            if verify and opening.schema_version(corpus) == opening.latest_version():
                 seal.verify(corpus)
-    corpus = Corpus.open_for_writing(path, corpus_format(), create=True)
+    corpus = Corpus.open_for_writing(path, opening.corpus_format(), create=True)
     db = corpus.db
     with closed_on_error(db), MappedErrors(path, corpus.file_format):
         _retry_while_busy(lambda: _use_write_ahead_log(db))
@@ -129,7 +121,7 @@ def _open_writer(path: Path, verify: bool, replica: bool, *, is_private: bool) -
 def _use_write_ahead_log(db: apsw.Connection) -> None:
     if db.pragma("user_version") == 0:
         # In the file's header, so that a bare `file corpus.db` can read it.
-        db.pragma("application_id", APPLICATION_ID)
+        db.pragma("application_id", opening.APPLICATION_ID)
         db.pragma("page_size", PAGE_BYTES)
     # EXTRA while the file gives up its first journal. If that journal came back after a power
     # loss, it would undo the change to WAL, and with it all that the log holds.
@@ -157,7 +149,7 @@ def _apply_migrations(corpus: Corpus, *, is_private: bool) -> None:
     Raises:
         StorageError: the backup could not be made.
     """
-    db, latest = corpus.db, latest_version()
+    db, latest = corpus.db, opening.latest_version()
     version = db.pragma("user_version")
     if version >= latest:
         return
@@ -167,10 +159,10 @@ def _apply_migrations(corpus: Corpus, *, is_private: bool) -> None:
         # Another process may have been faster while we waited for the lock.
         version = db.pragma("user_version")
         if version == 0:
-            db.execute(_statements(migrated(migrations())))
+            db.execute(_statements(migrated(opening.migrations())))
             db.execute("INSERT INTO corpus_state VALUES (1, ?, 0, 0, 0)", (uuid4().hex,))
         else:
-            for entry in migrations()[version:]:
+            for entry in opening.migrations()[version:]:
                 db.execute(entry.read_text(encoding="utf-8"))
         # After all steps, because it reads and writes the newest schema.
         if _COMPARTMENTS <= version < _WORDS_COMPARED:

@@ -22,9 +22,9 @@ from rolebundle.engine import Engine
 from rolebundle.errors import CorpusBusy, CorpusCorrupt, RolebundleError, StorageError, UsageError
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.resources import demo_overlays
-from rolebundle.storage import postgres, postgres_indexes
 from rolebundle.storage.address import parameters_of
 from rolebundle.storage.opening import open_reader
+from rolebundle.storage.postgres import connection, indexes
 from rolebundle.storage.writing import open_writer
 from support import databases
 from support.commands import SAMPLE, Outcome, forked_program, invoke
@@ -265,7 +265,7 @@ def test_a_database_user_gets_no_more_rights(governed: Path, statement: str) -> 
 def test_settings_of_the_session_show_nothing_hidden(governed: Path) -> None:
     with connected(governed, "reader") as reader:
         reader.execute("SET rolebundle.allowed = '{1,2,3,4,5,6,7,8,9}'")
-        shown = f"SELECT count(*) FROM {postgres.VISIBLE}.document"
+        shown = f"SELECT count(*) FROM {connection.VISIBLE}.document"
         own = "SELECT count(*) FROM rolebundle.document"
         counts = [reader.execute(sql.encode()).fetchone() for sql in (shown, own)]
         assert counts[0] == counts[1]
@@ -306,7 +306,7 @@ def test_an_agent_asks_as_its_own_user(governed: Path, tmp_path: Path) -> None:
 
 def test_a_database_without_the_views_for_agents_answers_no_agent(governed: Path) -> None:
     with connected(governed) as owner:
-        owner.execute(f"DROP VIEW {postgres.VISIBLE}.mark".encode())
+        owner.execute(f"DROP VIEW {connection.VISIBLE}.mark".encode())
     with Engine(governed) as engine, pytest.raises(CorpusCorrupt):
         engine.retrieve(asked(task="token", agent="reader", lexical_only=True))
 
@@ -428,7 +428,7 @@ def test_a_transaction_with_a_failed_statement_is_not_reported_as_written(databa
 def test_many_blocks_of_a_word_are_joined(tmp_path: Path, database: Make) -> None:
     link, folder = database(), tmp_path / "notes"
     folder.mkdir()
-    with patch.object(postgres_indexes, "MAX_BLOCKS", 4):
+    with patch.object(indexes, "MAX_BLOCKS", 4):
         for number in range(7):
             text = f"# Note {number}\n\nThe printer is number {number}.\n"
             (folder / f"n{number}.md").write_text(text)
@@ -544,7 +544,7 @@ def test_the_environment_cannot_redirect(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_statements_are_translated() -> None:
-    sql, places = postgres.translated(
+    sql, places = connection.translated(
         "SELECT a FROM main.t CROSS JOIN main.u v ON v.id = t.id "
         "WHERE a IN (SELECT value FROM json_each(?2)) AND b = ?1 AND c LIKE 'x%'"
     )

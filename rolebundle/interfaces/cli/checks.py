@@ -12,15 +12,11 @@ from typing import Any, BinaryIO
 import click
 from click.exceptions import Exit
 
-from rolebundle.admin.records import approve_contract, count_blocks, revoke_contract, start_gate
+from rolebundle.admin import records
 from rolebundle.contracts.base import writable
-from rolebundle.contracts.gate import ApprovedContract, ApprovedContracts, GateReport
+from rolebundle.contracts.gate import ApprovedContract, ApprovedContracts
 from rolebundle.contracts.memory import MAX_INTENT_CHARACTERS, CheckRequest
-from rolebundle.contracts.verification import (
-    MAX_DRAFT_CHARACTERS,
-    Verification,
-    VerifyRequest,
-)
+from rolebundle.contracts.verification import MAX_DRAFT_CHARACTERS, Verification, VerifyRequest
 from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.interfaces.cli.options import (
     PATH,
@@ -232,7 +228,7 @@ def start_command(call: Call, contract: Path, restart: bool) -> None:
     rolebundle gate start report.gate.toml
     rolebundle gate start report.gate.toml --yes
     """
-    call.print(call.owner(start_gate, contract, restart=restart))
+    call.print(call.owner(records.start_gate, contract, restart=restart))
 
 
 @gate.command("check")
@@ -250,7 +246,12 @@ def check_command(call: Call, contract: Path, agent: str | None) -> None:
     """
     with call.engine() as engine:
         report = engine.gate_check(contract, agent)
-    call.print(report, [_text(report)])
+    lines = [f"{report.verdict}: {report.message}"]
+    lines += [f"- {criterion_line(result)}" for result in report.criteria]
+    lines += [f"- {finding.code}: {finding.message}" for finding in report.findings]
+    if report.restarts:
+        lines.append(f"- the baseline was replaced: {counted(report.restarts, 'restart')}")
+    call.print(report, [_gate_lines(lines)])
     if report.verdict != "success":
         raise Exit(EXIT_NOT_DONE)
 
@@ -296,9 +297,10 @@ def approve_command(call: Call, contract: Path | None, revoke: bool, inline_code
             answer = ApprovedContracts(contracts=[ApprovedContract(**row) for row in stored])
             call.print(answer, empty="no contract is approved")
         elif revoke:
-            click.echo(f"{one_line(revoke_contract(admin.workspace, contract))}: not approved")
+            location = records.revoke_contract(admin.workspace, contract)
+            click.echo(f"{one_line(location)}: not approved")
         else:
-            location = approve_contract(admin.workspace, contract, inline_code=inline_code)
+            location = records.approve_contract(admin.workspace, contract, inline_code=inline_code)
             click.echo(f"{one_line(location)}: approved until its content changes")
             commands = load_contract(contract).commands
             click.echo(writable(_gate_lines([f"- {shlex.join(command)}" for command in commands])))
@@ -371,7 +373,7 @@ def hook_command(
     if not is_stop:
         click.echo(writable(_gate_lines(report.facts)))
         if fields["hook_event_name"] == "UserPromptSubmit" and report.blocks:
-            call.owner(count_blocks, contract, 0)
+            call.owner(records.count_blocks, contract, 0)
         return
     answer = answer_stop(
         report,
@@ -383,21 +385,12 @@ def hook_command(
     )
     if answer.blocks != report.blocks:
         # Before the answer: what is not counted must not block.
-        call.owner(count_blocks, contract, answer.blocks)
+        call.owner(records.count_blocks, contract, answer.blocks)
     if answer.output:
         click.echo(answer.output)
     if answer.error:
         print_note(_gate_lines(answer.error.split("\n")))
     raise Exit(answer.exit_code)
-
-
-def _text(report: GateReport) -> str:
-    lines = [f"{report.verdict}: {report.message}"]
-    lines += [f"- {criterion_line(result)}" for result in report.criteria]
-    lines += [f"- {finding.code}: {finding.message}" for finding in report.findings]
-    if report.restarts:
-        lines.append(f"- the baseline was replaced: {counted(report.restarts, 'restart')}")
-    return _gate_lines(lines)
 
 
 def _gate_lines(lines: list[str]) -> str:

@@ -14,19 +14,7 @@ from rolebundle.admin import Admin, indexes
 from rolebundle.admin.backups import copy_to, create_backup, restore_backup
 from rolebundle.admin.purges import finish_pending, plan_of, purge_documents
 from rolebundle.admin.records import drop_document, move_root, release_document, remove_root
-from rolebundle.contracts.ingest import (
-    QuarantinedDocument,
-    QuarantineDetails,
-    QuarantineList,
-    RootList,
-)
-from rolebundle.contracts.upkeep import (
-    EmbedResult,
-    PublishedCopy,
-    PurgePreview,
-    PurgeResult,
-    Receipt,
-)
+from rolebundle.contracts import ingest, upkeep
 from rolebundle.doctor import examine
 from rolebundle.embedding.registry import parse_spec
 from rolebundle.errors import (
@@ -48,12 +36,7 @@ from rolebundle.interfaces.cli.options import (
     with_json,
     workspace_for,
 )
-from rolebundle.interfaces.cli.output import (
-    field_lines,
-    print_first,
-    print_note,
-    progress_bar,
-)
+from rolebundle.interfaces.cli.output import field_lines, print_first, print_note, progress_bar
 from rolebundle.scan.scan import flagged_document
 from rolebundle.storage.file import corpus_path, published_folder
 from rolebundle.storage.partition import Flagged, flagged_documents
@@ -255,7 +238,7 @@ def purge(
     with call.admin() as admin:
         path = admin.workspace.path
         if dry_run or ((chosen or backups) and not yes):
-            only_backups = PurgePreview(backups=[str(backup) for backup in backups_of(path)])
+            only_backups = upkeep.PurgePreview(backups=[str(backup) for backup in backups_of(path)])
             plan = plan_of(admin.workspace, *selection) if chosen else only_backups
             call.print(plan, exclude_none=True)
             if not call.as_json:
@@ -267,7 +250,7 @@ def purge(
         )
         deleted = delete_backups(path) if backups else 0
         left = [str(backup) for backup in backups_of(path)]
-    result = PurgeResult(
+    result = upkeep.PurgeResult(
         receipts=receipts, returning=[*returning], backups=left, backups_deleted=deleted
     )
     call.print(result, None if receipts or chosen or backups else ["no purge was pending"])
@@ -278,7 +261,7 @@ def purge(
 
 def _erase(
     admin: Admin, selection: tuple[Sequence[str], Sequence[str], str]
-) -> tuple[list[Receipt], Sequence[str]]:
+) -> tuple[list[upkeep.Receipt], Sequence[str]]:
     try:
         plan = plan_of(admin.workspace, *selection)
     except UsageError as error:
@@ -291,7 +274,7 @@ def _erase(
     return [purge_documents(admin.workspace, *selection)], plan.returning or ()
 
 
-def _warn_of(plan: PurgePreview) -> None:
+def _warn_of(plan: upkeep.PurgePreview) -> None:
     if plan.facts:
         count = counted(len(plan.facts), "remembered fact")
         print_note(f"among them are {count}, because a fact goes with the document that it cites")
@@ -308,7 +291,7 @@ def _warn(returning: Sequence[str], backups: Sequence[str]) -> None:
         print_note(f"this backup may still hold the documents: {backup}; --backups deletes it")
 
 
-def _print_publications(lists: Iterable[Sequence[PublishedCopy]]) -> None:
+def _print_publications(lists: Iterable[Sequence[upkeep.PublishedCopy]]) -> None:
     copies = list(dict.fromkeys(copy for published in lists for copy in published))
     for line in field_lines({"copies": [copy.model_dump() for copy in copies]}):
         print_note(f"published: {line}")
@@ -346,7 +329,7 @@ _PENDING: Mapping[str, tuple[type[RolebundleError], str, str]] = {
 """What a purge waits for, the worst first → the error, the reason and the next step."""
 
 
-def _refuse_pending(receipts: Sequence[Receipt], path: Path) -> None:
+def _refuse_pending(receipts: Sequence[upkeep.Receipt], path: Path) -> None:
     waiting_for = {receipt.waiting_for for receipt in receipts if receipt.state == "pending"}
     for cause, (kind, reason, step) in _PENDING.items():
         if cause in waiting_for:
@@ -379,7 +362,7 @@ def roots_list_command(call: Call) -> None:
     rolebundle corpus roots list --json
     """
     with call.admin() as admin:
-        known = RootList(roots=load(admin.workspace.corpus))
+        known = ingest.RootList(roots=load(admin.workspace.corpus))
     call.print(known, empty="no root: run `rolebundle ingest PATH`; a replica has none")
 
 
@@ -457,7 +440,7 @@ def embed_command(call: Call, model: str | None) -> None:
     with progress_bar() as progress:
         report = indexes.embed(admin.workspace, spec, progress=progress)
     lines = [f"{counted(report.embedded, 'chunk')} embedded, {report.waiting} waiting"]
-    call.print(EmbedResult(embedded=report.embedded, waiting=report.waiting), lines)
+    call.print(upkeep.EmbedResult(embedded=report.embedded, waiting=report.waiting), lines)
     if report.waiting:
         raise EmbedderError(
             "embedding_incomplete",
@@ -510,9 +493,9 @@ def quarantine_list_command(call: Call, include_all: bool) -> None:
         documents = flagged_documents(
             admin.workspace.answering_corpus, "" if include_all else "quarantine"
         )
-    summaries = [QuarantinedDocument(**_summary(document)) for document in documents]
+    summaries = [ingest.QuarantinedDocument(**_summary(document)) for document in documents]
     empty = "no document has findings" if include_all else "no document is quarantined"
-    call.print(QuarantineList(documents=summaries), empty=empty)
+    call.print(ingest.QuarantineList(documents=summaries), empty=empty)
 
 
 @quarantine.command("show")
@@ -530,7 +513,7 @@ def show_command(call: Call, document: str) -> None:
     with call.admin() as admin:
         flagged = flagged_document(admin.workspace.answering_corpus, document)
     findings = json.loads(flagged.scanned.findings)
-    call.print(QuarantineDetails(**_summary(flagged), findings=findings))
+    call.print(ingest.QuarantineDetails(**_summary(flagged), findings=findings))
 
 
 @quarantine.command("release")

@@ -143,17 +143,12 @@ def _verdict(why: Why) -> str:
 def _score(score: ScoreTrace) -> Iterable[str]:
     if score.supposed:
         yield "if it had been proposed and allowed:"
-    values, weights = score.scores, score.weights
-    terms = (
-        ("lexical", values.lexical, weights.lexical),
-        ("semantic", values.semantic, weights.semantic),
-        ("metadata", values.metadata, weights.metadata),
+    values = score.scores
+    for term, weight in score.weights:
         # In the contract, `rerank` is the vocabulary term, not the score of a rerank model.
-        ("vocabulary", values.rerank, weights.rerank),
-    )
-    for name, value, weight in terms:
-        hits = ", ".join(score.vocabulary) if name == "vocabulary" else ""
-        hits_text = f"   {one_line(hits, _NAME_CHARS)}" if hits else ""
+        name, hits = ("vocabulary", score.vocabulary) if term == "rerank" else (term, [])
+        value = getattr(values, term)
+        hits_text = f"   {one_line(', '.join(hits), _NAME_CHARS)}" if hits else ""
         yield f"{name:<13} {value:.3f} × {weight:.2f} = {value * weight:.3f}{hits_text}"
     if score.mark_factor is not None:
         yield f"mark          × {score.mark_factor:g} in metadata and vocabulary"

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 from platformdirs import user_data_path
 
+from rolebundle import system
 from rolebundle.errors import CorpusBusy, RolebundleError, UsageError
 from rolebundle.ingest.walk import reason_for_name
 from rolebundle.interfaces.cli.output import print_note, progress_bar
@@ -213,7 +214,7 @@ def _check(folders: Sequence[Path]) -> None:
             reason = "it is a home folder or contains one, with settings, keys and caches"
         elif data.is_relative_to(real) or real.is_relative_to(data):
             reason = "rolebundle keeps its corpora there"
-        elif owner != getattr(os, "getuid", lambda owner=owner: owner)():
+        elif system.is_foreign(owner):
             reason = f"it belongs to another user (number {owner})"
             step = f"copy it, or run `rolebundle ingest {folder} --db FILE`"
         else:
@@ -258,14 +259,7 @@ def _start_reader(corpus: Path, folders: Sequence[Path]) -> subprocess.Popen[byt
         if not is_free:
             return None
     places = [part for folder in folders for part in ("--in", os.path.realpath(folder))]
-    silent = subprocess.DEVNULL
     with suppress(OSError):
-        return subprocess.Popen(
-            [sys.executable, "-m", "rolebundle", "ingest", *places],
-            stdin=silent,
-            stdout=silent,
-            stderr=silent,
-            start_new_session=True,
-            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
-        )
+        command = [sys.executable, "-m", "rolebundle", "ingest", *places]
+        return system.start_detached(command)
     return None

@@ -20,12 +20,7 @@ from rolebundle.admin import Admin
 from rolebundle.admin.indexes import Indexing, complete
 from rolebundle.contracts.base import writable
 from rolebundle.contracts.documents import DocumentMetadata
-from rolebundle.contracts.ingest import (
-    ERROR_CODES,
-    METADATA_KEYS,
-    IngestReport,
-    Skipped,
-)
+from rolebundle.contracts.ingest import ERROR_CODES, METADATA_KEYS, IngestReport, Skipped
 from rolebundle.contracts.request import IngestRequest
 from rolebundle.contracts.terms import TRUST_TIERS, TRUSTED_TIERS, TrustTier
 from rolebundle.contracts.upkeep import CorpusStatus
@@ -34,16 +29,9 @@ from rolebundle.errors import DocumentError, EmbedderError, RolebundleError, Usa
 from rolebundle.ingest.authority import UNTRUSTED
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP
-from rolebundle.interfaces.cli import folders
+from rolebundle.interfaces.cli import folders, output
 from rolebundle.interfaces.cli.main import is_read
 from rolebundle.interfaces.cli.options import Call, flag, non_empty_path, with_call, with_json
-from rolebundle.interfaces.cli.output import (
-    field_lines,
-    print_first,
-    print_json,
-    print_note,
-    progress_bar,
-)
 from rolebundle.interfaces.layout import Style, folded, harmless, on_one_line, terminal_width
 from rolebundle.interfaces.signals import ended_by_sigterm, on_end
 from rolebundle.retrieval.passage_text import one_line
@@ -164,7 +152,7 @@ def ingest(
     if not paths and is_described:
         raise click.UsageError("options about documents need a PATH")
     admin = call.admin()
-    with ended_by_sigterm(), progress_bar() as progress:
+    with ended_by_sigterm(), output.progress_bar() as progress:
         if call.in_folders:
             read = folders.read(call.path, call.in_folders, call.admin, progress)
             assert read is not None
@@ -242,7 +230,7 @@ def print_report(report: IngestReport, *, as_json: bool) -> None:
         as_json: print JSON; then standard error only has what was refused.
     """
     if as_json:
-        print_json(report)
+        output.print_json(report)
     else:
         click.echo(_summary(report))
     lines = [[f"refused [{entry.code}] {_with_path(entry)}" for entry in report.refused()]]
@@ -251,7 +239,7 @@ def print_report(report: IngestReport, *, as_json: bool) -> None:
         lines += [[*_lines("skipped", skipped)], [*_lines("note", report.notes)]]
     for listed in lines:
         short = [one_line(writable(line), _LINE_CHARS) for line in listed]
-        print_first(short, rest="; --json lists all")
+        output.print_first(short, rest="; --json lists all")
 
 
 def _summary(report: IngestReport) -> str:
@@ -320,7 +308,7 @@ def complete_index(admin: Admin) -> None:
         progress(step, done, total)
 
     try:
-        with progress_bar() as progress:
+        with output.progress_bar() as progress:
             report = complete(admin.workspace, progress=show_progress, is_patient=False)
     except RolebundleError as error:
         _print(f"warning: the contextual index is not complete: {error}")
@@ -350,7 +338,7 @@ def background_indexing(path: Path, print_line: Callable[[str], None] | None = N
 
 def _print(line: str) -> None:
     with suppress(OSError):
-        print_note(line)
+        output.print_note(line)
 
 
 @click.command(short_help="Update it whenever files change")
@@ -399,7 +387,7 @@ def watch(call: Call, poll: bool) -> None:
 
 def _print_line(line: str) -> None:
     time = datetime.now().astimezone().isoformat(sep=" ", timespec="seconds")
-    print_note(f"{time}  {on_one_line(line)}")
+    output.print_note(f"{time}  {on_one_line(line)}")
 
 
 _UNLIMITED = 100_000
@@ -432,7 +420,7 @@ def _status_lines(status: CorpusStatus, style: Style) -> Iterator[str]:
     values = status.model_dump(exclude=_ONLY_IN_JSON)
     values["corpus"] = status.corpus.model_dump(exclude={"index", "replica"})
     values["indexes"] = [index.model_dump(exclude=_OF_INDEX) for index in status.indexes]
-    lines = [*field_lines(values), *_advice(status)]
+    lines = [*output.field_lines(values), *_advice(status)]
     # In a pipe, what is said of one thing stays on one line.
     columns = terminal_width(without=_UNLIMITED)
     for line in lines:

@@ -275,7 +275,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _print_error("interrupted; completed work is kept")
         code = EXIT_INTERRUPTED
     except OSError as error:
-        _drop_output()
+        # Otherwise what is still buffered would be written at the end, and fail again.
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         name, step = "io_error", "check the disk and the permissions"
         if error.errno in FULL_ERRNOS:
             name, step = "storage_full", "free some disk space"
@@ -314,12 +316,6 @@ def _next_step(error: click.ClickException) -> str:
         return "  next: put a text of several words in quotes\n"
     is_before_command = isinstance(error, click.NoSuchOption) and error.ctx and not error.ctx.parent
     return "  next: give options after the command\n" if is_before_command else ""
-
-
-def _drop_output() -> None:
-    # Otherwise the interpreter would write what is still buffered when it ends, and fail again.
-    with suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _print_error(message: str, hint: str = "") -> None:

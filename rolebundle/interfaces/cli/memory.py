@@ -8,27 +8,8 @@ from typing import Any, cast, get_args
 import click
 from pydantic import TypeAdapter, ValidationError
 
-from rolebundle.admin.records import (
-    all_decisions,
-    all_facts,
-    all_marks,
-    end_decision,
-    file_fact,
-    forget_fact,
-    promote_fact,
-    put_mark,
-    record_decision,
-    remove_mark,
-)
-from rolebundle.contracts.memory import (
-    DecisionList,
-    FactList,
-    MarkList,
-    MarkRequest,
-    NewDecision,
-    RememberRequest,
-    Statement,
-)
+from rolebundle.admin import records
+from rolebundle.contracts import memory
 from rolebundle.contracts.request import PersonName
 from rolebundle.contracts.terms import MarkState
 from rolebundle.interfaces.cli.options import (
@@ -73,7 +54,7 @@ def decisions() -> None:
 
 @decisions.command("add")
 @click.argument("text")
-@with_call("as_json", request=NewDecision, without=["text"])
+@with_call("as_json", request=memory.NewDecision, without=["text"])
 def decisions_add_command(call: Call, text: str) -> None:
     """Record a decision. From then on `check` and `retrieve` show it to agents.
 
@@ -85,8 +66,8 @@ def decisions_add_command(call: Call, text: str) -> None:
     rolebundle decisions add "Only the marketing team schedules posts" --by Ana --supersedes 12
     """
     about = names_in(",".join(call.fields.get("about", ())))
-    new = parsed(NewDecision, {**call.fields, "text": text, "about": about})
-    call.print(call.owner(record_decision, new))
+    new = parsed(memory.NewDecision, {**call.fields, "text": text, "about": about})
+    call.print(call.owner(records.record_decision, new))
 
 
 @decisions.command("list")
@@ -101,13 +82,13 @@ def decisions_list_command(call: Call, include_all: bool, agent: str | None) -> 
     rolebundle decisions list --all --json
     """
     if agent is None:
-        records = call.owner(all_decisions)
+        found = call.owner(records.all_decisions)
     else:
         with call.engine() as engine:
-            records = engine.decisions(agent)
-    records = [record for record in records if include_all or record.state == "active"]
+            found = engine.decisions(agent)
+    listed = [record for record in found if include_all or record.state == "active"]
     empty = "no decision" if include_all else "no active decision"
-    call.print(DecisionList(decisions=records), empty=empty)
+    call.print(memory.DecisionList(decisions=listed), empty=empty)
 
 
 @decisions.command("end")
@@ -117,7 +98,7 @@ def decisions_list_command(call: Call, include_all: bool, agent: str | None) -> 
     "--reason",
     metavar="TEXT",
     required=True,
-    callback=_checked(Statement, "a text of 1 to 1,000 characters"),
+    callback=_checked(memory.Statement, "a text of 1 to 1,000 characters"),
     help="Why.",
 )
 @with_json
@@ -127,7 +108,7 @@ def end_command(call: Call, decision_id: str, by: str, reason: str) -> None:
     \b
     rolebundle decisions end marketing-12 --by Ana --reason "the new process is in place"
     """
-    call.print(call.owner(end_decision, decision_id, by, reason))
+    call.print(call.owner(records.end_decision, decision_id, by, reason))
 
 
 def _author(by: str | None, agent: str | None) -> str:
@@ -155,7 +136,7 @@ def mark() -> None:
 @click.argument("target", metavar="PASSAGE|DOCUMENT")
 @click.argument("state", type=click.Choice(get_args(MarkState)))
 @_by_option("The person or tool that says so. Required without --agent.", required=False)
-@with_call("as_json", request=MarkRequest, only=["reason", "agent"])
+@with_call("as_json", request=memory.MarkRequest, only=["reason", "agent"])
 def set_command(call: Call, target: str, state: str, by: str | None) -> None:
     """Mark a passage or a document. `rolebundle mark PASSAGE|DOCUMENT` does the same.
 
@@ -164,9 +145,11 @@ def set_command(call: Call, target: str, state: str, by: str | None) -> None:
     \b
     rolebundle mark set wiki/limits.md supervisor_verified --by Ana --reason "I measured it"
     """
-    request = parsed(MarkRequest, {"id": target, "state": state, **call.fields})
+    request = parsed(memory.MarkRequest, {"id": target, "state": state, **call.fields})
     if author := _author(by, request.agent):
-        record = call.owner(put_mark, request.id, cast(MarkState, state), author, request.reason)
+        record = call.owner(
+            records.put_mark, request.id, cast(MarkState, state), author, request.reason
+        )
     else:
         with call.engine() as engine:
             record = engine.mark(request)
@@ -182,7 +165,7 @@ def mark_list_command(call: Call) -> None:
     rolebundle mark list
     rolebundle mark list --json
     """
-    call.print(MarkList(marks=call.owner(all_marks)), empty="no marks")
+    call.print(memory.MarkList(marks=call.owner(records.all_marks)), empty="no marks")
 
 
 @mark.command("remove")
@@ -194,7 +177,7 @@ def remove_command(call: Call, target: str) -> None:
     \b
     rolebundle mark remove wiki/limits.md
     """
-    call.print(call.owner(remove_mark, target))
+    call.print(call.owner(records.remove_mark, target))
 
 
 @click.group(cls=GroupWithDefault)
@@ -215,7 +198,7 @@ def remember() -> None:
 @remember.command("add")
 @click.argument("fact")
 @_by_option("The person who files it. Required without --agent.", required=False)
-@with_call("overlay_dirs", "as_json", request=RememberRequest, only=["source", "scope", "agent"])
+@with_call("overlay_dirs", "as_json", request=memory.RememberRequest, without=["fact"])
 def remember_add_command(call: Call, fact: str, by: str | None) -> None:
     """File a fact. `rolebundle remember FACT` does the same.
 
@@ -226,9 +209,9 @@ def remember_add_command(call: Call, fact: str, by: str | None) -> None:
     rolebundle remember add "The limit is 40 requests" --source wiki/limits.md:3-5 --by Ana
     rolebundle remember "Tokens expire after an hour" --source https://example.com/auth --by Ana
     """
-    request = parsed(RememberRequest, {"fact": fact, **call.fields})
+    request = parsed(memory.RememberRequest, {"fact": fact, **call.fields})
     if author := _author(by, request.agent):
-        filed = call.owner(file_fact, request, author)
+        filed = call.owner(records.file_fact, request, author)
     else:
         with call.engine() as engine:
             filed = engine.remember(request)
@@ -244,7 +227,7 @@ def remember_list_command(call: Call) -> None:
     rolebundle remember list
     rolebundle remember list --json
     """
-    call.print(FactList(facts=call.owner(all_facts)), empty="no facts")
+    call.print(memory.FactList(facts=call.owner(records.all_facts)), empty="no facts")
 
 
 @remember.command("promote")
@@ -259,7 +242,7 @@ def promote_command(call: Call, fact: str, by: str) -> None:
     \b
     rolebundle remember promote remembered/fact-0c1… --by Ana
     """
-    call.print(call.owner(promote_fact, fact, by))
+    call.print(call.owner(records.promote_fact, fact, by))
 
 
 @remember.command("forget")
@@ -272,4 +255,4 @@ def forget_command(call: Call, fact: str, by: str) -> None:
     \b
     rolebundle remember forget remembered/fact-0c1… --by Ana
     """
-    call.print(call.owner(forget_fact, fact, by))
+    call.print(call.owner(records.forget_fact, fact, by))

@@ -34,18 +34,7 @@ from rolebundle.contracts.upkeep import DraftFile, InitReport
 from rolebundle.embedding.static import MODEL
 from rolebundle.engine import Engine
 from rolebundle.errors import ConfigurationError, OverlayError
-from rolebundle.evaluation.evaluation import (
-    Progress,
-    evaluate,
-    parse_thresholds,
-    with_thresholds,
-)
-from rolebundle.evaluation.questions import (
-    corpus_folder,
-    golden_set_of_role,
-    load_collection,
-    load_golden,
-)
+from rolebundle.evaluation import evaluation, questions
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.interfaces import render
 from rolebundle.interfaces.cli.options import (
@@ -69,16 +58,8 @@ from rolebundle.interfaces.cli.output import (
 )
 from rolebundle.interfaces.layout import copyable, on_one_line, terminal_width
 from rolebundle.interfaces.parse import request_from
+from rolebundle.policy import overlays
 from rolebundle.policy.lint import lint_error, lint_overlay
-from rolebundle.policy.overlays import (
-    ResolvedOverlay,
-    is_shipped,
-    list_overlays,
-    load_file,
-    load_role,
-    locate,
-    overlay_folders,
-)
 from rolebundle.resources import data_folder, demo_overlays
 from rolebundle.storage.documents import document_kinds
 from rolebundle.storage.file import corpus_path
@@ -112,7 +93,7 @@ def list_command(call: Call) -> None:
     rolebundle overlay list
     rolebundle overlay list --overlay-dir my-overlays --json
     """
-    entries = list_overlays(call.folders)
+    entries = overlays.list_overlays(call.folders)
     width = max((len(entry.role_id) for entry in entries), default=0)
     lines = (
         f"{on_one_line(entry.role_id):<{width}}  {on_one_line(_summary(entry))}"
@@ -138,7 +119,10 @@ def show_command(call: Call, name: str) -> None:
     rolebundle overlay show security-reviewer
     rolebundle overlay show ./release-manager.json
     """
-    resolved = _resolved(name, call.folders)
+    if _is_file(name):
+        resolved = overlays.load_file(Path(name), call.folders)
+    else:
+        resolved = overlays.load_role(name, call.folders)
     details = OverlayDetails(
         role_id=resolved.overlay.role_id,
         digest=resolved.digest,
@@ -169,7 +153,7 @@ def lint_command(call: Call, names: tuple[str, ...]) -> None:
     linted: dict[str, list[LintProblem]] = {}
     with open_reader(location) if against_corpus else nullcontext() as corpus:
         kinds = document_kinds(corpus) if corpus else None
-        for name in names or [entry.path for entry in list_overlays(folders)]:
+        for name in names or [entry.path for entry in overlays.list_overlays(folders)]:
             try:
                 path = _path(name, folders)
             except OverlayError as error:
@@ -177,7 +161,7 @@ def lint_command(call: Call, names: tuple[str, ...]) -> None:
                 message = f"{error.message}; {error.hint}"
                 linted[name] = [lint_error("", error.code, message)]
                 continue
-            tried = None if not names and is_shipped(path) else corpus
+            tried = None if not names and overlays.is_shipped(path) else corpus
             linted[str(path)] = lint_overlay(path, folders, tried, kinds)
     report = OverlayLint(
         corpus=str(location) if against_corpus else None,
@@ -205,15 +189,11 @@ def _is_file(name: str) -> bool:
     return name.endswith(".json") or Path(name).name != name
 
 
-def _resolved(name: str, folders: Sequence[Path]) -> ResolvedOverlay:
-    return load_file(Path(name), folders) if _is_file(name) else load_role(name, folders)
-
-
 def _path(name: str, folders: Sequence[Path]) -> Path:
     if _is_file(name):
         return Path(name)
     # If there is no such role, loading it raises the error that names the nearest role.
-    return locate(name, folders) or load_role(name, folders).path
+    return overlays.locate(name, folders) or overlays.load_role(name, folders).path
 
 
 def _summary(entry: OverlayFile) -> str:
@@ -320,7 +300,7 @@ def demo(task: str) -> None:
     # Each installation has a corpus of its own, of its own copy of the documents.
     installation = sha256(os.fsencode(sample)).hexdigest()[:8]
     path = user_cache_path("rolebundle", appauthor=False) / f"demo-{MODEL}-{installation}.db"
-    with Engine(path, overlay_folders((demo_overlays(),))) as engine:
+    with Engine(path, overlays.overlay_folders((demo_overlays(),))) as engine:
         report = Admin(engine.workspace).ingest([sample])
         print_note(
             f"{counted(report.documents, 'document')}, {counted(report.chunks, 'chunk')} in {path} "
@@ -375,12 +355,12 @@ def eval(call: Call, path: Path | None, role: str | None, fail_under: tuple[str,
     rolebundle eval --role release-manager --db team.db
     rolebundle eval golden.toml --db team.db --rerank rerank:bge-reranker-v2-m3
     """
-    thresholds = parse_thresholds(fail_under)
+    thresholds = evaluation.parse_thresholds(fail_under)
     folders = call.folders
     if path is None and role is None:
         raise click.UsageError("name a PATH, or a --role whose overlay names a golden set")
-    path = path or golden_set_of_role(str(role), folders)
-    golden = load_collection(path) if path.is_dir() else load_golden(path)
+    path = path or questions.golden_set_of_role(str(role), folders)
+    golden = questions.load_collection(path) if path.is_dir() else questions.load_golden(path)
     request = request_from({"task": "that of each question", **call.fields})
     moment = (request.now or datetime.now(UTC)).replace(microsecond=0)
     lexical_only = request.lexical_only
@@ -396,7 +376,7 @@ def eval(call: Call, path: Path | None, role: str | None, fail_under: tuple[str,
             )
         )
         seconds = _ingest(engine, documents, lexical_only, progress)
-        report = evaluate(
+        report = evaluation.evaluate(
             engine,
             golden,
             role,
@@ -405,7 +385,7 @@ def eval(call: Call, path: Path | None, role: str | None, fail_under: tuple[str,
             lexical_only=lexical_only,
             ingest_seconds=seconds,
         )
-        report = with_thresholds(report, golden.fail_under | thresholds)
+        report = evaluation.with_thresholds(report, golden.fail_under | thresholds)
     call.print(report, _report_lines(report), exclude_none=True)
     raise Exit(0 if report.passed else EXIT_FAILED)
 
@@ -422,7 +402,7 @@ def _corpus(
     stack: ExitStack, golden: GoldenSet, path: Path, db: str | None
 ) -> tuple[Path, Path | None]:
     """The corpus file to use, and the documents to ingest into it first, if any."""
-    documents = corpus_folder(path, golden)
+    documents = questions.corpus_folder(path, golden)
     if documents is not None and not documents.exists():
         raise ConfigurationError(
             "golden_malformed",
@@ -438,7 +418,7 @@ def _corpus(
 
 
 def _ingest(
-    engine: Engine, documents: Path | None, lexical_only: bool, progress: Progress
+    engine: Engine, documents: Path | None, lexical_only: bool, progress: evaluation.Progress
 ) -> float:
     """Ingest the documents, and return the seconds that this took."""
     if documents is None:

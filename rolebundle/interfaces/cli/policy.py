@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from datetime import timedelta
 from pathlib import Path
 
 import click
 
-from rolebundle.admin.records import (
-    forget_target,
-    publish_replica,
-    pull_replica,
-    set_audit,
-    set_policy,
-)
+from rolebundle.admin import records
 from rolebundle.contracts.base import writable
 from rolebundle.contracts.overlay import PolicyLint
 from rolebundle.contracts.policy import (
@@ -86,7 +80,7 @@ def policy_set_command(call: Call, file: str) -> None:
     content, kind, location = _read(file)
     parsed = parse_policy(content, kind, file)
     with call.admin() as admin:
-        moved = set_policy(admin.workspace, content, kind, location)
+        moved = records.set_policy(admin.workspace, content, kind, location)
         roles = [entry.role_id for entry in list_overlays(call.folders)]
         findings = lint_policy(parsed, admin.workspace.corpus, roles)
     for finding in findings:
@@ -146,19 +140,16 @@ def lint_command(call: Call, file: str | None) -> None:
     rolebundle policy lint policy.toml
     rolebundle policy lint --db team.db
     """
-    path = call.path
     roles = [entry.role_id for entry in list_overlays(call.folders)]
     if file is None:
-        with open_reader(path) as corpus:
+        with open_reader(call.path) as corpus:
             findings = lint_active_policy(corpus, roles)
     else:
         content, kind, _ = _read(file)
         parsed = parse_policy(content, kind, file)
-        if call.db is None and not path.exists():
-            findings = lint_policy(parsed, roles=roles)
-        else:
-            with open_reader(path) as corpus:
-                findings = lint_policy(parsed, corpus, roles)
+        has_corpus = call.db is not None or call.path.exists()
+        with open_reader(call.path) if has_corpus else nullcontext() as tried:
+            findings = lint_policy(parsed, tried, roles)
     name = file or "current policy"
     call.print(PolicyLint(findings=findings), (finding_line(name, finding) for finding in findings))
     errors, counts = finding_counts(findings)
@@ -300,7 +291,7 @@ def audit_set_command(call: Call, mode: AuditMode | None, query: QueryMode | Non
     """
     # Without a corpus there is nothing to audit, and a later corpus would get this file.
     open_reader(call.path).close()
-    call.print(call.owner(set_audit, mode, query), exclude_none=True)
+    call.print(call.owner(records.set_audit, mode, query), exclude_none=True)
 
 
 def _known_head(path: Path) -> str:
@@ -393,7 +384,7 @@ def publish(
         raise UsageError("bad_scopes", "--scopes names no scope", "leave it out for every scope")
     options = PublishOptions(name or key_file.stem, expires, grace)
     report = call.owner(
-        publish_replica, folder, key, options, agent=agent, scopes=chosen, level=level
+        records.publish_replica, folder, key, options, agent=agent, scopes=chosen, level=level
     )
     call.print(report)
     if call.as_json:
@@ -435,7 +426,7 @@ def forget(call: Call, target: str, yes: bool) -> None:
     """
     with suppress(RolebundleError):
         target = PublishedFolder(target).target
-    call.owner(forget_target, target, confirmed=yes)
+    call.owner(records.forget_target, target, confirmed=yes)
     click.echo(writable(f"{target}: forgotten; the files there were not changed"))
 
 
@@ -454,4 +445,4 @@ def pull(call: Call, source: str, key_file: Path) -> None:
     rolebundle replica pull /mnt/share/reviewer --key team.pub --db reviewer.db
     """
     folder, key = PublishedFolder(source), load_public_key(key_file)
-    call.print(call.owner(pull_replica, folder, key))
+    call.print(call.owner(records.pull_replica, folder, key))

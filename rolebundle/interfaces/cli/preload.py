@@ -11,12 +11,11 @@ from __future__ import annotations
 import gc
 import os
 import re
-import selectors
+import select
 import signal
 import socket
 import stat
 import struct
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,13 +36,7 @@ from rolebundle.policy.overlays import list_overlays
 from rolebundle.resources import demo_overlays
 
 assert sys.platform != "win32"  # `up` does not import this module there.
-from rolebundle.interfaces.warm import (  # noqa: E402  # It has no names there.
-    COMMANDS,
-    PID,
-    identity,
-    is_same_user,
-    socket_path,
-)
+from rolebundle.interfaces.warm import COMMANDS, PID, identity, is_same_user, socket_path  # noqa: E402  # It has no names there.
 
 IDLE_SECONDS = 3_600.0
 """It ends after so long without a command."""
@@ -69,15 +62,8 @@ def start(path: Path) -> bool:
     ready, writer = os.pipe()
     command = [sys.executable, "-P", "-c", f"from {__name__} import main; main()"]
     with os.fdopen(ready, "rb") as answer:
-        process = subprocess.Popen(
-            [*command, str(path), str(writer)],
-            cwd="/",
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-            pass_fds=[writer],
-        )
+        command += [str(path), str(writer)]
+        process = system.start_detached(command, cwd="/", pass_fds=[writer])
         os.close(writer)
         text = answer.read().decode()
     if text == "up":
@@ -195,32 +181,30 @@ def serve(listener: socket.socket, lock: int, note: str, running: dict[int, sock
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
     files = [*Path(rolebundle.__file__).parent.rglob("*.py")]
     version = _version(files)
-    own = [woken, wake, listener.fileno(), lock]
+    accepting = listener.fileno()
+    own = [woken, wake, accepting, lock]
     process, waiting = _prepare(own, running, note)
-    with selectors.DefaultSelector() as selector:
-        selector.register(listener, selectors.EVENT_READ)
-        selector.register(woken, selectors.EVENT_READ)
-        while not ended and (events := selector.select(IDLE_SECONDS)):
-            for key, _ in events:
-                if key.fileobj == woken:
-                    os.read(woken, 1 << 10)
-                    _tell_ended(running, os.WNOHANG)
-                    continue
-                connection, _ = listener.accept()
-                if not (is_same_user(connection) and _is_confined_alike(connection)):
-                    connection.close()
-                    continue
-                if _version(files) != version:
-                    connection.close()
-                    return
-                with waiting:
-                    try:
-                        socket.send_fds(waiting, [b"-"], [connection.fileno()])
-                    except OSError:  # The process is gone: the client runs the command itself.
-                        connection.close()
-                    else:
-                        running[process] = connection
-                process, waiting = _prepare(own, running, note)
+    while not ended and (ready := select.select([accepting, woken], [], [], IDLE_SECONDS)[0]):
+        if woken in ready:
+            os.read(woken, 1 << 10)
+            _tell_ended(running, os.WNOHANG)
+        if accepting not in ready:
+            continue
+        connection, _ = listener.accept()
+        if not (is_same_user(connection) and _is_confined_alike(connection)):
+            connection.close()
+            continue
+        if _version(files) != version:
+            connection.close()
+            return
+        with waiting:
+            try:
+                socket.send_fds(waiting, [b"-"], [connection.fileno()])
+            except OSError:  # The process is gone: the client runs the command itself.
+                connection.close()
+            else:
+                running[process] = connection
+        process, waiting = _prepare(own, running, note)
 
 
 def _prepare(

@@ -17,11 +17,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from rolebundle.contracts.bundle import (
-    RetrievalBundle,
-    Scores,
-    ScoreWeights,
-)
+from rolebundle.contracts.bundle import RetrievalBundle, Scores, ScoreWeights
 from rolebundle.contracts.terms import (
     LANES,
     RANKED_LOWER,
@@ -32,12 +28,7 @@ from rolebundle.contracts.terms import (
 )
 from rolebundle.contracts.why import ComparedPassage, Comparison, RoleView
 from rolebundle.interfaces.render import Terms, covered, query_terms, replica_note
-from rolebundle.retrieval.passage_text import (
-    limited_use,
-    place_of,
-    quoted,
-    shown_name,
-)
+from rolebundle.retrieval.passage_text import limited_use, place_of, quoted, shown_name
 from rolebundle.scan.characters import (
     CONTROLS,
     EMBEDDINGS,

@@ -37,23 +37,11 @@ from mcp_types import (
 from mcp_types import Tool as OfferedTool
 
 from rolebundle.errors import RolebundleError, UsageError
-from rolebundle.interfaces.json_lines import (
-    MAX_LINE_BYTES,
-    bad_envelope,
-    checked_envelope,
-    error_fields,
-    error_line,
-    id_of,
-    json_value,
-)
+from rolebundle.interfaces import json_lines
 from rolebundle.interfaces.model_text import error_text
+from rolebundle.interfaces.servers.arguments import as_meant
 from rolebundle.interfaces.servers.loopback import ADDRESS, guarded, read_token
-from rolebundle.interfaces.servers.operations import (
-    INSTRUCTIONS,
-    TOOLS,
-    Operations,
-    internal_error,
-)
+from rolebundle.interfaces.servers.operations import INSTRUCTIONS, TOOLS, Operations, internal_error
 from rolebundle.interfaces.servers.stdio import Channel, LineReader, take_over
 from rolebundle.interfaces.servers.worker import ClientSession, Worker, end_code
 from rolebundle.interfaces.signals import on_end
@@ -99,7 +87,8 @@ class Session(ClientSession):
     def __init__(
         self, operations: Operations, channel: Channel, *, give_up: Callable[[], None]
     ) -> None:
-        super().__init__(Worker(operations), LineReader(channel, MAX_LINE_BYTES), channel)
+        reader = LineReader(channel, json_lines.MAX_LINE_BYTES)
+        super().__init__(Worker(operations), reader, channel)
         self._lines = iter(self._reader)
         self._last = Timer(_SECONDS_TO_END, give_up)
         self._last.daemon = True
@@ -186,7 +175,7 @@ def serve_http(operations: Operations, listener: socket.socket, token_file: Path
     on_end(signals, lambda: None)
     app = server_for(worker).streamable_http_app(
         streamable_http_path=HTTP_PATH,
-        max_request_body_size=MAX_LINE_BYTES,
+        max_request_body_size=json_lines.MAX_LINE_BYTES,
         max_sessions=MAX_SESSIONS,
     )
     settings = uvicorn.Config(
@@ -222,17 +211,17 @@ def _refusal(line: bytes) -> bytes | None:
     """The answer to a line that the SDK would drop without one. None if the SDK reads it."""
     request_id = None
     try:
-        message = json_value(line)
-        request_id = id_of(message)
+        message = json_lines.json_value(line)
+        request_id = json_lines.id_of(message)
         if isinstance(message, dict) and not message.keys().isdisjoint({"result", "error"}):
             return None  # an answer, which needs none
-        envelope = checked_envelope(message)
+        envelope = json_lines.checked_envelope(message)
         if "id" not in envelope:
             return None
         if not isinstance(request_id, str | int):
-            raise bad_envelope("id: must be a text or an integer")
+            raise json_lines.bad_envelope("id: must be a text or an integer")
         if not isinstance(envelope.get("params", {}), dict):
-            raise bad_envelope("params: must be an object")
+            raise json_lines.bad_envelope("params: must be an object")
         json.dumps(message, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         error = UsageError(
@@ -240,9 +229,9 @@ def _refusal(line: bytes) -> bytes | None:
             "the request holds unpaired surrogates, which are not Unicode text",
             "send all texts as UTF-8",
         )
-        return error_line(request_id, error)
+        return json_lines.error_line(request_id, error)
     except UsageError as error:
-        return error_line(request_id, error)
+        return json_lines.error_line(request_id, error)
     return None
 
 
@@ -264,7 +253,7 @@ def server_for(worker: Worker) -> Server[dict[str, Any]]:
                 INVALID_PARAMS,
                 f"there is no tool {params.name[:80]!r}; there are {', '.join(tools)}",
             )
-        fields = tool.as_meant(params.arguments or {})
+        fields = as_meant(tool.contract, params.arguments or {})
         try:
             # Cancelling the task interrupts the call.
             text = await worker.call(lambda: operations.text(tool.method, fields))
@@ -318,7 +307,7 @@ def offered_tools(methods: Collection[str], *, takes_approvals: bool) -> list[Of
 def _error_result(error: RolebundleError) -> CallToolResult:
     # Not as structured content: some clients check it against the schema of a successful answer
     # even if it is an error, and then show neither (modelcontextprotocol/typescript-sdk#1943).
-    fields = error_fields(error)
+    fields = json_lines.error_fields(error)
     return CallToolResult(
         content=[TextContent(text=error_text(fields))], is_error=True, _meta={_ERROR_META: fields}
     )

@@ -23,15 +23,8 @@ from rolebundle.contracts.request import (
 from rolebundle.contracts.terms import Detail
 from rolebundle.errors import Cancelled, RolebundleError, UsageError
 from rolebundle.ingest.indexes import Progress
-from rolebundle.interfaces.json_lines import (
-    MAX_LINE_BYTES,
-    answer_line,
-    checked_envelope,
-    encoded,
-    error_line,
-    id_of,
-    json_value,
-)
+from rolebundle.interfaces import json_lines
+from rolebundle.interfaces.servers import worker
 from rolebundle.interfaces.servers.operations import (
     DEFAULT_DETAIL,
     METHODS,
@@ -39,14 +32,6 @@ from rolebundle.interfaces.servers.operations import (
     internal_error,
 )
 from rolebundle.interfaces.servers.stdio import Channel, LineReader, OutputClosed
-from rolebundle.interfaces.servers.worker import (
-    MAX_WAITING,
-    ClientSession,
-    Job,
-    Worker,
-    end_code,
-    server_is_ending,
-)
 from rolebundle.interfaces.shape import Answer
 from rolebundle.interfaces.signals import on_end
 
@@ -58,7 +43,7 @@ MAX_PASSAGES = 1_000
 SECONDS_BETWEEN_PROGRESS = 0.1
 
 
-class Server(ClientSession):
+class Server(worker.ClientSession):
     """Serves one client.
 
     Args:
@@ -67,8 +52,8 @@ class Server(ClientSession):
     """
 
     def __init__(self, operations: Operations, channel: Channel) -> None:
-        reader = LineReader(channel, MAX_LINE_BYTES)
-        super().__init__(Worker(operations, reader.stop), reader, channel)
+        reader = LineReader(channel, json_lines.MAX_LINE_BYTES)
+        super().__init__(worker.Worker(operations, reader.stop), reader, channel)
         self._operations = operations
 
     def run(self) -> None:
@@ -91,9 +76,9 @@ class Server(ClientSession):
             return True
         request_id, method, fields, refusal = None, "", dict[str, Any](), None
         try:
-            message = json_value(line)
-            request_id = id_of(message)
-            envelope = checked_envelope(message)
+            message = json_lines.json_value(line)
+            request_id = json_lines.id_of(message)
+            envelope = json_lines.checked_envelope(message)
             method, params = envelope["method"], envelope.get("params")
             if "id" not in envelope:
                 # A notification is never answered. All but this one have no effect.
@@ -107,11 +92,11 @@ class Server(ClientSession):
         # A refused request has no id that could be cancelled.
         key = (type(request_id), request_id) if refusal is None else None
         self._worker.wait_for_space(lambda: self.is_stopped or self._is_cut_off)
-        job = Job(
+        job = worker.Job(
             partial(self._answer, request_id, method, fields, refusal),
             self._write,
-            partial(error_line, request_id, server_is_ending()),
-            partial(error_line, request_id, was_cancelled()),
+            partial(json_lines.error_line, request_id, worker.server_is_ending()),
+            partial(json_lines.error_line, request_id, was_cancelled()),
             key,
         )
         self._worker.submit(job)
@@ -129,25 +114,25 @@ class Server(ClientSession):
         method: str,
         fields: dict[str, Any],
         refusal: RolebundleError | None,
-        job: Job,
+        job: worker.Job,
     ) -> bytes:
         try:
             if refusal is not None:
                 raise refusal
-            return answer_line(request_id, self._result(request_id, method, fields, job))
+            return json_lines.answer_line(request_id, self._result(request_id, method, fields, job))
         except RolebundleError as error:
             self._worker.note_error(error)
-            return error_line(request_id, error)
+            return json_lines.error_line(request_id, error)
         except OutputClosed:
             # A progress message was not written, and the answer will not be either.
             return b""
         except (Exception, SystemExit) as error:
             if os.environ.get("ROLEBUNDLE_DEBUG"):
                 print_exc()
-            return error_line(request_id, internal_error(error))
+            return json_lines.error_line(request_id, internal_error(error))
 
     def _result(
-        self, request_id: Any, method: str, fields: dict[str, Any], job: Job
+        self, request_id: Any, method: str, fields: dict[str, Any], job: worker.Job
     ) -> Answer | None:
         if method == "shutdown":
             return None
@@ -168,8 +153,8 @@ class Server(ClientSession):
                 "details": list(get_args(Detail)),
                 "default_detail": DEFAULT_DETAIL,
                 "limits": {
-                    "line_bytes": MAX_LINE_BYTES,
-                    "waiting": MAX_WAITING,
+                    "line_bytes": json_lines.MAX_LINE_BYTES,
+                    "waiting": worker.MAX_WAITING,
                     "task_characters": MAX_TASK_CHARACTERS,
                     "reference_characters": MAX_REFERENCE_CHARACTERS,
                     "passages": MAX_PASSAGES,
@@ -178,21 +163,21 @@ class Server(ClientSession):
             },
         }
 
-    def _progress_of(self, request_id: Any, job: Job) -> Progress:
+    def _progress_of(self, request_id: Any, job: worker.Job) -> Progress:
         last = 0.0
 
         def report(step: str, done: int, total: int) -> None:
             nonlocal last
             if self._worker.is_stopping or job.is_cancelled:
                 # One that was cancelled has another answer.
-                raise server_is_ending()
+                raise worker.server_is_ending()
             self._worker.note_progress()
             now = monotonic()
             if now - last >= SECONDS_BETWEEN_PROGRESS or done == total:
                 last = now
                 params = {"id": request_id, "what": step, "done": done, "total": total}
                 self._writer.write(
-                    encoded({"jsonrpc": "2.0", "method": PROGRESS, "params": params})
+                    json_lines.encoded({"jsonrpc": "2.0", "method": PROGRESS, "params": params})
                 )
 
         return report
@@ -218,7 +203,7 @@ def serve(operations: Operations, channel: Channel) -> int:
 
     on_end(signals, server.stop)
     server.run()
-    code = end_code(signals, is_finished=server.is_finished)
+    code = worker.end_code(signals, is_finished=server.is_finished)
     if not server.has_ended:
         # A call to a model's server may last longer than the client waits.
         os._exit(code)

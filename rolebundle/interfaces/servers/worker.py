@@ -191,7 +191,8 @@ class Worker:
             self._close()
         self._since = monotonic()  # It may have been idle for long.
         while not is_done():
-            if is_stopped() or self._takes_too_long():
+            patience = IDLE_SECONDS if self._is_idle else PATIENCE_SECONDS
+            if is_stopped() or monotonic() - self._since > patience:
                 self.stop()
                 return
             # Set when the thread has ended, so that the usual end takes no time.
@@ -248,10 +249,6 @@ class Worker:
             self._is_idle, self._since = False, monotonic()
             self._changed.notify_all()
             return self._running
-
-    def _takes_too_long(self) -> bool:
-        """Whether what is left must be refused."""
-        return monotonic() - self._since > (IDLE_SECONDS if self._is_idle else PATIENCE_SECONDS)
 
     def _outcome(self, future: Future[T], work: Callable[[], T]) -> Callable[[], None]:
         """Do the work, and return what sets its outcome in the future."""

@@ -1,6 +1,5 @@
 """``--in FOLDER``: a folder becomes a corpus, is kept up to date, and is never written to."""
 
-import os
 import signal
 import stat
 import subprocess
@@ -10,6 +9,7 @@ from time import monotonic, sleep
 
 import pytest
 
+from rolebundle import system
 from rolebundle.interfaces.cli import folders
 from support.commands import invoke
 
@@ -75,7 +75,7 @@ def test_folders_that_are_refused(notes: Path, monkeypatch: pytest.MonkeyPatch) 
     ):
         outcome = invoke("ls", "--in", folder)
         assert (outcome.code, f"[{code}]" in outcome.err) == (2, True), folder
-    monkeypatch.setattr(os, "getuid", lambda: notes.stat().st_uid + 1)
+    monkeypatch.setattr(system, "is_foreign", lambda user: user == notes.stat().st_uid)
     assert "another user" in invoke("ls", "--in", notes).err
     assert not [*folders.corpora()]
     assert invoke("ls", "--in", notes, "--db", "x.db").code == 2

@@ -40,7 +40,7 @@ def test_an_interrupt_while_the_program_is_imported() -> None:
 
 def test_an_answer_imports_little_that_is_heavy(sample_db: Path) -> None:
     heavy = (
-        *("numpy", "ollama", "wordllama", "yaml", "lxml", "rich", "docutils"),
+        *("numpy", "wordllama", "yaml", "lxml", "rich", "docutils"),
         *("sqlite_vec", "asyncio"),
         # Only a corpus with decisions needs it.
         "rolebundle.verification",

@@ -900,7 +900,7 @@ def test_every_answer_ends_within_the_retries(
 
 def test_what_cannot_be_counted_does_not_block(db: Path, begun: Path) -> None:
     full = StorageError("storage_full", "the disk is full", "free some space")
-    with patch("rolebundle.interfaces.cli.checks.count_blocks", side_effect=full):
+    with patch("rolebundle.interfaces.cli.checks.records.count_blocks", side_effect=full):
         assert hook(begun, "--db", db, form="exit-code").code == 1
 
 

@@ -1,0 +1,1 @@
+"""A corpus in PostgreSQL: its connection, how it is opened, and its indexes."""
