@@ -9,8 +9,9 @@ evidence or leads   share of the text that stands in the documents, or is a lead
 touched within N    answerable questions of which a right line, or a sentence of one, is in the
                     first N characters, in a passage or in a lead
 reach               ... or a right place, as a passage or as a lead, anywhere in the text
-windows             passages over 1,200 characters with a right place that is a part of them, and
-                    no right line in what the packet shows if it selected them alone
+windows             of passages of 1,200 to 1,600 characters around a question's first right place,
+                    which begins, ends, or is in the middle, those of which no right line is in the
+                    fifth of a packet that is shown; the place has at most half of a passage
 """
 
 from __future__ import annotations
@@ -25,20 +26,25 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from rolebundle.admin import Admin
-from rolebundle.contracts.bundle import RetrievalBundle
-from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.embedding.static import StaticProvider
 from rolebundle.engine import Engine
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.interfaces.servers.operations import Operations
-from rolebundle.retrieval.passage_text import packet
+from rolebundle.retrieval.lanes import closeness_to
+from rolebundle.retrieval.passage_text import MAX_CHARS, best_span
+from rolebundle.retrieval.query import build_query
 
 FIRST = (1_500, 3_000)
-LONG = 1_200
+LONG = 1_200, 1_600
+_WHOLE = re.compile(r" · part of (\d+)-(\d+)(?: · |$)")
 _PLACE = re.compile(r'\[(\d+)\] (?:"((?:[^"\\]|\\.)*?):(\d+)-(\d+)"|(\S+?):(\d+)-(\d+)).*')
 
 
 class Shown(NamedTuple):
-    """A place of the text: where it begins, its lines, and what is shown of them (offset, text)."""
+    """A place of the text: where it begins, its lines, and what is shown of them (offset, text).
+
+    Of a passage that is shown in part, its lines are those of the whole.
+    """
 
     start: int
     path: str
@@ -57,6 +63,7 @@ def shown_places(text: str) -> Iterator[Shown]:
             if place:
                 yield place if place.text else place._replace(lead=lead)
             path, first, last = (found[2], found[3], found[4]) if found[2] else found.group(5, 6, 7)
+            first, last = whole.groups() if (whole := _WHOLE.search(line)) else (first, last)
             place = Shown(offset, path, (int(first), int(last)), [], len(line))
             sentence = line.rpartition('"')[0].rpartition(" › ")[2].rpartition('"')[2]
             lead = (offset, sentence.rstrip("…"))
@@ -119,29 +126,37 @@ class Corpus:
         return at, is_reached
 
 
-def cut_passages(corpus: Corpus, question: Mapping[str, Any]) -> Iterator[bool]:
-    """Of each long passage with a right place that is a part of it: whether the cut shows it."""
-    bundle = corpus.engine.retrieve(RetrievalRequest(task=question["question"], limit=20))
-    for chunk in bundle.selected:
-        path, lines = (chunk.citation.locator or "").rsplit(":", 1)
-        first, last = map(int, lines.split("-"))
-        inside = [
-            place
-            for place in question["places"]
-            if place["path"] == path
-            and first <= place["lines"][0]
-            and place["lines"][1] <= last
-            and 2 * (place["lines"][1] - place["lines"][0] + 1) <= last - first + 1
-        ]
-        if inside and len(chunk.content) > LONG:
-            update: dict[str, Any] = {
-                "selected": [chunk],
-                "warnings": [],
-                "request": None,
-                "rejected_summary": {},
-            }
-            alone: RetrievalBundle = bundle.model_copy(update=update)
-            yield corpus.touched({"places": inside}, packet(alone, None, LONG + 300))[0] < 1e9
+def around(lines: Sequence[str], place: Sequence[int], share: float) -> str:
+    """The text of a place with what stands around it, ``share`` of which is above; empty if short.
+
+    It has at most ``LONG[1]`` characters; the place has at most half of them.
+    """
+    first, last = place[0] - 1, place[1]
+    room = LONG[1] - len("\n".join(lines[first:last]))
+    if room < LONG[1] / 2:
+        return ""
+    above = room * share
+    while first and len(lines[first - 1]) < above:
+        first, above = first - 1, above - len(lines[first - 1]) - 1
+    below = LONG[1] - len("\n".join(lines[first:last]))
+    while last < len(lines) and len(lines[last]) < below:
+        last, below = last + 1, below - len(lines[last]) - 1
+    text = "\n".join(lines[first:last])
+    return text if len(text) > LONG[0] else ""
+
+
+def windows(corpus: Corpus, question: Mapping[str, Any]) -> Iterator[bool]:
+    """For long passages with the question's first place: whether the cut shows a line of it."""
+    query = build_query(question["question"], None)
+    words = {word for term in query.task_terms for word in term.text.casefold().split()}
+    closeness = closeness_to(query, StaticProvider())
+    place = question["places"][0]
+    right = corpus.right(question, Shown(0, place["path"], tuple(place["lines"]), [], 0))
+    for share in (0.0, 0.5, 1.0):
+        if text := around(corpus.lines(place["path"]), place["lines"], share):
+            start, end = best_span(text, words, MAX_CHARS // 5, closeness)
+            shown = map(squeezed, text[start:end].splitlines())
+            yield any(len(line) >= 8 and line in right for line in shown)
 
 
 def main() -> None:
@@ -174,7 +189,7 @@ def main() -> None:
             )
         if question["places"]:
             found.append(corpus.touched(question, text))
-            cuts += cut_passages(corpus, question)
+            cuts += windows(corpus, question)
     print("| what | figure |\n| --- | --- |")
     print(f"| characters of an answer, median (most) | {median(sizes):,.0f} ({max(sizes):,}) |")
     print(f"| evidence or leads | {used / sum(sizes):.1%} |")

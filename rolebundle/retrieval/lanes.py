@@ -28,6 +28,7 @@ from rolebundle.retrieval.filter import (
     rejects_other_roles,
 )
 from rolebundle.retrieval.passage_text import Closeness
+from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.storage import compartments, documents, vector_index, vector_search
 from rolebundle.storage.corpus import Corpus
@@ -58,6 +59,7 @@ class Lanes:
         query: the built query.
         index: the embedding index; ``None`` if the semantic lane does not run.
         vector: the query's unit vector, float32.
+        vectors: those of its wordings, if there are several.
         confidence: how well the model reads the query, in (0, 1]; its scores are multiplied with
             this.
         degraded: why the semantic lane cannot run; empty if it runs or was not requested.
@@ -72,6 +74,7 @@ class Lanes:
     query: Query
     index: EmbeddingIndex | None = None
     vector: bytes = b""
+    vectors: Sequence[bytes] = ()
     confidence: float = 1.0
     degraded: str = ""
     noise: Noise | None = None
@@ -167,6 +170,18 @@ class Lanes:
             )
             for passage in passages
         }
+
+    def wordings(self, pool: Pool) -> list[Pool]:
+        """The first search's hits as they would be for each wording alone; empty with only one."""
+        tasks = self.query.tasks
+        if len(tasks) == 1:
+            return []
+        passages = [hit.passage for hit in pool.hits.values() if hit.round == 0]
+        return [
+            pool._replace(hits=replace(self, query=query, vector=vector).measure(passages))
+            for task, vector in zip(tasks, self.vectors or [b""] * len(tasks), strict=True)
+            for query in [build_query(task.text, None)]
+        ]
 
     def evidence(self, pool: Pool) -> Evidence:
         """What everything visible has of the task's words, before the passages are ranked."""
@@ -305,10 +320,12 @@ def _open_both(lexical_lane: Lanes, provider: EmbeddingProvider | None) -> Lanes
         if problem := vectors_problem(corpus, index):
             return replace(lexical_lane, degraded=f"{problem}; {DAMAGE_HINT}")
         corpus.load_vectors()
+        vector, *vectors = query_vectors(query, provider)
         return replace(
             lexical_lane,
             index=index,
-            vector=query_vector(query, provider),
+            vector=vector,
+            vectors=vectors,
             confidence=query_confidence(query, provider),
             noise=noise_for(index, provider),
         )
@@ -357,8 +374,10 @@ def _described(model: ModelIdentity) -> str:
     return f"{model.provider}:{model.model} ({model.dimensions} dimensions, digest {model.digest})"
 
 
-def query_vector(query: Query, provider: EmbeddingProvider) -> bytes:
-    """The unit vector of the task, as float32 bytes; with other wordings, of the mean of all.
+def query_vectors(query: Query, provider: EmbeddingProvider) -> list[bytes]:
+    """The unit vector of the task, as float32 bytes.
+
+    With other wordings that of the mean of all, and then that of each.
 
     Raises:
         EmbedderError: the model could not embed the query.
@@ -366,8 +385,9 @@ def query_vector(query: Query, provider: EmbeddingProvider) -> bytes:
     texts = [task.text for task in query.tasks]
     vectors = unit_vectors(provider.embed_queries(texts), len(texts), provider.identity.dimensions)
     if len(texts) > 1:
-        vectors = unit_vectors(vectors.mean(axis=0)[None], 1, provider.identity.dimensions)
-    return bytes(vectors[0].tobytes())
+        mean = unit_vectors(vectors.mean(axis=0)[None], 1, provider.identity.dimensions)
+        return [bytes(vector.tobytes()) for vector in (*mean, *vectors)]
+    return [bytes(vectors[0].tobytes())]
 
 
 def closeness_to(query: Query, provider: EmbeddingProvider) -> Closeness | None:

@@ -24,7 +24,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import islice, pairwise, takewhile
+from itertools import pairwise, takewhile
 from typing import Any
 
 from rolebundle.contracts.bundle import QueryTrace, RetrievalBundle, SelectedChunk
@@ -55,9 +55,17 @@ _ITEM = re.compile(r"\s*(?:[-*+•]|\d+[.)])\s")
 _LEAD_CHARS = 200
 """The first line of a table, list or definition is shown above a part of it if it is shorter."""
 _MEANING = 0.3
-"""What the cosine of a part's best sentence counts against the words of the task that it has."""
+"""What the cosine of a part's best sentence, and the part's share of the sum of all cosines, each
+count against the words of the task that it has."""
 LEFT_OUT = "…"
 """The line that stands for the lines that were left out."""
+
+_LINK = re.compile(
+    r"!?\[[^\]\n]*\](?:\([^)\n]*\)|\[[^\]\n]*\])|`[^`\n]+ <[^>\n]+>`_+|\bhttps?://\S+"
+)
+_UNDERLINE = re.compile(r"([=\-~^\"'`*+#:.])\1{2,}\s*")
+_MIN_PROSE_BYTES = 25
+"""A line of fewer letters, in UTF-8, is no prose: an item, a key, a name."""
 
 MAX_CHARS = 2_800
 """Characters of a packet if the request has no limit of its own."""
@@ -72,9 +80,12 @@ _LEADS_SHARE = 0.4
 _LINE_CHARS = 1_000
 _SHARE = 8
 """Texts of one line are not longer than this part of the packet."""
+_MIN_FENCED = 5
+"""A fence and the end of its line, and an empty line between two passages."""
 _MIN_CUT_CHARS = 100
 """Less of a passage than this is not shown."""
 _LEAD_LINE_CHARS = 120
+_HEADING_CHARS = 60
 _MIN_QUOTE_CHARS = 40
 _THIN_LEADS = 3
 """So many leads there are if the documents have little of the task, or nothing was selected."""
@@ -210,6 +221,7 @@ def passage_heading(passage: Values, details: Sequence[str]) -> str:
     names = [passage.get("title") or "", *(passage.get("headings") or ())]
     parts = [place_of(passage["citation"]) or shown_name(passage["chunk_id"])]
     parts += filter(None, [quoted(*_new_names(names, parts[0], passage["content"]))])
+    parts += [f"part of {passage['part_of']}"] if "part_of" in passage else []
     return f"[{passage['rank']}] {' · '.join([*parts, *details])}"
 
 
@@ -327,12 +339,14 @@ def best_span(
     weights = {word: math.log1p(len(has) / count) for word, count in found.items()}
     all_words = math.fsum(weights.values()) or 1.0
     cosines = [0.0] * len(has) if closeness is None or len(has) < 2 else closeness(folded)
+    near = [max(0.0, cosine) for cosine in cosines]
+    all_near = math.fsum(near) or 1.0
     best, most = (0, length), -math.inf
     for first, start in enumerate(breaks[:-1]):
         last = max(first + 1, bisect_right(breaks, start + length) - 1)
         having = frozenset[str]().union(*has[first:last])
         value = math.fsum(weights[word] for word in having) / all_words
-        value += _MEANING * max(cosines[first:last])
+        value += _MEANING * (max(cosines[first:last]) + math.fsum(near[first:last]) / all_near)
         if value > most + 1e-9:
             best, most = (start, min(breaks[last], start + length)), value
         if last == len(breaks) - 1:
@@ -410,6 +424,9 @@ def packet(
     kept = min(_size(leads), int(room * _LEADS_SHARE))
     room -= _size(near := nearest_lines(bundle))
     shown: list[str] = []
+    frames = _size([passage_heading(*both) for both in zip(values, details, strict=True)])
+    frames += 2 * _MIN_FENCED * len(values)
+    length = max(length, _equal_part([len(v["content"]) for v in values], room - kept - frames))
     for value, parts in zip(values, details, strict=True):
         left = room - kept - _size(shown)
         block = _block(value, parts, words, length, left, closeness)
@@ -446,15 +463,36 @@ def _parted(bundle: RetrievalBundle) -> tuple[list[SelectedChunk], list[Selected
     Filed facts come after the documents, and are shown.
     """
     documents = [chunk for chunk in bundle.selected if chunk.metadata.remembered_from is None]
-    facts, count = bundle.selected[len(documents) :], len(documents)
+    facts, wanted = bundle.selected[len(documents) :], documents
     if not (bundle.request and bundle.request.limit):
-        best = documents[0].scores.final if documents else 0.0
-        near = takewhile(lambda chunk: chunk.scores.final >= _FALLS_OFF * best, documents)
-        count = len([*islice(near, _MOST_PASSAGES)])
-    places = documents[count:]
+        # What answers a second subject has few words of the others.
+        is_one = not (bundle.request and bundle.request.also)
+        least = _FALLS_OFF * documents[0].scores.final if documents and is_one else 0.0
+        near = [*takewhile(lambda chunk: chunk.scores.final >= least, documents)]
+        wanted = [chunk for chunk in near if _says_something(chunk.content)] or near
+        wanted = wanted[:_MOST_PASSAGES]
+    shown = {chunk.chunk_id for chunk in wanted}
+    places = [chunk for chunk in documents if chunk.chunk_id not in shown]
     if {"WEAK_EVIDENCE", "WORDS_MISSING"} & {warning.code for warning in bundle.warnings}:
         places = places[:_THIN_LEADS]
-    return [*documents[:count], *facts], places
+    return [*wanted, *facts], places
+
+
+def _says_something(content: str) -> bool:
+    """Whether a text has more than links, headings and short items: a line of prose, a table, code.
+
+    A link counts only by what stands around it.
+    """
+    lines = [*_LINK.sub("", content).splitlines(), ""]
+    return any(
+        line.lstrip().startswith(("|", "```", "~~~", "    ", "\t"))
+        or (
+            len(letters_of(line).encode()) >= _MIN_PROSE_BYTES
+            and not line.startswith("#")
+            and not _UNDERLINE.fullmatch(under)
+        )
+        for line, under in pairwise(lines)
+    )
 
 
 # -- the budget ----------------------------------------------------------------------------------
@@ -463,6 +501,15 @@ def _parted(bundle: RetrievalBundle) -> tuple[list[SelectedChunk], list[Selected
 def _size(lines: Sequence[str]) -> int:
     """Their characters, each with the end of its line."""
     return sum(map(len, lines)) + len(lines)
+
+
+def _equal_part(sizes: Sequence[int], room: int) -> int:
+    """The length to which texts are cut so that all fit: what short ones leave, long ones have."""
+    for count, size in zip(range(len(sizes), 0, -1), sorted(sizes), strict=True):
+        if size * count > room:
+            return room // count
+        room -= size
+    return max(sizes, default=0)
 
 
 def _fitting(lines: Sequence[str], room: float) -> list[str]:
@@ -489,7 +536,7 @@ def _with_title_once(passages: Iterable[Values]) -> Iterator[Values]:
 def lead_text(chunk: SelectedChunk, words: Collection[str]) -> str:
     """The last heading above a passage, and the sentence that fits best, on one line."""
     start, end = best_span(chunk.content, words, _LEAD_LINE_CHARS)
-    heading = chunk.headings[-1] if chunk.headings else chunk.title or ""
+    heading = one_line(chunk.headings[-1] if chunk.headings else chunk.title or "", _HEADING_CHARS)
     sentence = chunk.content[start:end].lstrip("#|-*+ \t\n")
     names = [] if letters_of(heading) in letters_of(sentence) else [heading]
     return one_line(" › ".join([*names, sentence]), _LEAD_LINE_CHARS)
@@ -555,7 +602,7 @@ def _block(
 def cut_passage(passage: Values, start: int, end: int) -> Values:
     """A passage of which only a part is shown, below the first line of its table or list.
 
-    Its locator has the lines that are shown, and those between.
+    Its locator has the lines that are shown, and those between; ``part_of`` has all its lines.
     """
     content: str = passage["content"]
     part = content[start:end]
@@ -570,6 +617,7 @@ def cut_passage(passage: Values, start: int, end: int) -> Values:
     if lines and content.count("\n") == int(lines[3]) - int(lines[2]):
         first = int(lines[2]) + content.count("\n", 0, above[0] if above else start)
         citation["locator"] = f"{lines[1]}:{first}-{int(lines[2]) + content.count(chr(10), 0, end)}"
+        passage = {**passage, "part_of": f"{lines[2]}-{lines[3]}"}
     return {**passage, "content": "\n".join(filter(None, parts)), "citation": citation}
 
 

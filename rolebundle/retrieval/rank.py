@@ -72,8 +72,9 @@ DIVERSITY_STEP = 0.15
 
 BEST_AMONG_FIRST = 5
 """The passage that is first without a role is among so many of the first with one (law 11)."""
-EXACT_AMONG_FIRST = 3
-"""A passage with a rare exact word of the task is among so many of the first."""
+AMONG_FIRST = 3
+"""A passage with a rare exact word of the task, or the best for a wording, is among so many of the
+first."""
 
 ABOUT_AS_GOOD = 0.7
 """A passage with this share of the first one's score may answer about as well."""
@@ -95,6 +96,7 @@ def rank(
     request: ResolvedRequest,
     weights: Weights,
     exact: Sequence[str] = (),
+    wordings: Sequence[Pool] = (),
     score_passages: ScorePassages | None = None,
     most: int = MAX_RERANKED,
 ) -> list[Candidate]:
@@ -106,6 +108,7 @@ def rank(
         request: the resolved request.
         weights: of the score's terms.
         exact: the rare exact words and phrases of the task.
+        wordings: what the first search would say of its hits for each wording of the task alone.
         score_passages: asks the reranking model for the scores of the best passages.
         most: how many passages it reads.
     """
@@ -126,7 +129,8 @@ def rank(
         _put_newest_first(ranked, request.min_score, asked)
     for words in exact:
         having = (row for row in ranked if has_words(row.passage, words))
-        _lift(ranked, next(having, None), EXACT_AMONG_FIRST, f"exact:{words}")
+        _lift(ranked, next(having, None), AMONG_FIRST, f"exact:{words}")
+    _lift_wordings(ranked, wordings, weights)
     if request.overlay is not None:
         # As without a role, if the role's own `fusion` scores them differently.
         fusion = request.echo.fusion or "weighted"
@@ -295,6 +299,24 @@ def _lift(ranked: list[Candidate], lifted: Candidate | None, place: int, reason:
                 row.lifted_for = (*row.lifted_for, reason)
                 row.final = final
     ranked.sort(key=ranking_order)
+
+
+def _lift_wordings(ranked: list[Candidate], wordings: Sequence[Pool], weights: Weights) -> None:
+    """Keep among the first what answers each wording about as well as anything: a second subject.
+
+    Of other wordings of one subject the first passages answer all.
+    """
+    missed: dict[str, Candidate] = {}
+    for pool in wordings:
+        alone = {row.chunk_id: weights.lane_score(row) for row in merge(pool, weights)}
+        rows = [row for row in ranked if row.is_selectable and row.chunk_id in alone]
+        best = max(rows, key=lambda row: alone[row.chunk_id], default=None)
+        first = max((alone[row.chunk_id] for row in rows[:AMONG_FIRST]), default=0.0)
+        if best is not None and first < ABOUT_AS_GOOD * alone[best.chunk_id]:
+            missed[best.chunk_id] = best
+    lifted = [*missed.values()][: AMONG_FIRST - 1]
+    for place, row in enumerate(lifted, AMONG_FIRST + 1 - len(lifted)):
+        _lift(ranked, row, place, "best for a wording")
 
 
 def mark_duplicates(rows: Iterable[Candidate], task: str = "") -> list[list[Candidate]]:

@@ -13,6 +13,9 @@ from rolebundle.policy.overlays import FirstMatch, first_match
 from rolebundle.policy.trust import UNRESTRICTED_VIEW, AgentView, Purpose, purpose_of
 from rolebundle.text.paths import locations
 
+MORE_PLACES = 2
+"""So many more places has a packet than another answer, if no limit is given: a lead is short."""
+
 
 class ReferenceScope(NamedTuple):
     """What the references of somebody may name.
@@ -139,6 +142,8 @@ def resolve_request(
         view: what the agent may see, and how many documents are in quarantine.
     """
     policy = overlay.retrieval_policy if overlay else RetrievalPolicy()
+    is_set = "max_selected_chunks" in policy.model_fields_set
+    more = MORE_PLACES if request.packet and not is_set else 0
     sources = overlay.source_policy if overlay else SourcePolicy()
     fusion = request.fusion or policy.fusion
     max_age = policy.freshness_max_age_days
@@ -162,7 +167,7 @@ def resolve_request(
         retrieval_policy=policy,
         vocabulary=overlay.vocabulary if overlay else Vocabulary(),
         fusion=fusion,
-        limit=request.limit or policy.max_selected_chunks,
+        limit=request.limit or policy.max_selected_chunks + more,
         min_score=policy.min_score,
         token_budget=request.token_budget,
         max_chars=request.max_chars,

@@ -159,7 +159,8 @@ class Execution:
         candidates = merge(pool, weights)
         filter_candidates(candidates, request, supposed)
         scoring = (self.reranker.known, self.reranker.most) if self.reranker else ()
-        ranked = rank(candidates, pool, request, weights, self.lanes.rare_exact, *scoring)
+        wordings = self.lanes.wordings(pool)
+        ranked = rank(candidates, pool, request, weights, self.lanes.rare_exact, wordings, *scoring)
         select(ranked, request, retrieval.withheld_reason)
         return ranked
 

@@ -19,7 +19,7 @@ from rolebundle.engine import Engine
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.retrieval import lexical
 from rolebundle.retrieval.candidate import Query, Term
-from rolebundle.retrieval.lanes import query_vector
+from rolebundle.retrieval.lanes import query_vectors
 from rolebundle.retrieval.lexical import CombinedPostings
 from rolebundle.retrieval.query import build_query
 from rolebundle.storage import compartments, postings
@@ -261,7 +261,7 @@ class Fixed:
     "role", [None, overlay(mission="Find risks.", retrieval_policy={"expansion_weight": 1.0})]
 )
 def test_the_query_is_the_tasks_unit_vector_with_and_without_a_role(role: Overlay | None) -> None:
-    vector = query_vector(build_query(TASK, role), Fixed())
+    vector, *_ = query_vectors(build_query(TASK, role), Fixed())
     assert np.frombuffer(vector, dtype="<f4").tolist() == pytest.approx([0.6, 0.8])
 
 

@@ -175,6 +175,8 @@ class Operations:
                 update = {"packet": True, "max_chars": room}
                 bundle = self.engine.retrieve(request.model_copy(update=update))
                 return f"Answer a{self._number(bundle)}.\n{bundle.packet}"
+            if isinstance(request, WhyRequest):
+                request = request.model_copy(update={"packet": True})
             return answer_text(method, self._values(method, request))
 
     def _answers_of(self, agent: str | None) -> dict[int, Given]:

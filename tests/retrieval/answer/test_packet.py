@@ -207,13 +207,14 @@ def test_no_text_ends_its_block_and_the_budget_holds(
     assert [line for line in outside if not OWN_LINE.fullmatch(line)] == []
     assert all(len(line.splitlines()) <= 1 for line in outside)
     contents = {str(chunk.rank): chunk.content for chunk in bundle.selected}
-    assert [*passages] == [*contents][: len(passages)], "from the top, without a gap"
     for number, content in passages.items():
         if content != contents[number]:
             parts = [part for part in re.split(r"(?:^|\n)…(?:\n|$)", content) if part]
             assert all(part in contents[number] for part in parts)
-    numbered = [line for line in outside if re.match(r"\[\d+\] ", line)]
-    assert [re.findall(r"\d+", line)[0] for line in numbered] == [*contents][: len(numbered)]
+    numbered = [int(n) for line in outside for n in re.findall(r"^\[(\d+)\] ", line)]
+    parts = numbered[: len(passages)], numbered[len(passages) :]
+    assert [*map(str, parts[0])] == [*passages] and len({*numbered}) == len(numbered)
+    assert {*map(str, numbered)} <= {*contents} and all(part == sorted(part) for part in parts)
     left_out = [int(n) for n in re.findall(r"^(\d+) more places?: ask", text, re.MULTILINE)]
     assert sum(left_out) == len(contents) - len(numbered)
 
@@ -282,13 +283,50 @@ def test_what_gives_way_first(budget: int) -> None:
     }[budget]  # fmt: skip
 
 
+LINKS = "## More\n\n- [The release token](https://a.example/token-of-the-release)\n- [Signed](b.md)"
+
+
+@pytest.mark.parametrize(
+    ("content", "is_lead"),
+    [
+        (LINKS, True),
+        ("Release token\n=============\n", True),
+        ("- `release`\n- `token`\n- signed", True),
+        ("linkTitle: Release token", True),
+        (f"{LINKS} has what a release token is signed with.", False),
+        ("| release | token |\n| --- | --- |\n| 3.0 | signed |", False),
+        ("```\nrelease token\n```", False),
+        ("发布令牌由发布经理签署。", False),
+    ],
+)
+def test_links_headings_and_short_items_are_leads_if_another_place_answers(
+    content: str, is_lead: bool
+) -> None:
+    bundle = scored(0.9, 0.8, 0.7)
+    bare = changed(bundle.selected[0], content=content)
+    shown = [*read(packet(changed(bundle, selected=[bare, *bundle.selected[1:]])))[0]]
+    assert shown == (["2", "3"] if is_lead else ["1", "2", "3"])
+    alone = changed(bundle, selected=[bare])
+    assert [*read(packet(alone))[0]] == ["1"], "nothing else answers"
+
+
+def test_what_short_passages_leave_the_long_ones_have() -> None:
+    bundle = scored(0.9, 0.9)
+    long = changed(bundle.selected[0], content="The release token is signed. " * 60)
+    shown = read(packet(changed(bundle, selected=[long, bundle.selected[1]])))[0]
+    assert len(shown["1"]) > 1_500 and shown["2"] == bundle.selected[1].content
+    both = changed(bundle, selected=[long, changed(long, rank=2)])
+    sizes = [len(text) for text in read(packet(both))[0].values()]
+    assert min(sizes) > 900 and max(sizes) - min(sizes) < 100
+
+
 def test_thin_evidence_has_few_leads() -> None:
     warning = BundleWarning(code="WEAK_EVIDENCE", message="thin")
     text = packet(changed(scored(0.9, *[0.1] * 8), warnings=[warning]))
     assert len(re.findall(r"^\[\d+\]", text, re.MULTILINE)) == 1 + 3
 
 
-TABLE = "| key | value |\n| --- | --- |\n" + "".join(f"| k{n} | v{n} |\n" for n in range(90))
+TABLE = "| key | value |\n| --- | --- |\n" + "".join(f"| k{n} | v{n} |\n" for n in range(300))
 LIST = "The token has these parts:\n\n" + "".join(f"- part p{n} is here\n" for n in range(90))
 TERMS = "".join(f"term t{n}\n  What t{n} means.\n  It lasts {n} days.\n" for n in range(90))
 
@@ -296,9 +334,9 @@ TERMS = "".join(f"term t{n}\n  What t{n} means.\n  It lasts {n} days.\n" for n i
 @pytest.mark.parametrize(
     ("content", "word", "start", "shown"),
     [
-        (TABLE, "k50", "| key | value |\n| --- | --- |\n…\n| k", "| k50 | v50 |"),
+        (TABLE, "k150", "| key | value |\n| --- | --- |\n…\n| k", "| k150 | v150 |"),
         (LIST, "p50", "The token has these parts:\n…\n- part p", "- part p50 is here"),
-        (TERMS, "t49", "term t43\n", "term t49\n  What t49 means."),
+        (TERMS, "t49", "term t34\n…\n  It lasts 34", "term t49\n  What t49 means."),
         (
             "One. " * 300 + "\n\nIt is signed.\n\n" + "Two. " * 300,
             "signed",
