@@ -11,18 +11,19 @@ from pathlib import Path
 from shlex import quote
 from typing import Any, NamedTuple
 
-from rolebundle.contracts.documents import DocumentMetadata
 from rolebundle.contracts.upkeep import DraftFile, InitReport, OverlayDraftReport
 from rolebundle.errors import ConfigurationError, UsageError
 from rolebundle.ingest.authority import Authority
+from rolebundle.ingest.document_types import observed_type
 from rolebundle.ingest.manifests import MANIFEST_NAME, FileDefaults, read_manifest
 from rolebundle.ingest.manifests import check_path as check_manifests
+from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import kind_of, reader_name_for
 from rolebundle.ingest.roots import check_no_link, source_name
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, FileEntry, walk
 from rolebundle.policy.overlays import is_shipped, load_role, locate
 from rolebundle.storage import roots as root_storage
-from rolebundle.storage.documents import document_kinds
+from rolebundle.storage.documents import count_types, document_kinds
 from rolebundle.storage.file import overlays_path
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.publications import refuse_changes, refuse_expired
@@ -223,8 +224,7 @@ def _neutral_for(role_id: str, target: Target) -> str:
             refuse_expired(corpus)
             for kind in document_kinds(corpus):
                 sources[kind.source_id] += kind.documents
-                types[kind.document_type] += kind.documents
-    del types[DocumentMetadata._field_defaults["document_type"]]  # It is of no type.
+            types = count_types(corpus)
     return neutral_overlay(role_id, sources, types, "document")
 
 
@@ -333,23 +333,7 @@ def write_new(texts: Mapping[Path, str]) -> None:
 # -- the manifest ----------------------------------------------------------------------------------
 
 
-FOLDER_TYPES: Mapping[str, str] = {
-    name: document_type
-    for document_type, names in {
-        "adr": "adr adrs architecture-decisions decision-records",
-        "api-reference": "api-docs api-reference",
-        "changelog": "changelogs release-notes",
-        "design-doc": "design-docs rfcs",
-        "guide": "guides how-to howto user-guide",
-        "meeting-notes": "meeting-notes meetings minutes",
-        "postmortem": "incident-reports postmortems",
-        "runbook": "playbooks runbooks",
-        "threat-model": "threat-models",
-        "tutorial": "tutorial tutorials",
-    }.items()
-    for name in names.split()
-}
-"""The name of a folder → the type of its documents."""
+_UNREAD = ParsedDocument()
 
 _HEAD = f"""\
 # {MANIFEST_NAME}: what the documents of this folder are. It is yours: correct it.
@@ -360,7 +344,16 @@ _HEAD = f"""\
 """
 _SOURCES = "\n# -- Sources: what roles prefer, limit or forbid, and what answers name --\n"
 _ONE_SOURCE = "# Documents without a rule, and that declare no source, are of one source: {}.\n"
-_TYPES = "\n# -- Types: names of your choice; roles can rank them (document_type_boosts) --\n"
+_TYPES = """
+# -- Types: roles can rank them (document_type_boosts) --
+# An ingest sees the type of a document by its name, title, parts or folder; `rolebundle ls` shows
+# it, and by what. A type that is declared, under a name of your choice, counts instead. By their
+# names and folders:
+{}#
+# [[rule]]
+# glob = "FOLDER/**"
+# document_type = "minutes"
+"""
 _TRUST = """
 # -- Trust --
 # Without a declaration every document is `general`. If somebody keeps a folder correct, say so;
@@ -385,14 +378,14 @@ def draft_manifest(
         with_sources: whether folders get sources of their own.
     """
     sources = _folder_sources(paths, source) if with_sources else {}
-    types = _folder_types(paths)
-    with_source, with_type = _files_by_rule(paths, sources), _files_by_rule(paths, types)
+    types = Counter(found[0] for path in paths if (found := observed_type(path, "", _UNREAD)))
+    seen = "".join(f"#   {kind}: {counted(n, 'file')}\n" for kind, n in types.most_common())
+    with_source = _files_by_rule(paths, sources)
     text = (
         _HEAD + _SOURCES + (_rules("source_id", sources, with_source) or _ONE_SOURCE.format(source))
     )
-    text += _TYPES + _rules("document_type", types, with_type) + _TRUST
     by_source = _by_value(with_source, {"": source, **sources}) if with_sources else {}
-    return text, by_source, _by_value(with_type, types)
+    return text + _TYPES.format(seen or "#   none\n") + _TRUST, by_source, dict(types.most_common())
 
 
 def _folder_sources(paths: Sequence[str], source: str) -> dict[str, str]:
@@ -404,17 +397,6 @@ def _folder_sources(paths: Sequence[str], source: str) -> dict[str, str]:
         if count > 1 and name.casefold() not in map(str.casefold, sources.values()):
             sources[f"{_glob(folder)}/**"] = name
     return sources
-
-
-def _folder_types(paths: Sequence[str]) -> dict[str, str]:
-    """Glob → type, for each name of a folder that tells the type of what is in it."""
-    folders = {name for path in paths for name in path.split("/")[:-1]}
-    plain = {name: re.sub(r"[\W_]+", "-", name.lower()) for name in sorted(folders)}
-    return {
-        f"**/{_glob(name)}/**": FOLDER_TYPES[key]
-        for name, key in plain.items()
-        if key in FOLDER_TYPES
-    }
 
 
 def _files_by_rule(paths: Sequence[str], rules: Mapping[str, str]) -> Counter[str]:

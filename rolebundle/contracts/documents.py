@@ -44,6 +44,8 @@ PARTLY_READ = f"{OF_READING}partly_read"
 DATED_BY = f"{OF_READING}dated_by"
 LINKS = f"{OF_READING}links"
 TASK = f"{OF_READING}task"
+OBSERVED_TYPE = f"{OF_READING}document_type"
+"""The type that a document shows without a declaration, and what shows it."""
 
 
 ATTACHED = " › "
@@ -67,6 +69,10 @@ def attribute_texts(attributes: Attributes) -> Texts:
     return tuple(dict.fromkeys(text for texts in own for text in texts))
 
 
+NO_TYPE = "document"
+"""The type of documents that declare none."""
+
+
 class DocumentMetadata(NamedTuple):
     """The metadata of a document, with defaults for everything that is not declared.
 
@@ -87,7 +93,7 @@ class DocumentMetadata(NamedTuple):
     source_id: str
     title: str
     uri: str
-    document_type: str = "document"
+    document_type: str = NO_TYPE
     domain: str = "general"
     trust_tier: TrustTier = "general"
     updated_at: str | None = None
@@ -116,8 +122,19 @@ class DocumentMetadata(NamedTuple):
         by: DatedBy | None = dict[str, Any](self.attributes).get(DATED_BY, (None,))[0]
         return by
 
+    @property
+    def observed_type(self) -> tuple[str, str] | None:
+        """The type that roles rank it by, if it declares none, and what shows it."""
+        found = dict(self.attributes).get(OBSERVED_TYPE)
+        return (found[0], found[-1]) if found else None
 
-METADATA_VERSION = 3
+    @property
+    def ranked_type(self) -> str:
+        """The type that roles rank it by: the declared one, or else the observed one."""
+        return self.observed_type[0] if self.observed_type else self.document_type
+
+
+METADATA_VERSION = 4
 """Must be raised if documents get other metadata, so that unchanged files are read again."""
 LATER_FIELDS = (
     "inferred_at",

@@ -104,6 +104,8 @@ class ListedDocument(Contract):
         updated_at: its date, ISO 8601; missing if it has none.
         inferred_at: when its file was last changed, for a document without a date.
         dated_by: what ``updated_at`` is from, if it is not declared.
+        document_type: its declared type, or else that which it shows; missing if it has none.
+        typed_by: what shows the type, if it is not declared.
         chunks: number of its passages.
         notes: what the reader of its file left out or changed; missing if it is nothing.
         partly_read: whether a tenth of it, or more, was left out; missing if not.
@@ -119,6 +121,8 @@ class ListedDocument(Contract):
     updated_at: str | None = None
     inferred_at: str | None = None
     dated_by: DatedBy | None = None
+    document_type: str | None = None
+    typed_by: str | None = None
     chunks: int
     notes: list[str] | None = None
     partly_read: bool | None = None

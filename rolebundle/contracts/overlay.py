@@ -112,8 +112,9 @@ class SourcePolicy(Contract):
             "drafts/**"}]
         trust_tier_boosts: factor by trust tier: authoritative, preferred, general, untrusted.
             Default: none. Example: {"authoritative": 1.5, "untrusted": 0.5}
-        document_type_boosts: factor by document type, spelled as in the documents. Default: none.
-            Example: {"runbook": 1.6}
+        document_type_boosts: factor by document type, spelled as in the documents; of a document
+            that declares none by the type that it shows, as `rolebundle ls` lists it. Default:
+            none. Example: {"runbook": 1.6}
         domain_boosts: factor by domain, spelled as in the documents. Default: none. Example:
             {"operations": 1.4}
     """

@@ -195,7 +195,7 @@ class InitReport(Contract):
             code.
         sources: number of files by source id, as the proposed manifest declares them. Empty if it
             proposes none, or if a manifest was kept.
-        document_types: number of files by document type, as the proposed manifest declares them;
+        document_types: number of files by document type, as their names and folders show it;
             without files of no type. Empty if a manifest was kept.
         drafts: the files that were written, or would be.
         remarks: what a person should know.

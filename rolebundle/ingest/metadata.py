@@ -20,10 +20,12 @@ from rolebundle.contracts.documents import (
     ATTACHED,
     DATED_BY,
     NOTES_OF_READING,
+    OBSERVED_TYPE,
     OF_READING,
     PARTLY_READ,
     Attributes,
     DocumentMetadata,
+    place_of,
 )
 from rolebundle.contracts.ingest import (
     DESCRIBES,
@@ -41,6 +43,7 @@ from rolebundle.ingest.authority import (
     governing_key,
     lower_tier,
 )
+from rolebundle.ingest.document_types import observed_type
 from rolebundle.ingest.manifests import FileDefaults
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.text.decoding import one_line
@@ -152,7 +155,13 @@ def resolve(path: str, defaults: FileDefaults, parsed: ParsedDocument) -> Docume
             merged[key] = list(dict.fromkeys([*merged.get(key, ()), *texts]))
     if tags := [value for kind, value in parsed.found if kind == "tag"]:
         merged["tags"] = list(dict.fromkeys([*merged.get("tags", ()), *tags]))
+    own_title = str(merged.get("title") or "")
     derived_id = _name_document(merged, path, parsed.key, authority)
+    shown = None
+    # One file with many documents says nothing about each of them.
+    if "document_type" not in merged and (not parsed.key or parsed.key.startswith(ATTACHED)):
+        place = place_of(derived_id, merged["source_id"], path)
+        shown = observed_type(place.replace(ATTACHED, "/"), own_title, parsed)
     # The id of a record is a part of its derived id, so that nothing of it is lost.
     harmless = {f"document_id: {derived_id}", f"document_id: {parsed.key}"}
     self_declared = sorted(
@@ -163,7 +172,7 @@ def resolve(path: str, defaults: FileDefaults, parsed: ParsedDocument) -> Docume
     lists = {name: tuple(value) for name, value in merged.items() if isinstance(value, list)}
     return DocumentMetadata(
         **{**merged, **lists},
-        attributes=_with_reading(flattened({**inferred, **attributes}), parsed, dated_by),
+        attributes=_with_reading(flattened({**inferred, **attributes}), parsed, dated_by, shown),
         self_declared=tuple(self_declared),
         refused_claims=tuple(claim for claim in refused if claim not in harmless)[:_MAX_REFUSED],
         reach=authority.reach(self_declared),
@@ -186,12 +195,18 @@ def _add_date(merged: dict[str, Any], path: str, parsed: ParsedDocument, declare
     return "name"
 
 
-def _with_reading(attributes: Attributes, parsed: ParsedDocument, dated_by: str) -> Attributes:
+def _with_reading(
+    attributes: Attributes,
+    parsed: ParsedDocument,
+    dated_by: str,
+    shown_type: tuple[str, str] | None,
+) -> Attributes:
     """The attributes with what the reader says, of which the document can declare nothing."""
     pairs = [(k, text) for k, texts in attributes for text in texts if not k.startswith(OF_READING)]
     notes = (one_line(note)[:_MAX_CHARS] for note in parsed.notes[:_MAX_NOTES])
     pairs += [(NOTES_OF_READING, note) for note in notes]
     pairs += [(DATED_BY, dated_by)] if dated_by else []
+    pairs += [(OBSERVED_TYPE, one_line(text)[:_MAX_CHARS]) for text in shown_type or ()]
     pairs += [(f"{OF_READING}{kind}", text) for kind, text in parsed.found if kind != "tag"]
     if parsed.left_out >= _MIN_LEFT_OUT:
         pairs.append((PARTLY_READ, "true"))

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, get_type_hints
 
 from rolebundle.contracts.documents import (
     METADATA_VERSION,
+    OBSERVED_TYPE,
     Attributes,
     DocumentMetadata,
     attribute_lines,
@@ -556,7 +557,8 @@ def _metadata_text(parsed: ParsedDocument, metadata: DocumentMetadata) -> str:
     words = [getattr(metadata, name) for name in _NAMES]
     words += [*metadata.tags, *metadata.retrieval_hints]
     words += [*metadata.supersedes, *metadata.contradicts, *metadata.refused_claims]
-    words += attribute_lines(metadata.attributes)
+    # What this version makes of a document must not undo a release from quarantine.
+    words += attribute_lines(tuple(one for one in metadata.attributes if one[0] != OBSERVED_TYPE))
     words += [tag for chunk in parsed.ready for tag in chunk.tags]
     return "\n".join(words)
 

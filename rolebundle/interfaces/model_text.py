@@ -145,9 +145,13 @@ def _listing(answer: Values) -> list[str]:
 
 
 def listed_line(document: Values) -> str:
-    """A document of a list: its id, title, standing and number of passages."""
+    """A document of a list: its id, title, type, standing and number of passages."""
     read = ["partly read"] if document.get("partly_read") else []
-    about = ", ".join([*standing(document), counted(document["chunks"], "passage"), *read])
+    kind = [document["document_type"]] if document.get("document_type") else []
+    if document.get("typed_by"):
+        kind = [f"{kind[0]}: {document['typed_by']}"]
+    size = counted(document["chunks"], "passage")
+    about = ", ".join([*map(on_one_line, kind), *standing(document), size, *read])
     notes = "".join(f"; {quoted(note)}" for note in document.get("notes") or ())
     name = shown_name(document["document_id"])
     return f"{name}: {quoted(document['title'])} ({about}{notes})"

@@ -6,7 +6,9 @@ unintended.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 
 from rolebundle.contracts.base import did_you_mean
@@ -35,6 +37,7 @@ from rolebundle.storage.compartments import searchable_compartments, visible_com
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.documents import (
     DocumentKind,
+    count_types,
     document_kinds,
     scopes_and_places,
 )
@@ -46,6 +49,8 @@ from rolebundle.text.languages import likely_languages
 _LISTS = ("preferred_sources", "allowed_sources", "forbidden_sources")
 # More names take too long to compare.
 _MAX_COMPARED = 2_000
+# The parts of names that a glob may have.
+_WORD = re.compile(r"[^\W_]{4,40}")
 _GLOB_SIGNS = frozenset("*?[]{}!\\")
 
 
@@ -110,7 +115,7 @@ def unmatched_values(
     What it inherits from an overlay that comes with rolebundle is written for any corpus.
     """
     unmatched = [
-        *unmatched_rules(resolved.overlay, kinds),
+        *unmatched_rules(resolved.overlay, kinds, count_types(corpus)),
         *unmatched_words(resolved.overlay.vocabulary, corpus),
     ]
     shipped = next(filter(is_shipped, resolved.ancestors), None)
@@ -165,8 +170,10 @@ def _contradictions(words: Vocabulary) -> Iterator[LintProblem]:
                 yield lint_error(place, "contradiction", message)
 
 
-def unmatched_rules(overlay: Overlay, kinds: Sequence[DocumentKind]) -> Iterator[LintProblem]:
-    """The rules and boosts that match no document of a corpus."""
+def unmatched_rules(
+    overlay: Overlay, kinds: Sequence[DocumentKind], types: Collection[str]
+) -> Iterator[LintProblem]:
+    """The rules and boosts that match no document of a corpus with documents of these types."""
     policy, subjects = overlay.source_policy, _subjects(kinds)
     # A pattern is searched for in all three names. A boost applies to one name, spelled exactly.
     all_names = {name for names, _ in subjects for name in names}
@@ -182,12 +189,18 @@ def unmatched_rules(overlay: Overlay, kinds: Sequence[DocumentKind]) -> Iterator
             continue
         if rule.pattern is None:
             glob = rule.path or ""
-            yield _unmatched(f"{place}.path", "file with the path", glob, folders)
+            problem = _unmatched(f"{place}.path", "file with the path", glob, folders)
+            words = {word for kind in kinds for word in _WORD.findall(kind.path)}
+            yield _or_near(problem, glob.strip("*/"), {word: f"**{word}**" for word in words})
         else:
-            yield _unmatched(place, "source, type or domain", rule.pattern, all_names)
+            problem = _unmatched(place, "source, type or domain", rule.pattern, all_names)
+            # A pattern does not match paths.
+            globs = sorted(folders, key=len, reverse=True)
+            named = {glob.split("/")[-2]: f'"path": "{glob}"' for glob in globs}
+            yield _or_near(problem, rule.pattern, named)
     exact: tuple[tuple[str, str, Collection[str]], ...] = (
         ("trust_tier_boosts", "document with the trust tier", {kind.trust_tier for kind in kinds}),
-        ("document_type_boosts", "document of the type", {kind.document_type for kind in kinds}),
+        ("document_type_boosts", "document of the type", types),
         ("domain_boosts", "document of the domain", {kind.domain for kind in kinds}),
     )
     for name, description, present in exact:
@@ -200,6 +213,15 @@ def _unmatched(place: str, description: str, name: str, present: Collection[str]
     guess = did_you_mean(name, sorted(present)[:_MAX_COMPARED])
     message = f"matches nothing in this corpus: it has no {description} {name!r}{guess}"
     return lint_warning(place, "never_matches", message)
+
+
+def _or_near(problem: LintProblem, name: str, choices: Mapping[str, str]) -> LintProblem:
+    """The problem, with what the name most similar to this one stands for if it names none."""
+    near = get_close_matches(name[:200], sorted(choices)[:_MAX_COMPARED], n=1)
+    if not near or problem.message.endswith("?"):
+        return problem
+    message = f"{problem.message}; did you mean {choices[near[0]]}?"
+    return problem.model_copy(update={"message": message})
 
 
 def unmatched_words(words: Vocabulary, corpus: Corpus) -> Iterator[LintProblem]:

@@ -256,7 +256,7 @@ def _factors(
         factors.append((1 - limits.stale_penalty, f"penalty:stale({age:.0f}d > {max_age:g}d)"))
     boosts: tuple[tuple[str, str, Mapping[Any, float]], ...] = (
         ("trust-tier", document.trust_tier, policy.trust_tier_boosts),
-        ("doc-type", document.document_type, policy.document_type_boosts),
+        ("doc-type", document.ranked_type, policy.document_type_boosts),
         ("domain", document.domain, policy.domain_boosts),
     )
     factors += [

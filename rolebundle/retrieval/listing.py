@@ -9,7 +9,7 @@ from itertools import islice
 from time import perf_counter
 from typing import NamedTuple
 
-from rolebundle.contracts.documents import NOTES_OF_READING, PARTLY_READ, Passage
+from rolebundle.contracts.documents import NO_TYPE, NOTES_OF_READING, PARTLY_READ, Passage
 from rolebundle.contracts.lookup import (
     FoundLine,
     FoundLines,
@@ -79,7 +79,9 @@ def list_documents(corpus: Corpus, request: ListRequest, scope: ReferenceScope) 
     return Listing(
         documents=[
             ListedDocument(
-                **shared_fields(document, ListedDocument),
+                **shared_fields(document, ListedDocument)
+                | {"document_type": None if (kind := document.ranked_type) == NO_TYPE else kind},
+                typed_by=document.observed_type[1] if document.observed_type else None,
                 path=name.path,
                 chunks=chunks,
                 notes=list(dict(document.attributes).get(NOTES_OF_READING, ())) or None,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rolebundle.contracts.documents import (
     ATTACHED,
+    NO_TYPE,
+    OBSERVED_TYPE,
     PARTLY_READ,
     REMEMBERED_KIND,
     DocumentGroup,
@@ -181,6 +184,7 @@ _VALUES = {
     "path": ("path", "uri"),
     "links_to": ("attributes",),
     "task": ("attributes",),
+    "document_type": ("document_type", "attributes"),
 }
 """The columns of what a search is narrowed by, where they have another name."""
 _TYPES = {"path": str, **columns_of(DocumentMetadata)}
@@ -399,7 +403,9 @@ def texts_of(field: str, columns: Mapping[str, Any]) -> list[str]:
     texts: list[str] = []
     for column in _VALUES.get(field, (field,)):
         value = columns[column]
-        if column == "attributes":
+        if field == "document_type" and column == "attributes":
+            texts += dict(value).get(OBSERVED_TYPE, ())[:1]
+        elif column == "attributes":
             texts += attribute_lines(value)
         elif value is not None:
             texts += [value] if isinstance(value, str) else value
@@ -463,6 +469,20 @@ def count_partly_read(corpus: Corpus) -> int:
         "SELECT count(*) FROM document WHERE attributes LIKE ?", (f'%"{PARTLY_READ}"%',)
     )
     return int(rows[0][0])
+
+
+def count_types(corpus: Corpus) -> Counter[str]:
+    """How many documents are of each type, by declaration or else by what they show."""
+    rows = corpus.rows(
+        "SELECT document_type, CASE WHEN attributes LIKE ? THEN attributes ELSE '{}' END, count(*) "
+        "FROM document GROUP BY 1, 2",
+        (f'%"{OBSERVED_TYPE}"%',),
+    )
+    counts = Counter[str]()
+    for declared, attributes, documents in rows:
+        counts[json.loads(attributes).get(OBSERVED_TYPE, [declared])[0]] += documents
+    del counts[NO_TYPE]
+    return counts
 
 
 MANY_DOCUMENTS = 10

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rolebundle.authoring import FOLDER_TYPES, draft_manifest
+from rolebundle.authoring import draft_manifest
 from rolebundle.ingest.manifests import parse_manifest
 
 
@@ -20,23 +20,17 @@ def test_each_top_folder_with_several_files_is_a_source(with_sources: bool) -> N
     assert sources == (expected if with_sources else {})
 
 
-@pytest.mark.parametrize(
-    ("path", "document_type"),
-    [
-        ("adr/0001-wood.md", "adr"),
-        ("docs/Meeting Notes/board.md", "meeting-notes"),
-        ("ops/Runbooks/db.md", "runbook"),
-        # What is not plain.
-        ("decisions/wood.md", None),
-        ("api/client.md", None),
-        ("runbook.md", None),
-    ],
-)
-def test_types_only_where_they_are_plain(path: str, document_type: str | None) -> None:
-    _, _, types = draft_manifest([path], "notes")
-    assert [*types] == ([document_type] if document_type else [])
-
-
-def test_no_type_is_that_of_decisions_that_bind() -> None:
-    # `decision` makes a document block actions; a guess must never do that.
-    assert "decision" not in FOLDER_TYPES.values()
+def test_types_are_shown_and_not_declared() -> None:
+    paths = (
+        "ops/Runbooks/db.md",
+        "docs/Meeting Notes/board.md",
+        "adr/0001-wood.md",
+        "api/client.md",
+    )
+    text, _, types = draft_manifest((*paths, "ops/Runbooks/web.md", "poem.md"), "notes")
+    assert types == {"runbook": 2, "minutes": 1, "decision": 1, "reference": 1}
+    assert "#   runbook: 2 files\n" in text
+    # A declared `decision` makes a document block actions; a guess must never do that.
+    assert not any(
+        rule.document_type for rule in parse_manifest(text.encode(), Path("m")).file.rule
+    )

@@ -279,7 +279,7 @@ def test_a_title_of_another_form_is_no_mistake(value):
 
 
 def test_properties_of_a_format_are_attributes():
-    metadata = resolve("a.eml", {"status": "x"}, {"title": "t", "from": ["k", "l"]})
+    metadata = resolve("a.md", {"status": "x"}, {"title": "t", "from": ["k", "l"]})
     assert metadata.attributes == (("from", ("k", "l")), ("status", ("x",)))
 
 

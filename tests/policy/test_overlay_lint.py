@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from rolebundle.contracts.documents import DocumentMetadata
-from rolebundle.contracts.overlay import LintProblem, Overlay, Vocabulary
+from rolebundle.contracts.overlay import LintProblem, Overlay, SourceRule, Vocabulary
 from rolebundle.contracts.terms import TrustTier
 from rolebundle.policy import overlays
 from rolebundle.policy.lint import excluded_rules, lint_overlay, unmatched_rules, unmatched_words
-from rolebundle.policy.overlays import overlay_folders
+from rolebundle.policy.overlays import overlay_folders, rule_matches, rule_subject
 from rolebundle.resources import data_folder, demo_overlays
 from rolebundle.storage.documents import DocumentKind, StoredChunk, StoredDocument, StoredFile
 from rolebundle.storage.opening import open_reader
@@ -132,7 +132,29 @@ IN_A_CORPUS: dict[str, tuple[dict[str, object], list[str]]] = {
 def test_against_facts(case: str) -> None:
     policy, expected = IN_A_CORPUS[case]
     role = overlay(source_policy=policy)
-    assert brief([*unmatched_rules(role, KINDS), *excluded_rules(role, KINDS)]) == expected
+    types = {kind.document_type for kind in KINDS}
+    assert brief([*unmatched_rules(role, KINDS, types), *excluded_rules(role, KINDS)]) == expected
+
+
+@pytest.mark.parametrize(
+    ("rule", "suggested"),
+    [
+        ({"pattern": "team_wiki"}, {"pattern": "team-wiki"}),
+        ({"pattern": "Deploys"}, {"path": "eng/deploy/**"}),
+        ({"path": "note/**"}, {"path": "notes/**"}),
+        ({"path": "**/*lanch*"}, {"path": "**launch**"}),
+        ({"path": "zzz/**"}, None),
+    ],
+)
+def test_what_is_suggested_matches(rule: dict[str, str], suggested: dict[str, str] | None) -> None:
+    role = overlay(source_policy={"preferred_sources": [rule]})
+    [problem] = unmatched_rules(role, KINDS, ())
+    [(key, value)] = (suggested or rule).items()
+    written = value if key in rule else f'"path": "{value}"'
+    assert problem.message.endswith(f"; did you mean {written}?") == (suggested is not None)
+    if suggested:
+        found = SourceRule.model_validate(suggested)
+        assert any(rule_matches(found, rule_subject(kind, kind.path)) for kind in KINDS)
 
 
 def test_words_that_no_passage_has(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from rolebundle.interfaces.model_text import comparison_lines
 from rolebundle.interfaces.pages.views import compare_page
 from rolebundle.interfaces.parse import names_in, request_from
 from rolebundle.policy.lint import unmatched_values
-from rolebundle.policy.overlays import load_role
+from rolebundle.policy.overlays import is_shipped, load_role
 from rolebundle.retrieval.compare import compare_roles
 from rolebundle.retrieval.passage_text import (
     flag_note,
@@ -37,6 +37,7 @@ from rolebundle.retrieval.passage_text import (
 )
 from rolebundle.storage.documents import document_kinds
 from rolebundle.storage.opening import open_reader
+from rolebundle.text.spellings import key_of
 from rolebundle.text.words import counted
 
 _WIDTH = 100
@@ -169,6 +170,7 @@ def _score(score: ScoreTrace) -> Iterable[str]:
 def _rules(bundle: RetrievalBundle) -> Iterator[str]:
     """What each rule of a role that matches a selected passage did to the answer."""
     yield f"rules of {bundle.role_id}:"
+    task = key_of(bundle.query.task_text)
     rules = dict.fromkeys(
         rule
         for chunk in bundle.selected
@@ -179,9 +181,15 @@ def _rules(bundle: RetrievalBundle) -> Iterator[str]:
         moved = [chunk for chunk in bundle.selected if rule in (chunk.moved_from or ())]
         text = ", ".join(f"{(chunk.moved_from or {})[rule]} to {chunk.rank}" for chunk in moved)
         against = sum(chunk.evidence == "role" for chunk in moved)
+        effect = f"moves {text}" if moved else "changes no place here"
+        phrase = rule.removeprefix("vocab:suppress(").removesuffix(")")
+        if phrase != rule and key_of(phrase) in task:
+            effect += "; against the task, which has these words"
         if against:
-            text += f"; against the task: {counted(against, 'passage')} of these have little of it"
-        yield f"- {rule} {f'moves {text}' if moved else 'changes no place here'}"
+            effect += (
+                f"; against the task: {counted(against, 'passage')} of these have little of it"
+            )
+        yield f"- {rule} {effect}"
 
 
 @click.command()
@@ -237,6 +245,12 @@ def compare(call: Call, task: str, roles: str) -> None:
             role = load_role(role_ids[0], call.folders)
             with open_reader(call.path) as corpus:
                 found = unmatched_values(role, corpus, document_kinds(corpus), call.folders)
-            lines += [f"- {problem.place} {problem.message}" for problem in found]
+            if is_shipped(role.path):
+                rest = (
+                    f"{counted(len(found), 'other rule')} of {role_ids[0]}, written for any folder"
+                )
+                lines.append(f"- {rest}: nothing matches here (see overlay lint {role_ids[0]})")
+            else:
+                lines += [f"- {problem.place} {problem.message}" for problem in found]
     parts = (part for line in lines for part in folded(line, terminal_width()))
     call.print(comparison, parts, exclude_none=True)

@@ -35,7 +35,7 @@ def test_list(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
     assert "\x1b" not in out
     code, out, _ = run(capsys, "list", "--json")
     assert code == 0
-    assert len(json.loads(out)["overlays"]) == 10
+    assert len(json.loads(out)["overlays"]) == 14
 
 
 def test_show(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
@@ -51,7 +51,7 @@ def test_show(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
 def test_lint_without_a_corpus(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, "lint")
     assert (code, out) == (0, "")
-    assert "10 overlays checked: 0 errors, 0 warnings" in err
+    assert "14 overlays checked: 0 errors, 0 warnings" in err
     assert "not checked against a corpus" in err
 
 

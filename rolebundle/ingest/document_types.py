@@ -1,0 +1,162 @@
+"""The type of a document that declares none, as its format, name, title, parts or folder shows it.
+
+It is observed and not declared: roles may rank by it, and nothing else depends on it. Without clear
+evidence there is none. The words of each type are in ``document_types.toml``.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from rolebundle.ingest.parsed import ParsedDocument
+from rolebundle.ingest.readers import reader_name_for
+from rolebundle.text.spellings import key_of
+
+_BEGINNING = 4_000
+"""So many characters of a document are looked at for its parts."""
+_TITLE_WORDS = 9
+"""A longer title is a sentence, and its last word says nothing about the document."""
+_MAX_FOLDERS = 4
+_OF_READERS = {
+    **{"xlsx": "sheet", "separated": "sheet", "pptx": "slides", "subtitles": "transcript"},
+    **{"source": "source", "eml": "mail", "emlx": "mail", "msg": "mail", "mbox": "mail"},
+}
+_OF_SUFFIXES = {"csv": "sheet", "tsv": "sheet", "ods": "sheet", "odp": "slides"} | dict.fromkeys(
+    "yaml yml toml ini cfg conf properties".split(), "configuration"
+)
+_TEST = re.compile(
+    r"(?:^|/)(?:(?:tests?|specs?|__tests__)/|(?:conftest|test_[^/]*|[^/]*[._-](?:test|spec))\.\w+$)"
+)
+_OF_COLLECTIONS = frozenset({"minutes", "notes", "letter", "chat", "transcript"})
+_SUBJECTS = frozenset({"contract", "quote", "invoice", "policy", "plan", "form"})
+"""In a folder of the first, a name with one of these says what the document is about."""
+
+_BOUNDARY = re.compile(
+    r"[()\[\]{},;:|!?/&+]+|\s+[-–—→]+\s+|(?<![^\W_])(?:v?\d+|final|drafts?|copy|kopie|old|new|signed"
+    r"|revised|corrected|current|no|nr|num|rev|latest|archived?)(?![^\W_])"
+)
+_SPACE = re.compile(r"[\W_]+")
+# What follows says what the document is about, and not what it is.
+_ABOUT = re.compile(
+    r"(?<! how) (?:of|for|about|on|to|with|from|by|in|at|before|after|without|as|vs|von|zu|zum|zur"
+    r"|fur|uber|im|mit|de|du|des|del|do|dla|o|para|por|pour|sur|sobre|z|w) .*"
+)
+_VERB = re.compile(
+    r" (?:add|adding|creat\w+|writ\w+|us(?:e|ing)|manag\w+|configur\w+|view\w*|edit\w*|set|your|my"
+    r"|understand\w*|generat\w+|export\w*|import\w*|working|send\w*|get|no|why|when|what|where) "
+)
+_LINE = r"^[^\w\n]{0,12}(?:\d{1,2}[.):]* )?"
+
+
+def _listed(words: str) -> list[str]:
+    return [word.strip() for word in words.split(",")]
+
+
+def _any_of(words: Iterable[str]) -> str:
+    """A pattern of any of these words, the longest first; a compound has any first part."""
+    longest_first = sorted(words, key=lambda word: (-len(word), word))
+    return "|".join(re.escape(word).replace(r"\*", r"[^\W\d_]{2,30}") for word in longest_first)
+
+
+_TABLES: dict[str, Any] = tomllib.loads(
+    Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
+)
+_SHAPES = [
+    (
+        *(shape["type"], shape.get("within", _BEGINNING), shape.get("times", 1)),
+        *(
+            re.compile(("" if "anywhere" in shape else _LINE) + shape.get(key, ""), re.MULTILINE)
+            for key in ("first", "second")
+        ),
+    )
+    for shape in _TABLES.pop("shape")
+]
+_WHOLE = {
+    place: {word: kind for kind, row in _TABLES.items() for word in _listed(row.get(place, ""))}
+    for place in ("files", "folders")
+}
+_STARTS = {word: kind for kind, row in _TABLES.items() for word in _listed(row.get("words", ""))}
+_TYPES = {
+    **{word: kind for kind, row in _TABLES.items() for word in _listed(row.get("heads", ""))},
+    **_STARTS,
+}
+for _words in (_STARTS, _TYPES, *_WHOLE.values()):
+    _words.pop("", None)
+_COMPOUNDS = {word[1:]: kind for word, kind in _TYPES.items() if word.startswith("*")}
+_AT_END = re.compile(rf" ({_any_of(_TYPES)}) $")
+_AT_END_OF_FOLDER = re.compile(rf" ({_any_of(_TYPES)})(?:s|es|e|n|en)? $")
+_AT_START = re.compile(rf"^ ({_any_of(_STARTS)}) ")
+
+
+def observed_type(path: str, title: str, parsed: ParsedDocument) -> tuple[str, str] | None:
+    """The type of a document and what shows it, in a few words; ``None`` without clear evidence.
+
+    Args:
+        path: of the file, or of what is attached to it.
+        title: the document's title; empty if it has none.
+        parsed: the document.
+    """
+    folders, _, name = path.rpartition("/")
+    stem, dot, suffix = name.rpartition(".") if "." in name[1:] else (name, "", "")
+    reader = reader_name_for(path) or ""
+    by_format = _OF_SUFFIXES.get(suffix.lower()) or _OF_READERS.get(reader)
+    if by_format == "source" and _TEST.search(path.lower()):
+        return "test", f"it is {name}"
+    if by_format:
+        return by_format, f"the format {dot}{suffix}" if dot else f"it is {name}"
+    return next(_shown(stem, title, parsed, folders.split("/")), None)
+
+
+def _shown(
+    stem: str, title: str, parsed: ParsedDocument, folders: list[str]
+) -> Iterator[tuple[str, str]]:
+    """What shows a type, the surest first."""
+    of_folders = (type_in_name(name, "folders") for name in reversed(folders[-_MAX_FOLDERS:]))
+    by_folder = next(filter(None, of_folders), None)
+    is_subject = by_folder is not None and by_folder[0] in _OF_COLLECTIONS
+    names = {"name": stem} | ({"title": title} if len(title.split()) <= _TITLE_WORDS else {})
+    for place, name in names.items():
+        found = type_in_name(name)
+        if found and not (is_subject and found[0] in _SUBJECTS):
+            yield found[0], f"its {place} has {found[1]!r}"
+    texts = [(block.heading or block.text)[:_BEGINNING] for block in parsed.blocks[:100]]
+    text = key_of("\n".join(texts)[:_BEGINNING])
+    for kind, within, times, first, second in _SHAPES:
+        found_first = first.findall(text[:within])
+        # The second is not looked for in most documents, which saves half of the time.
+        found_second = second.search(text[:within]) if len(found_first) >= times else None
+        if found_second:
+            found_parts = (found_first[0], found_second[0])
+            parts = {_SPACE.sub(" ", part).strip()[:30]: None for part in found_parts}
+            yield kind, f"it has {' and '.join(map(repr, filter(None, parts)))}"
+    if by_folder:
+        yield by_folder[0], f"its folder has {by_folder[1]!r}"
+
+
+@lru_cache(maxsize=4096)
+def type_in_name(name: str, place: str = "files") -> tuple[str, str] | None:
+    """The type that a name or title shows, and the word that shows it.
+
+    Args:
+        name: of a file without suffix, of a folder, or a title.
+        place: ``files``, also for a title, or ``folders``.
+    """
+    split = (_SPACE.sub(" ", part).strip() for part in _BOUNDARY.split(key_of(name)[:300]))
+    parts = [part for part in split if part]
+    whole = _WHOLE[place].get(parts[0]) if len(parts) == 1 else None
+    if whole:
+        return (whole, parts[0]) if whole != "none" else None
+    at_end = _AT_END if place == "files" else _AT_END_OF_FOLDER
+    for part in (f" {part} " for part in parts):
+        found = at_end.search(_ABOUT.sub(" ", part)) or _AT_START.search(part)
+        if found and (_VERB.match(part) is None or found.start() == 0):
+            word = found[1]
+            of_compound = (kind for end, kind in _COMPOUNDS.items() if word.endswith(end))
+            kind = _TYPES.get(word) or next(of_compound)
+            return (kind, word) if kind != "none" else None
+    return None
