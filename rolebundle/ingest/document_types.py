@@ -11,6 +11,7 @@ import tomllib
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 from rolebundle.ingest.parsed import ParsedDocument
@@ -132,8 +133,9 @@ def _shown(
         found_second = second.search(text[:within]) if len(found_first) >= times else None
         if found_second:
             found_parts = (found_first[0], found_second[0])
-            parts = {_SPACE.sub(" ", part).strip()[:30]: None for part in found_parts}
-            yield kind, f"it has {' and '.join(map(repr, filter(None, parts)))}"
+            parts = {_SPACE.sub(" ", part).strip(): None for part in found_parts}
+            shown = [repr(shorten(part, 30, placeholder="…")) for part in parts if part]
+            yield kind, f"it has {' and '.join(shown) or 'blanks to fill in'}"
     if by_folder:
         yield by_folder[0], f"its folder has {by_folder[1]!r}"
 
