@@ -29,12 +29,12 @@ def _table() -> Any:
         re.compile(re.sub("<([A-Z]+)>", lambda name: parts[name[1]], rf"(?<!\d){pattern}(?!\d)"))
         for pattern in table["patterns"]
     ]
-    newest = frozenset(table["newest"].split())
+    newest = frozenset({*table["newest"]["words"].split(), *table["newest"]["phrases"]})
     return table | {"words": words, "patterns": patterns, "newest": newest}
 
 
 def newest_words() -> frozenset[str]:
-    """The words of a task that ask for the newest version of something, in small letters."""
+    """The words and phrases of a task that ask for the newest version, in small letters."""
     return _table()["newest"]  # type: ignore[no-any-return]
 
 

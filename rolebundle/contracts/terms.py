@@ -55,7 +55,8 @@ WarningCode = Literal[
     "ACTION_RESTRICTED", "APPROVAL_REFUSED", "LOW_DIVERSITY", "CONFLICTING_EVIDENCE",
     "SUPERSEDE_IGNORED", "EVIDENCE_KIND_MISSING", "SEMANTIC_LANE_DEGRADED", "INDEX_STALE",
     "RERANK_DEGRADED", "REPLICA_STALE", "SEEN_UNKNOWN", "WEAK_EVIDENCE", "WORDS_MISSING",
-    "WORDS_CORRECTED", "SOURCE_CHANGED", "SOURCE_UNCHECKED", "DATABASE_UNREACHABLE",
+    "WORDS_NOT_FOUND", "WORDS_CORRECTED", "SOURCE_CHANGED", "SOURCE_UNCHECKED",
+    "DATABASE_UNREACHABLE",
 ]  # fmt: skip
 Evidence = Literal["task", "role"]
 """What a passage is selected for."""
@@ -240,6 +241,9 @@ WARNINGS: Mapping[WarningCode, WarningRow] = {
     "INDEX_STALE": WarningRow("Relevant passages may be missing."),
     "LOW_DIVERSITY": WarningRow("Say that the answer rests on one source.", "owner"),
     "ONLY_SHARED_CORPUS": WarningRow("Do not present the answer as the view of a role.", "owner"),
+    "WORDS_NOT_FOUND": WarningRow(
+        "The passages may say it in other words; if not, say that they do not mention it.", "note"
+    ),
     "WORDS_CORRECTED": WarningRow(""),
     "SEEN_UNKNOWN": WarningRow("Passages that you have may be here again."),
     "RERANK_DEGRADED": WarningRow("The best passage may not be the first.", "owner"),

@@ -182,7 +182,7 @@ VAGUE_FACTOR = 2.6
 """A role's two weights are multiplied with this for a task whose words choose no passage."""
 SPECIFIC = 1.2
 """From this specificity on the words choose: the role only orders what answers about equally."""
-FULL_EVIDENCE = 0.15
+FULL_EVIDENCE = 0.3
 """The role's part counts fully from this score of the lanes on."""
 VOCABULARY_FACTOR = 0.15
 """The vocabulary's weight against the metadata's is multiplied with this: a phrase may occur by
@@ -274,7 +274,7 @@ class Weights(NamedTuple):
         The task's score ``t``, the mean of the lanes' terms by their weights, bounds them. Of the
         role's weight ``0.3 · lanes`` counts ``t`` times, which makes the task's part and this one
         ``lanes · t · (1 + 0.3 · role)``: of passages that answer the task about equally, the role
-        prefers its own. The rest counts ``min(1, t / 0.15)`` times: a role lifts nothing that is
+        prefers its own. The rest counts ``min(1, t / 0.3)`` times: a role lifts nothing that is
         far from the task. It counts fully if only words were searched, because a passage without
         the task's words may still be about it.
         """
@@ -286,7 +286,7 @@ class Weights(NamedTuple):
         return min(1.0, (of_near_tie + (role - near_tie) * self.evidence_factor(row)) / role)
 
     def evidence_factor(self, row: "Candidate") -> float:
-        """``min(1, t / 0.15)`` as in :meth:`role_factor`; 1 if only words were searched."""
+        """``min(1, t / 0.3)`` as in :meth:`role_factor`; 1 if only words were searched."""
         if not self.semantic:
             return 1.0
         return min(1.0, self.lane_score(row) / (self.lexical + self.semantic) / FULL_EVIDENCE)

@@ -78,6 +78,11 @@ first."""
 
 ABOUT_AS_GOOD = 0.7
 """A passage with this share of the first one's score may answer about as well."""
+OF_SERIES = 0.5
+"""The same for a document of the first one's series, which may use other words for the answer."""
+_STATES = frozenset(
+    "final draft entwurf new neu old alt current copy kopie signed revised corrected".split()
+)
 
 STANDS_ALONE = 200
 """A text of so many characters says the same under any heading; a shorter one may need it."""
@@ -224,9 +229,9 @@ def _best_without_role(
 
 def _asked_of_newest(task: str) -> Set[str] | None:
     """The content words of a task that asks for the newest version; ``None`` for other tasks."""
-    words = frozenset(words_of(task))
-    is_asked = not words.isdisjoint(newest_words())
-    return words.difference(newest_words(), _FUNCTION_WORDS) if is_asked else None
+    text = f" {' '.join(words_of(task))} "
+    asking = [words.split() for words in newest_words() if f" {words} " in text]
+    return frozenset(text.split()).difference(*asking, _FUNCTION_WORDS) if asking else None
 
 
 def _put_newest_first(ranked: list[Candidate], min_score: float, asked: Set[str]) -> None:
@@ -250,13 +255,41 @@ def _versions(
     """Those that answer about as well as the first row, which is one of them.
 
     They are of the same search, have most of its score, and all words of the task that it has.
-    Without the last condition newer passages about something else come first.
+    Without the last condition newer passages about something else come first. Documents of one
+    series, such as the minutes of each meeting, use other words: they need less of its score.
     """
     if not rows:
         return []
-    least, wanted = ABOUT_AS_GOOD * score(rows[0]), asked & _words_in(rows[0].passage)
-    near = (row for row in rows if row.round == rows[0].round and score(row) >= least)
-    return [row for row in near if wanted <= _words_in(row.passage)]
+    first = rows[0]
+    best, wanted = score(first), asked & _words_in(first.passage)
+    return [
+        row
+        for row in rows
+        if row.round == first.round
+        and (
+            (score(row) >= ABOUT_AS_GOOD * best and wanted <= _words_in(row.passage))
+            or (score(row) >= OF_SERIES * best and _is_of_series(row.passage, first.passage))
+        )
+    ]
+
+
+def _is_of_series(passage: Passage, other: Passage) -> bool:
+    """Whether two files have the same names and folders, but for numbers, dates and states.
+
+    One name may have more words, as in ``AGM 2025 minutes`` and ``2026-03-19 AGM minutes LP``.
+    """
+    (folder, words), (other_folder, others) = _series(passage.path), _series(other.path)
+    is_named_alike = words <= others or others <= words
+    return folder == other_folder and is_named_alike and bool(words) == bool(others)
+
+
+@lru_cache(maxsize=4096)
+def _series(path: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The words of the folders of a file and of its name, without numbers and states."""
+    folders, _, name = folded(path).rpartition("/")
+    texts = folders, name.rpartition(".")[0]
+    folder, stem = ([w for w in words_of(_NUMBER.sub(" ", text)) if len(w) > 1] for text in texts)
+    return frozenset(folder) - _STATES, frozenset(stem) - _STATES
 
 
 def _words_in(passage: Passage) -> Set[str]:

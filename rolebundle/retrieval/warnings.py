@@ -33,6 +33,8 @@ from rolebundle.text.words import age, counted, first_of, is_ordinary, words_fou
 
 MAX_NAMED_CONFLICTS = 5
 """So many conflicts are named; the others are counted."""
+COMMON_PLACE = 2_000
+"""Words up to this place in the frequency of English are in most texts by chance, or are not."""
 MAX_MISSING_WORDS = 5
 """So many missing words are named; the others are counted."""
 _MAX_KINDS_CHARS = 500
@@ -250,6 +252,22 @@ def _names_missing(retrieval: Retrieval) -> list[str]:
     return _as_written(retrieval, [*absent, *named])
 
 
+def _words_not_found(retrieval: Retrieval) -> str:
+    """The other content words of the task that occur nowhere, without the commonest of English."""
+    query, evidence = retrieval.query, retrieval.evidence
+    if evidence.verdict != "supported" or not retrieval.selected:
+        return ""  # The caution names words.
+    named = {word.casefold() for word in _names_missing(retrieval)} | query.corrected.keys()
+    words = (query.content_words[place][0] for place in evidence.missing())
+    absent = [
+        word.text
+        for word in words
+        if not (word.form or word.text in named or is_ordinary(word.text, COMMON_PLACE))
+    ]
+    found = first_of(_as_written(retrieval, absent), MAX_MISSING_WORDS)
+    return f"no passage has the word: {found}" if found else ""
+
+
 def _words_corrected(retrieval: Retrieval) -> str:
     corrected = retrieval.query.corrected.items()
     pairs = ", ".join(f"{other} for {word}" for word, other in corrected)
@@ -312,6 +330,7 @@ CONDITIONS: Mapping[WarningCode, Callable[[Retrieval], str]] = {
     "SEMANTIC_LANE_DEGRADED": lambda retrieval: retrieval.degraded,
     "INDEX_STALE": _index_stale,
     "WORDS_MISSING": _words_missing,
+    "WORDS_NOT_FOUND": _words_not_found,
     "WORDS_CORRECTED": _words_corrected,
     "REPLICA_STALE": _replica_stale,
     "DATABASE_UNREACHABLE": _database_unreachable,

@@ -109,9 +109,9 @@ def is_english(word: str) -> bool:
     return word.lower() in _places()
 
 
-def is_ordinary(word: str) -> bool:
-    """Whether it is one of the most frequent words of English."""
-    return _places().get(word.lower(), ORDINARY_PLACE) < ORDINARY_PLACE
+def is_ordinary(word: str, place: int = ORDINARY_PLACE) -> bool:
+    """Whether it is one of the most frequent words of English, up to a place."""
+    return _places().get(word.lower(), place) < place
 
 
 @cache
