@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import lru_cache
 from hashlib import blake2b, sha256
 from itertools import accumulate, compress, islice, repeat
 from time import time_ns
@@ -30,6 +29,7 @@ from rolebundle.contracts.documents import (
 )
 from rolebundle.contracts.ingest import Skipped
 from rolebundle.errors import DocumentError, RolebundleError, with_detail
+from rolebundle.ingest import readers
 from rolebundle.ingest.attachments import with_attachments
 from rolebundle.ingest.authority import AUTHORITY_VERSION
 from rolebundle.ingest.chunking import (
@@ -41,16 +41,6 @@ from rolebundle.ingest.chunking import (
 from rolebundle.ingest.declarations import MAX_BYTES, with_unread
 from rolebundle.ingest.metadata import grouped, resolve
 from rolebundle.ingest.parsed import Block, Flag, ParsedDocument
-from rolebundle.ingest.readers import (
-    HEAVY_FORMATS,
-    NAMES,
-    kind_of,
-    may_be_mail,
-    read_file,
-    reader_name_for,
-    reader_name_of,
-    reader_named,
-)
 from rolebundle.ingest.turns import QUOTED, with_turns
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, FileEntry, read_bytes, skipped_for
 from rolebundle.scan.confidential import without_secrets
@@ -119,12 +109,13 @@ Outcome = Prepared | Skipped
 
 def is_heavy(file: FileEntry) -> bool:
     """Whether a small file may take long, because it can expand to a large one."""
-    return _reader_name(file) in HEAVY_FORMATS
+    return _reader_name(file) in readers.HEAVY_FORMATS
 
 
 def is_plain(file: FileEntry) -> bool:
     """Whether a file is read line by line, in a time that its size limits."""
-    return _reader_name(file) not in HEAVY_FORMATS | _MARKUP_FORMATS and not _has_attachments(file)
+    others = readers.HEAVY_FORMATS | _MARKUP_FORMATS
+    return _reader_name(file) not in others and not _has_attachments(file)
 
 
 def may_crash(file: FileEntry) -> bool:
@@ -134,7 +125,7 @@ def may_crash(file: FileEntry) -> bool:
 
 def _has_attachments(file: FileEntry) -> bool:
     """Whether files of any format may be in a file."""
-    return _reader_name(file) in _MAIL_FORMATS or may_be_mail(file.path)
+    return _reader_name(file) in _MAIL_FORMATS or readers.may_be_mail(file.path)
 
 
 def prepare_files(files: Sequence[FileEntry], settings: RunSettings) -> list[Outcome]:
@@ -229,8 +220,8 @@ def _read(file: FileEntry, settings: RunSettings) -> Outcome:
     """
     try:
         data = read_bytes(file.location, file.path, settings.size_cap)
-        name = file.defaults.reader or reader_name_of(file.path, data)
-        parsed = read_file(data, file.path, name, file.defaults.separator)
+        name = file.defaults.reader or readers.reader_name_of(file.path, data)
+        parsed = readers.read_file(data, file.path, name, file.defaults.separator)
         documents, notes, has_bad_metadata = _documents(file, parsed, name, data[:MAX_BYTES])
         if notes and not documents and not has_bad_metadata:
             return notes[0]  # None of its records can be read.
@@ -240,7 +231,7 @@ def _read(file: FileEntry, settings: RunSettings) -> Outcome:
         stored = StoredFile(file.location, path, file_hash, recipe, file.size, file.modified_ns)
         return Prepared(stored, tuple(documents), tuple(notes))
     except DocumentError as error:
-        if error.code in _MAYBE_UNSUPPORTED and (kind := kind_of(file.path)):
+        if error.code in _MAYBE_UNSUPPORTED and (kind := readers.kind_of(file.path)):
             return Skipped(file.path, "unsupported", f"{file.path}: {kind}")
         return skipped_for(file.path, error)
     except Exception as error:
@@ -324,33 +315,20 @@ def hash_of_file(data: bytes) -> str:
 
 
 def _reader_name(file: FileEntry) -> str:
-    return file.defaults.reader or reader_name_for(file.path) or "text"
+    return file.defaults.reader or readers.reader_name_for(file.path) or "text"
 
 
 def _recipe(file: FileEntry, settings: RunSettings) -> str:
     """A hash of everything that determines the stored documents, except path and bytes."""
     name, defaults = _reader_name(file), file.defaults
-    names = NAMES if _has_attachments(file) else (name,)
-    version = tuple(reader_named(one)[0] for one in names)
-    source = defaults.authority.default_source
-    return _recipe_hash(name, version, settings, defaults.fingerprint, source, defaults.ignore_keys)
-
-
-# Cached, because most files of a folder have the same recipe.
-@lru_cache(maxsize=1024)
-def _recipe_hash(
-    reader: str,
-    version: tuple[int, ...],
-    settings: RunSettings,
-    defaults: str,
-    default_source: str,
-    ignore_keys: frozenset[str],
-) -> str:
-    # Hashes are stored: if a part of them changes, all files are read again.
+    names = readers.NAMES if _has_attachments(file) else (name,)
+    version = tuple(readers.reader_named(one)[0] for one in names)
     chunks = settings.chunks
+    # Hashes are stored: if a part of them changes, all files are read again.
     parts = (
-        *(reader, CHUNKER_VERSION, FORMS_VERSION, defaults, AUTHORITY_VERSION, METADATA_VERSION),
-        *(default_source, sorted(ignore_keys), *version),
+        *(name, CHUNKER_VERSION, FORMS_VERSION, defaults.fingerprint),
+        *(AUTHORITY_VERSION, METADATA_VERSION, defaults.authority.default_source),
+        *(sorted(defaults.ignore_keys), *version),
         *(chunks.size, 0, chunks.maximum, settings.secrets, patterns_digest()),
     )
     return blake2b(repr(parts).encode(), digest_size=8).hexdigest()

@@ -24,17 +24,7 @@ from unicodedata import normalize
 from rolebundle.contracts.documents import iso_utc
 from rolebundle.contracts.ingest import Root, RootChange, RootOptions, Skipped
 from rolebundle.errors import UsageError
-from rolebundle.ingest import manifests, walk
-from rolebundle.ingest.authority import (
-    GOVERNANCE_KEYS,
-    Authority,
-    Flags,
-    FlagsByPath,
-    combined,
-    flags_after,
-    flags_at,
-    limits_in,
-)
+from rolebundle.ingest import authority, manifests, walk
 from rolebundle.ingest.chunking import ChunkSettings
 from rolebundle.ingest.metadata import validated
 from rolebundle.ingest.options import IngestOptions
@@ -360,12 +350,14 @@ def move_root(corpus: Corpus, old: Path, new: Path) -> RootChange:
             corpus, {file: moved_path(file, location, target) for file in files}
         )
         real_old, real_new = real_location(Path(location)), real_location(Path(target))
-        flags: dict[str, Flags] = {}
+        flags: dict[str, authority.Flags] = {}
         for path, own in records.load_path_flags(corpus).items():
             after = moved_path(path, real_old, real_new)
             other = flags.get(after, {})
             # Flags of the new path count first.
-            flags[after] = combined(own, other) if after != path else combined(other, own)
+            flags[after] = (
+                authority.combined(own, other) if after != path else authority.combined(other, own)
+            )
         records.save_path_flags(corpus, flags)
         increment_generation(corpus)
         moved = [
@@ -444,7 +436,7 @@ def plan_run(
     roots: Sequence[Root],
     paths: Sequence[Path],
     options: IngestOptions,
-    command_flags: Flags,
+    command_flags: authority.Flags,
 ) -> tuple[Plan, bool]:
     """Walk all paths, with the roots and flags that hold after the run; nothing is stored.
 
@@ -462,14 +454,14 @@ def plan_run(
         ConfigurationError: a manifest or flag is invalid.
     """
     starts = [existing_start(path, roots) for path in paths]
-    flags: FlagsByPath = records.load_path_flags(corpus)
+    flags: authority.FlagsByPath = records.load_path_flags(corpus)
     locations = [real_location(start) for start in starts]
     for location in locations if command_flags else ():
         manifests.check_path(Path(location))
-    after = flags_after(flags, locations, command_flags)
+    after = authority.flags_after(flags, locations, command_flags)
 
-    def flags_of(location: str) -> Flags:
-        return combined(flags_at(after, location), command_flags)
+    def flags_of(location: str) -> authority.Flags:
+        return authority.combined(authority.flags_at(after, location), command_flags)
 
     planned = Plan(
         {root.location: root for root in roots},
@@ -510,7 +502,7 @@ def _settings(root: Root, manifest: manifests.Manifest | str) -> RunSettings:
 
 
 def _manifest_of(
-    root: Root, roots: Sequence[Root], flags_of: Callable[[str], Flags]
+    root: Root, roots: Sequence[Root], flags_of: Callable[[str], authority.Flags]
 ) -> manifests.Manifest | str:
     """The manifest of a root: its own, else that of the nearest root above it that has one.
 
@@ -578,19 +570,19 @@ def _is_at(entry: walk.FileEntry, location: str) -> bool:
     return is_named_so and real_location(Path(entry.location)) == location
 
 
-def _defaults(flags: Flags, root: Root) -> manifests.FileDefaults:
+def _defaults(flags: authority.Flags, root: Root) -> manifests.FileDefaults:
     """The defaults of the files of a root for which some flags hold.
 
     Raises:
         ConfigurationError: ``bad_flag``: a flag of an earlier ingest is invalid.
     """
-    limits = limits_in(flags)
-    governing = {key: value for key, value in limits.items() if key in GOVERNANCE_KEYS}
+    limits = authority.limits_in(flags)
+    governing = {key: value for key, value in limits.items() if key in authority.GOVERNANCE_KEYS}
     max_trust = limits.get("max_trust")
     place = "flags of an earlier ingest"
     validated({} if max_trust is None else {"trust_tier": max_trust}, place)
     declared = validated({**root.options.meta, **governing}, place)
-    authority, _ = Authority(default_source=root.source_id).with_level(
+    level, _ = authority.Authority(default_source=root.source_id).with_level(
         declared.declared_values(), max_trust=max_trust
     )
-    return manifests.FileDefaults(authority)
+    return manifests.FileDefaults(level)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
@@ -20,25 +21,10 @@ from rolebundle.contracts.ingest import ERROR_CODES, IngestReport, Root, Skipped
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.embedding.registry import IN_PROCESS
 from rolebundle.errors import DocumentError, EmbedderError, UsageError
+from rolebundle.ingest import indexes, prepare
 from rolebundle.ingest.authority import flags_after, given_flags
-from rolebundle.ingest.indexes import (
-    PATIENCE_SECONDS,
-    Progress,
-    count_waiting,
-    ensure_index,
-    fill_index,
-    no_progress,
-)
 from rolebundle.ingest.metadata import validated
 from rolebundle.ingest.options import IngestOptions
-from rolebundle.ingest.prepare import (
-    ENDED_CODES,
-    TRANSIENT_CODES,
-    Outcome,
-    Prepared,
-    remember,
-    unread_outcome,
-)
 from rolebundle.ingest.roots import (
     Plan,
     Visit,
@@ -60,7 +46,7 @@ from rolebundle.storage.vector_index import EmbeddingIndex
 
 _CHUNKS_PER_BATCH = 8_000
 _FILES_PER_BATCH = 2_000
-_UNREAD_CODES = TRANSIENT_CODES - ENDED_CODES
+_UNREAD_CODES = prepare.TRANSIENT_CODES - prepare.ENDED_CODES
 
 
 def ingest(
@@ -68,7 +54,7 @@ def ingest(
     paths: Sequence[Path],
     provider: EmbeddingProvider | None,
     options: IngestOptions | None = None,
-    progress: Progress = no_progress,
+    progress: indexes.Progress = indexes.no_progress,
 ) -> IngestReport:
     """Synchronize the corpus with all files at and below ``paths``.
 
@@ -95,7 +81,7 @@ def update(
     corpus: Corpus,
     provider: EmbeddingProvider | None,
     options: IngestOptions | None = None,
-    progress: Progress = no_progress,
+    progress: indexes.Progress = indexes.no_progress,
 ) -> IngestReport:
     """Synchronize the corpus with all roots, each with the options that it was ingested with.
 
@@ -137,22 +123,20 @@ def _is_missing(root: Root) -> bool:
         return False  # The walk reports it.
 
 
+@dataclass
 class _Run:
     """One run: what it was given, and what it has found out and stored so far."""
 
-    def __init__(
-        self,
-        corpus: Corpus,
-        provider: EmbeddingProvider | None,
-        options: IngestOptions,
-        progress: Progress,
-    ) -> None:
-        self.corpus, self.provider, self.options = corpus, provider, options
-        self.progress = progress
-        self.report = IngestReport()
+    corpus: Corpus
+    provider: EmbeddingProvider | None
+    options: IngestOptions
+    progress: indexes.Progress
+    report: IngestReport = field(default_factory=IngestReport)
+    problem: str = ""
+
+    def __post_init__(self) -> None:
         # Before the walk: a file that another process adds meanwhile is not missing.
-        self.known = store.known_files(corpus)
-        self.problem = ""
+        self.known = store.known_files(self.corpus)
 
     def ingest(self, paths: Sequence[Path]) -> IngestReport:
         """Read and store the files at and below the paths, then complete the indexes."""
@@ -183,13 +167,14 @@ class _Run:
                 report.notes.append(Skipped(note.partition(": has ")[0], "dominates", note))
         if provider is not None and index is not None:
             # What a contextual model leaves after this time, the command or a server goes on with.
-            max_seconds = PATIENCE_SECONDS if index.identity.model.provider in IN_PROCESS else inf
-            done = fill_index(corpus, index, provider, self.progress, max_seconds=max_seconds)
+            is_patient = index.identity.model.provider in IN_PROCESS
+            seconds = indexes.PATIENCE_SECONDS if is_patient else inf
+            done = indexes.fill_index(corpus, index, provider, self.progress, max_seconds=seconds)
             report.embedded, self.problem = done.embedded, done.problem
         totals = corpus_counts(corpus)
         report.documents, report.chunks = totals.documents, totals.chunks
         report.trusted = count_trusted(corpus)
-        report.waiting = count_waiting(corpus)
+        report.waiting = indexes.count_waiting(corpus)
         # A model that is not needed may be away.
         report.embedding_problem = self.problem if report.waiting else ""
         return report
@@ -228,7 +213,7 @@ class _Run:
         if self.provider is None:
             return None
         try:
-            return ensure_index(self.corpus, self.provider)
+            return indexes.ensure_index(self.corpus, self.provider)
         except EmbedderError as error:
             if error.code == "model_mismatch":
                 raise
@@ -267,10 +252,10 @@ class _Run:
         # Locations whose documents stay in the corpus.
         stored: set[str] = set()
         changed: list[FileEntry] = []
-        batch: list[tuple[FileEntry, Outcome]] = []
+        batch: list[tuple[FileEntry, prepare.Outcome]] = []
         # In this thread: several would wait for each other, because most files are small.
         for file in visit.files:
-            known = unread_outcome(file, self.known.get(file.location), settings, verified)
+            known = prepare.unread_outcome(file, self.known.get(file.location), settings, verified)
             if isinstance(known, Skipped):
                 batch.append((file, known))
             elif known:
@@ -285,7 +270,7 @@ class _Run:
             chunks = 0
             for file, outcome in zip(changed, read, strict=True):
                 if isinstance(outcome, Skipped) and outcome.code not in _UNREAD_CODES:
-                    remember(verified, file, settings, outcome)
+                    prepare.remember(verified, file, settings, outcome)
                 batch.append((file, outcome))
                 chunks += sum(
                     len(document.chunks) for document in getattr(outcome, "documents", ())
@@ -299,17 +284,17 @@ class _Run:
         # Files that were read and rejected: their former documents are removed.
         self._remove(visit.missing(self.known.keys() - set(removed), stored))
 
-    def _store(self, batch: Sequence[tuple[FileEntry, Outcome]]) -> set[str]:
+    def _store(self, batch: Sequence[tuple[FileEntry, prepare.Outcome]]) -> set[str]:
         """Store one batch; return the locations whose documents stay in the corpus."""
         corpus, report = self.corpus, self.report
         stored: set[str] = set()
-        prepared: list[tuple[FileEntry, Prepared]] = []
+        prepared: list[tuple[FileEntry, prepare.Prepared]] = []
         for file, outcome in batch:
             if isinstance(outcome, Skipped):
                 report.skipped.append(outcome)
                 # A file that could not be read may be unchanged, so its documents stay. If a file
                 # was read and rejected, its former documents are removed.
-                if outcome.code in TRANSIENT_CODES:
+                if outcome.code in prepare.TRANSIENT_CODES:
                     stored.add(file.location)
             else:
                 prepared.append((file, outcome))

@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import re
 import stat
+import tomllib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from operator import attrgetter
@@ -99,9 +100,10 @@ def leaves_out(root: Root, path: Path) -> bool:
         names = names_in(folder)
         if ignore:
             rules = rules_of(str(folder), f"{folder}{os.sep}", names, rules)
+        above = _Folder(str(folder), names, rules, ignore)
         folder /= part
         is_folder = folder.is_dir()
-        if _reason(part, str(folder), names, rules, is_folder=is_folder, ignore=ignore):
+        if above.reason(part, is_folder=is_folder):
             return True
         if ignore and is_folder and not _ENVIRONMENT_FILES.isdisjoint(names_in(folder)):
             return True
@@ -181,6 +183,7 @@ def _walk_folder(
             return
         if not _IGNORE_FILES.isdisjoint(names):
             rules = rules_of(location, prefix, frozenset(names), rules)
+    folder = _Folder(location.rstrip(os.sep), names, rules, ignore)
     for entry in entries:
         name = entry.name
         path = prefix + name
@@ -196,7 +199,7 @@ def _walk_folder(
         flags = context.nested_flags.get(entry.path, folder_flags)
         mode = status.st_mode
         is_folder = stat.S_ISDIR(mode)
-        reason = _reason(name, entry.path, names, rules, is_folder=is_folder, ignore=ignore)
+        reason = folder.reason(name, is_folder=is_folder)
         if reason and not stat.S_ISLNK(mode):
             result.append(Skipped(f"{path}/" if is_folder else path, "ignored", reason))
         elif not is_folder:
@@ -216,22 +219,23 @@ def _status(entry: os.DirEntry[str], path: str) -> os.stat_result | Skipped:
         return skipped_for(path, _unreadable(path, error))
 
 
-def _reason(
-    name: str,
-    location: str,
-    siblings: Iterable[str],
-    rules: tuple[Rules, ...],
-    *,
-    is_folder: bool,
-    ignore: bool,
-) -> str:
-    """Why a file or folder is left out; empty if it is not."""
-    if name.startswith("."):
-        return HIDDEN_FOLDER if is_folder else HIDDEN_FILE
-    if not is_folder and (reason := of_no_person(name, siblings)):
-        return reason
-    reason = reason_for_name(name, siblings, is_folder=is_folder) if ignore else ""
-    return reason or ignored_by(rules, location + os.sep if is_folder else location)
+class _Folder(NamedTuple):
+    """What decides which files and folders in a folder are left out."""
+
+    location: str
+    names: Collection[str]
+    rules: tuple[Rules, ...]
+    ignore: bool
+
+    def reason(self, name: str, *, is_folder: bool) -> str:
+        """Why a file or folder in it is left out; empty if it is not."""
+        if name.startswith("."):
+            return HIDDEN_FOLDER if is_folder else HIDDEN_FILE
+        if not is_folder and (reason := of_no_person(name, self.names)):
+            return reason
+        reason = reason_for_name(name, self.names, is_folder=is_folder) if self.ignore else ""
+        location = f"{self.location}{os.sep}{name}{os.sep if is_folder else ''}"
+        return reason or ignored_by(self.rules, location)
 
 
 def _entry_for(
@@ -327,31 +331,9 @@ HIDDEN_FOLDER = "hidden folder"
 _IGNORE_FILES = frozenset({".git", ".gitignore", ".ignore"})
 _ENVIRONMENT_FILES = frozenset({"pyvenv.cfg", "conda-meta"})
 """Files of which a virtual environment has one."""
-LOCK_FILES = frozenset(
-    "package-lock.json npm-shrinkwrap.json yarn.lock pnpm-lock.yaml bun.lock deno.lock"
-    " poetry.lock uv.lock pdm.lock pixi.lock Pipfile.lock conda-lock.yml Cargo.lock"
-    " Gemfile.lock composer.lock go.sum flake.lock mix.lock pubspec.lock Podfile.lock"
-    " Package.resolved packages.lock.json gradle.lockfile".split()
-)
-MINIFIED = (".min.js", ".min.css", ".js.map", ".css.map")
-"""Endings of file names of code that a tool has compressed for browsers, and of its maps."""
-_GENERATED_FOLDERS = {
-    "node_modules": "dependencies",
-    "bower_components": "dependencies",
-    "__pycache__": "cache",
-    "__pypackages__": "dependencies",
-}
-_PYTHON = frozenset({"pyproject.toml", "setup.py", "setup.cfg"})
-_JAVASCRIPT = frozenset({"package.json", "deno.json"})
-_GRADLE = frozenset({"build.gradle", "build.gradle.kts"})
-_BUILD_FOLDERS = {
-    "build": _PYTHON | _JAVASCRIPT | _GRADLE | {"CMakeLists.txt", "meson.build", "pubspec.yaml"},
-    "dist": _PYTHON | _JAVASCRIPT,
-    "target": frozenset({"Cargo.toml", "pom.xml", "build.sbt", "project.clj"}),
-    "_build": frozenset({"conf.py", "mix.exs", "dune-project", "rebar.config"}),
-    "_site": frozenset({"_config.yml", "_config.toml"}),
-}
-"""Folders of build output, each with the files beside it of which one must be there."""
+_LEFT_OUT = tomllib.loads(Path(__file__).with_name("left_out.toml").read_text(encoding="utf-8"))
+_LOCK_FILES = frozenset(_LEFT_OUT["lock_files"].split())
+_MINIFIED = tuple(_LEFT_OUT["minified"].split())
 _OF_PROGRAMS = re.compile(r"~\$.*|(?:eh)?thumbs\.db|desktop\.ini|icon\r", re.IGNORECASE)
 """Lock files of office programs, and what file managers leave."""
 _MAX_BYTES = 1 << 20
@@ -390,18 +372,18 @@ def reason_for_name(name: str, siblings: Iterable[str], *, is_folder: bool) -> s
     if not is_folder:
         if name == PUBLISHED_MANIFEST:
             return "published replica"
-        if name.endswith(MINIFIED):
+        if name.endswith(_MINIFIED):
             return "minified code"
         if name in ("tags", "TAGS"):
             return "index of ctags"
-        return "lock file" if name in LOCK_FILES else ""
-    if name in _GENERATED_FOLDERS:
-        return _GENERATED_FOLDERS[name]
+        return "lock file" if name in _LOCK_FILES else ""
+    if name in _LEFT_OUT["generated"]:
+        return str(_LEFT_OUT["generated"][name])
     for suffix, reason in BESIDE_A_CORPUS.items():
         if name.endswith(suffix) and name.removesuffix(suffix) in set(siblings):
             return reason
-    signs = _BUILD_FOLDERS.get(name)
-    return "build output" if signs and not signs.isdisjoint(siblings) else ""
+    signs = _LEFT_OUT["build"].get(name, "").split()
+    return "build output" if set(signs).intersection(siblings) else ""
 
 
 def rules_of(

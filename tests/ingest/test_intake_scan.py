@@ -15,7 +15,7 @@ from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import ACTIONS
 from rolebundle.engine import Engine
 from rolebundle.ingest.parsed import Block, ParsedDocument, ready_chunk
-from rolebundle.ingest.prepare import _recipe_hash, scan_document
+from rolebundle.ingest.prepare import scan_document
 from rolebundle.scan import instructions
 from rolebundle.scan.instructions import load_patterns, patterns_digest
 from rolebundle.storage import partition
@@ -224,7 +224,7 @@ def test_what_is_beside_an_instruction_may_be_used(world):
 
 def forget_patterns() -> None:
     """As in a process of its own."""
-    for function in (load_patterns, patterns_digest, _recipe_hash):
+    for function in (load_patterns, patterns_digest):
         function.cache_clear()
 
 

@@ -30,7 +30,8 @@ def use(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
 
 def install() -> None:
     """Read every file with this reader in this process."""
-    version, read_page = html.READERS["html"]
+    _, read_page = html.READERS["html"]
+    reader_named = readers.reader_named
 
     def read(data: bytes, path: str, separator: str) -> Iterable[ParsedDocument | DocumentError]:
         if BUSY.encode() in data:
@@ -44,4 +45,4 @@ def install() -> None:
             bytearray(MAX_MEMORY)
         return read_page(data, path, separator)
 
-    readers.reader_named = lambda *_: (version, read)
+    readers.reader_named = lambda name: (reader_named(name)[0], read)

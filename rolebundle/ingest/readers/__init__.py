@@ -285,21 +285,10 @@ def read_file(
 # These are text, but not for people.
 _MARKUP_ONLY = frozenset("svg rtf fodt fods fodp fodg ps eps ai".split())
 _MAGIC = {
-    "image": (b"\x89PNG", b"\xff\xd8\xff", b"GIF8"),
-    "archive; unpack it": (
-        b"PK\x03\x04",
-        b"\x1f\x8b",
-        b"BZh",
-        b"\xfd7zXZ",
-        b"7z\xbc\xaf",
-        b"Rar!",
-        b"!<arch>",
-    ),
-    "program": (b"\x7fELF", b"MZ", b"\xca\xfe\xba\xbe", b"\xcf\xfa\xed\xfe"),
-    "database": (b"SQLite format 3\0",),
-    "PDF document; name it .pdf": (b"%PDF",),
-    "old Office format; save it as docx, xlsx or pptx": (b"\xd0\xcf\x11\xe0",),
+    kind: tuple(mark.encode("latin-1") for mark in marks)
+    for kind, marks in _TABLES["magic"].items()
 }
+"""How files of a kind begin."""
 
 
 def kind_of(path: str, data: bytes = b"") -> str:

@@ -15,18 +15,9 @@ from typing import Any, ClassVar
 
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers import data_file, office, reader_name_for, reader_named
-from rolebundle.ingest.readers.drawings import DRAWN, embedded
+from rolebundle.ingest.readers import data_file, office, ooxml, reader_name_for, reader_named
 from rolebundle.ingest.readers.notation import CHECKED, UNCHECKED, list_number
 from rolebundle.ingest.readers.office import Action, Look, Walk
-from rolebundle.ingest.readers.ooxml import (
-    drawn_script,
-    hex_color,
-    main_part,
-    script,
-    shape_fill,
-    translated,
-)
 from rolebundle.ingest.readers.package import (
     ON,
     RELATION,
@@ -52,6 +43,7 @@ _OFF = re.compile(
     r"visibility\s*:\s*hidden|display\s*:\s*none|mso-hide\s*:\s*all"
     r"|(?:left|top)\s*:\s*-(?:(?:[89]\d\d|\d{4,})(?:\.\d+)?p[tx]|\d\d(?:\.\d+)?in)"
 )
+_SCRIPTS = {"superscript": "raised", "subscript": "lowered"}
 _HIDDEN: Look = {"hidden": True}
 _AWAY: Look = {"away": "invisible_element"}
 
@@ -75,7 +67,7 @@ def _is_on(item: Any) -> bool:
 
 
 def _fill(item: Any) -> Look:
-    found = hex_color(item.get(f"{_W}fill"))
+    found = ooxml.hex_color(item.get(f"{_W}fill"))
     return {} if found is None else {"fill": found}
 
 
@@ -115,13 +107,13 @@ def _list(item: Any) -> Look:
 def _rise(item: Any) -> Look:
     """How far a run is raised, or lowered by a negative number."""
     rise = _number(item, "val", 0)
-    return script(rise if abs(rise) >= _MIN_RISE else 0)
+    return ooxml.script(rise if abs(rise) >= _MIN_RISE else 0)
 
 
 _PROPERTIES: Mapping[str, Callable[[Any], Look]] = {
     **dict.fromkeys(("vanish", "specVanish"), lambda item: {"vanish": _is_on(item)}),
-    "color": lambda item: {"color": hex_color(item.get(_VAL))},
-    "vertAlign": lambda item: script({"superscript": 1, "subscript": -1}.get(item.get(_VAL), 0)),
+    "color": lambda item: {"color": ooxml.hex_color(item.get(_VAL))},
+    "vertAlign": lambda item: {"script": _SCRIPTS.get(item.get(_VAL), "")},
     "position": _rise,
     "rFonts": lambda item: {"font": item.get(f"{_W}ascii", "").lower()},
     "sz": lambda item: {"size": _number(item, "val", 20) / 2},
@@ -191,6 +183,7 @@ class _Numbering:
             overrides = item.iter(f"{_W}startOverride")
             starts = {_level_of(one.getparent()): integer_in(one.get(_VAL)) for one in overrides}
             self._lists[item.get(f"{_W}numId", "")] = levels | _levels(item), counts, starts
+
         self.level_of_style = {
             _value(level, "pStyle"): _level_of(level) for level in root.iter(f"{_W}lvl")
         }
@@ -215,7 +208,7 @@ class _Numbering:
             # One of white space continues an item.
             sign = _value(levels[level], "lvlText") if level in levels else ""
             for font in levels[level].iter(f"{_W}rFonts") if sign else ():
-                sign = translated(sign, font.get(f"{_W}ascii", "").lower())
+                sign = ooxml.translated(sign, font.get(f"{_W}ascii", "").lower())
             return "" if sign.isspace() else sign if sign.isdigit() else "-"
         is_legal = levels[level].find(f"{_W}isLgl") is not None
 
@@ -273,7 +266,7 @@ class _Docx(Walk):
 
     def __init__(self, package: Package) -> None:
         super().__init__(package)
-        self._main, self._properties = main_part(self, "word/document.xml")
+        self._main, self._properties = ooxml.main_part(self, "word/document.xml")
         self.relations = package.relations(self._main)
         self._part_names = dict(reversed(self.relations.values()))
         root = self._part("styles")
@@ -291,8 +284,8 @@ class _Docx(Walk):
             for note in self._part(f"{kind}s").iter(_W + kind)
             if note.get(f"{_W}type") is None
         }
-        self._even_pages = self._part("settings").find(f"{_W}evenAndOddHeaders")
         self._is_one_page = package.parse("docProps/app.xml").findtext("{*}Pages") == "1"
+        self._has_even_pages = _is_on(self._part("settings").find(f"{_W}evenAndOddHeaders"))
         self._notes_so_far = Counter[str]()
         # How each section numbers its notes; the one that is being read is the first.
         usual = _note_numbers(package.read(self._part_names.get("settings", "")))
@@ -303,9 +296,7 @@ class _Docx(Walk):
             for own in (*map(_note_numbers, sections), {})
         ]
         self._is_last_of_section = False
-        # The headers and footers of the present section by their element and type; all that are
-        # shown.
-        self._of_section: dict[tuple[str, str], str] = {}
+        # The headers and footers of pages that are shown, each once.
         self._margins: dict[str, None] = {}
         # For each open field whether its code is being read, which is not shown.
         self._fields: list[bool] = []
@@ -326,7 +317,7 @@ class _Docx(Walk):
     def start_part(self, element: Any) -> None:
         """See Walk: the color of the pages."""
         if element.tag == f"{_W}background":
-            self.top = {"fill": hex_color(element.get(f"{_W}color")) or WHITE}
+            self.top = {"fill": ooxml.hex_color(element.get(f"{_W}color")) or WHITE}
 
     def look(self, element: Any, look: Look) -> Look:
         """See Walk."""
@@ -363,15 +354,15 @@ class _Docx(Walk):
         """Remember the headers and footers that a section shows."""
         if section is None:
             return
+        has_first = _is_on(section.find(f"{_W}titlePg"))
+        shown = {
+            "default": not (has_first and self._is_one_page),
+            "first": has_first,
+            "even": self._has_even_pages,
+        }
         for part in section:
-            if name := self.target(part.get(f"{RELATION}id")):
-                self._of_section[local_name(part), part.get(f"{_W}type", "default")] = name
-        # Those of the first and of even pages are only shown by further settings.
-        first = section.find(f"{_W}titlePg")
-        shown = {"first": first, "even": self._even_pages}
-        for (_, kind), name in self._of_section.items():
-            is_default = kind == "default" and not (self._is_one_page and _is_on(first))
-            if is_default or _is_on(shown.get(kind)):
+            name = self.target(part.get(f"{RELATION}id"))
+            if name and shown[part.get(f"{_W}type", "default")]:
                 self._margins[name] = None
 
     # Elements inside of paragraphs
@@ -381,12 +372,12 @@ class _Docx(Walk):
         if properties is not None:
             style = self._look_of_style(_value(properties, "rStyle"))
             look = {**look, **style, **_look_of(properties)}
-        elif scripts := drawn_script(element):
+        elif scripts := ooxml.drawn_script(element):
             look = {**look, **scripts}
         return self.inline(element, look)
 
     def _run_text(self, element: Any, look: Look) -> str:
-        return self._shown(translated(element.text, look.get("font")), look)
+        return self._shown(ooxml.translated(element.text, look.get("font")), look)
 
     def _shown(self, text: str, look: Look) -> str:
         is_code = any(self._fields)
@@ -396,7 +387,7 @@ class _Docx(Walk):
         """A character of a font of symbols."""
         code = element.get(f"{_W}char", "")
         sign = chr(int(code, 16)) if re.fullmatch("[0-9A-Fa-f]{1,4}", code) else ""
-        return self._shown(translated(sign, element.get(f"{_W}font", "").lower()), look)
+        return self._shown(ooxml.translated(sign, element.get(f"{_W}font", "").lower()), look)
 
     def _field(self, element: Any, look: Look) -> str:
         """A mark of a field. That of a form has its state."""
@@ -461,11 +452,11 @@ class _Docx(Walk):
         is_off = any(map(_is_off, element.iter()))
         look = {**look, "away": "off_screen_element"} if is_off else look
         is_object = element.find("{*}OLEObject") is not None
-        return embedded(self, element, look) if is_object else self.inline(element, look)
+        return ooxml.embedded(self, element, look) if is_object else self.inline(element, look)
 
     def _shape(self, element: Any, look: Look) -> str:
         """A shape, also an old one (VML). Without a fill it is not known what is behind it."""
-        look = {**look, "fill": shape_fill(element, {})[1]}
+        look = {**look, "fill": ooxml.shape_fill(element, {})[1]}
         if local_name(element) != "wsp" and element.get("filled", "t") not in {"f", "false"}:
             look["fill"] = color(element.get("fillcolor", "white").partition(" ")[0].lower())
         properties = element.find("{*}cNvPr")
@@ -492,9 +483,9 @@ class _Docx(Walk):
         **dict.fromkeys(("drawing", "pict", "object"), _drawing),
         **dict.fromkeys(("wsp", "shape", "rect", "roundrect", "oval"), _shape),
         **dict.fromkeys(("docPr", "cNvPr"), office.alt_text),
-        **DRAWN,
+        **ooxml.DRAWN,
         "sectPr": lambda self, element, look: self._section(element),
     }
 
 
-READERS = {"docx": package_reader("docx", 10, lambda package: _Docx(package).read())}
+READERS = {"docx": package_reader("docx", 11, lambda package: _Docx(package).read())}

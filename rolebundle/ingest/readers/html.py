@@ -32,11 +32,7 @@ from rolebundle.scan.finding import HiddenPart
 from rolebundle.text.decoding import decode, one_line
 
 _WORD = re.compile(r"[^\W\d_]{2,}")
-# Code listings number their lines beside the code, in elements of their own.
-_LINE_NUMBER_CLASSES = frozenset(("src-line-numbers", "linenodiv", "linenos", "line-numbers"))
 _SKIPPED_TAGS = "script style template iframe head progress meter".split()
-_LOADED = re.compile(r"image/|pdf|html|\.(?:svg|png|jpe?g|gif|webp)\b", re.IGNORECASE)
-"""Objects that browsers show. Of others they show what is inside, such as those of Flash."""
 # Where pages have their navigation.
 _REGIONS: Any = etree.XPath(
     "descendant::*[self::nav or self::header or self::footer or self::aside or @role='navigation'"
@@ -85,7 +81,7 @@ def read_page(
     body = root if body is None else body
     inferred = _head_metadata(root)
     sheets = page_sheets(root)
-    _empty_unread(body, source, has_scripts=not is_message)
+    _empty_unread(body, has_scripts=not is_message)
     if not is_message:
         notes += _empty_link_lists(body)
     page = Page(root, body, sheets)
@@ -137,14 +133,10 @@ def _head_metadata(root: Any) -> Mapping[str, str]:
     return {"language": language.strip(), "title": title, "updated_at": updated}
 
 
-def _empty_unread(main: Any, source: bytes, *, has_scripts: bool) -> None:
+def _empty_unread(main: Any, *, has_scripts: bool) -> None:
     """Empty the elements without readable text, and what repeats the page's own text."""
-    for element in list(main.iter(*_SKIPPED_TAGS, "object", *["noscript"] * has_scripts)):
-        kinds = f"{element.get('type')} {element.get('data')}"
-        if element.tag != "object" or _LOADED.search(kinds):
-            _empty(element)
-        else:
-            element.tag = "span"
+    for element in list(main.iter(*_SKIPPED_TAGS, *["noscript"] * has_scripts)):
+        _empty(element)
     for link in list(main.iterfind(".//a[@href]")):
         if link.get("href")[:1] == "#" and not _ALNUM.search(text_of(link)):
             _empty(link)  # Usually a mark beside a heading.
@@ -157,12 +149,6 @@ def _empty_unread(main: Any, source: bytes, *, has_scripts: bool) -> None:
             _empty(element)
             if heading is not None and _CONTENTS.fullmatch(one_line(text_of(heading))):
                 _empty(heading)
-    source = source.lower()
-    has_line_numbers = b"lineno" in source or b"line-numbers" in source
-    if has_line_numbers and next(main.iter("pre"), None) is not None:
-        for element in list(main.iter("pre", "td", "div", "span")):
-            if not _LINE_NUMBER_CLASSES.isdisjoint((element.get("class") or "").split()):
-                _empty(element)
 
 
 def _links_within_page(element: Any) -> bool:
@@ -323,4 +309,4 @@ def _set_apart(element: Any) -> None:
             element.tail = f" {element.tail or ''}"
 
 
-READERS = {"html": (13, lambda data, path, _separator: [read_page(data, path)])}
+READERS = {"html": (14, lambda data, path, _separator: [read_page(data, path)])}

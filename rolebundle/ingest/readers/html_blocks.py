@@ -94,6 +94,7 @@ _LIST_FORMS = data_file("list_numbers.toml")["css"]
 _PLAIN_FORMS = {"ol": "1", "1": "1", "a": "a", "A": "A", "i": "i", "I": "I"}
 """The forms of lists without a style, by their tag and the values of `type`."""
 VERBATIM = frozenset(("pre", "listing", "xmp", "plaintext"))
+_SPLIT = LISTS | {"table"}
 # A list or table that contains one of these is split into several blocks.
 _BLOCK_CONTENT = ("pre", "table", "dl", "blockquote", "h1", "h2", "h3", "h4", "h5", "h6")
 
@@ -151,7 +152,8 @@ class _Walk:
             read = _READ.get(tag)
             if read is not None:
                 self._flush()
-                read(self, child)
+                is_split = tag in _SPLIT and _has_descendant(child, *_BLOCK_CONTENT)
+                (_Walk.container if is_split else read)(self, child)
             # The tag of a comment is a function. Comments only matter for line numbers.
             elif isinstance(tag, str):
                 if len(child) and holds_block(child):
@@ -214,9 +216,6 @@ class _Walk:
 
     def list_block(self, element: Any) -> None:
         """A list as one block, or a long list as one block per item, with its own lines."""
-        if _has_descendant(element, *_BLOCK_CONTENT):
-            self.container(element)
-            return
         if len(text_of(element)) <= _MAX_LIST_CHARS:
             self._leaf("list", element, "\n".join(_list_lines(element)))
             return
@@ -233,9 +232,6 @@ class _Walk:
 
     def table(self, element: Any) -> None:
         """A table as one block, or a long table as one block per row, with its own lines."""
-        if _has_descendant(element, *_BLOCK_CONTENT):
-            self.container(element)
-            return
         rows = list(element.iter("tr", "caption"))
         # The first row, if it has several cells and all of them are header cells.
         first = next((row for row in rows if row.tag == "tr"), ())

@@ -11,8 +11,9 @@ text.
 docutils is not used. Its parser reads the Linux kernel's documentation at 0.4 MB/s, gives no line
 for one node in ten, and replaces unknown Sphinx directives by error nodes without their text.
 The rules are those of its specification
-(docutils.sourceforge.io/docs/ref/rst/restructuredtext.html), simplified in three points:
+(docutils.sourceforge.io/docs/ref/rst/restructuredtext.html), simplified in four points:
 
+- lists and drawn tables are paragraphs;
 - a directive that is neither code nor a table ends with its first paragraph. The rest of its body
   is parsed by the same rules, so that an API description is not one very large block;
 - a title may be longer than its underline (docutils only warns), and sections must begin at the
@@ -23,7 +24,7 @@ The rules are those of its specification
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import pairwise, takewhile
 
@@ -101,121 +102,66 @@ def _rows(lines: Sequence[str], start: int) -> Iterator[Block]:
 
 # reStructuredText
 
-Element = tuple[int, Block | None]
-"""The end of an element, as an index, and its block if it has output."""
+# All punctuation that may underline a title (spec: "Sections").
+_ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1*\s*$")
+_DIRECTIVE = r"\s*\.\.\s+(?:\|[^|]*\|\s*)?(?:[A-Za-z][\w.+-]*:)*(?i:{})\s?::(?:\s|$)"
+_CODE = (
+    "code|code-block|sourcecode|parsed-literal|literalinclude|doctest|testcode|testoutput"
+    "|prompt|math|graphviz|kernel-render|productionlist|highlight|ipython"
+)
+_TABLES = "table|list-table|csv-table|flat-table"
+_MARKUP = re.compile(r"\s*\.\.(?:\s|$)")
+_RULES: tuple[tuple[re.Pattern[str], BlockKind | None, bool], ...] = (
+    (re.compile(_DIRECTIVE.format(_CODE)), "code", True),
+    (re.compile(_DIRECTIVE.format(_TABLES)), "table", True),
+    (re.compile(_DIRECTIVE.format(r"[A-Za-z][\w.+:-]*?")), "paragraph", False),
+    # A label without a target has no output.
+    (re.compile(r"\s*\.\.\s+_(?!_)(?:`[^`]*`|(?:\\.|[^:\\])+):[ \t]*\n(?![ \t]+\S)"), None, False),
+    # Targets, footnotes, and targets without a name.
+    (re.compile(r"\s*\.\.\s+(?:_\S.*?:\s|\[[^\]]+\](?:\s|$)|\||__)"), "paragraph", False),
+    # An empty comment has no body.
+    (re.compile(r"\s*\.\.\s*\n\s*$"), None, False),
+    (_MARKUP, None, True),
+)
+"""How an element begins, for which the line below it is seen, too; the kind of its block, ``None``
+if it has no output; and whether all that is indented below belongs to it."""
+# Roles, targets of links, and marks. A star between spaces is a sign of multiplication.
+_INLINE = re.compile(r":[\w:+.-]+:(?=`)|\s*<[^<>`]*>(?=`)|`_{0,2}|(?<!\s)\*+|\*+(?!\s)")
 
 
-class Scanner:
-    """The lines of a file of reStructuredText."""
-
-    def __init__(self, lines: Sequence[str]) -> None:
-        self.lines = lines
-        self.indents = [_indent(line) for line in lines]
-        self.title_styles: list[tuple[str, bool]] = []
-        """In order of first use: adornment character, has an overline."""
-        # Up to which line no border ends a simple table, so that none is read again.
-        self._borderless = 0
-
-    def blocks(self) -> Iterator[Block]:
-        """The blocks, in order."""
-        at = 0
-        # The indentation of the paragraph right above if it ends with `::`, else −1. Text that is
-        # indented more is its literal block.
-        literal_indent = -1
-        while at < len(self.lines):
-            indent = self.indents[at]
-            if indent < 0:
-                at += 1
-                continue
-            if 0 <= literal_indent < indent:
-                end, block = self.element("code", at, self.body_end(at, literal_indent))
-            else:
-                end, block = self._element(at)
-            literal_indent = -1
-            if block is not None:
-                yield block
-                # The body of a directive is not a literal block.
-                if block.kind == "paragraph" and not self.lines[at].lstrip().startswith(".. "):
-                    literal_indent = indent if block.text.rstrip().endswith("::") else -1
-            at = end
-
-    def _element(self, at: int) -> Element:
-        for pattern, read in _RULES:
-            match = pattern.match(self.lines[at])
-            if match and (found := read(self, at, match)):
-                return found
-        return self.element("paragraph", at, self.paragraph_end(at))
-
-    def element(self, kind: BlockKind, at: int, end: int) -> Element:
-        """A block of lines."""
-        return end, block_of(self.lines, kind, at, end)
-
-    def grid_end(self, at: int, _indent: int) -> int:
-        """A table with a grid ends below its last line with a bar or a corner."""
-        end = at + 1
-        while end < len(self.lines) and self.lines[end].lstrip().startswith(("+", "|")):
-            end += 1
-        return end
-
-    def paragraph_end(self, at: int, _indent: int = 0) -> int:
-        """A paragraph ends at a blank line."""
-        end = at + 1
-        while not self.is_blank(end):
-            end += 1
-        return end
-
-    def body_end(self, at: int, indent: int) -> int:
-        """The end of the lines below ``at`` that are indented more than ``indent``."""
-        end = at + 1
-        for i in range(end, len(self.lines)):
-            if 0 <= self.indents[i] <= indent:
-                break
-            if self.indents[i] >= 0:
-                end = i + 1
-        return end
-
-    def border_end(self, at: int, _indent: int) -> int:
-        """The end of a simple table: the first border with a blank line below it."""
-        if at >= self._borderless:
-            for i in range(at + 1, len(self.lines)):
-                if 0 <= self.indents[i] < self.indents[at]:
-                    break
-                if _SIMPLE_TABLE.match(self.lines[i]) and self.is_blank(i + 1):
-                    return i + 1
-                self._borderless = i + 1
-        return self.paragraph_end(at)
-
-    def list_end(self, at: int, indent: int) -> int:
-        """A list continues while its lines are indented further or begin another item."""
-        mark = _item_mark(self.lines[at])
-        end, after_blank = at + 1, False
-        for i in range(at + 1, len(self.lines)):
-            if self.indents[i] < 0:
-                after_blank = True
-                continue
-            if self.indents[i] < indent:
-                break
-            is_item = self.indents[i] == indent and after_blank
-            if is_item and (_item_mark(self.lines[i]) != mark or self.is_title(i)):
-                break
-            end, after_blank = i + 1, False
-        return end
-
-    def is_blank(self, at: int) -> bool:
-        """Whether a line is blank, or after the last one."""
-        return at >= len(self.lines) or self.indents[at] < 0
-
-    def is_title(self, at: int) -> bool:
-        """Whether a line has an underline, as titles of reStructuredText have."""
-        if self.indents[at] or at + 1 >= len(self.lines):
-            return False
-        title, below = self.lines[at].rstrip(), self.lines[at + 1].rstrip()
-        is_line = _ADORNMENT.match(below) is not None and below != "::"
-        return is_line and len(below) >= min(len(title), 4) and not _ADORNMENT.match(title)
-
-
-Read = Callable[[Scanner, int, re.Match[str]], Element | None]
-"""What reads an element that begins at a line; ``None`` if it is text."""
+def _rst_blocks(lines: Sequence[str]) -> Iterator[Block]:
+    """The blocks of a file of reStructuredText."""
+    indents = [*map(_indent, lines), -1]
+    # In order of first use: the character of the line, and whether it is above, too.
+    styles: list[tuple[str, bool]] = []
+    # The indentation of the paragraph right above if it ends with `::`, else −1. Text that is
+    # indented more is its literal block.
+    at, literal_indent = 0, -1
+    while at < len(lines):
+        indent, end = indents[at], indents.index(-1, at)
+        kind: BlockKind | None = "paragraph"
+        if indent < 0:
+            at += 1
+            continue
+        if 0 <= literal_indent < indent:
+            kind, end = "code", _body_end(indents, at, literal_indent)
+        elif found := _title_end(lines, at):
+            end, title, style = found
+            if title:
+                styles += [style] * (style not in styles)
+                level = min(styles.index(style) + 1, _MAX_LEVEL)
+                words = plain_words(title)
+                yield block_of(lines, "heading", at, end, level=level, heading=words)
+            kind = None
+        elif _MARKUP.match(lines[at]):
+            kind, end = _markup_end(lines, indents, at)
+        if kind:
+            block = block_of(lines, kind, at, end)
+            yield block
+        # The body of a directive is not a literal block.
+        is_text = kind == "paragraph" and not _MARKUP.match(lines[at])
+        literal_indent = indent if is_text and block.text.rstrip().endswith("::") else -1
+        at = end
 
 
 def _indent(line: str) -> int:
@@ -225,27 +171,39 @@ def _indent(line: str) -> int:
     return len(width.expandtabs(8) if "\t" in width else width) if body else -1
 
 
-def _block(
-    kind: BlockKind, end: Callable[[Scanner, int, int], int] = Scanner.paragraph_end
-) -> Read:
-    """What reads a block that ends where ``end`` says."""
-    return lambda scanner, at, _: scanner.element(kind, at, end(scanner, at, scanner.indents[at]))
+def _body_end(indents: Sequence[int], at: int, indent: int) -> int:
+    """The end of the lines below ``at`` that are indented more than ``indent``."""
+    below = takewhile(lambda i: not 0 <= indents[i] <= indent, range(at + 1, len(indents)))
+    return max((i + 1 for i in below if indents[i] > indent), default=at + 1)
 
 
-# All punctuation that may underline a title (spec: "Sections").
-_ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1*\s*$")
-_ENUMERATOR = r"(?:\d{1,4}|#|[A-Za-z]|[ivxlcIVXLC]{2,7})"
-_ITEM = re.compile(rf"\s*(?:([-*+•‣⁃])(?:\s|$)|(?:\(?{_ENUMERATOR}\)|{_ENUMERATOR}\.)\s)")
-_SIMPLE_TABLE = re.compile(r"\s*=+(?:\s+=+)+\s*$")
-_DIRECTIVE = r"\s*\.\.\s+(?:\|[^|]*\|\s*)?(?:[A-Za-z][\w.+-]*:)*(?i:{})\s?::(?:\s|$)"
-_NAME = r"[A-Za-z][\w.+:-]*?"
-_CODE = (
-    "code|code-block|sourcecode|parsed-literal|literalinclude|doctest|testcode|testoutput"
-    "|prompt|math|graphviz|kernel-render|productionlist|highlight|ipython"
-)
-_TABLES = "table|list-table|csv-table|flat-table"
-# Roles, targets of links, and marks. A star between spaces is a sign of multiplication.
-_INLINE = re.compile(r":[\w:+.-]+:(?=`)|\s*<[^<>`]*>(?=`)|`_{0,2}|(?<!\s)\*+|\*+(?!\s)")
+def _title_end(lines: Sequence[str], at: int) -> tuple[int, str, tuple[str, bool]] | None:
+    """The end of a title, or of a line between sections, which has no text; the title; its style.
+
+    A style is the character of its line, and whether there is one above it, too.
+    """
+    line, title, below = (text.rstrip() for text in (*lines[at : at + 3], "", "")[:3])
+    if _MARKUP.match(line):
+        return None
+    if not _ADORNMENT.match(line):
+        is_line = not line[:1].isspace() and title != "::" and _ADORNMENT.match(title)
+        is_long = len(title) >= min(len(line), 4)
+        return (at + 2, line, (title[0], False)) if is_line and is_long else None
+    is_pair = below[:1] == line[0] and _ADORNMENT.match(below)
+    if is_pair and len(line) > 1 and title and not _ADORNMENT.match(title.strip()):
+        return at + 3, title, (line[0], True)
+    return (at + 1, "", (line[0], True)) if not title and len(line) >= 4 else None
+
+
+def _markup_end(
+    lines: Sequence[str], indents: Sequence[int], at: int
+) -> tuple[BlockKind | None, int]:
+    """The kind of an element that begins with two dots, ``None`` without output; and its end."""
+    own = "\n".join((*lines[at : at + 2], "")[:2])
+    kind, has_body = next(rule[1:] for rule in _RULES if rule[0].match(own))
+    if has_body:
+        return kind, _body_end(indents, at, indents[at])
+    return kind, indents.index(-1, at) if kind else at + 1
 
 
 def plain_words(title: str) -> str:
@@ -253,70 +211,6 @@ def plain_words(title: str) -> str:
     if len(title) <= MAX_TITLE_CHARS and ("`" in title or "*" in title):
         title = _INLINE.sub("", title)
     return one_line(title)
-
-
-def _item_mark(line: str) -> str:
-    """The bullet of a list item, ``1`` for any enumerator, ``""`` if the line begins no item."""
-    match = _ITEM.match(line)
-    return (match[1] or "1") if match else ""
-
-
-def _read_target(scanner: Scanner, at: int, match: re.Match[str]) -> Element:
-    """A target. A bare internal one (``.. _label:``) has no output."""
-    has_body = not scanner.is_blank(at + 1) and scanner.indents[at + 1] > scanner.indents[at]
-    has_output = has_body or match[1].strip()
-    if not has_output:
-        return at + 1, None
-    return scanner.element("paragraph", at, scanner.paragraph_end(at))
-
-
-def _read_comment(scanner: Scanner, at: int, _match: re.Match[str]) -> Element:
-    """A comment. An empty one has no body."""
-    is_empty = scanner.lines[at].strip() == ".." and scanner.is_blank(at + 1)
-    return (at + 1 if is_empty else scanner.body_end(at, scanner.indents[at])), None
-
-
-def _read_overline(scanner: Scanner, at: int, match: re.Match[str]) -> Element | None:
-    """A title with an overline, or a transition."""
-    line = match[0].rstrip()
-    title, below = (*scanner.lines[at + 1 : at + 3], "", "")[:2]
-    is_pair = below[:1] == line[0] and _ADORNMENT.match(below)
-    if is_pair and len(line) > 1 and title.strip() and not _ADORNMENT.match(title.strip()):
-        return _section(scanner, at, at + 3, title, (line[0], True))
-    return (at + 1, None) if scanner.is_blank(at + 1) and len(line) >= 4 else None
-
-
-def _read_title(scanner: Scanner, at: int, match: re.Match[str]) -> Element | None:
-    if not scanner.is_title(at):
-        return None
-    return _section(scanner, at, at + 2, match[0], (scanner.lines[at + 1][0], False))
-
-
-def _section(
-    scanner: Scanner, start: int, end: int, title: str, style: tuple[str, bool]
-) -> Element:
-    if style not in scanner.title_styles:
-        scanner.title_styles.append(style)
-    level = min(scanner.title_styles.index(style) + 1, _MAX_LEVEL)
-    words = plain_words(title)
-    return end, block_of(scanner.lines, "heading", start, end, level=level, heading=words)
-
-
-_RULES: tuple[tuple[re.Pattern[str], Read], ...] = (
-    (re.compile(_DIRECTIVE.format(_CODE)), _block("code", Scanner.body_end)),
-    (re.compile(_DIRECTIVE.format(_TABLES)), _block("table", Scanner.body_end)),
-    (re.compile(_DIRECTIVE.format(_NAME)), _block("paragraph")),
-    (re.compile(r"\s*\.\.\s+_(?!_)(?:`[^`]*`|(?:\\.|[^:\\])+):(?:\s|$)(.*)"), _read_target),
-    # Footnotes, and targets without a name.
-    (re.compile(r"\s*\.\.\s+(?:\[[^\]]+\](?:\s|$)|\||__)"), _block("paragraph")),
-    (re.compile(r"\s*\.\.(?:\s|$)"), _read_comment),
-    (_ADORNMENT, _read_overline),
-    (re.compile(r"\s*\+[-=+]{2,}\+\s*$"), _block("table", Scanner.grid_end)),
-    (_SIMPLE_TABLE, _block("table", Scanner.border_end)),
-    (re.compile(r"\s*>>>"), _block("code")),
-    (re.compile(r"\S.*"), _read_title),
-    (_ITEM, _block("list", Scanner.list_end)),
-)
 
 
 _HEADER_LINE = re.compile(r"[A-Z][\w-]*: |[A-Z][\w-]*:$|[ \t]+\S")
@@ -338,7 +232,7 @@ def _read_rst(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocumen
         DocumentError: ``undecodable``.
     """
     lines, notes = open_text(data, path)
-    blocks = tuple(Scanner(lines).blocks())
+    blocks = tuple(_rst_blocks(lines))
     title = _preamble_title(lines) or title_in(blocks)
     yield ParsedDocument(blocks=blocks, inferred={"title": title}, lines=lines, notes=notes)
 
@@ -537,4 +431,4 @@ class _Outline:
         return frozenset(inside)
 
 
-READERS = {"text": (7, _read_text), "rst": (5, _read_rst), "source": (5, _read_source)}
+READERS = {"text": (7, _read_text), "rst": (6, _read_rst), "source": (5, _read_source)}

@@ -560,8 +560,8 @@ def _with_long_header(message: Any) -> Any:
 
 
 READERS = {
-    "emlx": (3, _read_emlx),
-    "msg": (3, _read_msg),
-    "eml": (8, lambda data, path, _separator: [_read_message(data, path)]),
-    "mbox": (8, _read_mailbox),
+    "emlx": (4, _read_emlx),
+    "msg": (4, _read_msg),
+    "eml": (9, lambda data, path, _separator: [_read_message(data, path)]),
+    "mbox": (9, _read_mailbox),
 }

@@ -17,7 +17,6 @@ _TOKENS = frozenset(("mi", "mn", "mo", "mtext", "ms"))
 _WITHOUT_TEXT = frozenset(("annotation", "annotation-xml", "mphantom"))
 _INVISIBLE = dict.fromkeys(map(ord, "\u2061\u2062\u2063\u2064\u200b"))
 _TAIL = re.compile(r"[\w^/.]*\Z")
-_BRACES = frozenset("⏞⏟︷︸⎴⎵⏜⏝")
 _SCRIPTED = re.compile("m(sub|under)?(sup|over)?")
 
 
@@ -43,8 +42,8 @@ def mathml_text(element: Any) -> str:
         base, others = "".join(parts[:1]), iter((*parts[1:], "", ""))
         below, above = (next(others) if group else "" for group in match.groups())
         if name == "mover" and len(above) == 1 and not above.isalnum():
-            return base + ("" if above in _BRACES else above)  # an accent
-        return scripts(base, "" if below in _BRACES else below, above)
+            return base + above  # an accent
+        return scripts(base, below, above)
     if name == "mfrac" and len(parts) == 2:
         # Without a bar it is a binomial coefficient.
         has_bar = not element.get("linethickness", "").startswith("0")

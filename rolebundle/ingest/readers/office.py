@@ -97,6 +97,7 @@ class Walk:
         self.notes: list[str] = []
         self.top: Look = {}
         self._later: list[Iterable[Piece]] = []
+        self._seen: set[str] = set()
         self._initial = ""
         self.pictures: dict[str, str] = {}
         """The texts of the pictures that were read, by the names of their members."""
@@ -216,6 +217,14 @@ class Walk:
             anchor += ", speaker notes"
             self.blocks.heading("Speaker notes", 2, anchor, is_title=False)
             self.add(map(Piece, notes), anchor)
+
+    def unseen(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
+        """What a layout or master shows, without what a slide before has shown."""
+        for piece in pieces:
+            text = piece.text.strip()
+            if piece.rows or text not in self._seen:
+                self._seen.add(text)
+                yield piece
 
     def page_margins(self, elements: Iterable[Any]) -> None:
         """Add the texts at the head and foot of pages, each once; none if it is a page number."""

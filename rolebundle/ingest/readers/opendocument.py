@@ -183,7 +183,6 @@ class _OpenDocument(Walk):
         )
         self._fields: dict[str, str] = {}
         self._controls: dict[str, str] = {}  # what each shows
-        self._seen: set[str] = set()
         # What shapes and objects contain, until the end of the sheet.
         self._shapes: list[Piece] = []
         self._is_in_row = False
@@ -366,14 +365,11 @@ class _OpenDocument(Walk):
             name = element.get(f"{_PRESENTATION}name", "")
             self._fields[f"{local_name(element)} {name}"] = element.text or ""
             return
-        if local_name(element) == "forms":
-            self._add_controls(element)
-            return
+        for forms in element.iter(f"{_OFFICE}forms"):
+            self._add_controls(forms)
         if element.tag != f"{_DRAW}page":
             super().block(element)
             return
-        for forms in element.iter(f"{_OFFICE}forms"):
-            self._add_controls(forms)
         self._pages += 1
         master = self._masters.get(element.get(f"{_DRAW}master-page-name"), element)
         layout = self._layouts.get(master.get(f"{_STYLE}page-layout-name"), self._root)
@@ -408,11 +404,8 @@ class _OpenDocument(Walk):
         for shape in master if master is not page else ():
             role = shape.get(f"{_PRESENTATION}class", "")
             is_shown = shown.get(role) if role else shown.get("masters", True)
-            is_notes = local_name(shape) == "notes"
-            for piece in self.pieces(shape, {"fill": None}) if is_shown and not is_notes else ():
-                if piece.text.strip() not in self._seen:
-                    self._seen.add(piece.text.strip())
-                    yield piece
+            if is_shown and local_name(shape) != "notes":
+                yield from self.unseen(self.pieces(shape, {"fill": None}))
 
     def _add_controls(self, forms: Any) -> None:
         """Remember what the controls of forms show: their label, value, state or choice."""
@@ -548,5 +541,7 @@ def _is_collapsed(element: Any) -> bool:
 
 
 READERS = {
-    "opendocument": package_reader("opendocument", 9, lambda package: _OpenDocument(package).read())
+    "opendocument": package_reader(
+        "opendocument", 10, lambda package: _OpenDocument(package).read()
+    )
 }

@@ -10,19 +10,21 @@ files (:mod:`rolebundle.ingest.workers`).
 from __future__ import annotations
 
 import base64
-import ctypes
+import logging
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
-from ctypes import c_int, c_ushort
+from collections.abc import Container, Iterable, Iterator, Sequence
+from contextlib import closing, suppress
+from ctypes import c_ushort
 from datetime import datetime
+from io import BytesIO
 from itertools import pairwise
 from operator import attrgetter
 from statistics import median
 from typing import Any, NamedTuple
 
 import pypdfium2.raw as pdfium
+from pypdfium2 import PdfDocument, PdfiumError
 
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import Block, ParsedDocument
@@ -32,6 +34,8 @@ from rolebundle.scan.finding import HiddenPart
 from rolebundle.text.decoding import clean, cleaned, cleaned_note, one_line, split_lines
 from rolebundle.text.words import counted
 
+# It warns of each form that has another one as XML; its values are read all the same.
+logging.getLogger("pypdfium2").setLevel(logging.ERROR)
 _DATE = re.compile(r"(?:D:)?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:Z|([+-]\d\d)'?(\d\d)?)?")
 _HYPHENS = re.compile("[\ufffe\x02]")
 """How pdfium writes a hyphen at the end of a line."""
@@ -74,39 +78,35 @@ def _read(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocument]:
 
 def _extract(data: bytes, path: str) -> tuple[dict[str, object], list[PageText], list[str]]:
     """Title and date, the text of each page, and a note if pages are damaged."""
-    with parser_errors("unreadable_pdf", path):
-        document = pdfium.FPDF_LoadMemDocument64(data, len(data), None)
-        if not document and pdfium.FPDF_GetLastError() == pdfium.FPDF_ERR_PASSWORD:
-            raise DocumentError(
-                "encrypted_pdf",
-                f"{path}: the PDF is encrypted and requires a password",
-                "save a copy without a password, or exclude it",
-            )
-        if not document:
-            raise ValueError("no PDF")
-        form = None
-        try:
-            if pdfium.FPDF_GetFormType(document) != pdfium.FORMTYPE_NONE:
-                callbacks = pdfium.FPDF_FORMFILLINFO(version=2)
-                form = pdfium.FPDFDOC_InitFormFillEnvironment(document, callbacks)
-            count = pdfium.FPDF_GetPageCount(document)
-            pages = [_page_text(document, form, number) for number in range(count)]
-            inferred = _metadata(document)
-            is_damaged = _has_damage(data)
-            damaged = [
-                str(number + 1)
-                for number, page in enumerate(pages)
-                if page is None or (is_damaged and _has_damage(_copy(document, number)))
-            ]
-        finally:
-            if form:
-                pdfium.FPDFDOC_ExitFormFillEnvironment(form)
-            pdfium.FPDF_CloseDocument(document)
+    with parser_errors("unreadable_pdf", path), closing(_opened(data, path)) as document:
+        document.init_forms()
+        count = len(document)
+        pages = [_page_text(document, number) for number in range(count)]
         if pages.count(None) == count:
             raise ValueError("no page can be read")
-        verb = "is" if len(damaged) == 1 else "are"
-        notes = [f"{len(damaged)} of {counted(count, 'page')} {verb} damaged: {', '.join(damaged)}"]
-        return inferred, [page or ("", ()) for page in pages], notes if damaged else []
+        inferred = _metadata(document)
+        is_damaged = _has_damage(data)
+        damaged = [
+            str(number + 1)
+            for number, page in enumerate(pages)
+            if page is None or (is_damaged and _has_damage(_copy(document, number)))
+        ]
+    verb = "is" if len(damaged) == 1 else "are"
+    notes = [f"{len(damaged)} of {counted(count, 'page')} {verb} damaged: {', '.join(damaged)}"]
+    return inferred, [page or ("", ()) for page in pages], notes if damaged else []
+
+
+def _opened(data: bytes, path: str) -> PdfDocument:
+    try:
+        return PdfDocument(data)
+    except PdfiumError as error:
+        if error.err_code != pdfium.FPDF_ERR_PASSWORD:
+            raise
+        raise DocumentError(
+            "encrypted_pdf",
+            f"{path}: the PDF is encrypted and requires a password",
+            "save a copy without a password, or exclude it",
+        ) from error
 
 
 def _has_damage(data: bytes) -> bool:
@@ -134,30 +134,19 @@ def _has_damage(data: bytes) -> bool:
     return False
 
 
-def _copy(document: Any, number: int) -> bytes:
+def _copy(document: PdfDocument, number: int) -> bytes:
     """A file of one page, without its encryption."""
-    parts: list[bytes] = []
-
-    def write(_file: Any, buffer: int, size: int) -> int:
-        parts.append(ctypes.string_at(buffer, size))
-        return 1
-
-    file = pdfium.FPDF_FILEWRITE(version=1)
-    file.WriteBlock = type(file.WriteBlock)(write)
-    copy = pdfium.FPDF_CreateNewDocument()
-    pdfium.FPDF_ImportPagesByIndex(copy, document, (c_int * 1)(number), 1, 0)
-    pdfium.FPDF_SaveAsCopy(copy, file, 0)
-    pdfium.FPDF_CloseDocument(copy)
-    return b"".join(parts)
+    file = BytesIO()
+    with closing(PdfDocument.new()) as copy:
+        copy.import_pages(document, [number])
+        copy.save(file)
+    return file.getvalue()
 
 
-def _metadata(document: Any) -> dict[str, object]:
+def _metadata(document: PdfDocument) -> dict[str, object]:
     """The title, and the date of the last change. What is broken is left out."""
     found: dict[str, object] = {}
-    title, *dates = (
-        _string(pdfium.FPDF_GetMetaText, document, name)
-        for name in (b"Title", b"CreationDate", b"ModDate")
-    )
+    title, *dates = map(document.get_metadata_value, ("Title", "CreationDate", "ModDate"))
     if title:
         title = one_line(cleaned(title))
         found["title"] = title if is_own_title(title) else ""
@@ -224,19 +213,19 @@ class _Piece(NamedTuple):
     """How many quarter turns to the left it is turned; its places are turned back."""
 
 
-def _page_text(document: Any, form: Any, number: int) -> PageText | None:
+def _page_text(document: PdfDocument, number: int) -> PageText | None:
     """Read a page, ``None`` if it is damaged."""
     if not (page := pdfium.FPDF_LoadPage(document, number)):
         return None
-    fields, is_changed = _fields(form, page)
+    fields, is_changed = _fields(document.formenv, page)
     if is_changed:
         pdfium.FPDF_ClosePage(page)
         if not (page := pdfium.FPDF_LoadPage(document, number)):
             return None
     text_page = pdfium.FPDFText_LoadPage(page)
     shown = Shown(page)
-    pieces = _pieces(text_page, shown)
     removed, labelled = shown.hidden()
+    pieces = _pieces(text_page, shown, {**removed, **labelled})
     pdfium.FPDFText_ClosePage(text_page)
     pdfium.FPDF_ClosePage(page)
     parts = [
@@ -249,8 +238,11 @@ def _page_text(document: Any, form: Any, number: int) -> PageText | None:
     return _joined(seen), tuple(parts)
 
 
-def _pieces(text_page: Any, shown: Shown) -> list[_Piece]:
-    """The characters of a page by the operators that show them."""
+def _pieces(text_page: Any, shown: Shown, hidden: Container[int]) -> list[_Piece]:
+    """The characters of a page by the operators that show them.
+
+    Words that are shown one character after the other are one piece, unless they are hidden.
+    """
     chars = address_of(text_page)
     count = pdfium.FPDFText_CountChars(text_page)
     buffer = (c_ushort * (count + 1))()
@@ -260,10 +252,19 @@ def _pieces(text_page: Any, shown: Shown) -> list[_Piece]:
     if is_wide:  # Some characters have no text, or two units.
         text = "".join(chr(fast.Text_GetUnicode(chars, n) & 0xFFFF) for n in range(count))
     pieces: list[_Piece] = []
-    end = 0
+    owner_of = fast.Text_GetTextObject
+    end = stop = previous = 0
+    following = owner_of(chars, 0)
     while (start := end) < count:
-        owner = fast.Text_GetTextObject(chars, start)
-        end = _end_of(chars, start, owner, text, count) if owner else start + 1
+        if start == stop:
+            found = text.find("\r", start + 1)
+            stop = found if found > 0 else count
+            last = owner_of(chars, stop - 1)
+        owner = following
+        # Most lines are shown by one operator.
+        end = stop if owner and owner == last else start + 1
+        while (following := owner_of(chars, end)) == owner and owner and end < stop:
+            end += 1
         part = text[start:end]
         number = shown.numbers.get(owner)
         if number is None or part.isspace():
@@ -272,19 +273,18 @@ def _pieces(text_page: Any, shown: Shown) -> list[_Piece]:
             continue
         if is_wide:
             part = part.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-        pieces.append(_Piece(part, number, *shown.texts[number][1:5]))
+        _, box, base, size, turn, *_ = shown.texts[number]
+        operator = number
+        if pieces and number == previous + 1 and not (number in hidden or previous in hidden):
+            word, first, (left, bottom, right, top), *style = pieces[-1]
+            is_same = style == [base, size, turn] and size > 0 and turn != OBLIQUE
+            is_next = left <= box[0] <= right + _SPACE * size and right <= box[2]
+            if is_same and is_next and not (word[-1].isspace() or part[0].isspace()):
+                part, number, box = word + part, first, (left, bottom, box[2], top)
+                pieces.pop()
+        pieces.append(_Piece(part, number, box, base, size, turn))
+        previous = operator
     return sorted(pieces, key=attrgetter("number"))
-
-
-def _end_of(chars: int, start: int, owner: int, text: str, stop: int) -> int:
-    """The end of the characters of one operator."""
-    found = text.find("\r", start + 1)
-    stop = found if found > 0 else stop
-    # Most lines are shown by one operator.
-    if fast.Text_GetTextObject(chars, stop - 1) == owner:
-        return stop
-    others = (n for n in range(start + 1, stop) if fast.Text_GetTextObject(chars, n) != owner)
-    return next(others, stop)
 
 
 def _joined(pieces: Sequence[_Piece]) -> str:
@@ -458,4 +458,4 @@ def _placed(pieces: list[_Piece], fields: Iterable[_Piece]) -> list[_Piece]:
     return pieces
 
 
-READERS = {"pdf": (8, _read)}
+READERS = {"pdf": (9, _read)}

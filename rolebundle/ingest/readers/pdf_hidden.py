@@ -7,10 +7,12 @@ Whether a layer is shown is seen by drawing.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
-from ctypes import addressof, c_float, c_int, c_uint, c_ulong, c_ushort, c_void_p
+from collections.abc import Iterator, Sequence
+from ctypes import addressof, c_char, c_float, c_int, c_uint, c_ulong, c_ushort, c_void_p
 from functools import lru_cache
+from itertools import repeat
 from math import atan2, hypot, pi
+from struct import Struct
 from typing import Any, NamedTuple
 
 import pypdfium2.raw as pdfium
@@ -22,8 +24,8 @@ Box = tuple[float, float, float, float]
 Matrix = Sequence[float]
 OBLIQUE = 4
 """The turn of a text that is not turned by quarters."""
-_TEXT, _PATH = pdfium.FPDF_PAGEOBJ_TEXT, pdfium.FPDF_PAGEOBJ_PATH
-_IMAGE, _FORM = pdfium.FPDF_PAGEOBJ_IMAGE, pdfium.FPDF_PAGEOBJ_FORM
+_PATH, _IMAGE = pdfium.FPDF_PAGEOBJ_PATH, pdfium.FPDF_PAGEOBJ_IMAGE
+_FORM = pdfium.FPDF_PAGEOBJ_FORM
 _MAX_FONT_SIZE = 1.0  # points
 _MAX_OPACITY = 0.05
 _MIN_SIDE = 1.0
@@ -58,6 +60,10 @@ class _Text(NamedTuple):
     paints: int
 
 
+_Style = tuple[float, int, Color | None, str]
+"""Size, turn and color of a text, and how it is hidden at any place."""
+
+
 class _Paint(NamedTuple):
     """A filled shape or an image, as far as its clip shows it."""
 
@@ -84,12 +90,12 @@ class Shown:
         """Whether what has a mark is on a layer that is shown, by the mark's address."""
         self._surfaces: dict[int, Color | None] = {}
         self._opaque_images: dict[int, bool] = {}
-        self._floats = (c_float * 6)()
-        self._place = addressof(self._floats)
+        self._last: tuple[object, _Style] = (None, (0.0, 0, None, ""))
+        """What the style of the last text is made from, and this."""
         pdfium.FPDF_GetPageBoundingBox(page, bounds := pdfium.FS_RECTF())
         self._box = (bounds.left, bounds.bottom, bounds.right, bounds.top)
         count, address = pdfium.FPDFPage_CountObjects(page), address_of(page)
-        objects = [fast.Page_GetObject(address, number) for number in range(count)]
+        objects = list(map(fast.Page_GetObject, repeat(address), range(count)))
         self._walk(objects, _IDENTITY, self._box, (), True)
 
     def hidden(self) -> tuple[dict[int, str], dict[int, str]]:
@@ -102,6 +108,7 @@ class Shown:
         rows = self._rows() if is_compared else []
         removed: dict[int, str] = {}
         labelled: dict[int, str] = {}
+        plain: Color | None = None  # what was seen where there is no shape
         for number, text in enumerate(self.texts):
             if text.kind:
                 is_ocr = has_scan and text.kind == "invisible_element"
@@ -110,12 +117,17 @@ class Shown:
             if not is_compared:
                 labelled[number] = "invisible_element"
                 continue
-            background, covers = self._around(text, rows)
+            row = rows[self._row((text.box[1] + text.box[3]) / 2)] if self._paints else ()
+            if text.color and text.color is plain and not row:
+                continue
+            background, covers = self._around(text, row)
             if text.color and _is_alike(text.color, background):
                 removed[number] = "white_text"
             elif covers := [paint for paint in covers if self._is_opaque(paint, text)]:
                 is_image = any(cover.kind == _IMAGE for cover in covers)
                 (labelled if is_image else removed)[number] = "invisible_element"
+            elif not row:
+                plain = text.color
         for mark, numbers in self._substituted.items():
             if self._is_too_long(mark, numbers):
                 labelled |= dict.fromkeys({*numbers} - removed.keys(), "invisible_element")
@@ -147,13 +159,13 @@ class Shown:
         return rows
 
     def _around(
-        self, text: _Text, rows: list[list[tuple[int, _Paint]]]
+        self, text: _Text, row: Sequence[tuple[int, _Paint]]
     ) -> tuple[Color | None, list[_Paint]]:
         """The color behind a text, ``None`` if it is not known, and the shapes before it."""
         left, bottom, right, top = text.box
         behind: _Paint | None = None
         before = []
-        for number, paint in rows[self._row((bottom + top) / 2)]:
+        for number, paint in row:
             box = paint.box
             if box[0] < right and box[2] > left and box[1] < top and box[3] > bottom:
                 if number < text.paints:
@@ -208,63 +220,61 @@ class Shown:
     def _walk(
         self, objects: list[int], outer: Matrix, clip: Box, forms: tuple[int, ...], is_on: bool
     ) -> None:
-        place, floats = self._place, self._floats
+        place, floats = _PLACE, _FLOATS
         self._objects += objects
-        for pointer in objects:
+        modes = list(map(fast.TextObj_GetTextRenderMode, objects))  # negative if it is no text
+        texts = _numbers_of([one for one, mode in zip(objects, modes, strict=True) if mode >= 0])
+        for pointer, mode in zip(objects, modes, strict=True):
+            if mode >= 0:
+                self._add_text(pointer, mode, next(texts), outer, clip, is_on)
+                continue
             kind = fast.PageObj_GetType(pointer)
             fast.PageObj_GetBounds(pointer, place, place + 4, place + 8, place + 12)
-            box = (floats[0], floats[1], floats[2], floats[3])
-            if outer is not _IDENTITY:
-                box = _box(outer, box)
+            box = _box(outer, floats[:4])
             if kind == _PATH:
                 side = min(box[2] - box[0], box[3] - box[1])
                 fast.Path_GetDrawMode(pointer, place, place + 4)
                 if side < _MIN_SIDE or not floats[0]:  # It has no fill.
                     continue
-            marks = _marks(pointer)
-            is_shown = is_on and all(map(self._is_mark_shown, marks))
+            is_shown = is_on and all(map(self._is_mark_shown, _marks(pointer)))
             seen = _clip(pointer, outer, clip)
-            if kind == _TEXT:
-                self.numbers[pointer] = len(self.texts)
-                for mark in marks:
-                    self._substituted.setdefault(mark, []).append(len(self.texts))
-                self.texts.append(self._text(pointer, box, outer, seen, is_shown))
-            elif kind == _FORM and len(forms) < _MAX_DEPTH:
+            if kind == _FORM and len(forms) < _MAX_DEPTH:
                 color = _color(fast.PageObj_GetFillColor, pointer)
                 is_shown &= color is None or color.alpha > _MAX_OPACITY
                 fast.PageObj_GetMatrix(pointer, place)
-                matrix = _product(tuple(floats), outer)
+                matrix = _product(floats[:], outer)
                 count = fast.FormObj_CountObjects(pointer)
                 inner = [fast.FormObj_GetObject(pointer, number) for number in range(count)]
                 self._walk(inner, matrix, seen, (*forms, pointer), is_shown)
             elif is_shown and (seen_box := _common(box, seen)):
                 self._paints.append(_Paint(seen_box, kind, (*forms, pointer)))
 
-    def _text(self, pointer: int, box: Box, outer: Matrix, clip: Box, is_shown: bool) -> _Text:
-        floats = self._floats
-        fast.TextObj_GetFontSize(pointer, self._place)
-        size = abs(floats[0])
-        fast.PageObj_GetMatrix(pointer, self._place)
-        matrix = floats if outer is _IDENTITY else _product(tuple(floats), outer)
-        a, b, c, d, x, y = matrix
-        size *= hypot(c, d)
-        turn, place, base = 0, box, y
-        if b or a <= 0:
-            quarters = atan2(b, a) / (pi / 2)
-            turn = round(quarters) % 4 if abs(quarters - round(quarters)) < 0.05 else OBLIQUE
-            place, base = _turned_back(box, x, y, turn)
-        mode = fast.TextObj_GetTextRenderMode(pointer)
-        has_edge = mode in (1, 5)
-        paint = fast.PageObj_GetStrokeColor if has_edge else fast.PageObj_GetFillColor
-        color = _color(paint, pointer)
-        is_tiny = size <= _MAX_FONT_SIZE and box[3] - box[1] <= _MAX_FONT_SIZE
-        kind = ""
-        if not is_shown or mode in (3, 7) or is_tiny or (color and color.alpha <= _MAX_OPACITY):
+    def _add_text(
+        self, pointer: int, mode: int, numbers: Any, outer: Matrix, clip: Box, is_on: bool
+    ) -> None:
+        """Add a text from its numbers (see ``_numbers_of``)."""
+        (left, bottom, right, top, look, x, y), has_color, mark_count, clip_count = numbers
+        box = (left, bottom, right, top)
+        if outer is not _IDENTITY:
+            a, b, c, d, e, f = outer
+            box, x, y = _box(outer, box), a * x + c * y + e, b * x + d * y + f
+        number = self.numbers[pointer] = len(self.texts)
+        for mark in _marks(pointer) if mark_count else ():
+            is_on = is_on and self._is_mark_shown(mark)
+            self._substituted.setdefault(mark, []).append(number)
+        if clip_count > 0:
+            clip = _clip(pointer, outer, clip)
+        key = (look, has_color, mode, outer, is_on)
+        if key != self._last[0] or mode in (1, 5):
+            self._last = key, _style(pointer, mode, look, has_color, outer, is_on)
+        size, turn, color, kind = self._last[1]
+        place, base = _turned_back(box, x, y, turn) if turn else (box, y)
+        if size <= _MAX_FONT_SIZE and box[3] - box[1] <= _MAX_FONT_SIZE:
             kind = "invisible_element"
-        elif not _contains(clip, box) and _area(_common(box, clip)) < min(1.0, _area(box) / 2):
-            kind = "off_screen_element"
-        color = color if mode in (0, 1, 4, 5) else None
-        return _Text(box, place, base, size, turn, kind, color, len(self._paints))
+        elif not (kind or _contains(clip, box)):
+            is_off = _area(_common(box, clip)) < min(1.0, _area(box) / 2)
+            kind = "off_screen_element" if is_off else ""
+        self.texts.append(_Text(box, place, base, size, turn, kind, color, len(self._paints)))
 
     def _is_mark_shown(self, mark: int) -> bool:
         """Whether a mark is for no layer (optional content), or for one that is shown."""
@@ -288,6 +298,44 @@ class Shown:
         pdfium.FPDFPage_RemoveObject(self.page, shape)
         pdfium.FPDFPageObj_Destroy(shape)
         return is_drawn
+
+
+_ROW, _LOOK = Struct("4f36s2f"), Struct("4I5f")
+"""The numbers of a text: bounds, look and origin; of a look: color, size and matrix."""
+
+
+def _numbers_of(texts: list[int]) -> Iterator[Any]:
+    """For each text its row, whether it has a fill color, and how many marks and clips it has.
+
+    All are read at once, as some files show each character by a text of its own.
+    """
+    memory = (c_char * (_ROW.size * len(texts)))()
+    start, end = addressof(memory), addressof(memory) + len(memory)
+    places = [range(start + 4 * n, end, _ROW.size) for n in range(10)]
+    list(map(fast.PageObj_GetBounds, texts, *places[:4]))
+    has_color = list(map(fast.PageObj_GetFillColor, texts, *places[4:8]))
+    list(map(fast.TextObj_GetFontSize, texts, places[8]))
+    list(map(fast.PageObj_GetMatrix, texts, places[9]))
+    clips = map(fast.ClipPath_CountPaths, map(fast.PageObj_GetClipPath, texts))
+    marks = map(fast.PageObj_CountMarks, texts)
+    return zip(_ROW.iter_unpack(memory), has_color, marks, clips, strict=True)
+
+
+def _style(
+    pointer: int, mode: int, look: bytes, has_color: int, outer: Matrix, is_shown: bool
+) -> _Style:
+    *channels, size, a, b, c, d = _LOOK.unpack(look)
+    color = _color_of(*channels) if has_color else None
+    if mode in (1, 5):
+        color = _color(fast.PageObj_GetStrokeColor, pointer)
+    a, b, c, d, *_ = _product((a, b, c, d, 0.0, 0.0), outer)
+    turn = 0
+    if b or a <= 0:
+        quarters = atan2(b, a) / (pi / 2)
+        turn = round(quarters) % 4 if abs(quarters - round(quarters)) < 0.05 else OBLIQUE
+    is_hidden = not is_shown or mode in (3, 7) or (color and color.alpha <= _MAX_OPACITY)
+    kind = "invisible_element" if is_hidden else ""
+    return abs(size) * hypot(c, d), turn, color if mode in (0, 1, 4, 5) else None, kind
 
 
 def _turned_back(box: Box, x: float, y: float, turn: int) -> tuple[Box, float]:
@@ -319,8 +367,8 @@ def _clip(pointer: int, outer: Matrix, clip: Box) -> Box:
     return clip
 
 
-_FLOATS, _INTEGERS = (c_float * 2)(), (c_uint * 4)()
-_POINT, _CHANNELS = addressof(_FLOATS), addressof(_INTEGERS)
+_FLOATS, _INTEGERS = (c_float * 6)(), (c_uint * 4)()
+_PLACE, _CHANNELS = addressof(_FLOATS), addressof(_INTEGERS)
 
 
 def _points(
@@ -329,7 +377,7 @@ def _points(
     """The points of a path; none if there are too many."""
     points = []
     for number in range(count if count <= most else 0):
-        fast.PathSegment_GetPoint(segment(*owner, number), _POINT, _POINT + 4)
+        fast.PathSegment_GetPoint(segment(*owner, number), _PLACE, _PLACE + 4)
         points.append((_FLOATS[0], _FLOATS[1]))
     return points
 

@@ -351,7 +351,7 @@ def _read_archive(data: bytes, path: str, _separator: str) -> Iterator[ParsedDoc
 READERS = {
     "ics": (2, _read_calendar),
     "vcf": (1, _read_contacts),
-    "enex": (3, _read_notes),
+    "enex": (4, _read_notes),
     "canvas": (1, _read_board),
     "subtitles": (2, _read_subtitles),
     "archive": (1, _read_archive),

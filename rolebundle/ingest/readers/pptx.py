@@ -7,20 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers import data_file, office
-from rolebundle.ingest.readers.drawings import DRAWN
+from rolebundle.ingest.readers import data_file, office, ooxml
 from rolebundle.ingest.readers.notation import list_number
 from rolebundle.ingest.readers.office import Action, Look, Piece, Walk
-from rolebundle.ingest.readers.ooxml import (
-    SYMBOLS,
-    Theme,
-    drawn_script,
-    fill_color,
-    main_part,
-    shape_fill,
-    theme_of,
-    translated,
-)
 from rolebundle.ingest.readers.package import (
     ON,
     RELATION,
@@ -48,7 +37,7 @@ _Shape = tuple[Any, _Box | None, bool]
 """A shape, its place if that is known, and whether it or a group around it is hidden."""
 
 
-_Layout = tuple[Theme, Color | None, Sequence[_Box], Sequence[tuple[str, _Shape]]]
+_Layout = tuple[ooxml.Theme, Color | None, Sequence[_Box], Sequence[tuple[str, _Shape]]]
 """What a slide inherits: colors, that of the background, the places of shapes and pictures, and the
 shapes that it shows, each with the part that has it."""
 
@@ -64,14 +53,14 @@ class _Pptx(Walk):
 
     def read(self) -> ParsedDocument:
         """The document."""
-        main, properties = main_part(self, "ppt/presentation.xml")
+        main, properties = ooxml.main_part(self, "ppt/presentation.xml")
         root, slides = self.package.parse(main), self.package.relations(main)
         width, height = 1e9, 1e9
         for size in root.iterfind("{*}sldSz"):
             width, height = (number_in(size.get(key), 1e9) for key in ("cx", "cy"))
         self._slide_box = (0.0, 0.0, width, height)
         self._layouts: dict[str, _Layout] = {}
-        self._inherited: set[str] = set()  # layouts, and their texts
+        self._shown_layouts: set[str] = set()
         self._body: Any = None
         # For each level of a list its kind of numbers, where they begin, and the last one.
         self._counts: dict[int, tuple[str, int, int]] = {}
@@ -111,25 +100,19 @@ class _Pptx(Walk):
                 footer += [piece.text for piece in pieces if piece.text.strip() and not is_today]
             else:
                 shapes.append((kind in _TITLES, pieces))
-        if root.get("showMasterSp", "1") in ON and layout not in self._inherited:
-            self._inherited.add(layout)
-            shapes.append((False, [piece for shape in inherited for piece in self._new(*shape)]))
+        if root.get("showMasterSp", "1") in ON and layout not in self._shown_layouts:
+            self._shown_layouts.add(layout)
+            for part, shape in inherited:
+                self.relations = self.package.relations(part)
+                shapes.append((False, list(self.unseen(self._pieces_of(shape)))))
         self.slide(number, shapes, notes, footer)
-
-    def _new(self, part: str, shape: _Shape) -> Iterator[Piece]:
-        """What a shape of a layout or master contains, if no slide before shows it."""
-        self.relations = self.package.relations(part)
-        for piece in self._pieces_of(shape):
-            if piece.rows or piece.text not in self._inherited:
-                self._inherited.add(piece.text)
-                yield piece
 
     def _layout(self, name: str) -> _Layout:
         if name not in self._layouts:
             master = dict(self.package.relations(name).values()).get("slideMaster", "")
             parts = dict(self.package.relations(master).values())
             layout_root, master_root = self.package.parse(name), self.package.parse(master)
-            theme = theme_of(self.package, parts.get("theme", ""))
+            theme = ooxml.theme_of(self.package, parts.get("theme", ""))
             names = [pair for mapping in master_root.iter("{*}clrMap") for pair in mapping.items()]
             theme = {**theme, **{key: theme[value] for key, value in names if value in theme}}
             background = _background(master_root, theme, theme.get("bg1", WHITE))
@@ -138,7 +121,9 @@ class _Pptx(Walk):
                 for part, root in ((master, master_root), (name, layout_root))
                 for shape in _shapes(root.find(_TREE))
             ]
-            boxes = [box for _, (part, box, _) in shapes if box and shape_fill(part, theme)[0]]
+            boxes = [
+                box for _, (part, box, _) in shapes if box and ooxml.shape_fill(part, theme)[0]
+            ]
             background = _background(layout_root, theme, background)
             is_shown = layout_root.get("showMasterSp", "1") in ON
             own = [pair for pair in shapes if is_shown or pair[0] == name]
@@ -160,7 +145,7 @@ class _Pptx(Walk):
         """The color behind the text of a shape; ``None`` if it is not known."""
         element, box, _ = shape
         is_known = box is not None and not any(_overlap(other, box) for other in self._drawn)
-        is_filled, color = shape_fill(element, self._theme)
+        is_filled, color = ooxml.shape_fill(element, self._theme)
         if box and is_filled:
             self._drawn.append(box)
         return color if is_filled else self._background if is_known else None
@@ -172,7 +157,7 @@ class _Pptx(Walk):
             if any(element.get(key) in ON for key in ("hMerge", "vMerge")):
                 return {**look, "away": "invisible_element"}
             fill = element.find("{*}tcPr/{*}solidFill")
-            return {**look, "fill": None if fill is None else fill_color(fill, self._theme)}
+            return {**look, "fill": None if fill is None else ooxml.fill_color(fill, self._theme)}
         return {**look, "label": self._label(element, look)} if name == "p" else look
 
     def _label(self, paragraph: Any, look: Look) -> str:
@@ -190,7 +175,7 @@ class _Pptx(Walk):
         label = "" if kind == "buNone" or not (kind or level or look.get("is_list")) else "-"
         if bullet is not None and (sign := bullet.get("char", "")).isdigit():
             fonts = (font.get("typeface", "") for font in bullet.itersiblings(preceding=True))
-            label = label if SYMBOLS.keys() & map(str.lower, fonts) else sign
+            label = label if ooxml.SYMBOLS.keys() & map(str.lower, fonts) else sign
         if any(text.strip() for text in paragraph.itertext()):
             is_numbered = kind == "buAutoNum"
             counts = {at: count for at, count in self._counts.items() if at < level + is_numbered}
@@ -211,14 +196,14 @@ class _Pptx(Walk):
         for part in element.iterfind(f"{_A}rPr/*"):
             name = local_name(part)
             if name in _COLORS:
-                own[_COLORS[name]] = fill_color(part, self._theme)
+                own[_COLORS[name]] = ooxml.fill_color(part, self._theme)
             elif name == "noFill":
                 own["hidden"] = True
             elif name in {"latin", "sym"}:
                 own[name] = part.get("typeface", "").lower()
         for properties in element.iterfind(f"{_A}rPr[@sz]"):
             own["size"] = number_in(properties.get("sz"), 1800) / 100
-        return self.inline(element, {**look, **own, **drawn_script(element)})
+        return self.inline(element, {**look, **own, **ooxml.drawn_script(element)})
 
     def _field(self, element: Any, look: Look) -> str:
         """A field. The stored number of a slide may be that of another one, or a placeholder."""
@@ -227,10 +212,10 @@ class _Pptx(Walk):
         return self._run(element, look)
 
     def _run_text(self, element: Any, look: Look) -> str:
-        text = translated(element.text, look.get("latin"))
+        text = ooxml.translated(element.text, look.get("latin"))
         # The other font is only for what are no letters of ASCII.
-        if look.get("sym") in SYMBOLS:
-            text = re.sub(r"[^\0-\x7f]+", lambda part: translated(part[0], look["sym"]), text)
+        if (font := look.get("sym")) in ooxml.SYMBOLS:
+            text = re.sub(r"[^\0-\x7f]+", lambda part: ooxml.translated(part[0], font), text)
         return self.text(text, look)
 
     ACTIONS: ClassVar[Mapping[str, Action]] = {
@@ -239,7 +224,7 @@ class _Pptx(Walk):
         "t": _run_text,
         "br": office.mark("\n"),
         "cNvPr": office.alt_text,
-        **DRAWN,
+        **ooxml.DRAWN,
     }
 
 
@@ -256,14 +241,14 @@ def _shapes(tree: Any, group: _Box | None = None, is_hidden: bool = False) -> It
             yield element, box, hides
 
 
-def _background(root: Any, theme: Theme, inherited: Color | None) -> Color | None:
+def _background(root: Any, theme: ooxml.Theme, inherited: Color | None) -> Color | None:
     """The color of a background; ``None`` if it is not known."""
     background = root.find("{*}cSld/{*}bg")
     if background is None:
         return inherited
     # Numbers other than 1001 are gradients and pictures.
     fills = (background.find("{*}bgPr/{*}solidFill"), background.find("{*}bgRef[@idx='1001']"))
-    return next((fill_color(fill, theme) for fill in fills if fill is not None), None)
+    return next((ooxml.fill_color(fill, theme) for fill in fills if fill is not None), None)
 
 
 def _placeholder(element: Any) -> str:
@@ -287,4 +272,4 @@ def _overlap(first: _Box, second: _Box) -> bool:
     return not is_beside and first[1] < second[3] and second[1] < first[3]
 
 
-READERS = {"pptx": package_reader("pptx", 8, lambda package: _Pptx(package).read())}
+READERS = {"pptx": package_reader("pptx", 9, lambda package: _Pptx(package).read())}

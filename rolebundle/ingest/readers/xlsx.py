@@ -12,12 +12,10 @@ from math import isfinite, nan
 from typing import Any, ClassVar
 
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers import office
-from rolebundle.ingest.readers.drawings import DRAWN
+from rolebundle.ingest.readers import office, ooxml
 from rolebundle.ingest.readers.notation import Script, joined_scripts
 from rolebundle.ingest.readers.number_format import BUILT_IN, shown_number, shown_text
 from rolebundle.ingest.readers.office import Action, Cell, Sheet, Walk
-from rolebundle.ingest.readers.ooxml import hex_color, main_part, theme_of
 from rolebundle.ingest.readers.package import (
     ON,
     RELATION,
@@ -53,16 +51,16 @@ _GENERAL: _Format = ("General", "", False)
 class _Xlsx(Walk):
     """Reads a workbook into blocks."""
 
-    ACTIONS: ClassVar[Mapping[str, Action]] = {**DRAWN, "t": office.text_of}
+    ACTIONS: ClassVar[Mapping[str, Action]] = {**ooxml.DRAWN, "t": office.text_of}
     HAS_CHART_DATA = False
 
     def read(self) -> ParsedDocument:
         """The document."""
-        main, properties = main_part(self, "xl/workbook.xml")
+        main, properties = ooxml.main_part(self, "xl/workbook.xml")
         root, relations = self.package.parse(main), self.package.relations(main)
         settings, parts = root.find(f"{_S}workbookPr"), dict(relations.values())
         self._is_1904 = settings is not None and settings.get("date1904") in ON
-        self._theme = theme_of(self.package, parts.get("theme", ""))
+        self._theme = ooxml.theme_of(self.package, parts.get("theme", ""))
         styles = self.package.parse(parts.get("styles", ""))
         self._formats = dict(enumerate(self._read_formats(styles)))
         self._strings = self._read_strings(parts.get("sharedStrings", ""))
@@ -130,7 +128,7 @@ class _Xlsx(Walk):
         if element is None or number_in(element.get("tint")):
             return None
         if element.get("rgb"):
-            return hex_color(element.get("rgb"))
+            return ooxml.hex_color(element.get("rgb"))
         if element.get("theme"):
             return self._theme.get(_THEME_ORDER.get(integer_in(element.get("theme"), -1), ""))
         return _PALETTE.get(integer_in(element.get("indexed"), -1))
