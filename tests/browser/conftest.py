@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
+from browser.browsing import ARGUMENTS, Visitor
+from browser.hostile_pages import ROLE, TASK, hostile_corpus
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.interfaces.pages.views import answer_page, compare_page
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.retrieval.compare import compare_roles
-from support.browsing import ARGUMENTS, Visitor
 from support.corpora import NOW
-from support.hostile_pages import ROLE, TASK, hostile_corpus
 
 
 # Playwright's loop counts as running in this thread until it is stopped. Tests of other folders

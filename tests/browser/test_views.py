@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from support.browsing import Visitor
+from browser.browsing import Visitor
 
 for_each_page = pytest.mark.parametrize(
     ("page", "corpus"),

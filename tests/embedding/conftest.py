@@ -4,8 +4,7 @@ import pytest
 
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.embedding.registry import ProviderSpec, provider_for
-from support.embedding_faults import DEADLINE, Breaks, Fault
-from support.embedding_server import EMBED_PATHS, MODEL, EmbeddingServer
+from support.embedding_server import DEADLINE, EMBED_PATHS, MODEL, Breaks, EmbeddingServer, Fault
 
 
 @pytest.fixture(params=list(EMBED_PATHS))

@@ -3,6 +3,9 @@
 import io
 import logging
 import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +13,7 @@ import numpy as np
 import pytest
 
 from rolebundle.embedding import servers
-from rolebundle.embedding.provider import TEXT_FAULTS, EmbeddingProvider
+from rolebundle.embedding.provider import TEXT_FAULTS, EmbeddingProvider, unit_vectors
 from rolebundle.embedding.registry import (
     ProviderSpec,
     cross_encoder_for,
@@ -24,27 +27,55 @@ from rolebundle.embedding.servers import (
     permitted_url,
 )
 from rolebundle.errors import ConfigurationError, EmbedderError, UsageError
-from support.embedding_faults import (
-    DEADLINE,
-    SHORT_DEADLINE,
-    Breaks,
-    Fault,
-    answer,
-    closed_port,
-    failure,
-    within,
-)
 from support.embedding_server import (
+    DEADLINE,
     EMBED_PATHS,
     MODEL,
     RERANK_PATHS,
     ROUTES,
+    Breaks,
     EmbeddingServer,
+    Fault,
     Handler,
     embedding_server,
     overlap,
     vectors,
 )
+
+SHORT_DEADLINE = 0.1
+"""Seconds in which a server that never answers can be waited for; an answer may take longer."""
+
+
+def failure(provider: EmbeddingProvider, texts: tuple[str, ...] = ("one", "two")) -> EmbedderError:
+    """Return the error that embedding raises, checks of the vectors included."""
+    with pytest.raises(EmbedderError) as caught:
+        unit_vectors(provider.embed_passages(texts), len(texts), provider.identity.dimensions)
+    assert caught.value.hint
+    return caught.value
+
+
+@contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """Fail if the block takes longer."""
+    started = time.monotonic()
+    yield
+    assert time.monotonic() - started < seconds
+
+
+def answer(handler: Handler, rows: list[object]) -> None:
+    """Answer with these vectors, in the API of the request."""
+    if handler.path == EMBED_PATHS["ollama"]:
+        handler.json({"embeddings": rows})
+    else:
+        handler.json({"data": [{"index": n, "embedding": row} for n, row in enumerate(rows)]})
+
+
+def closed_port() -> int:
+    """Return a port on which no server listens."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
 
 # -- Faults of a model server and of the connection to it, tested with real servers on loopback
 

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from ingest.office.parts import zipped
 from rolebundle.contracts.ingest import IngestReport
 from rolebundle.ingest import prepare, sync, walk
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
 from support.commands import invoke
 from support.killing import Report, run_child
-from support.office.parts import zipped
 from support.sound import paths_in
 from support.source_tree import write_files
 

@@ -5,12 +5,14 @@ After it the corpus is sound and has what was reported. The same command again c
 result equals that of an undisturbed run, and no files are left over.
 """
 
+import os
 import random
 import re
 import shutil
+import signal
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,7 +34,8 @@ from support.amounts import rounds
 from support.canaries import files_of, found_in, make_canary, vector_traces
 from support.corpora import as_owner, build, document, scratch_folder
 from support.fake_embedder import HashingProvider
-from support.killing import Report, killed_at_operation, run_child
+from support.faulty_file_system import Operation, shimmed_disk
+from support.killing import Report, run_child
 from support.old_schema import build_schema_1
 from support.operations import (
     OTHER_MODEL,
@@ -47,6 +50,28 @@ from support.publications import stage
 from support.purging import finish_purges, purge
 from support.sound import assert_sound
 from support.vectors import assert_never_mixed
+
+
+@contextmanager
+def killed_at_operation(folder: Path, operation: int, report: Report) -> Iterator[None]:
+    """A block that kills the process before this operation on a file; 0 for never.
+
+    If it comes to its end, it reports how many operations there were.
+    """
+    operations = 0
+
+    def count(_: Operation) -> None:
+        nonlocal operations
+        operations += 1
+        if operations == operation:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    with shimmed_disk(folder) as disk:
+        disk.fail = count
+        yield
+        disk.fail = None
+    report(f"operations {operations}")
+
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="needs fork, SIGKILL and /proc"),

@@ -5,10 +5,10 @@ import sqlite3
 from email.message import EmailMessage
 from pathlib import Path
 
+from ingest.office.parts import zipped
 from rolebundle.ingest.attachments import with_attachments
 from rolebundle.ingest.parsed import ParsedDocument
 from support.commands import invoke
-from support.office.parts import zipped
 from support.reading import read_all
 from support.source_tree import write_files
 

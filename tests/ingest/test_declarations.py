@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 
+from ingest.office.opendocuments import opendocument
+from ingest.office.parts import members, zipped
+from ingest.office.word import docx, paragraph
 from rolebundle.admin import Admin
 from rolebundle.admin.records import release_document
 from rolebundle.engine import Engine
 from rolebundle.errors import UsageError
 from rolebundle.storage.opening import open_reader
 from support.compartments import quarantined_documents
-from support.office.opendocuments import opendocument
-from support.office.parts import members, zipped
-from support.office.word import docx, paragraph
 from support.source_tree import Tree, write_files
 
 KEY = "sensitivity: confidential"

@@ -6,12 +6,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from rolebundle.contracts.documents import DocumentMetadata
-from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.prepare import scan_document
-from rolebundle.ingest.readers import pdf_hidden
-from support.amounts import lengths, linear_time
-from support.hidden_pages import (
+from ingest.hidden_pages import (
     DOUBTFUL_HTML,
     DOUBTFUL_PDF,
     HTML,
@@ -21,11 +16,16 @@ from support.hidden_pages import (
     VISIBLE_MARKDOWN,
     VISIBLE_PDF,
 )
-from support.office.parts import DAWN, FACT, members, zipped
-from support.office.samples import HIDDEN as HIDDEN_OFFICE
-from support.office.samples import VISIBLE
-from support.office.word import docx, paragraph
-from support.office.workbooks import DOUBTFUL_XLSX
+from ingest.office.parts import DAWN, FACT, members, zipped
+from ingest.office.samples import HIDDEN as HIDDEN_OFFICE
+from ingest.office.samples import VISIBLE
+from ingest.office.word import docx, paragraph
+from ingest.office.workbooks import DOUBTFUL_XLSX
+from rolebundle.contracts.documents import DocumentMetadata
+from rolebundle.ingest.parsed import ParsedDocument
+from rolebundle.ingest.prepare import scan_document
+from rolebundle.ingest.readers import pdf_hidden
+from support.amounts import lengths, linear_time
 from support.reading import read_all, read_document
 
 # -- What people do not see is not indexed, and what they may see is labelled: HTML and Markdown

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ingest.office.parts import zipped
 from rolebundle.contracts.documents import DocumentMetadata
 from rolebundle.contracts.ingest import utc_text
 from rolebundle.errors import ConfigurationError, DocumentError
@@ -21,7 +22,6 @@ from rolebundle.storage.opening import open_reader
 from support.amounts import linear_time
 from support.commands import invoke
 from support.corpora import all_documents
-from support.office.parts import zipped
 from support.reading import read_document
 from support.source_tree import write_files
 

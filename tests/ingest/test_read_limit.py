@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from ingest import stuck_reader
+from ingest.stuck_reader import BUSY, CRASHING, GREEDY, WAITING
 from rolebundle import system
 from rolebundle.errors import ConfigurationError
 from rolebundle.ingest import workers
@@ -16,11 +18,9 @@ from rolebundle.ingest.manifests import FileDefaults, read_manifest
 from rolebundle.ingest.prepare import Prepared, RunSettings, Verified
 from rolebundle.ingest.walk import FileEntry, walk
 from rolebundle.ingest.workers import prepare_parallel
-from support import stuck_reader
 from support.commands import invoke
 from support.program_server import forked_python
 from support.source_tree import Tree
-from support.stuck_reader import BUSY, CRASHING, GREEDY, WAITING
 
 
 @pytest.fixture

@@ -5,14 +5,17 @@ import re
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ingest.office.parts import zipped
 from rolebundle.contracts.ingest import IngestReport, Root
 from rolebundle.errors import ConfigurationError, UsageError
 from rolebundle.ingest import prepare, sync, workers
@@ -26,10 +29,23 @@ from rolebundle.storage.writing import open_writer
 from support.commands import invoke
 from support.compartments import search_everywhere
 from support.corpora import scratch_folder
-from support.fake_embedder import CountingProvider
-from support.office.parts import zipped
+from support.fake_embedder import (
+    HashingProvider,
+)
 from support.sound import assert_sound, contents
 from support.source_tree import Tree, write_files
+
+
+@dataclass
+class CountingProvider(HashingProvider):
+    """Count the passages that were embedded."""
+
+    embedded: int = 0
+
+    def embed_passages(self, texts: Sequence[str]) -> np.ndarray:
+        self.embedded += len(texts)
+        return super().embed_passages(texts)
+
 
 # -- Roots: what was ingested and how is remembered, and no name, move or order changes an id ------
 

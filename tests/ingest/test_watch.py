@@ -23,7 +23,7 @@ from rolebundle.status import watch_status
 from rolebundle.storage.file import heartbeat_path
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
-from support.commands import invoke
+from support.commands import forked_program, invoke
 from support.source_tree import write_files
 
 PATIENCE = 30.0
@@ -302,8 +302,7 @@ def content(db: Path) -> set[tuple[object, ...]]:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
 def test_after_a_kill_the_corpus_becomes_what_a_fresh_ingest_gives(db, folder):
-    program = "from rolebundle.interfaces.cli.main import main; main()"
-    command = [sys.executable, "-c", program, "corpus", "watch", "--lexical-only", "--db", db]
+    command = [*forked_program(), "corpus", "watch", "--lexical-only", "--db", db]
     with db.with_name("watch.log").open("ab") as log:
         killed = subprocess.Popen(command, stderr=log)
         until(heartbeat_path(db).exists)

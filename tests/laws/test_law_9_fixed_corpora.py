@@ -7,6 +7,7 @@ that never had them. `eval` is a command of the owner, which no agent reaches.
 
 import json
 import random
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from fnmatch import fnmatchcase
@@ -38,7 +39,15 @@ from support.corpora import NOW, build, copy_corpus, document, put_file, scratch
 from support.facts import file_as, file_as_owner
 from support.fake_embedder import HashingProvider
 from support.overlay_files import write
-from support.sound import copied
+
+
+def copied(path: Path, folder: Path) -> Path:
+    """Copy a corpus and the files that SQLite left beside it."""
+    for suffix in ("", "-wal", "-journal"):
+        if Path(f"{path}{suffix}").exists():
+            shutil.copy(f"{path}{suffix}", f"{folder / path.name}{suffix}")
+    return folder / path.name
+
 
 QUARANTINED = Scanned("quarantine", "hash", '["instruction_override"]', "[]", "")
 LINES = ["The token rotates", "Error E-6260 at noon", "A badge (red) costs 5 euros", "token TOKEN"]

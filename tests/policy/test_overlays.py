@@ -23,7 +23,17 @@ from rolebundle.policy.overlays import (
 )
 from rolebundle.policy.policy_file import MAX_BYTES
 from rolebundle.resources import data_folder
-from support.overlay_files import refused, write
+from support.overlay_files import write
+
+
+def refused(code: str, path: Path) -> OverlayError:
+    with pytest.raises(OverlayError) as caught:
+        load_file(path, [])
+    assert caught.value.code == code
+    assert caught.value.exit_code == 3
+    assert caught.value.hint
+    return caught.value
+
 
 REFERENCE = (
     "competitive-analyst",

@@ -1,11 +1,13 @@
 """A corpus in PostgreSQL: it answers as a file does, and its server enforces who sees what."""
 
 import json
+import socket
 import subprocess
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory, mkdtemp
 from threading import Thread
 from time import monotonic
 from typing import Any
@@ -29,8 +31,44 @@ from rolebundle.storage.writing import open_writer
 from support import databases
 from support.commands import SAMPLE, Outcome, forked_program, invoke
 from support.corpora import set_policy
+from support.databases import address, name_in, server
 
-ROLES = [None, *sorted(path.stem for path in demo_overlays().glob("*.toml"))]
+
+@contextmanager
+def counting_round_trips(link: Path) -> Iterator[tuple[Path, Callable[[], int]]]:
+    """Another link to a database, and how often a result was waited for over it."""
+    socket_name = ".s.PGSQL.5432"
+    waited = 0
+
+    def pass_on(source: socket.socket, sink: socket.socket, *, counts: bool) -> None:
+        nonlocal waited
+        with suppress(OSError):
+            while data := source.recv(1 << 20):
+                # A result is waited for after a simple query, and after the message Sync.
+                if counts:
+                    waited += data.startswith(b"Q") + data.count(b"S\0\0\0\4")
+                sink.sendall(data)
+
+    def accept(listener: socket.socket) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = listener.accept()
+                upstream = socket.socket(socket.AF_UNIX)
+                upstream.connect(f"{server()}/{socket_name}")
+                for source, sink in ((client, upstream), (upstream, client)):
+                    pump = partial(pass_on, source, sink, counts=source is client)
+                    Thread(target=pump, daemon=True).start()
+
+    with socket.socket(socket.AF_UNIX) as listener, TemporaryDirectory() as folder:
+        listener.bind(f"{folder}/{socket_name}")
+        listener.listen()
+        Thread(target=accept, args=(listener,), daemon=True).start()
+        far = Path(folder) / "far.link"
+        far.write_text(f"{address(folder, name_in(link.read_text()))}\n")
+        yield far, lambda: waited
+
+
+ROLES = [None, "mossline-security-reviewer"]
 QUESTIONS = [
     "how is a refresh token rotated",
     "which release breaks the export of attachments",
@@ -90,7 +128,7 @@ def test_a_database_answers_as_a_file_does(
 ) -> None:
     folders = (demo_overlays(),)
     with Engine(sample, folders) as database, Engine(sample_with_vectors, folders) as file:
-        for task in QUESTIONS:
+        for task in QUESTIONS[ROLES.index(role) :: len(ROLES)]:
             request = asked(task=task, role=role)
             for _ in range(2):  # The second one has the vectors in memory.
                 answers = [without_names(engine.retrieve(request)) for engine in (database, file)]
@@ -669,7 +707,7 @@ def test_a_warm_answer_takes_four_round_trips(
     if has_policy:
         set_policy(link, POLICY)
         agent = "auditor"
-    with databases.counting_round_trips(link) as (far, waited), Engine(far) as engine:
+    with counting_round_trips(link) as (far, waited), Engine(far) as engine:
         for task in QUESTIONS[2:4]:
             engine.retrieve(asked(task=task, agent=agent))
         before = waited()

@@ -40,7 +40,7 @@ from rolebundle.verification.decisions import record_decision
 from rolebundle.workspace import Workspace
 from support.amounts import rounds
 from support.canaries import Canary, found_in, make_canary, vector_traces
-from support.corpora import NOW, build, document, embed, fill, put_file, set_policy
+from support.corpora import NOW, QUARANTINED, build, document, embed, fill, put_file, set_policy
 from support.fake_embedder import HashingProvider
 from support.publications import published, replica_of
 from support.purging import purge
@@ -144,13 +144,12 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Published]:
     """Ties, copies, superseded and quarantined documents, marks, decisions and several scopes."""
     folder = tmp_path_factory.mktemp("published")
     db = rich_corpus(folder)
-    quarantined = Scanned("quarantine", "hash", '["instruction_override"]', "[]", "")
     labelled = Scanned("label", "hash", '["secret_token"]', "[]", "removed")
     added = [
         document(
             f"e{number}",
             [f"token rotation audit {WORDS[number % len(WORDS)]} {number % 4}", "release kernel"],
-            (None, None, quarantined, labelled)[number % 4],
+            (None, None, QUARANTINED, labelled)[number % 4],
             scope=("shared", "hr", "board")[number % 3],
             sensitivity=("public", "group", "internal", "confidential")[number % 4],
             updated_at=f"2026-0{1 + number % 9}-01T00:00:00Z",
@@ -268,7 +267,6 @@ COMMON = tuple(f"common{number}" for number in range(400))
 ALWAYS_HIDDEN = ("other scope", "confidential", "closed", "quarantined", "beside")
 HIDDEN_LATER = ("rescoped", "raised", "scanned", "renamed", "denied", "purged")
 FATES = (*ALWAYS_HIDDEN, *HIDDEN_LATER, "visible")
-QUARANTINED = Scanned("quarantine", "hash", '["instruction_override"]', "[]", "")
 SECRETS = {
     name: f"{name}xqzjvwkpyhgt"
     for name in ("above", "agent", "pattern", "decision", "original", "finding", "hash", "former",

@@ -17,11 +17,17 @@ from rolebundle.retrieval.evidence import ENOUGH_CLOSENESS, ENOUGH_COVERAGE, Evi
 from rolebundle.retrieval.rank import ALWAYS_COMPARED, conflicts, mark_duplicates, select
 from rolebundle.storage.documents import StoredDocument
 from support.amounts import EXAMPLES, few_examples
-from support.bundles import codes, messages
+from support.bundles import messages
 from support.corpora import answered, chunk, document, overlay, resolved
 from support.fake_embedder import HashingProvider
 from support.strategies import corpora, overlays, requests
 from support.values import NOISE, evidence, passage, ranked, retrieval
+
+
+def codes(bundle: RetrievalBundle) -> dict[str, str]:
+    """Rejected chunk → its code."""
+    return {rejection.chunk_id: rejection.reason for rejection in bundle.rejected}
+
 
 # -- How much of the task the visible corpus has, on an absolute scale -----------------------------
 

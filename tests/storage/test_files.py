@@ -36,9 +36,17 @@ from rolebundle.storage.seal import row_digest
 from rolebundle.storage.sqlite import SqliteFile, create_file
 from rolebundle.storage.stored_values import records
 from rolebundle.storage.writing import open_writer
-from support.corpora import FLAGGED, build, document, embed, file_of, put_file
+from support.corpora import FLAGGED, QUARANTINED, build, document, embed, file_of, put_file
 from support.fake_embedder import HashingProvider
-from support.flipped_files import POLICY, QUARANTINED
+
+POLICY = """
+[reader]
+scopes = ["shared", "hr"]
+access_level = "confidential"
+deny_patterns = ["d7.md"]
+may_set_time = true
+"""
+
 
 # -- Opening: who waits for whom, what a transaction leaves, what every connection is set to -------
 

@@ -20,8 +20,17 @@ from rolebundle.storage.writing import open_writer
 from support.compartments import assert_compartments_are_separate, kinds
 from support.corpora import FLAGGED, build, document
 from support.fake_embedder import DIMENSIONS, HashingProvider
-from support.old_schema import build_schema_1, names_in
+from support.old_schema import build_schema_1
 from support.sound import assert_sound, contents
+
+
+def names_in(path: Path) -> set[str]:
+    """Return all names in the schema of a file."""
+    db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    try:
+        return {name for (name,) in db.execute("SELECT name FROM sqlite_schema")}
+    finally:
+        db.close()
 
 
 def test_a_new_corpus_is_what_the_migrations_make(tmp_path: Path) -> None:

@@ -60,12 +60,6 @@ def search_everywhere(corpus: Corpus, match: str) -> list[int]:
     ]
 
 
-def lexical_data(corpus: Corpus) -> list[tuple[object, ...]]:
-    """Return every row of the lexical index's internal tables."""
-    name = lexical_index.table_name(only_compartment(corpus))
-    return corpus.rows(f"SELECT * FROM {name}_data ORDER BY id")
-
-
 def kinds(corpus: Corpus) -> dict[str, Kind]:
     """Return document id → kind of its compartment."""
     found = {place.id: place for place in compartments.visible_compartments(corpus)}

@@ -71,6 +71,7 @@ def _empty_corpus() -> bytes:
 
 FLAGGED = Scanned("label", "hash", '["instruction_override"]', "[]", "")
 """What the scan stores of a document with an instruction to a model."""
+QUARANTINED = Scanned("quarantine", "hash", '["instruction_override"]', "[]", "the original text")
 
 
 def chunk(chunk_id: str, content: str, **fields: Any) -> StoredChunk:

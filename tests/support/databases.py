@@ -6,17 +6,14 @@ starts one and runs tests so. Otherwise only the tests in ``tests/postgres`` sta
 """
 
 import os
-import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from functools import partial
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
-from threading import Thread
 from unittest.mock import patch
 from urllib.parse import quote
 
@@ -101,40 +98,6 @@ def drop(link: Path) -> None:
             f'DROP DATABASE IF EXISTS "{name_in(link.read_text())}" WITH (FORCE)'.encode()
         )
     link.unlink()
-
-
-@contextmanager
-def counting_round_trips(link: Path) -> Iterator[tuple[Path, Callable[[], int]]]:
-    """Another link to a database, and how often a result was waited for over it."""
-    socket_name = ".s.PGSQL.5432"
-    waited = 0
-
-    def pass_on(source: socket.socket, sink: socket.socket, *, counts: bool) -> None:
-        nonlocal waited
-        with suppress(OSError):
-            while data := source.recv(1 << 20):
-                # A result is waited for after a simple query, and after the message Sync.
-                if counts:
-                    waited += data.startswith(b"Q") + data.count(b"S\0\0\0\4")
-                sink.sendall(data)
-
-    def accept(listener: socket.socket) -> None:
-        with suppress(OSError):
-            while True:
-                client, _ = listener.accept()
-                upstream = socket.socket(socket.AF_UNIX)
-                upstream.connect(f"{server()}/{socket_name}")
-                for source, sink in ((client, upstream), (upstream, client)):
-                    pump = partial(pass_on, source, sink, counts=source is client)
-                    Thread(target=pump, daemon=True).start()
-
-    with socket.socket(socket.AF_UNIX) as listener, TemporaryDirectory() as folder:
-        listener.bind(f"{folder}/{socket_name}")
-        listener.listen()
-        Thread(target=accept, args=(listener,), daemon=True).start()
-        far = Path(folder) / "far.link"
-        far.write_text(f"{address(folder, name_in(link.read_text()))}\n")
-        yield far, lambda: waited
 
 
 if __name__ == "__main__":

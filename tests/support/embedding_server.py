@@ -248,3 +248,10 @@ def known() -> Iterator[CrossEncoder]:
     server = CrossEncoder()
     with patch("rolebundle.retrieval.rerank.cross_encoder_for", lambda _spec: server):
         yield server
+
+
+DEADLINE = 0.6
+"""Seconds that a provider under test may take."""
+
+Fault = Callable[[Handler], None]
+Breaks = Callable[[Fault], None]

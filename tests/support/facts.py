@@ -7,17 +7,14 @@ from typing import Any
 
 import pytest
 
-from rolebundle.admin.records import all_facts, file_fact
-from rolebundle.contracts.bundle import RetrievalBundle
+from rolebundle.admin.records import file_fact
 from rolebundle.contracts.memory import RememberedFact, RememberRequest
-from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.writing import open_writer
-from support.corpora import NOW, as_owner, build, document
+from support.corpora import as_owner, build, document
 
-PAGE = "https://example.com/limits"
 LIMITS = [
     "the token limit of the service is forty requests since 4.2",
     "the token limit was thirty for tablets",
@@ -65,18 +62,6 @@ def file_as_owner(
 ) -> RememberedFact:
     request = RememberRequest(fact=fact, source=source, **fields)
     return as_owner(db, file_fact, request, "Ana")
-
-
-def listed(db: Path) -> dict[str, Any]:
-    return {fact.fact: fact for fact in as_owner(db, all_facts)}
-
-
-def bundle_for(
-    db: Path, agent: str | None = None, role: str | None = None, task: str = "the token limit"
-) -> RetrievalBundle:
-    request = RetrievalRequest(task=task, agent=agent, role=role, lexical_only=True, now=NOW)
-    with Engine(db, (db.parent,)) as engine:
-        return engine.retrieve(request)
 
 
 def refusal(call: Callable[[], Any]) -> tuple[str, str, str, str]:

@@ -52,17 +52,6 @@ class HashingProvider:
 
 
 @dataclass
-class CountingProvider(HashingProvider):
-    """Count the passages that were embedded."""
-
-    embedded: int = 0
-
-    def embed_passages(self, texts: Sequence[str]) -> np.ndarray:
-        self.embedded += len(texts)
-        return super().embed_passages(texts)
-
-
-@dataclass
 class BrokenProvider:
     """Return or raise whatever ``answer`` does."""
 

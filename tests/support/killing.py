@@ -5,12 +5,8 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-
-from support.faulty_file_system import Operation, shimmed_disk
 
 Report = Callable[[str], object]
 
@@ -61,24 +57,3 @@ def run_child(work: Callable[[Report], None], kill_after: float | None = None) -
         os.waitstatus_to_exitcode(status),
         time.perf_counter() - started,
     )
-
-
-@contextmanager
-def killed_at_operation(folder: Path, operation: int, report: Report) -> Iterator[None]:
-    """A block that kills the process before this operation on a file; 0 for never.
-
-    If it comes to its end, it reports how many operations there were.
-    """
-    operations = 0
-
-    def count(_: Operation) -> None:
-        nonlocal operations
-        operations += 1
-        if operations == operation:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    with shimmed_disk(folder) as disk:
-        disk.fail = count
-        yield
-        disk.fail = None
-    report(f"operations {operations}")

@@ -24,17 +24,6 @@ needs_mcp = pytest.mark.skipif(
 TASK = "How long does a refresh token live, and when is it rotated?"
 OVERLAYS = demo_overlays()
 SECONDS = 30
-INITIALIZE = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "initialize",
-    "params": {
-        "protocolVersion": "2025-06-18",
-        "capabilities": {},
-        "clientInfo": {"name": "t", "version": "0"},
-    },
-}
-INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 CALL: dict[str, Any] = {
     "jsonrpc": "2.0",
     "id": 2,

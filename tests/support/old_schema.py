@@ -80,12 +80,3 @@ def _vectors(db: apsw.Connection, index_id: int, dimensions: int) -> None:
         "(SELECT count(*) FROM embedded WHERE index_id = id) WHERE id = ?",
         chosen,
     )
-
-
-def names_in(path: Path) -> set[str]:
-    """Return all names in the schema of a file."""
-    db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-    try:
-        return {name for (name,) in db.execute("SELECT name FROM sqlite_schema")}
-    finally:
-        db.close()

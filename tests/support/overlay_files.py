@@ -3,26 +3,13 @@
 import json
 from pathlib import Path
 
-import pytest
 from hypothesis import strategies as st
-
-from rolebundle.errors import OverlayError
-from rolebundle.policy.overlays import load_file
 
 
 def write(folder: Path, role_id: str, name: str = "", **keys: object) -> Path:
     path = folder / f"{name or role_id}.json"
     path.write_text(json.dumps({"version": "1.0", "role_id": role_id, **keys}), encoding="utf-8")
     return path
-
-
-def refused(code: str, path: Path) -> OverlayError:
-    with pytest.raises(OverlayError) as caught:
-        load_file(path, [])
-    assert caught.value.code == code
-    assert caught.value.exit_code == 3
-    assert caught.value.hint
-    return caught.value
 
 
 phrases = st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1).map(str.strip).filter(bool), max_size=3)  # fmt: skip

@@ -1,6 +1,5 @@
 """Checks that a corpus is consistent: contents, lexical index and vectors agree."""
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +9,6 @@ from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
 from support.compartments import assert_compartments_are_separate
-
-
-def copied(path: Path, folder: Path) -> Path:
-    """Copy a corpus and the files that SQLite left beside it."""
-    for suffix in ("", "-wal", "-journal"):
-        if Path(f"{path}{suffix}").exists():
-            shutil.copy(f"{path}{suffix}", f"{folder / path.name}{suffix}")
-    return folder / path.name
 
 
 def assert_sound(path: Path) -> None:

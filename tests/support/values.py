@@ -140,14 +140,3 @@ def retrieval(
         "ranked": ranked,
     }
     return Retrieval(**(settings | fields))
-
-
-def answer_passage(
-    tier: Any = "authoritative",
-    status: Any = "fresh",
-    hits: Sequence[str] = (),
-    updated_at: str | None = None,
-) -> Candidate:
-    """A selected passage with this trust tier, freshness, metadata hits and date."""
-    of = passage(trust_tier=tier, source_id=f"{tier}-{status}", updated_at=updated_at)
-    return ranked(of, freshness=status, metadata_hits=dict.fromkeys(hits, 1.0))

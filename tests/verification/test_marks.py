@@ -337,7 +337,7 @@ def lookups(db: Path) -> list[str]:
     return [outcome.out + outcome.err for outcome in outcomes]
 
 
-@rounds(60, 1_000)
+@rounds(15, 1_000)
 def test_a_flood_takes_no_place(world: Path, rounds: int) -> None:
     before, found = answer(world, limit=3), lookups(world)
     with Engine(world) as engine:
@@ -413,15 +413,13 @@ REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_a_lie_is_not_filed(world: Path, name: str) -> None:
-    code, fields = REFUSED[name]
+def test_a_lie_is_not_filed(world: Path) -> None:
     filed = {"fact": "The token limit of the service is forty requests", "source": SOURCE}
-    before = answer(world)
-    error = refusal(lambda: file_as("mallory", world, **filed | fields))
-    assert error[1] == code
-    assert error[3]
-    assert of_documents(answer(world)) == of_documents(before)
+    before = answer(world).without_timings()
+    for name, (code, fields) in REFUSED.items():
+        error = refusal(lambda fields=fields: file_as("mallory", world, **filed | fields))
+        assert (error[1], bool(error[3])) == (code, True), name
+    assert answer(world).without_timings() == before
 
 
 def test_the_quota_is_said(world: Path) -> None:

@@ -15,7 +15,7 @@ from rolebundle.admin.records import (
     promote_fact,
     release_document,
 )
-from rolebundle.contracts.bundle import SelectedChunk
+from rolebundle.contracts.bundle import RetrievalBundle, SelectedChunk
 from rolebundle.contracts.documents import ModelIdentity
 from rolebundle.contracts.memory import RememberedFact, RememberRequest
 from rolebundle.contracts.overlay import Overlay
@@ -39,20 +39,32 @@ from support.corpora import (
 )
 from support.facts import (
     FACT,
-    PAGE,
     POLICY,
     REVIEWER,
-    bundle_for,
     facts_corpus,
     file_as,
     file_as_owner,
-    listed,
     problems,
     refusal,
 )
 from support.fake_embedder import IDENTITY, HashingProvider
 from support.publications import stage
 from support.source_tree import write_files
+
+PAGE = "https://example.com/limits"
+
+
+def listed(db: Path) -> dict[str, Any]:
+    return {fact.fact: fact for fact in as_owner(db, all_facts)}
+
+
+def bundle_for(
+    db: Path, agent: str | None = None, role: str | None = None, task: str = "the token limit"
+) -> RetrievalBundle:
+    request = RetrievalRequest(task=task, agent=agent, role=role, lexical_only=True, now=NOW)
+    with Engine(db, (db.parent,)) as engine:
+        return engine.retrieve(request)
+
 
 # -- Remembered facts: what they are, what they count for, and how they are stored -----------------
 

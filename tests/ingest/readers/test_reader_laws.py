@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ingest.office.parts import zipped
+from ingest.office.samples import SAMPLES as OFFICE_SAMPLES
+from ingest.office.samples import VISIBLE as OFFICE
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.chunking import ChunkSettings, chunk_document
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import NAMES, mail_reader_name, reader_name_for
 from rolebundle.text.decoding import clean, decode, split_lines
 from support.amounts import few_examples
-from support.office.parts import zipped
-from support.office.samples import SAMPLES as OFFICE_SAMPLES
-from support.office.samples import VISIBLE as OFFICE
 from support.reading import read_all, read_document
 
 # -- Properties of every reader: correct lines, no lost text, and no crash on any bytes ------------

@@ -9,18 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ingest.office.ebooks import epub
+from ingest.office.opendocuments import opendocument, opendocument_part
+from ingest.office.parts import RELATION, members, relations, zipped
+from ingest.office.samples import HIDDEN, VISIBLE
+from ingest.office.word import docx, paragraph, run, text_box, word_part
+from ingest.office.workbooks import cell, xlsx
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.chunking import ChunkSettings, chunk_document
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import is_own_title, package, reader_name_for
 from rolebundle.ingest.readers.number_format import shown_number, shown_text
 from support.amounts import few_examples
-from support.office.ebooks import epub
-from support.office.opendocuments import opendocument, opendocument_part
-from support.office.parts import RELATION, members, relations, zipped
-from support.office.samples import HIDDEN, VISIBLE
-from support.office.word import docx, paragraph, run, text_box, word_part
-from support.office.workbooks import cell, xlsx
 from support.reading import properties, read_document
 
 

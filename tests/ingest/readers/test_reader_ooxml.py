@@ -6,10 +6,10 @@ import zipfile
 
 import pytest
 
+from ingest.office.parts import OFFICE, relations, zipped
+from ingest.office.slides import pptx, shape, slide
+from ingest.office.word import docx, paragraph, run, text_box, word_part
 from rolebundle.ingest.readers.metafile import metafile_lines
-from support.office.parts import OFFICE, relations, zipped
-from support.office.slides import pptx, shape, slide
-from support.office.word import docx, paragraph, run, text_box, word_part
 from support.reading import read_document
 
 MATH = f'xmlns:m="{OFFICE}/math"'

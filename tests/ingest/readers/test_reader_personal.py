@@ -11,7 +11,7 @@ import oxmsg
 import pytest
 from oxmsg.storage import Storage, Stream
 
-from support.office.parts import zipped
+from ingest.office.parts import zipped
 from support.reading import read_all, read_document
 
 ICS = """BEGIN:VCALENDAR

@@ -38,6 +38,7 @@ def test_a_reader_that_leaves_early_changes_no_exit_code(sample_db: Path, tmp_pa
     (tmp_path / "draft.md").write_text('It says: "the token lives for ninety-nine whole days".\n')
     contract = tmp_path / "work.gate.toml"
     contract.write_text('[[criteria]]\nid = "a"\ncheck = "exists"\nfile = "none.md"\n')
+    all_ways = ("2>&1 | true", "2>&1 | head -1 >/dev/null", "| true")
     codes = {
         f"verify {tmp_path}/draft.md --db {sample_db}": 1,
         f"gate check {contract} --db {sample_db}": 1,
@@ -47,8 +48,9 @@ def test_a_reader_that_leaves_early_changes_no_exit_code(sample_db: Path, tmp_pa
         "retrieve --no-such-option": 2,
         "--help": 0,
     }
-    for command, code in codes.items():
-        for reader in ("2>&1 | true", "2>&1 | head -1 >/dev/null", "| true"):
+    for number, (command, code) in enumerate(codes.items()):
+        # Each way that a reader leaves meets an answer, a failure and an error.
+        for reader in all_ways if number in (3, 4) else all_ways[number % 3 :][:1]:
             result = shell(f"rolebundle {command} {reader}; echo ${{PIPESTATUS[0]}} >&2")
             assert result.stderr.splitlines()[-1] == str(code), (command, reader)
             assert "Traceback" not in result.stderr

@@ -38,49 +38,36 @@ def test_an_interrupt_while_the_program_is_imported() -> None:
     assert (result.returncode, result.stderr) == (130, "interrupted; completed work is kept\n")
 
 
-def test_an_answer_imports_little_that_is_heavy(sample_db: Path) -> None:
+def test_commands_import_little_that_is_heavy(sample_db: Path) -> None:
+    """One process runs one command after the other: what it imports stays imported."""
+    at_help = ("pydantic", "rolebundle.contracts")
     heavy = (
         *("numpy", "wordllama", "yaml", "lxml", "rich", "docutils"),
         *("sqlite_vec", "asyncio"),
         # Only a corpus with decisions needs it.
         "rolebundle.verification",
     )
+    pages = ("jinja2", "rolebundle.interfaces.pages")
     role = "mossline-security-reviewer"
+    of_role = ("--role", role, "--db", str(sample_db))
     commands = (
-        ("get", AUDIT + ":1-20"),
-        ("status",),
-        ("retrieve", "token", "--lexical-only", "--role", role),
-        ("retrieve", "token", "--lexical-only", "--role", role, "--format", "json"),
+        (at_help, "--help"),
+        (heavy, "get", AUDIT + ":1-20", "--db", str(sample_db)),
+        (heavy, "status", "--db", str(sample_db)),
+        (heavy, "retrieve", "token", "--lexical-only", *of_role),
+        (heavy, "retrieve", "token", "--lexical-only", "--format", "json", *of_role),
+        (pages, "serve", "--db", str(sample_db)),
     )
     code = (
-        f"{MAIN}\nfor command in {commands!r}:\n    quiet(*command, '--db', sys.argv[1])\n"
-        f"    print(*[name for name in {heavy!r} if name in sys.modules], file=sys.stderr)"
+        f"{MAIN}\nfor names, *command in {commands!r}:\n    print('\\f')\n    quiet(*command)\n"
+        "    print(*[name for name in names if name in sys.modules], file=sys.stderr)"
     )
-    result = run(code, sample_db)
-    # Searches, and the counts of the roles' words, need postings in numpy.
-    assert result.stderr == "\n\nnumpy\nnumpy\n"
-
-
-def test_the_help_imports_no_command() -> None:
-    code = (
-        f"{MAIN}\nquiet('--help')\n"
-        "print(*[name for name in ('pydantic', 'rolebundle.contracts') if name in sys.modules],"
-        " file=sys.stderr)"
-    )
-    result = run(code)
-    assert result.stderr == "\n"
-    lines = result.stdout.splitlines()
-    assert all(len(line) < 80 for line in lines if not line.startswith("  rolebundle"))
-
-
-def test_a_sidecar_imports_no_page(sample_db: Path) -> None:
-    parameters = {"task": "token", "role": "mossline-security-reviewer", "lexical_only": True}
+    parameters = {"task": "token", "role": role, "lexical_only": True}
     request = {"jsonrpc": "2.0", "id": 1, "method": "retrieve", "params": parameters}
-    code = (
-        f"{MAIN}\nquiet('serve', '--db', sys.argv[1])\n"
-        "pages = ('jinja2', 'rolebundle.interfaces.pages')\n"
-        "assert not [name for name in sys.modules if name.startswith(pages)]"
-    )
-    result = run(code, sample_db, stdin=json.dumps(request) + "\n")
-    assert result.returncode == 0, result.stderr
-    assert json.loads(result.stdout)["result"]["selected"]
+    result = run(code, stdin=json.dumps(request) + "\n")
+    # Searches, and the counts of the roles' words, need postings in numpy.
+    assert result.stderr == "\n\n\nnumpy\nnumpy\n\n"
+    _, help_text, *_, served = result.stdout.split("\f")
+    assert json.loads(served)["result"]["selected"]
+    lines = help_text.splitlines()
+    assert all(len(line) < 80 for line in lines if not line.startswith("  rolebundle"))

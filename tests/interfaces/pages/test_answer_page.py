@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from interfaces.pages.checks import HOSTILE, elements_of, is_closed, text_of, with_text
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.terms import FALLBACK_ACTIONS, REJECTION_CODES
 from rolebundle.interfaces.pages.views import (
@@ -18,7 +19,6 @@ from rolebundle.interfaces.pages.views import (
     visible,
 )
 from support.commands import invoke
-from support.pages import HOSTILE, elements_of, is_closed, text_of, with_text
 
 CHECKOUT = Path(__file__).parents[3]
 FREE = {

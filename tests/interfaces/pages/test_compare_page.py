@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 from lxml import html
 
+from interfaces.pages.checks import HOSTILE, elements_of, is_closed, with_text
 from rolebundle.contracts.why import Comparison
 from rolebundle.interfaces.pages.views import REJECTION_WORDS, compare_page
 from rolebundle.retrieval.compare import compare_roles
 from support.commands import invoke
 from support.corpora import ask, built, document, overlay
 from support.overlay_files import write
-from support.pages import HOSTILE, elements_of, is_closed, with_text
 
 DOCUMENTS = [
     document("plan", ["token", "token rotation of the plan"]),

@@ -10,12 +10,25 @@ import pytest
 from rolebundle.interfaces.json_lines import MAX_LINE_BYTES
 from support.mcp import (
     CALL,
-    INITIALIZE,
-    INITIALIZED,
     SLOW,
     needs_mcp,
-)  # fmt: skip
+)
 from support.served import Served
+
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "t", "version": "0"},
+    },
+}
+
+
+INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+
 
 pytestmark = needs_mcp
 

@@ -181,8 +181,8 @@ def test_ingest_if_it_may_write(tmp_path: Path) -> None:
 def test_an_ingest_that_is_cancelled_keeps_what_was_done(tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     tree.mkdir()
-    for n in range(120):
-        text = "".join(f"# Number {n}, {m}\n\na token\n\n" for m in range(20))
+    for n in range(60):
+        text = "".join(f"# Number {n}, {m}\n\na token\n\n" for m in range(12))
         (tree / f"{n}.md").write_text(text, encoding="utf-8")
     with Served("--db", tmp_path / "new.db", "--allow-write") as server:
         server.request(1, "ingest", paths=[str(tree)])

@@ -37,7 +37,26 @@ from rolebundle.retrieval.warnings import (
 from rolebundle.storage.documents import Scanned, StoredDocument
 from support.bundles import messages as messages_of
 from support.corpora import answered, build, chunk, document, overlay, resolved, set_policy
-from support.values import answer_passage, candidate, evidence, passage, ranked, rejected, retrieval
+from support.values import (
+    candidate,
+    evidence,
+    passage,
+    ranked,
+    rejected,
+    retrieval,
+)
+
+
+def answer_passage(
+    tier: Any = "authoritative",
+    status: Any = "fresh",
+    hits: Sequence[str] = (),
+    updated_at: str | None = None,
+) -> Candidate:
+    """A selected passage with this trust tier, freshness, metadata hits and date."""
+    of = passage(trust_tier=tier, source_id=f"{tier}-{status}", updated_at=updated_at)
+    return ranked(of, freshness=status, metadata_hits=dict.fromkeys(hits, 1.0))
+
 
 # -- The fallback: what the caller should do with an answer ----------------------------------------
 

@@ -6,14 +6,24 @@ import pytest
 
 from rolebundle.contracts.documents import DocumentMetadata
 from rolebundle.storage import documents as stored
-from rolebundle.storage import store
+from rolebundle.storage import lexical_index, store
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.documents import StoredDocument, StoredFile
 from rolebundle.storage.passages import passage_by_id, passages_by_rowid, passages_of_document
-from support.compartments import lexical_data, search_everywhere
+from support.compartments import (
+    only_compartment,
+    search_everywhere,
+)
 from support.corpora import FLAGGED, all_documents, chunk, document, file_of, fill, put_file
 from support.fake_embedder import HashingProvider
+
+
+def lexical_data(corpus: Corpus) -> list[tuple[object, ...]]:
+    """Return every row of the lexical index's internal tables."""
+    name = lexical_index.table_name(only_compartment(corpus))
+    return corpus.rows(f"SELECT * FROM {name}_data ORDER BY id")
+
 
 # -- Reading back what was stored: passages with their metadata, and who supersedes whom -----------
 

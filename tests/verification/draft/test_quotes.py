@@ -18,8 +18,8 @@ from rolebundle.verification.draft import Sentence, parse_draft
 from rolebundle.verification.findings import validated_draft
 from rolebundle.verification.quotes import QuoteResult, check_quote, is_term
 from support.amounts import rounds
-from support.quote_cases import Case, honest, tampered
 from support.values import passage
+from verification.draft.quote_cases import Case, honest, tampered
 
 # -- A quote passes if a passage says it, in these words and in this sense -------------------------
 

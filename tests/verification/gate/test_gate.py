@@ -1086,6 +1086,7 @@ def test_what_is_left_out_is_a_placeholder(name: str, text: str) -> None:
 
 
 @lengths
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "unit", ["error ", "error: ", "[", "<!--", "{", "a: ", "sorry ", "<h1", "# ", "|"]
 )

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from support.office.parts import DAWN, FACT, OFFICE, RELATION, relations, zipped
+from ingest.office.parts import DAWN, FACT, OFFICE, RELATION, relations, zipped
 
 _SLIDES = (
     f'xmlns:p="{OFFICE}/presentationml/2006/main" xmlns:a="{OFFICE}/drawingml/2006/main"'

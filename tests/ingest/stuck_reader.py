@@ -23,7 +23,7 @@ GREEDY = "greedy"
 
 def use(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     """Let processes that start from now on have this reader, and so much time for a file."""
-    start = "import support.stuck_reader as stuck; stuck.install(); from"
+    start = "import ingest.stuck_reader as stuck; stuck.install(); from"
     monkeypatch.setattr(workers, "_PROGRAM", workers._PROGRAM.replace("from", start, 1))
     monkeypatch.setattr(workers, "read_seconds", lambda: seconds)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from support.office.parts import DAWN, FACT, zipped
+from ingest.office.parts import DAWN, FACT, zipped
 
 
 def epub(page: str, sheet: str = "", parts: Mapping[str, str] | None = None) -> bytes:

@@ -1,10 +1,10 @@
 """Office documents and e-books by the suffix of their files."""
 
-from support.office.ebooks import EPUB, VISIBLE_EPUB
-from support.office.opendocuments import ODT, VISIBLE_ODT
-from support.office.slides import PPTX, VISIBLE_PPTX
-from support.office.word import DOCX, VISIBLE_DOCX
-from support.office.workbooks import VISIBLE_XLSX, XLSX
+from ingest.office.ebooks import EPUB, VISIBLE_EPUB
+from ingest.office.opendocuments import ODT, VISIBLE_ODT
+from ingest.office.slides import PPTX, VISIBLE_PPTX
+from ingest.office.word import DOCX, VISIBLE_DOCX
+from ingest.office.workbooks import VISIBLE_XLSX, XLSX
 
 HIDDEN = {"docx": DOCX, "pptx": PPTX, "xlsx": XLSX, "odt": ODT, "epub": EPUB}
 VISIBLE = {

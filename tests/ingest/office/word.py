@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from support.office.parts import DAWN, FACT, OFFICE, RELATION, relations, zipped
+from ingest.office.parts import DAWN, FACT, OFFICE, RELATION, relations, zipped
 
 _WORD = (
     f'xmlns:w="{OFFICE}/wordprocessingml/2006/main" xmlns:r="{RELATION}"'

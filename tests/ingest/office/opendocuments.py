@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from support.office.parts import DAWN, FACT, zipped
+from ingest.office.parts import DAWN, FACT, zipped
 
 _OASIS = "urn:oasis:names:tc:opendocument:xmlns"
 _PREFIXES = {"draw": "drawing", "fo": "xsl-fo-compatible", "svg": "svg-compatible"}

@@ -1,6 +1,6 @@
 """Workbooks, made by hand from their XML, with a fact that people see, may see or do not see."""
 
-from support.office.parts import DAWN, FACT, OFFICE, RELATION, relations, zipped
+from ingest.office.parts import DAWN, FACT, OFFICE, RELATION, relations, zipped
 
 _SHEETS = f'xmlns="{OFFICE}/spreadsheetml/2006/main" xmlns:r="{RELATION}"'
 
