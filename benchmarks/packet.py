@@ -31,7 +31,8 @@ from rolebundle.engine import Engine
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.retrieval.lanes import closeness_to
-from rolebundle.retrieval.passage_text import MAX_CHARS, best_span
+from rolebundle.retrieval.packet import MAX_CHARS
+from rolebundle.retrieval.passage_text import best_span
 from rolebundle.retrieval.query import build_query
 
 FIRST = (1_500, 3_000)

@@ -41,7 +41,7 @@ GOLDEN_SETS = (
     "mossline-incident-responder",
 )
 PARTS: Mapping[str, tuple[str, Any]] = {
-    "nothing": ("rolebundle.retrieval.rank.SUPPRESS_POINTS", -0.2),
+    "nothing": ("rolebundle.retrieval.role_score.SUPPRESS_POINTS", -0.2),
     "confidence of the semantic lane": (
         "rolebundle.retrieval.lanes.query_confidence",
         lambda query, provider: 1.0,
@@ -50,9 +50,12 @@ PARTS: Mapping[str, tuple[str, Any]] = {
     "other spellings": ("rolebundle.retrieval.query._other_spellings", lambda task: {}),
     "fewer words, less weight": ("rolebundle.retrieval.evidence.LEAST_FACTOR", 1.0),
     "correction of words": ("rolebundle.retrieval.lexical.MAX_CORRECTED", 0),
-    "lift of exact words": ("rolebundle.retrieval.rank.EXACT_AMONG_FIRST", sys.maxsize),
+    "lift of exact words": ("rolebundle.retrieval.rank.AMONG_FIRST", sys.maxsize),
     "lift of the best without a role": ("rolebundle.retrieval.rank.BEST_AMONG_FIRST", sys.maxsize),
-    "copies": ("rolebundle.retrieval.rank.mark_duplicates", lambda ranked: None),
+    "copies": (
+        "rolebundle.retrieval.rank.mark_duplicates",
+        lambda rows, task: [[row] for row in rows],
+    ),
     "source diversity": ("rolebundle.retrieval.rank.DIVERSITY_STEP", 0.0),
     "the role's vocabulary": ("rolebundle.retrieval.candidate.VOCABULARY_FACTOR", 0.0),
     "evidence for the role's part": ("rolebundle.retrieval.candidate.FULL_EVIDENCE", 1e-9),

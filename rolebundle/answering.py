@@ -233,7 +233,7 @@ class Answering:
 
 
 def _search(inputs: Inputs, request: ResolvedRequest) -> tuple[Retrieval, dict[str, StoredFile]]:
-    """What is found in the corpus for a request, and the files of the selected passages."""
+    """The retrieval for a request, and the files of its selected passages by chunk id."""
     corpus, provider = inputs.corpus, inputs.provider
     found = pipeline.search(corpus, request, provider, inputs.reranker)
     if has_decisions(corpus):

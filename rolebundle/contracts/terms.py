@@ -73,7 +73,7 @@ EmptyReason = Literal[
     "no_evidence", "all_below_floor", "all_forbidden", "all_taint_blocked", "approval_needed",
     "none_valid", "all_stale", "all_superseded", "all_seen", "rejected_by_policy",
 ]  # fmt: skip
-"""Why nothing was selected; see :func:`rolebundle.retrieval.warnings.empty_verdict`."""
+"""Why nothing was selected; see :func:`rolebundle.retrieval.verdict.empty_verdict`."""
 
 TRUST_TIERS: tuple[TrustTier, ...] = get_args(TrustTier)
 TRUSTED_TIERS: frozenset[TrustTier] = frozenset({"authoritative", "preferred"})

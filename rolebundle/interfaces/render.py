@@ -29,6 +29,7 @@ from rolebundle.interfaces.layout import (
     spans,
     wrapped,
 )
+from rolebundle.retrieval.packet import nearest_lines
 from rolebundle.retrieval.passage_text import (
     bridge_note,
     caution,
@@ -36,7 +37,6 @@ from rolebundle.retrieval.passage_text import (
     flag_note,
     limited_use,
     mark_note,
-    nearest_lines,
     one_line,
     part_of,
     place_of,

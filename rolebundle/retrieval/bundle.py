@@ -35,25 +35,16 @@ from rolebundle.contracts.terms import REJECTION_CODES, REJECTIONS, TRUST_TIERS,
 from rolebundle.retrieval.candidate import Candidate, Retrieval, Weights, code_order
 from rolebundle.retrieval.evidence import ENOUGH_CLOSENESS, Support, shown_kinds
 from rolebundle.retrieval.filter import is_for_other_roles, labels_of
-from rolebundle.retrieval.passage_text import (
-    Closeness,
-    lead_text,
-    moves_text,
-    packet,
-    words_searched,
-)
-from rolebundle.retrieval.rank import CHARACTERS_PER_TOKEN
+from rolebundle.retrieval.packet import lead_text, packet
+from rolebundle.retrieval.passage_text import Closeness, moves_text, words_searched
 from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.retrieval.warnings import (
-    decide_fallback,
-    freshness_posture,
-    trust_posture,
-    warnings_for,
-)
+from rolebundle.retrieval.select import CHARACTERS_PER_TOKEN
+from rolebundle.retrieval.verdict import decide_fallback
+from rolebundle.retrieval.warnings import freshness_posture, trust_posture, warnings_for
 from rolebundle.text.words import words_found
 
 MAX_NEAREST = 3
-"""So many places are named if nothing was selected."""
+"""How many places are named if nothing was selected."""
 
 
 def assemble(retrieval: Retrieval, closeness: Closeness | None = None) -> RetrievalBundle:
@@ -377,7 +368,8 @@ def columns(row: object, *names: str) -> dict[str, Any]:
 
 def shared_fields(document: DocumentMetadata, kind: type[Contract]) -> dict[str, Any]:
     """The metadata of a document that a contract has under the same names."""
-    return {name: value for name, value in document._asdict().items() if name in kind.model_fields}
+    fields = kind.model_fields
+    return {name: value for name, value in document._asdict().items() if name in fields}
 
 
 def _rounded(row: object, *names: str) -> dict[str, Any]:

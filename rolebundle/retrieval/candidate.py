@@ -63,7 +63,7 @@ class Task:
 
     Attributes:
         text: the text.
-        languages: those other than English that it may be in.
+        languages: other languages than English that it may be in.
         words: all words, casefolded, in their order.
         terms: the lexical terms, each once.
         content_words: the words without stop words, each as the terms of which a text with the word
@@ -72,7 +72,7 @@ class Task:
         names: the words that look like the name of one thing: letters with digits (EL1), or a
             capital within a sentence (Larkfield).
         exact: quoted phrases, numbers and identifiers.
-        years: those that it asks about.
+        years: the years that it asks about.
         as_written: its words in small letters → as it has them.
         rules: for the trace of the query.
     """
@@ -95,7 +95,7 @@ class Query(NamedTuple):
     Attributes:
         tasks: the task and its other wordings; the mean of their meanings is searched.
         task_terms: the lexical terms of all wordings.
-        content_words: those of all wordings, each once.
+        content_words: the content words of all wordings, each once.
         wordings: the positions of the words of each wording; the task's own comes first.
         names: the positions of the words that look like names in the task.
         expansion_terms: the lexical terms of the role.
@@ -147,7 +147,7 @@ class Pool(NamedTuple):
         hits: by the chunk's rowid.
         by_task: rowid → BM25 of what the lexical lane proposed for the task's terms.
         by_role: rowid → BM25 of what the lexical lane proposed for the role's terms.
-        only_by_role: what the first search proposed for nothing but the role's terms.
+        only_by_role: rowids that the first search proposed for the role's terms alone.
         confidence: how well the embedding model reads the query, in (0, 1].
         depth: how many chunks each lane was last asked for.
         yielded: the most chunks that one lane returned last; less than ``depth`` means that the
@@ -177,7 +177,7 @@ class Pool(NamedTuple):
 # -- the score sheet -----------------------------------------------------------------------------
 
 NEAR_TIE = 0.3
-"""A role's best passage counts for the task up to so much more than one that the role ignores."""
+"""How much more a role's best passage may count for the task than one that the role ignores."""
 VAGUE_FACTOR = 2.6
 """A role's two weights are multiplied with this for a task whose words choose no passage."""
 SPECIFIC = 1.2
@@ -193,7 +193,7 @@ def role_share(policy: RetrievalPolicy, specificity: float) -> float:
     """The highest share of the role's terms in the final score, in [0, 1].
 
     ``(v + 0.3) / 1.3`` with ``v = w / (lanes + w)``: ``lanes`` is the sum of the policy's weights
-    of the lanes, and ``w`` 2.6 times that of the role's two weights. If many passages have the
+    of the lanes, and ``w`` 2.6 times the sum of the role's weights. If many passages have the
     task's words equally, the task cannot choose among them, and the role does. If one stands out by
     a ``specificity`` of 1.2, the task decides, and ``v`` is 0. The task always counts, unless the
     policy gives the lanes nothing.
@@ -297,10 +297,10 @@ class Candidate:
     """A passage that a lane proposed: a row of the score sheet. Each step writes its columns.
 
     ``final = lexical·w1 + semantic·w2 + metadata·w3 + vocabulary·w4 − diversity_penalty + lift``.
-    The four terms are in [0, 1]; those of the role up to 1.25 if the passage is marked as verified.
+    The four terms are in [0, 1]; the role's terms up to 1.25 if the passage is marked as verified.
 
     Attributes:
-        passage: the passage; it and the next five are those of the :class:`Hit`.
+        passage: the passage; it and the next five columns are the fields of :class:`Hit`.
         lexical: the term of the lexical lane.
         semantic: the term of the semantic lane, with what the reranking model says.
         expansion: ``bm25_expansion`` divided by the highest of the first search, in [0, 1].
@@ -320,7 +320,7 @@ class Candidate:
         lifted_for: why it was lifted.
         duplicate_of: the chunk id of the candidate that stands for it, if it is a copy.
         version_of: the chunk id of a newer version of its page that stands for it.
-        differs: its first line that the newer version has not.
+        differs: its first line that the newer version does not have.
         is_exempt: a hard limit of its source does not leave it out, because it is the best for the
             task, or for an exact word of it.
         code: why it was rejected; ``None`` if it was not.
@@ -402,7 +402,7 @@ class Retrieval:
         corpus: the corpus that answered, and its state.
         pool: the hits of the lanes.
         candidates: a row for each hit, ordered by chunk id.
-        ranked: those that the filter allowed, in the order of the ranking.
+        ranked: the candidates that the filter allowed, in the order of the ranking.
         withheld_reason: why candidates that could be selected were not shown; empty if they
             were.
         has_rejected_evidence: whether policy rejected what would be evidence then.
@@ -454,7 +454,7 @@ class Retrieval:
 
     @property
     def documents_and_facts(self) -> "list[Retrieval]":
-        """That of the documents and that of the remembered facts, if there are any."""
+        """This retrieval and the one of the remembered facts, if there are any."""
         return [self] if self.facts is None else [self, self.facts]
 
     @property
@@ -523,3 +523,13 @@ def code_order(row: Candidate) -> int:
     """The place of a rejected candidate's code."""
     assert row.code is not None
     return REJECTION_CODES.index(row.code)
+
+
+def ranking_order(row: Candidate) -> tuple[int, float, float, str]:
+    """The sort key of the ranking: the highest final score first.
+
+    What a further search found comes after what the searches before it found, whatever its score.
+    So the first passages do not depend on how many are asked for. Ties are broken by the score
+    before the diversity penalty, and then by chunk id.
+    """
+    return row.round, -row.final, -row.before_diversity, row.chunk_id

@@ -24,7 +24,7 @@ from rolebundle.contracts.terms import TaskSupport
 from rolebundle.text.spellings import key_of
 
 JUDGED_PASSAGES = 5
-"""So many of the ranking, and so many by BM25, decide about the evidence, whatever the limit is."""
+"""The first passages of the ranking, and the first by BM25, that decide about the evidence."""
 WEAK_COVERAGE, WEAK_CLOSENESS = 0.05, 0.6
 """The evidence is weak if none of them has this share of the task's words, times ``ln(1 + N)``, or
 this closeness. Among many passages one has more of the words by chance. docs/quality.md has how
@@ -35,11 +35,11 @@ ENOUGH_SHARE, ENOUGH_NATS = 0.65, 24
 """BM25 counts fully if the best passage has this share, or this weight, of the task's words."""
 LEAST_FACTOR = 0.01
 COMPARED = 12
-"""So many of the best by BM25 are compared to see how specific the task is."""
+"""How many of the best by BM25 are compared to see how specific the task is."""
 _KIND_ATTRIBUTE = "evidence_kind"
 _WORD = re.compile(r"[^\W_]+")
 _SHORT = 3
-"""Words of so many letters have no plural here: ``gas`` and ``bus`` end in s."""
+"""Words of up to so many letters are no plurals here: ``gas`` and ``bus`` end in s."""
 
 
 class Support(NamedTuple):
@@ -114,7 +114,7 @@ class Evidence(NamedTuple):
         return math.fsum(shares) / len(shares) if shares else 1.0
 
     def _found(self, rowid: int) -> list[tuple[float, float]]:
-        """What a chunk has of the weight of each wording that has one, and that weight."""
+        """For each wording with a weight: the weight of its words in the chunk, and of all."""
         matched = self.matches.get(rowid, frozenset())
         totals = [(wording, self.weight(wording)) for wording in self.wordings]
         return [(self.weight(matched & wording), total) for wording, total in totals if total]
@@ -214,7 +214,7 @@ def best_by_words(bm25: Mapping[int, float]) -> list[int]:
 
 
 def shown_kinds(kinds: Sequence[str], passage: Passage) -> list[str]:
-    """Those of the evidence kinds that a passage shows, in their order.
+    """The evidence kinds that a passage shows, in the order of ``kinds``.
 
     A passage shows a kind if the kind's words stand together, in their order, in its document type,
     in one of its tags, in a value of its document's attribute ``evidence_kind``, or in one of the

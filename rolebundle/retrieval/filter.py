@@ -56,14 +56,14 @@ def without_later_superseders(passage: Passage, request: ResolvedRequest) -> Pas
 def rejection_of(passage: Passage, request: ResolvedRequest) -> tuple[RejectionCode, str] | None:
     """The code and the note that reject a passage; ``None`` if it is allowed.
 
-    That the agent has its text counts last. The agent should know if what it has is forbidden for
-    the action, or replaced.
+    That the agent already has the text counts last: the agent should know if a passage that it has
+    is forbidden for the action, or replaced.
     """
     return first_rejection(passage, request) or seen_rejection(passage, request)
 
 
 def seen_rejection(passage: Passage, request: ResolvedRequest) -> tuple[RejectionCode, str] | None:
-    """The code and the note for a text that the agent has; ``None`` if it has not."""
+    """The code and the note for a text that the agent already has; ``None`` for another text."""
     chunk_ids = request.seen_texts.get(passage.content_hash)
     if not chunk_ids or passage.superseded_by:
         return None
@@ -77,7 +77,7 @@ Governed = Passage | DocumentGroup
 
 
 def labels_of(governed: Governed) -> Labels:
-    """What decides about its use."""
+    """The labels that decide what it may be used for."""
     return Labels.of(governed.document, governed.flags)
 
 
@@ -136,7 +136,7 @@ def is_readable(governed: Governed, request: ResolvedRequest) -> bool:
 
 
 def is_rejected_only_by_role(passage: Passage, request: ResolvedRequest) -> bool:
-    """Whether no rule but those of the request's role rejects it. True if none does."""
+    """Whether only rules of the request's role reject it. Also true if nothing does."""
     codes = {code for code, _ in policy_rejections(passage, request)}
     of_role = {"forbidden_source", "role_mismatch", "stale"}
     return codes <= of_role and not seen_rejection(passage, request)
@@ -145,7 +145,7 @@ def is_rejected_only_by_role(passage: Passage, request: ResolvedRequest) -> bool
 def why_not_valid_yet(document: DocumentMetadata | Superseder, request: ResolvedRequest) -> str:
     """Why a document is not valid yet at the time of the request; empty if it is.
 
-    Times in the corpus are in UTC and of one form, so that their order is that of the texts.
+    Times in the corpus are in UTC and of one form, so that they can be compared as texts.
     """
     if document.valid_from is not None and document.valid_from > request.valid_at:
         return f"valid from {document.valid_from}, which is after {request.valid_at}"

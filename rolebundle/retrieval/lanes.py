@@ -59,13 +59,13 @@ class Lanes:
         query: the built query.
         index: the embedding index; ``None`` if the semantic lane does not run.
         vector: the query's unit vector, float32.
-        vectors: those of its wordings, if there are several.
+        vectors: the unit vectors of its wordings, if there are several.
         confidence: how well the model reads the query, in (0, 1]; its scores are multiplied with
             this.
         degraded: why the semantic lane cannot run; empty if it runs or was not requested.
         noise: what the model's cosines mean; ``None`` if the semantic lane does not run.
         rare_exact: the exact words and phrases of the task that some visible chunks have, and few.
-        absent_exact: those that none has.
+        absent_exact: the exact words and phrases that no visible chunk has.
         shortlist: what may be among the ``POOL_DEPTH`` nearest documents' chunks, if it is known.
         only_facts: whether they search remembered facts, and not documents.
     """
@@ -235,7 +235,7 @@ class Lanes:
         return ""
 
     def seen_texts(self, chunk_ids: Sequence[str]) -> dict[str, list[str]]:
-        """The hashes of the texts of passages, and those of the ids that have them."""
+        """The hash of each text of these passages → the ids that have this text."""
         ids: dict[str, list[str]] = {}
         known = content_hashes(self.corpus, chunk_ids) if chunk_ids else {}
         for chunk_id, text in known.items():
@@ -377,7 +377,7 @@ def _described(model: ModelIdentity) -> str:
 def query_vectors(query: Query, provider: EmbeddingProvider) -> list[bytes]:
     """The unit vector of the task, as float32 bytes.
 
-    With other wordings that of the mean of all, and then that of each.
+    With other wordings: the unit vector of the mean of all, then the vector of each.
 
     Raises:
         EmbedderError: the model could not embed the query.
@@ -417,9 +417,9 @@ def query_confidence(query: Query, provider: EmbeddingProvider) -> float:
 
 
 MAX_NAMED_VALUES = 5
-"""So many values of a key are named in messages."""
+"""How many values of a key are named in messages."""
 
-# Times in the corpus are in UTC and of one form, so that their order is that of the texts.
+# Times in the corpus are in UTC and of one form, so that they can be compared as texts.
 _BOUNDS = {"updated_after": ge, "updated_before": lt}
 
 Values = Sequence[str]

@@ -13,7 +13,7 @@ from rolebundle.retrieval.candidate import Query, Term
 from rolebundle.retrieval.evidence import Evidence
 from rolebundle.retrieval.query import words_of
 from rolebundle.storage import compartments
-from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.corpus import Corpus, once_in_snapshot
 from rolebundle.storage.lexical_index import Phrase, phrase_of
 from rolebundle.storage.passages import chunks_of, first_by_score, passages_by_rowid
 from rolebundle.text.forms import index_tokens, stems_in_any_language
@@ -25,15 +25,16 @@ if TYPE_CHECKING:
     from rolebundle.storage.postings import Occurrences, Places, Postings
 
 RARE = 50
-"""An exact term that at most so many chunks have is shown in a passage that has it."""
+"""An exact term is rare if at most so many chunks have it."""
 EXACT_PROPOSED = 5
-"""So many of the best chunks with a rare exact term are proposed."""
+"""How many of the best chunks with a rare exact term are proposed."""
 OFTEN = 2
-"""A word that so many chunks have, or one of under a hundred, may be another's right spelling."""
+"""A word may be the right spelling of another one if so many chunks have it, or one in a corpus of
+under a hundred."""
 MIN_LETTERS, MAX_LETTERS = 4, 20
 """The length of words that may be misspelled."""
 MAX_CORRECTED = 4
-"""At most so many words of a task are corrected; of each, so many spellings are looked at."""
+"""How many words of a task are corrected at most, and how many spellings of each are compared."""
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 _MIN_IDF = 1e-6
 
@@ -87,7 +88,7 @@ def read_words(corpus: Corpus, query: Query) -> None:
 
 
 def exact_words(corpus: Corpus, query: Query) -> tuple[list[str], list[str]]:
-    """The exact words and phrases of a task that are rare, and those that occur nowhere."""
+    """The rare exact words and phrases of a task, and the exact ones that occur nowhere."""
     exact = [[Term(words), *map(Term, others_of(words))] for words in query.task.exact]
     counts = _index(corpus).frequencies(exact)
     counted = list(zip(query.task.exact, counts, strict=True))
@@ -180,7 +181,7 @@ def score(
 def task_words(
     corpus: Corpus, query: Query, rowids: Sequence[int], *, only_facts: bool = False
 ) -> Evidence:
-    """The task's content words in everything that is visible, and which of these chunks have."""
+    """How often the task's content words occur in all visible chunks, and in which of these."""
     index = _index(corpus, only_facts=only_facts)
     return Evidence(
         frequencies=index.frequencies(query.content_words),
@@ -202,6 +203,7 @@ def matching_words(
     return {rowid: frozenset(matched) for rowid, matched in positions.items()}
 
 
+@once_in_snapshot
 def _index(corpus: Corpus, *, only_facts: bool = False) -> CombinedPostings:
     visible = compartments.searchable_compartments(corpus, with_facts=only_facts)
     searched = [part.id for part in visible if part.is_of_facts is only_facts]
@@ -213,8 +215,8 @@ class CombinedPostings(NamedTuple):
 
     Attributes:
         corpus: an open corpus.
-        parts: those whose statistics count.
-        searched: those of them in which it searches.
+        parts: the compartments whose statistics count.
+        searched: the parts in which it searches.
     """
 
     corpus: Corpus
@@ -230,7 +232,7 @@ class CombinedPostings(NamedTuple):
         Args:
             corpus: an open corpus.
             visible: the compartments whose statistics count.
-            searched: those of them in which it searches; ``None`` for all.
+            searched: the ones in which it searches; ``None`` for all.
         """
         # Imported here, because numpy takes time.
         from rolebundle.storage.postings import postings_of
@@ -247,7 +249,7 @@ class CombinedPostings(NamedTuple):
     def best(
         self, terms: Sequence[Term], depth: int, within: Sequence[int] | None = None
     ) -> dict[int, float]:
-        """Rowid → score of the best chunks, best first, with those that tie with the last one.
+        """Rowid → score of the best chunks, best first, and of all that tie with the last one.
 
         Args:
             terms: what is searched for.
@@ -280,7 +282,7 @@ class CombinedPostings(NamedTuple):
         ] or [0] * len(words)
 
     def matches(self, words: Sequence[Sequence[Term]], rowids: Sequence[int]) -> list[set[int]]:
-        """For each word, the rowids of those chunks that have one of its terms."""
+        """For each word, which of these rowids are of chunks with one of its terms."""
         found: list[set[int]] = [set() for _ in words]
         for part in self.parts:
             among = part.places(rowids)
@@ -316,5 +318,5 @@ def _phrase(term: Term) -> Phrase:
 
 
 def inverse_frequency(chunks: int, frequency: int) -> float:
-    """The idf of a phrase that ``frequency`` of so many chunks have; at least FTS5's floor."""
+    """The idf of a phrase that ``frequency`` of all ``chunks`` have; at least FTS5's floor."""
     return max(_MIN_IDF, math.log((chunks - frequency + 0.5) / (frequency + 0.5)))

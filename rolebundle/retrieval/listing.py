@@ -98,7 +98,7 @@ def list_documents(corpus: Corpus, request: ListRequest, scope: ReferenceScope) 
 
 
 def documents_below(corpus: Corpus, prefix: str, scope: ReferenceScope) -> list[DocumentName]:
-    """The documents below a path or of a source, or those that a glob matches, ordered by id.
+    """The documents below a path, of a source, or matching a glob, ordered by id.
 
     Raises:
         UsageError: ``not_found``: no role of the agent may read any; not for an empty prefix.
@@ -171,7 +171,7 @@ def _failure(reference: str, error: UsageError | AccessDenied) -> LookupFailure:
 
 
 def _matching(corpus: Corpus, prefix: str, scope: ReferenceScope) -> list[DocumentName]:
-    """The documents below a path or of a source, or those that a glob matches, ordered by id."""
+    """The documents below a path, of a source, or matching a glob, ordered by id."""
     if not may_be_stored(prefix):
         return []
     # Facts are many, and agents file them: whoever wants them asks for them.

@@ -30,7 +30,7 @@ from rolebundle.text.references import Lines, may_be_stored
 from rolebundle.text.words import first_of
 
 _MAX_NAMED = 5
-"""So many documents are named in an error."""
+"""How many documents are named in an error."""
 _MAX_HEADINGS = 12
 _MAX_LINKING = 100
 _MARKDOWN = (".md", ".markdown", ".mdx", ".qmd", ".rmd")
@@ -41,7 +41,7 @@ _MARKED = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*")
 _MARKS = {suffix[1:]: _MARKED for suffix in (*_MARKDOWN, *_RENDERED)} | references.HEADING_LINES
 _UNDERLINE = re.compile(r"([=\-`:.'\"~^_*+#])\1{2,}\s*")
 _MAX_TRIED = 20
-"""Of so many documents it is checked whether a role may read them, to suggest them."""
+"""How many similar documents are looked at to suggest the ones that a role may read."""
 
 
 class Named(NamedTuple):
@@ -70,8 +70,8 @@ def look_up(
 
     Args:
         corpus: an open corpus.
-        reference: a chunk id; a document id or path; ``path:start-end`` with lines from 1,
-            inclusive, where an id may stand for the path; or ``#document_id:from:count`` with
+        reference: a chunk id; a document id or path; ``path:start-end`` or ``id:start-end`` with
+            lines from 1, inclusive; or ``#document_id:from:count`` with
             passages from 1.
         scope: what it may name. Passages that no role may read are left out.
         outline: whether only the headings of the document that has them are given.
@@ -167,7 +167,7 @@ def find_reference(corpus: Corpus, reference: str, scope: ReferenceScope) -> Nam
 
     Raises:
         UsageError: it names several documents, a document without text, or lines or passages that
-            its document has not.
+            its document does not have.
         CorpusCorrupt: a document without text is not what was stored.
     """
     if not may_be_stored(reference):
@@ -284,7 +284,7 @@ def _suggestions(corpus: Corpus, reference: str, scope: ReferenceScope) -> list[
 
 
 def _linking(corpus: Corpus, passage: Passage, scope: ReferenceScope) -> list[str]:
-    """The ids of the documents that link to that of a passage, if they may be read."""
+    """The ids of the readable documents that link to the document of a passage."""
     attributes = dict(passage.document.attributes)
     names = [f"/{passage.path}", *attributes.get("aliases", ()), *attributes.get("alias", ())]
     rows = documents.documents_with(corpus, "attributes", links_to(names))

@@ -29,9 +29,11 @@ from rolebundle.retrieval.filter import filter_candidates
 from rolebundle.retrieval.lanes import MAX_DEPTH, POOL_DEPTH, Lanes, open_lanes
 from rolebundle.retrieval.merge import merge
 from rolebundle.retrieval.query import build_query
-from rolebundle.retrieval.rank import best_forbidden, estimated_tokens, rank, select, trace_rules
+from rolebundle.retrieval.rank import rank
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.rerank import Reranker
+from rolebundle.retrieval.role_score import trace_rules
+from rolebundle.retrieval.select import best_forbidden, estimated_tokens, select
 from rolebundle.storage import vector_index
 from rolebundle.storage.compartments import has_facts
 from rolebundle.storage.corpus import Corpus, corpus_counts
@@ -44,7 +46,7 @@ from rolebundle.storage.vector_index import EmbeddingIndex
 MAX_DOCUMENTS_READ = 20_000
 """A larger corpus is not searched for a document that declares trust: it is taken to have one."""
 MAX_FACTS = 2
-"""So many remembered facts are in an answer, besides its ``limit`` of documents' passages."""
+"""How many remembered facts an answer may have, besides its ``limit`` of documents' passages."""
 FACTS_DEPTH = 20
 """How many facts each lane proposes at first."""
 
@@ -83,8 +85,8 @@ def run(
     """The steps from the lanes to the selection, inside the caller's ``corpus.reading()``.
 
     Returns:
-        The lanes that were searched: without the semantic one if its vectors are damaged (law 6);
-        and what they found.
+        The lanes that were searched, without the semantic one if its vectors are damaged (law 6);
+        and their retrieval.
     """
     try:
         return lanes, _documents_and_facts(lanes, request, reranker)
@@ -152,7 +154,7 @@ def _in_rounds(
             break
         pool = lanes.propose(pool, depth, within)
         found = _one_round(lanes, template, pool, reranker)
-    # What policy rejected may be the evidence for want of which the rest was withheld.
+    # The evidence that the allowed passages lack may be among what policy rejected.
     passages = [row.passage for row in found.filtered_out] if found.withheld_reason else []
     judged = lanes.with_matched_words(found.evidence, passages).judged_by(
         [p.rowid for p in passages]
@@ -184,10 +186,10 @@ def _one_round(
     wordings = lanes.wordings(pool)
     ranked = rank(candidates, pool, request, weights, lanes.rare_exact, wordings, *scoring)
     found = replace(template, pool=pool, candidates=candidates, ranked=ranked)
-    evidence = template.evidence._replace(cosines=pool.cosines)
-    evidence = lanes.with_matched_words(evidence, found.evidence_passages)
-    evidence = evidence.judged_by([passage.rowid for passage in found.evidence_passages])
-    withheld = withheld_because(evidence, request, has_allowed=bool(found.evidence_passages))
+    evidence, first = template.evidence._replace(cosines=pool.cosines), found.evidence_passages
+    evidence = lanes.with_matched_words(evidence, first)
+    evidence = evidence.judged_by([passage.rowid for passage in first])
+    withheld = withheld_because(evidence, request, has_allowed=bool(first))
     if lanes.only_facts and not withheld:
         ranked = _facts_about_task(lanes, ranked, evidence)
     select(ranked, request, withheld)
@@ -226,7 +228,7 @@ def _allowed_in_answer(found: Retrieval) -> int:
 def _facts_about_task(
     lanes: Lanes, ranked: Sequence[Candidate], evidence: Evidence
 ) -> list[Candidate]:
-    """Remembered facts, those about the task first; the others are rejected, and take no place."""
+    """The remembered facts about the task first; the others are rejected, and take no place."""
     evidence = lanes.with_matched_words(evidence, [row.passage for row in ranked])
     about, others = [], []
     for row in ranked:

@@ -14,7 +14,7 @@ from rolebundle.policy.trust import UNRESTRICTED_VIEW, AgentView, Purpose, purpo
 from rolebundle.text.paths import locations
 
 MORE_PLACES = 2
-"""So many more places has a packet than another answer, if no limit is given: a lead is short."""
+"""How many more places a packet has than another answer, if no limit is given: a lead is short."""
 
 
 class ReferenceScope(NamedTuple):
@@ -22,8 +22,8 @@ class ReferenceScope(NamedTuple):
 
     Attributes:
         absolute: whether a path on this machine may name a file.
-        folder: where a relative path on this machine begins; ``None`` if there are only absolute
-            ones.
+        folder: the folder that relative paths on this machine begin in; ``None`` if there are only
+            absolute ones.
         may_read: whether a role of the agent may read a passage; ``None`` if it may read all that
             it sees.
         outside: ids of documents that do not apply now, and that nothing names.
@@ -39,7 +39,7 @@ class ReferenceScope(NamedTuple):
         return self.may_read is None or self.may_read(passage)
 
     def named(self, documents: Sequence[Any]) -> list[Any]:
-        """Those of these names of documents (``DocumentName``) that apply now."""
+        """The names (``DocumentName``) of the documents that apply now."""
         return [document for document in documents if document.document_id not in self.outside]
 
     def locations(self, path: str) -> list[str]:

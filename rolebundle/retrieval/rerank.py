@@ -93,7 +93,7 @@ class Reranker:
         return self.known(passages)
 
     def known(self, passages: Sequence[Passage]) -> Mapping[str, float]:
-        """The scores of those passages that :meth:`scores` has asked for before."""
+        """The scores of passages, of the ones that :meth:`scores` has asked for before."""
         if self._problem:
             return {}
         ids = [passage.chunk_id for passage in passages if passage.chunk_id in self._scores]

@@ -10,6 +10,7 @@ import os
 import re
 import stat
 from collections.abc import Collection, Sequence
+from functools import lru_cache
 from hashlib import sha256
 from threading import Thread
 from typing import Literal
@@ -94,19 +95,24 @@ def shown_path(location: str, path: str) -> str | None:
     """The absolute path to show of a file; ``None`` if it has none, or if a secret is in its name.
 
     Args:
-        location: where the file lies.
+        location: its place on this machine.
         path: its path within its root, in which secrets are masked.
     """
     folder = location.removesuffix(path.replace("/", os.sep))
     if folder == location or not os.path.isabs(folder):  # noqa: PTH117 - of thousands of files
         return None
-    # The search for secrets takes a tenth of a second to load, and most folders have short names.
-    if _MAY_HAVE_SECRET.search(folder):
-        # Imported here, because re2 takes time.
-        from rolebundle.scan.confidential import without_secrets
+    return None if _has_secret(folder) else location
 
-        return location if without_secrets(folder) == folder else None
-    return location
+
+@lru_cache(maxsize=1024)
+def _has_secret(folder: str) -> bool:
+    # The search for secrets takes a tenth of a second to load, and most folders have short names.
+    if not _MAY_HAVE_SECRET.search(folder):
+        return False
+    # Imported here, because re2 takes time.
+    from rolebundle.scan.confidential import without_secrets
+
+    return without_secrets(folder) != folder
 
 
 def source_warnings(files: Collection[StoredFile]) -> dict[WarningCode, str]:

@@ -9,17 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
-from rolebundle.contracts.bundle import BundleWarning, Fallback
+from rolebundle.contracts.bundle import BundleWarning
 from rolebundle.contracts.request import Where
 from rolebundle.contracts.terms import (
-    FALLBACK_ACTIONS,
-    FALLBACK_STATES,
-    REJECTION_CODES,
-    REJECTIONS,
-    WARNINGS,
-    EmptyReason,
     FreshnessPosture,
-    Limitation,
     TrustPosture,
     WarningCode,
 )
@@ -27,19 +20,18 @@ from rolebundle.retrieval.candidate import Candidate, Retrieval
 from rolebundle.retrieval.evidence import shown_kinds
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.retrieval.query import words_of
-from rolebundle.retrieval.rank import conflicts
-from rolebundle.retrieval.request import ResolvedRequest
+from rolebundle.retrieval.select import conflicts
 from rolebundle.text.words import age, counted, first_of, is_ordinary, words_found
 
 MAX_NAMED_CONFLICTS = 5
-"""So many conflicts are named; the others are counted."""
+"""How many conflicts are named; the others are counted."""
 COMMON_PLACE = 2_000
-"""Words up to this place in the frequency of English are in most texts by chance, or are not."""
+"""Words up to this place by frequency in English are too common for their absence to say much."""
 MAX_MISSING_WORDS = 5
-"""So many missing words are named; the others are counted."""
+"""How many missing words are named; the others are counted."""
 _MAX_KINDS_CHARS = 500
 LOW_DIVERSITY_FROM = 3
-"""If at least so many passages are selected, all of one source, there may be a warning."""
+"""From how many selected passages on, all of one source, there may be a warning."""
 
 
 def trust_posture(selected: Sequence[Candidate], *, is_declared: bool = True) -> TrustPosture:
@@ -74,7 +66,7 @@ def narrowed_by(where: Where | None) -> str:
 
 
 def _weak_evidence(retrieval: Retrieval) -> str:
-    """What of the task the first passages have, if it is little. An empty answer has its reason."""
+    """Little of the task in the first passages. An empty answer has a verdict of its own."""
     evidence = retrieval.evidence
     if not retrieval.selected or evidence.verdict == "supported":
         return ""
@@ -351,274 +343,3 @@ def warnings_for(retrieval: Retrieval) -> list[BundleWarning]:
         for code, message in messages.items()
         if message
     ]
-
-
-# -- what to do with the answer ------------------------------------------------------------------
-
-_EVIDENCE_OF_AGE: dict[FreshnessPosture, str] = {
-    "fresh": "current evidence",
-    "mixed": "evidence of mixed or unknown age",
-    "stale": "evidence, some of it old and none of it new",
-}
-
-
-_ONLY_FOR_ROLE = "none of these passages has enough of the task; only the role chose them"
-
-
-def decide_fallback(warnings: Sequence[BundleWarning], retrieval: Retrieval) -> Fallback:
-    """What the caller should do with the answer and, if nothing was selected, the reason.
-
-    Args:
-        warnings: the bundle's.
-        retrieval: how it was searched.
-    """
-    messages = {warning.code: warning.message for warning in warnings}
-    meanings = [row.limitation for code, row in WARNINGS.items() if code in messages]
-    limitations = [limitation for limitation in meanings if limitation]
-    if retrieval.request.overlay is None:
-        limitations.append(Limitation("no_overlay", "continue"))
-    if retrieval.degraded:
-        limitations.append(Limitation(None, "degrade", "the semantic lane did not run"))
-    cautions: tuple[WarningCode, ...] = ("WORDS_MISSING", "WEAK_EVIDENCE")
-    for code in cautions:
-        if caution := messages.get(code):
-            limitations.append(Limitation(None, "warn", caution))
-    if retrieval.selected:
-        supports = [retrieval.evidence.support(row.passage.rowid) for row in retrieval.selected]
-        if retrieval.request.ranks_by_role and not any(s.is_for_task for s in supports):
-            limitations.append(Limitation(None, "warn", _ONLY_FOR_ROLE))
-        freshness = freshness_posture(retrieval.selected)
-        sound = sound_evidence(freshness, is_trusted=retrieval.has_trusted)
-        return fallback_of([*limitations, Limitation(None, "continue", sound)])
-    verdict = empty_verdict(retrieval)
-    # The reason is enough: the other sentences are about the passages of an answer.
-    limitations = [
-        Limitation("no_strong_match", "block", _why_empty(verdict, retrieval)),
-        *(limitation._replace(sentence="") for limitation in limitations),
-    ]
-    return fallback_of(limitations, verdict)
-
-
-def sound_evidence(freshness: FreshnessPosture, *, is_trusted: bool) -> str:
-    """What an answer without a limitation rests on.
-
-    Args:
-        freshness: how old its passages are.
-        is_trusted: a document of the corpus declares trust.
-    """
-    evidence = _EVIDENCE_OF_AGE[freshness]
-    if is_trusted:
-        return f"trusted, {evidence}" if freshness == "fresh" else f"trusted {evidence}"
-    return f"{evidence}; no document of the corpus declares trust"
-
-
-def fallback_of(limitations: Sequence[Limitation], verdict: EmptyReason | None = None) -> Fallback:
-    """The fallback of all limitations: every state, the worst action, and the sentences.
-
-    The sentences are in the order of their actions, those of the worst action first. If one asks
-    for more than to continue, those that let the caller continue are left out.
-    """
-    holding = {limitation.state for limitation in limitations}
-    states = [state for state in FALLBACK_STATES if state in holding] or ["healthy"]
-    worst_first = sorted(
-        limitations,
-        key=lambda limitation: FALLBACK_ACTIONS.index(limitation.action),
-        reverse=True,
-    )
-    action = worst_first[0].action if worst_first else "continue"
-    sentences = [
-        limitation.sentence
-        for limitation in worst_first
-        if limitation.sentence and (limitation.action != "continue" or action == "continue")
-    ]
-    return Fallback.model_construct(
-        state=states[0],
-        states=states,
-        action=action,
-        message="; ".join(sentences),
-        verdict=verdict,
-    )
-
-
-# -- the verdict of an empty answer --------------------------------------------------------------
-
-_BY_SCORE = ("over_budget", "nothing_found", "all_below_floor")
-"""Verdicts about candidates in the order of their score."""
-# What happened, and the next step.
-_EXPLANATIONS: dict[EmptyReason, tuple[str, str]] = {
-    "over_budget": (
-        "passages would answer, and none fits the token budget",
-        "raise token_budget",
-    ),
-    "nothing_found": (
-        "nothing in {scope} has the task's words or is near enough in meaning",
-        "ask in other words; the answer may be in no document",
-    ),
-    "no_evidence": (
-        "{scope} has too little for this task",
-        "do not guess; ask in other words (`also`); the answer may be in no document",
-    ),
-    "all_below_floor": (
-        "what has the task's words is under the floor",
-        "ask more precisely, or lower min_score in the role's overlay",
-    ),
-    "all_forbidden": (
-        "everything relevant is forbidden to the role {role}",
-        "say so; do not ask with another role or without one, and do not guess what they say",
-    ),
-    "all_taint_blocked": (
-        "everything relevant is not trusted enough for the action",
-        "ask for the passages to read or analyze them, and do not act on them",
-    ),
-    "approval_needed": (
-        "everything relevant may be used for the action only with an approval",
-        "let a person approve it, and do not act before",
-    ),
-    "none_valid": (
-        "nothing relevant is valid at the time of the answer",
-        "ask as of another time, or look for the document that applies",
-    ),
-    "all_stale": (
-        "everything relevant is older than the role {role} accepts",
-        "bring the documents up to date, or raise the overlay's freshness_max_age_days",
-    ),
-    "all_superseded": (
-        "everything relevant was replaced by newer documents, which were rejected as well",
-        "look the newer documents up",
-    ),
-    "all_seen": (
-        "everything relevant is in `seen`",
-        "use the passages that you have, or ask for something else",
-    ),
-    "rejected_by_policy": (
-        "{policy} rejected everything relevant",
-        "read the notes of the rejected",
-    ),
-}
-
-
-def empty_verdict(retrieval: Retrieval) -> EmptyReason:
-    """Why nothing was selected: the first rule that applies.
-
-    1. ``corpus_empty``: there is no chunk to find.
-    2. ``nothing_matches_where``: the request's ``where`` excludes every document.
-    3. ``over_budget``: some candidate was rejected for the token budget alone. There is an answer.
-    4. ``lane_down``: the semantic lane could not run, or chunks have no vector yet. The verdicts
-       below are about *everything* relevant, which half a search cannot know.
-    5. ``no_evidence``: nothing visible has the task, or too little has it and evidence is required;
-       what policy rejects included. Then no candidate is relevant.
-    6. By the *relevant* candidates. The semantic lane proposes the nearest chunks to any task, and
-       the role's words find chunks for any task, so a candidate is not relevant by itself.
-       Relevant are candidates with a word of the task. If there are none, no word of the task is
-       in the corpus. Then neighbours that policy rejected are relevant, since nothing measured how
-       near they are. A neighbour under the floor was measured, and is not near.
-
-       - none: ``nothing_found``. A lexical-only request searches no meanings, and the message says
-         so.
-       - all under the floor, or copies of such: ``all_below_floor``.
-       - else those under the floor do not count. If one code rejected the rest:
-         ``all_forbidden``, ``all_taint_blocked``, ``all_stale``, ``all_superseded`` or
-         ``all_seen``. What the agent has seen does not count beside another code.
-       - if only the purpose rejected the rest, and an approval would allow some of it:
-         ``approval_needed``.
-       - if all of the rest is not valid yet or expired: ``none_valid``.
-       - another code, or several: ``rejected_by_policy``.
-    """
-    if retrieval.corpus.chunks == 0:
-        return "corpus_empty"
-    if retrieval.unmatched:
-        return "nothing_matches_where"
-    if retrieval.counts["budget_cut"]:
-        return "over_budget"
-    if retrieval.degraded or retrieval.without_vector:
-        return "lane_down"
-    if retrieval.withheld_reason and retrieval.rejected and not retrieval.has_rejected_evidence:
-        return "no_evidence"
-    relevant = _relevant(retrieval.rejected)
-    if not relevant:
-        return "nothing_found"
-    verdicts = {_verdict(row) for row in relevant} - {"all_below_floor"}
-    if not verdicts:
-        return "all_below_floor"
-    if len(verdicts) > 1:
-        verdicts -= {"all_seen"}
-    if verdicts == {"approval_needed", "all_taint_blocked"}:
-        return "approval_needed"
-    return verdicts.pop() if len(verdicts) == 1 else "rejected_by_policy"
-
-
-def _verdict(row: Candidate) -> EmptyReason:
-    """The verdict if what rejected a candidate rejected everything relevant."""
-    assert row.code is not None
-    return REJECTIONS[row.code].verdict
-
-
-def _relevant(rejected: Sequence[Candidate]) -> list[Candidate]:
-    with_words = [row for row in rejected if row.bm25]
-    neighbours = [row for row in rejected if row.cosine is not None]
-    return with_words or [row for row in neighbours if _verdict(row) != "all_below_floor"]
-
-
-def _why_empty(verdict: EmptyReason, retrieval: Retrieval) -> str:
-    """The verdict in words: what happened, the counts of the codes, and the next step."""
-    request, codes = retrieval.request, retrieval.counts
-    reasons = ", ".join(f"{codes[code]} {code}" for code in REJECTION_CODES if codes[code])
-    counts = f"candidates rejected: {reasons}" if reasons else "no candidates"
-    if verdict == "nothing_matches_where":
-        return f"no document matches {retrieval.unmatched}; correct `where`, or ask without it"
-    if verdict == "corpus_empty":
-        reason = _why_no_documents(request)
-    elif verdict == "lane_down":
-        problem = f"the semantic lane did not run: {retrieval.degraded}"
-        if not retrieval.degraded:
-            chunks = counted(retrieval.corpus.chunks, "chunk")
-            without = f"{retrieval.without_vector} of {chunks} without a vector"
-            problem = f"{without}; run `rolebundle corpus embed`"
-        reason = f"the search was incomplete ({counts}); {problem}"
-    else:
-        reason = _why_none_selected(verdict, retrieval, counts)
-    return reason + narrowed_by(request.where)
-
-
-def _why_no_documents(request: ResolvedRequest) -> str:
-    """Why there is no document to search, if there is none.
-
-    Under a policy an agent gets the same message for an empty corpus and for a hidden one.
-    """
-    if request.has_policy:
-        return "this agent sees no document here: ask the owner of the corpus"
-    if request.quarantined:
-        return (
-            f"{counted(request.quarantined, 'document')} in quarantine and no other: "
-            "see `rolebundle corpus quarantine list`"
-        )
-    return "the corpus is empty: run `rolebundle ingest PATH`"
-
-
-def _why_none_selected(verdict: EmptyReason, retrieval: Retrieval, counts: str) -> str:
-    request, rejected = retrieval.request, retrieval.rejected
-    role = request.role_id or "(no role)"
-    policy = f"the policy of the role {role}" if request.overlay else "policy"
-    scope = "the corpus" if request.where is None else "what matches `where`"
-    reason, step = _EXPLANATIONS[verdict]
-    if verdict == "nothing_found" and retrieval.evidence.noise is None:
-        reason = "nothing in {scope} has the task's words, and meanings were not searched"
-        step = "ask in other words, or without lexical_only"
-    reason = reason.format(role=role, policy=policy, scope=scope)
-    relevant = _relevant(rejected)
-    has_seen = any(row.code == "already_seen" for row in relevant)
-    if has_seen and verdict not in (*_BY_SCORE, "no_evidence", "all_seen"):
-        reason = f"apart from what is in `seen`, {reason}"
-    # The note of one rejected candidate has the figures, or names the rule.
-    ignored = {"all_below_floor", "all_seen"}
-    notes = (
-        row.note
-        for row in relevant or rejected
-        if _verdict(row) == verdict
-        or (verdict == "rejected_by_policy" and _verdict(row) not in ignored)
-        or (verdict == "nothing_found" and row.code == "low_score")
-    )
-    note = next(notes, "")
-    which = "the best" if verdict in _BY_SCORE else "for one"
-    example = f"; {which}: {note}" if note else ""
-    return f"{reason} ({counts}{example}); {step}"

@@ -39,7 +39,7 @@ from rolebundle.retrieval.bundle import (
     score_weights,
     scores_of,
 )
-from rolebundle.retrieval.candidate import Candidate, Retrieval, Term
+from rolebundle.retrieval.candidate import Candidate, Retrieval, Term, ranking_order
 from rolebundle.retrieval.filter import (
     filter_candidates,
     freshness_of,
@@ -52,9 +52,11 @@ from rolebundle.retrieval.lookup import resolve_reference
 from rolebundle.retrieval.merge import merge
 from rolebundle.retrieval.pipeline import run
 from rolebundle.retrieval.query import build_query
-from rolebundle.retrieval.rank import mark_factor, rank, ranking_order, select, trace_rules
+from rolebundle.retrieval.rank import rank
 from rolebundle.retrieval.request import ReferenceScope, ResolvedRequest
 from rolebundle.retrieval.rerank import Reranker
+from rolebundle.retrieval.role_score import mark_factor, trace_rules
+from rolebundle.retrieval.select import select
 from rolebundle.storage import compartments, partition
 from rolebundle.storage.compartments import Compartment
 from rolebundle.storage.corpus import Corpus
@@ -137,7 +139,7 @@ class Execution:
     """One request that a passage takes part in, and what is needed to run the steps again.
 
     Attributes:
-        before: how many selected passages come before those of the retrieval.
+        before: how many selected passages come before the ones of this retrieval.
     """
 
     lanes: Lanes
@@ -362,9 +364,9 @@ def _rivals(own: Candidate, ranked: Sequence[Candidate]) -> list[Rival]:
 
 
 MAX_COUNTED = 100
-"""Of each compartment at most so many passages are counted: what a lane proposes at first."""
+"""How many passages of each compartment are counted at most: as many as a lane proposes first."""
 MAX_NAMED = 5
-"""So many documents are named; `rolebundle corpus quarantine list` has all."""
+"""How many documents are named; `rolebundle corpus quarantine list` has all."""
 _MAX_PASSAGES = 50
 _NEXT: dict[HidingRule, str] = {
     "role": "`rolebundle overlay show ROLE`; change the overlay, or ask in another role",
@@ -418,7 +420,7 @@ def hiding_rules(compartment: Compartment, agent: str, rule: AgentRule | None) -
     """What hides the documents of a compartment from an agent; the first is named in the audit.
 
     Args:
-        compartment: where they are.
+        compartment: has these documents.
         agent: its name.
         rule: its rule; ``None`` without a policy, which hides nothing.
     """
@@ -456,7 +458,7 @@ def hidden_candidates(corpus: Corpus, agent: str | None, terms: Sequence[Term]) 
     Args:
         corpus: the whole corpus.
         agent: the agent that asked.
-        terms: those of its task.
+        terms: the terms of its task.
     """
     counts: Counter[str] = Counter()
     with corpus.reading():
@@ -480,7 +482,7 @@ def kept_back(corpus: Corpus, terms: Sequence[Term]) -> list[KeptBack]:
 
     Args:
         corpus: the whole corpus, with its quarantine.
-        terms: those of the task.
+        terms: the terms of the task.
     """
     scores: dict[int, float] = {}
     with corpus.reading():

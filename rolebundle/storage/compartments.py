@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.corpus import Corpus, once_in_snapshot
 from rolebundle.storage.sqlite import AMONG
 from rolebundle.storage.stored_values import grouped
 
@@ -48,12 +48,16 @@ class Compartment(NamedTuple):
         return FACTS in self.denied
 
 
-def visible_compartments(corpus: Corpus) -> list[Compartment]:
+@once_in_snapshot
+def visible_compartments(corpus: Corpus) -> Sequence[Compartment]:
     """The compartments that are visible through this connection, the oldest first."""
+    if not corpus.is_restricted:
+        return stored_compartments(corpus)
     return corpus.select(Compartment, "compartment ORDER BY id")
 
 
-def stored_compartments(corpus: Corpus) -> list[Compartment]:
+@once_in_snapshot
+def stored_compartments(corpus: Corpus) -> Sequence[Compartment]:
     """All compartments of the file, visible or not: to decide which an agent may see."""
     return corpus.select(Compartment, "main.compartment ORDER BY id")
 
@@ -81,7 +85,7 @@ def has_facts(corpus: Corpus) -> bool:
 
 def has_quarantined(corpus: Corpus) -> bool:
     """Whether the file has documents in quarantine, which no agent may see."""
-    return bool(corpus.value("SELECT count(*) FROM main.compartment WHERE quarantined = 1"))
+    return any(compartment.quarantined for compartment in stored_compartments(corpus))
 
 
 def chunks_by_compartment(corpus: Corpus, rowids: Sequence[int]) -> dict[int, list[int]]:

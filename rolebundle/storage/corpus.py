@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import wraps
 from math import inf
 from time import perf_counter
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, Concatenate, NamedTuple, ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
 import apsw
@@ -37,7 +38,8 @@ RESTRICTING_VIEWS = (
     f"CREATE TEMP VIEW document AS SELECT * FROM main.document WHERE compartment IN {_ALLOWED}",
     "CREATE TEMP VIEW chunk AS SELECT c.* FROM main.chunk c CROSS JOIN main.document d "
     "ON d.id = c.document CROSS JOIN temp.allowed_compartment v ON v.compartment = d.compartment",
-    f"CREATE TEMP VIEW embedded AS SELECT * FROM main.embedded WHERE compartment IN {_ALLOWED}",
+    # With the plus sign the vectors of some chunks are not looked for among those of all.
+    f"CREATE TEMP VIEW embedded AS SELECT * FROM main.embedded WHERE +compartment IN {_ALLOWED}",
     "CREATE TEMP VIEW embedding_share AS SELECT * FROM main.embedding_share "
     f"WHERE compartment IN {_ALLOWED}",
     *(f"CREATE TEMP VIEW {name} AS SELECT * FROM main.{name} WHERE 1 = 0" for name in seal.HIDDEN),
@@ -89,6 +91,8 @@ class Corpus(SqliteFile):
     """What searches keep; :func:`up_to_date` keeps it so."""
     verified: dict[str, int] = field(default_factory=dict)
     """Indexes → the generation at which they were verified."""
+    read_in_snapshot: dict[Hashable, Any] = field(default_factory=dict)
+    """What :func:`once_in_snapshot` has read, with the number of the snapshot."""
 
     @property
     def is_closed(self) -> bool:
@@ -230,6 +234,7 @@ class Corpus(SqliteFile):
         if self._allowed[0] == self._snapshots and self._allowed != allowed:
             raise AssertionError("what is visible in a snapshot must not change")
         self._allowed = allowed
+        self.read_in_snapshot.clear()
 
     @contextmanager
     def _writable_temporary_tables(self) -> Iterator[None]:
@@ -269,6 +274,35 @@ class Corpus(SqliteFile):
         return name
 
 
+_T = TypeVar("_T")
+_Arguments = ParamSpec("_Arguments")
+
+
+def once_in_snapshot(
+    read: Callable[Concatenate[Corpus, _Arguments], _T],
+) -> Callable[Concatenate[Corpus, _Arguments], _T]:
+    """A function that reads a small part of a corpus, of which each snapshot keeps the result.
+
+    Nobody must change the result. Outside of :attr:`Corpus.snapshot` it is read each time.
+    """
+
+    @wraps(read)
+    def kept(corpus: Corpus, /, *args: _Arguments.args, **named: _Arguments.kwargs) -> _T:
+        if not corpus.snapshot:
+            return read(corpus, *args, **named)
+        known = corpus.read_in_snapshot
+        if known.get("snapshot") != corpus.snapshot:
+            known.clear()
+            known["snapshot"] = corpus.snapshot
+        key = (read, args, *named.items())
+        if key not in known:
+            known[key] = read(corpus, *args, **named)
+        result: _T = known[key]
+        return result
+
+    return kept
+
+
 def increment_generation(corpus: Corpus) -> None:
     """Count the generation up. Every transaction that changes an answer ends with this."""
     corpus.run("UPDATE corpus_state SET generation = generation + 1")
@@ -283,6 +317,7 @@ class CorpusCounts(NamedTuple):
     chunks: int
 
 
+@once_in_snapshot
 def corpus_counts(corpus: Corpus) -> CorpusCounts:
     """The corpus's identity, generation and sizes."""
     rows = corpus.rows("SELECT corpus_id, generation, documents, chunks FROM corpus_state")
@@ -291,8 +326,29 @@ def corpus_counts(corpus: Corpus) -> CorpusCounts:
     return records(CorpusCounts, rows)[0]
 
 
+class Contents(NamedTuple):
+    """Whether a corpus has anything of a kind; most have not, and need not be asked for it."""
+
+    policy: bool
+    marks: bool
+    decisions: bool
+    claims: bool
+    """Whether a visible document claims to supersede another one."""
+
+
+@once_in_snapshot
+def contents(corpus: Corpus) -> Contents:
+    """Of what kinds a corpus has anything."""
+    tables = ("main.policy", "main.mark", "main.decision", "supersession")
+    exist = ", ".join(f"EXISTS (SELECT 1 FROM {table})" for table in tables)
+    return Contents(*map(bool, corpus.rows(f"SELECT {exist}")[0]))
+
+
+@once_in_snapshot
 def true_generation(corpus: Corpus) -> int:
     """The generation of the file, also if the connection is restricted."""
+    if not corpus.is_restricted:
+        return corpus_counts(corpus).generation
     return int(corpus.value("SELECT generation FROM main.corpus_state"))
 
 
@@ -352,7 +408,6 @@ def changed_since(corpus: Corpus, generation: int) -> Ranges | None:
     return ranges if sum(last - first + 1 for first, last in ranges) <= MAX_CHANGED else None
 
 
-_T = TypeVar("_T")
 _shared: WeakValueDictionary[tuple[object, ...], Any] = WeakValueDictionary()
 """For all connections of this process to a file. Each open corpus holds those that it uses: as long
 as one does, no other file can have its stamp."""

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from rolebundle.contracts.terms import DEFAULT_SCOPE
-from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.corpus import Corpus, contents
 
 # What an answer does not need is imported by the functions that need it.
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def parse_id(decision_id: str) -> DecisionKey | None:
 
 def has_decisions(corpus: Corpus) -> bool:
     """Whether any decision was recorded."""
-    return bool(corpus.value("SELECT EXISTS (SELECT 1 FROM main.decision)"))
+    return contents(corpus).decisions
 
 
 def decisions(

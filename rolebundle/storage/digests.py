@@ -55,7 +55,7 @@ Claim = tuple[str, str]
 def content_hash(content: str) -> str:
     """The stored hash of a text: BLAKE2b, 16 bytes, hexadecimal.
 
-    The ids of chunks contain the first 10 digits of that of their text.
+    The id of a chunk contains the first 10 digits of the hash of its text.
     """
     return blake2b(content.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
@@ -75,7 +75,7 @@ def file_digest(row: Row) -> bytes:
 
 
 def _covered(columns: str, row: Row) -> list[object]:
-    """The values of a row; those of ``_UNSET`` with their names, and only if they are set."""
+    """The values of a row; the columns of ``_UNSET`` with their names, and only if they are set."""
     pairs = zip(columns.split(", "), row, strict=True)
     return [
         [name, value] if name in _UNSET else value
@@ -141,8 +141,8 @@ _TABLES: dict[str, tuple[str, str, Callable[[Row], bytes], str, str]] = {
     "document": ("d.id", _DOCUMENT_COLUMNS, _stored_document, _DOCUMENTS, "document_id"),
 }
 """Tables with a column ``digest``: key, what the digest covers, how to compute it, what is read,
-and the name of a row. In the order in which digests are written: that of a document covers those of
-its findings."""
+and the name of a row. In the order in which digests are written: the digest of a document covers
+that of its findings."""
 DIGESTED = tuple(_TABLES)
 
 

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rolebundle.contracts.documents import (
@@ -22,7 +23,7 @@ from rolebundle.contracts.documents import (
     place_of,
 )
 from rolebundle.contracts.terms import ORIGINS, TRUST_TIERS, TRUSTED_TIERS, ContentType, TrustTier
-from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.corpus import Corpus, contents
 from rolebundle.storage.publications import PUBLISHED
 from rolebundle.storage.sqlite import AMONG, NO_LIMIT, Binding, Row
 from rolebundle.storage.stored_values import columns_of, damaged, is_moment, records, typed
@@ -66,7 +67,7 @@ class StoredChunk(NamedTuple):
     forms: str = ""
     """Further word forms for the index (``rolebundle/text/forms.py``)."""
     flags: Texts | None = None
-    """The kinds of the scan's findings in it; ``None`` for those of the document as a whole."""
+    """The kinds of the scan's findings in it; ``None`` for the kinds of the whole document."""
 
 
 class StoredFile(NamedTuple):
@@ -141,7 +142,8 @@ def superseders(
         documents: the SQL condition of the documents' rowids, such as ``AMONG``.
         bindings: of the condition.
     """
-    rows = corpus.rows(superseders_sql(documents), bindings)
+    has_claims = contents(corpus).claims
+    rows = corpus.rows(superseders_sql(documents), bindings) if has_claims else []
     newer: dict[int, tuple[Superseder, ...]] = {}
     ignored: dict[int, Texts] = {}
     for old, counts, *document in rows:
@@ -186,7 +188,7 @@ _VALUES = {
     "task": ("attributes",),
     "document_type": ("document_type", "attributes"),
 }
-"""The columns of what a search is narrowed by, where they have another name."""
+"""The columns of the fields by which a search is narrowed, if they have another name."""
 _TYPES = {"path": str, **columns_of(DocumentMetadata)}
 
 
@@ -214,7 +216,7 @@ def document_names(
     Args:
         corpus: an open corpus.
         after: only documents with a greater id.
-        limit: at most so many; ``None`` for all.
+        limit: the most documents; ``None`` for all.
         facts: whether remembered facts are among them.
     """
     chosen = "document_id > ? AND (? = 1 OR source_kind <> ?) ORDER BY document_id LIMIT ?"
@@ -225,7 +227,7 @@ def document_names(
 def documents_named(corpus: Corpus, name: str, locations: Sequence[str]) -> list[DocumentName]:
     """The documents that a name means: the one with this id, else of the file at one of these
     absolute locations, else of the files with this path, else the attachment at this place; ordered
-    by id. The name of a file is not that of its attachments.
+    by id. The name of a file does not name its attachments.
     """  # noqa: D205
     columns = (("document_id", [name]), ("location", locations), ("path", [name]))
     for column, names in columns:
@@ -265,7 +267,7 @@ def prefetch_source_files(corpus: Corpus, chunk_ids: Sequence[str]) -> None:
 def source_files(corpus: Corpus, chunk_ids: Sequence[str]) -> dict[str, StoredFile]:
     """Chunk id → its file as it was when it was ingested, ordered by chunk id.
 
-    Remembered facts have none, and those of a replica are on another machine.
+    Remembered facts have no file, and the files of a replica are on another machine.
     """
     rows = corpus.rows(_SOURCE_FILES, (chunk_ids,))
     files = zip(rows, records(StoredFile, (row[1:] for row in rows)), strict=True)
@@ -397,7 +399,7 @@ def documents_with(corpus: Corpus, field: str, holds: Callable[[Sequence[str]], 
 def texts_of(field: str, columns: Mapping[str, Any]) -> list[str]:
     """The texts of a field that a search is narrowed by, given a document's columns.
 
-    A path has two: that of the file within its root, and the URI. An undated document has no
+    A path has two: the path of the file within its root, and the URI. An undated document has no
     ``updated_at``. Values of attributes come after their key, as ``key: value``.
     """
     texts: list[str] = []
@@ -436,6 +438,15 @@ def metadata_of(rows: Iterable[Sequence[object]]) -> list[DocumentMetadata]:
         if not all(moment is None or is_moment(moment) for moment in moments):
             raise damaged(f"the document {document.document_id!r}")
     return documents
+
+
+@lru_cache(maxsize=4_096, typed=True)
+def known_metadata(*row: object) -> DocumentMetadata:
+    """The metadata of one document, from the values of ``METADATA``.
+
+    Cached, because answers have passages of the same documents again and again.
+    """
+    return metadata_of([row])[0]
 
 
 def source_sizes(corpus: Corpus) -> list[tuple[str, str, int, int]]:
@@ -504,7 +515,7 @@ def dominating(corpus: Corpus) -> str:
 def self_declared(corpus: Corpus) -> list[SelfDeclaredDocument]:
     """Documents that declare a trust tier above ``general`` or supersede others, by id.
 
-    The key ``unknown`` stands for those of which an earlier version stored no origin.
+    The key ``unknown`` stands for documents of which an earlier version stored no origin.
     """
     from rolebundle.contracts.upkeep import SelfDeclaredDocument
 

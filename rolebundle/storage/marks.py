@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from rolebundle.contracts.documents import Mark
-from rolebundle.storage.corpus import Corpus
+from rolebundle.contracts.documents import Mark, Passage
+from rolebundle.storage.corpus import Corpus, contents
 from rolebundle.storage.digests import content_hash
 from rolebundle.storage.sqlite import AMONG
 
@@ -74,7 +74,7 @@ def text_hash(corpus: Corpus, kind: MarkKind, target: str) -> str | None:
     return content_hash("\n".join(map(str, hashes))) if hashes else None
 
 
-def marks_for(corpus: Corpus, passages: Sequence[tuple[str, str, str]]) -> dict[str, Mark]:
+def marks_for(corpus: Corpus, passages: Sequence[Passage]) -> dict[str, Mark]:
     """Chunk id → the mark that counts for it.
 
     That of an owner counts before that of an agent, and then that of the passage itself before that
@@ -82,26 +82,25 @@ def marks_for(corpus: Corpus, passages: Sequence[tuple[str, str, str]]) -> dict[
 
     Args:
         corpus: an open corpus; a restricted one has the marks of what is visible.
-        passages: each as chunk id, hash of its text, and document id.
+        passages: whatever mark they have.
     """
-    if not corpus.value("SELECT EXISTS (SELECT 1 FROM main.mark)"):
+    if not contents(corpus).marks:
         return {}
-    chunks = _marks_of(corpus, "chunk", [chunk_id for chunk_id, _, _ in passages])
+    chunks = _marks_of(corpus, "chunk", [passage.chunk_id for passage in passages])
+    document_ids = sorted({passage.document.document_id for passage in passages})
     documents = {
         target: marked
-        for target, marked in _marks_of(
-            corpus, "document", sorted({document_id for _, _, document_id in passages})
-        ).items()
+        for target, marked in _marks_of(corpus, "document", document_ids).items()
         if marked.text_hash == text_hash(corpus, "document", target)
     }
     counting: dict[str, Mark] = {}
-    for chunk_id, digest, document_id in passages:
-        own = chunks.get(chunk_id)
-        candidates = [own.mark] if own is not None and own.text_hash == digest else []
-        if document_id in documents:
-            candidates.append(documents[document_id].mark)
+    for passage in passages:
+        own = chunks.get(passage.chunk_id)
+        of_document = documents.get(passage.document.document_id)
+        candidates = [own.mark] if own and own.text_hash == passage.content_hash else []
+        candidates += [of_document.mark] if of_document else []
         if candidates:
-            counting[chunk_id] = min(candidates, key=lambda mark: mark.authority != "owner")
+            counting[passage.chunk_id] = min(candidates, key=lambda mark: mark.authority != "owner")
     return counting
 
 

@@ -7,13 +7,13 @@ from typing import NamedTuple, get_type_hints
 
 from rolebundle.contracts.documents import ATTACHED, REMEMBERED_KIND, Passage
 from rolebundle.storage import marks
-from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.corpus import Corpus, contents
 from rolebundle.storage.documents import (
     BY_PLACE,
     METADATA,
     PLACED,
     documents_named,
-    metadata_of,
+    known_metadata,
     superseders,
     superseders_sql,
 )
@@ -55,7 +55,8 @@ def _documents_sql(condition: str) -> str:
 
 
 def _prefetch(corpus: Corpus, condition: str, *bindings: Binding) -> None:
-    corpus.prefetch(superseders_sql(_documents_sql(condition)), bindings)
+    if contents(corpus).claims:
+        corpus.prefetch(superseders_sql(_documents_sql(condition)), bindings)
     corpus.prefetch(passages_sql(condition), bindings)
 
 
@@ -67,25 +68,28 @@ def _passages(corpus: Corpus, condition: str, *bindings: Binding) -> list[Passag
     owners = [row[width] for row in rows]
     # Many passages have the same document.
     columns = {row[width]: row[width + 1 :] for row in rows}
-    documents = dict(zip(columns, metadata_of(columns.values()), strict=True))
-    read = typed((row[:width] for row in rows), *_TYPES.values())
-    chunks = [dict(zip(_TYPES, values, strict=True)) for values in read]
+    documents = {number: known_metadata(*values) for number, values in columns.items()}
+    chunks = typed((row[:width] for row in rows), *_TYPES.values())
     newer, ignored = superseders(corpus, _documents_sql(condition), *bindings)
-    named = [
-        (chunk["chunk_id"], chunk["content_hash"], documents[number].document_id)
-        for chunk, number in zip(chunks, owners, strict=True)
-    ]
-    marked = marks.marks_for(corpus, named)
-    return [
-        Passage(
-            **chunk,
-            document=documents[number],
-            superseded_by=newer.get(number, ()),
-            ignored_claims=ignored.get(number, ()),
-            mark=marked.get(chunk["chunk_id"]),
+    # The values are in the order of the fields, with ``None`` for the mark.
+    passages = [
+        Passage._make(
+            (
+                *row[:-3],
+                documents[n],
+                newer.get(n, ()),
+                row[-3],
+                ignored.get(n, ()),
+                None,
+                *row[-2:],
+            )
         )
-        for chunk, number in zip(chunks, owners, strict=True)
+        for row, n in zip(chunks, owners, strict=True)
     ]
+    marked = marks.marks_for(corpus, passages)
+    if not marked:
+        return passages
+    return [passage._replace(mark=marked.get(passage.chunk_id)) for passage in passages]
 
 
 def prefetch_passages(corpus: Corpus, rowids: Sequence[int]) -> None:
@@ -104,7 +108,7 @@ def passage_by_id(corpus: Corpus, chunk_id: str) -> Passage | None:
 
 
 def passages_by_id(corpus: Corpus, chunk_ids: Sequence[str]) -> list[Passage]:
-    """The chunks with these ids, by document and place; only those that the corpus has."""
+    """The chunks of the corpus with these ids, by document and place."""
     return _passages(corpus, f"c.chunk_id {AMONG}", chunk_ids)
 
 
@@ -145,13 +149,13 @@ def passages_of_documents(
 
 
 MAX_TIED = 32
-"""So many more chunks are among the first if they tie with the last of them."""
+"""How many more chunks are among the first if they tie with the last of them."""
 
 
 def first_by_score(corpus: Corpus, scores: Mapping[int, float], number: int) -> dict[int, float]:
-    """The chunks with the highest scores, best first, and those that tie with the last of them.
+    """The chunks with the highest scores, best first, and the ones that tie with the last of them.
 
-    If more than ``MAX_TIED`` do, those with the lower chunk ids are taken.
+    If more than ``MAX_TIED`` tie, the lower chunk ids are taken.
 
     Args:
         corpus: an open corpus.
@@ -178,7 +182,7 @@ def chunks_of(corpus: Corpus, documents: Sequence[int]) -> list[int]:
 
 
 def content_hashes(corpus: Corpus, chunk_ids: Sequence[str]) -> dict[str, str]:
-    """Chunk id → hash of its text, for those of the ids that the corpus has."""
+    """Chunk id → hash of its text, for the ids that the corpus has."""
     chosen = f"SELECT chunk_id, content_hash FROM chunk WHERE chunk_id {AMONG} ORDER BY chunk_id"
     return dict(typed(corpus.rows(chosen, (chunk_ids,)), str, str))
 

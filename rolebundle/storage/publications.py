@@ -8,9 +8,8 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
 from rolebundle.errors import StorageError, UsageError
-from rolebundle.storage.corpus import Corpus, corpus_counts
+from rolebundle.storage.corpus import Corpus, corpus_counts, once_in_snapshot
 from rolebundle.storage.decisions import DecisionKey
-from rolebundle.storage.sqlite import SqliteFile
 from rolebundle.storage.stored_values import typed
 from rolebundle.text.words import age
 
@@ -143,7 +142,8 @@ PULL = "rolebundle replica pull SOURCE --key FILE.pub --db FILE"
 """The command that replaces a replica by the one that is published now."""
 
 
-def stored_manifest(corpus: SqliteFile) -> str:
+@once_in_snapshot
+def stored_manifest(corpus: Corpus) -> str:
     """The signed manifest in a replica, as JSON; empty if the corpus is not a replica."""
     rows = typed(corpus.rows("SELECT manifest FROM main.replica"), str)
     return rows[0][0] if rows else ""
@@ -154,7 +154,7 @@ def save_manifest(corpus: Corpus, manifest: str) -> None:
     corpus.insert("replica (only_row, manifest)", [(1, manifest)], "REPLACE")
 
 
-def load_manifest(corpus: SqliteFile) -> SignedManifest | None:
+def load_manifest(corpus: Corpus) -> SignedManifest | None:
     """What a replica says of itself, or ``None`` if the corpus is not a replica.
 
     `replica pull` has verified its signature.

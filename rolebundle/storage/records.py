@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.corpus import Corpus, contents
 from rolebundle.storage.digests import content_hash
 
 
@@ -118,7 +118,7 @@ class StoredPolicy(NamedTuple):
 
 def has_policy(corpus: Corpus) -> bool:
     """Whether a policy was ever set. It can be replaced, but not removed."""
-    return bool(corpus.value("SELECT count(*) FROM main.policy"))
+    return contents(corpus).policy
 
 
 def load_policy(corpus: Corpus) -> StoredPolicy | None:

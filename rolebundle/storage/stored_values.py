@@ -183,6 +183,7 @@ def _strings(text: str) -> tuple[str, ...]:
     return tuple(values)
 
 
+@lru_cache(maxsize=4096)
 def _attributes(text: str) -> Attributes:
     if text == "{}":
         return ()

@@ -11,6 +11,7 @@ from rolebundle.storage import compartments
 from rolebundle.storage.corpus import (
     ALL_CHUNKS,
     Corpus,
+    once_in_snapshot,
     record_changed_ranges,
     record_changes,
     true_generation,
@@ -49,6 +50,7 @@ class EmbeddingIndex:
         return sum(self.vector_counts.values())
 
 
+@once_in_snapshot
 def active_index(corpus: Corpus) -> EmbeddingIndex | None:
     """The index that retrieval uses, or ``None`` if the corpus has no vectors yet."""
     return next(iter(_indexes(corpus, "WHERE active = 1")), None)
@@ -83,7 +85,8 @@ def _indexes(corpus: Corpus, condition: str) -> list[EmbeddingIndex]:
     return indexes
 
 
-def current_counts(corpus: Corpus, index_id: int) -> dict[int, int]:
+@once_in_snapshot
+def current_counts(corpus: Corpus, index_id: int) -> Mapping[int, int]:
     """Compartment → how many vectors an index has of its chunks now."""
     counts = "SELECT compartment, vectors FROM embedding_share WHERE index_id = ?"
     return dict(typed(corpus.rows(counts, (index_id,)), int, int))

@@ -15,11 +15,11 @@ Cosines = dict[int, float]
 """Rowid → cosine."""
 
 MIN_SCANNED = 2_000
-"""From so many vectors on, a process that answers again keeps them in memory."""
+"""From how many vectors on a process that answers again keeps them in memory."""
 MAX_CANDIDATES = 4_096
 """If more may be among the nearest, all vectors are measured."""
 MARGIN = 32
-"""How many results a search asks for in addition, to see where the ties at the edge end."""
+"""How many results a search asks for in addition, to see how many tie with the last one."""
 GROWTH = 64
 """By how much the limit grows as long as the results tie. A search measures all vectors, so that a
 larger limit costs less than another search."""
@@ -37,7 +37,7 @@ def search(
 ) -> list[tuple[int, float]]:
     """The ``limit`` nearest (rowid, cosine) of documents, or of remembered facts, nearest first.
 
-    Those that tie with the last one are among them; see :func:`first_by_score`.
+    All that tie with the last one are among them; see :func:`first_by_score`.
 
     Args:
         corpus: an open corpus.
@@ -110,7 +110,7 @@ def shortlist_in_memory(
 
 
 def score(corpus: Corpus, index: EmbeddingIndex, vector: bytes, rowids: Sequence[int]) -> Cosines:
-    """The cosine of those of ``rowids`` that have a vector.
+    """Rowid → cosine, for the ``rowids`` that have a vector.
 
     Raises:
         CorpusCorrupt: ``vectors_damaged``.
@@ -166,7 +166,7 @@ def prefetch(corpus: Corpus, index_id: int, rowids: Sequence[int]) -> None:
 
 
 def cosines(corpus: Corpus, index_id: int, vector: bytes, rowids: Sequence[int]) -> Cosines:
-    """Rowid → cosine, of those chunks that have a vector.
+    """Rowid → cosine, for the chunks that have a vector.
 
     Raises:
         CorpusCorrupt: ``vectors_damaged``.

@@ -17,7 +17,8 @@ from rolebundle.interfaces.model_text import answer_text, lookups_text
 from rolebundle.interfaces.pages.views import answer_page
 from rolebundle.interfaces.render import text
 from rolebundle.interfaces.shape import shaped_bundle
-from rolebundle.retrieval.passage_text import named_by, packet, shown_name
+from rolebundle.retrieval.packet import packet
+from rolebundle.retrieval.passage_text import named_by, shown_name
 from support.commands import invoke
 from support.corpora import FLAGGED, answered, document
 from support.source_tree import write_files

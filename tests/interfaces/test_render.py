@@ -2,7 +2,7 @@
 
 from rolebundle.contracts.bundle import Fallback, RetrievalBundle
 from rolebundle.interfaces import render
-from rolebundle.retrieval.passage_text import packet
+from rolebundle.retrieval.packet import packet
 from support.corpora import ask, built, document, overlay, scratch_folder
 
 

@@ -15,7 +15,7 @@ from rolebundle.interfaces.render import text
 from rolebundle.interfaces.shape import shaped_bundle, shaped_lookup
 from rolebundle.retrieval.compare import compare_roles
 from rolebundle.retrieval.lookup import look_up
-from rolebundle.retrieval.passage_text import packet
+from rolebundle.retrieval.packet import packet
 from rolebundle.retrieval.request import ReferenceScope
 from rolebundle.retrieval.why import explain
 from rolebundle.storage.corpus import Corpus

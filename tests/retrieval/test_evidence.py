@@ -14,7 +14,8 @@ from rolebundle.contracts.terms import TRUST_TIERS
 from rolebundle.retrieval.bundle import assemble
 from rolebundle.retrieval.candidate import Candidate
 from rolebundle.retrieval.evidence import ENOUGH_CLOSENESS, ENOUGH_COVERAGE, Evidence, Support
-from rolebundle.retrieval.rank import ALWAYS_COMPARED, conflicts, mark_duplicates, select
+from rolebundle.retrieval.select import ALWAYS_COMPARED, conflicts, select
+from rolebundle.retrieval.versions import mark_duplicates
 from rolebundle.storage.documents import StoredDocument
 from support.amounts import EXAMPLES, few_examples
 from support.bundles import messages

@@ -14,8 +14,8 @@ from rolebundle.retrieval import merge as step
 from rolebundle.retrieval.candidate import Candidate, Hit, Pool
 from rolebundle.retrieval.filter import filter_candidates, freshness_of, is_readable
 from rolebundle.retrieval.merge import RRF_K
-from rolebundle.retrieval.rank import estimated_tokens, select
 from rolebundle.retrieval.request import ResolvedRequest
+from rolebundle.retrieval.select import estimated_tokens, select
 from support.corpora import NOW, overlay, resolved
 from support.values import candidate, passage, ranked, weights
 

@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.retrieval.passage_text import packet
+from rolebundle.retrieval.packet import packet
 from support.corpora import HashingProvider, answered, document
 
 SUBJECTS = {

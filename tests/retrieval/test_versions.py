@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from rolebundle.contracts.bundle import RetrievalBundle
-from rolebundle.retrieval.passage_text import packet
+from rolebundle.retrieval.packet import packet
 from support.corpora import answered, document
 
 VERSIONS = ("5.1", "7.4", "10.0", "v2", "v11.2")

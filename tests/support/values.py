@@ -11,8 +11,8 @@ from rolebundle.contracts.terms import Fusion, RejectionCode
 from rolebundle.retrieval.candidate import Candidate, Pool, Retrieval, Weights
 from rolebundle.retrieval.evidence import Evidence
 from rolebundle.retrieval.query import build_query
-from rolebundle.retrieval.rank import normalize_metadata
 from rolebundle.retrieval.request import ResolvedRequest
+from rolebundle.retrieval.role_score import normalize_metadata
 from rolebundle.storage.digests import content_hash
 
 WORDS = (

@@ -51,7 +51,8 @@ from rolebundle.interfaces.shape import (
     shaped_verification,
 )
 from rolebundle.policy.overlays import list_overlays
-from rolebundle.retrieval.passage_text import MAX_CHARS, best_span, cut_passage, words_searched
+from rolebundle.retrieval.packet import MAX_CHARS
+from rolebundle.retrieval.passage_text import best_span, cut_passage, words_searched
 from rolebundle.text.references import is_glob
 
 DEFAULT_DETAIL: Detail = "compact"

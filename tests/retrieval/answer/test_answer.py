@@ -25,15 +25,10 @@ from rolebundle.interfaces.render import text
 from rolebundle.retrieval.bundle import selected_chunk
 from rolebundle.retrieval.candidate import Candidate
 from rolebundle.retrieval.evidence import Support
-from rolebundle.retrieval.passage_text import limited_use, packet, part_of, passage_heading
-from rolebundle.retrieval.warnings import (
-    CONDITIONS,
-    decide_fallback,
-    fallback_of,
-    freshness_posture,
-    trust_posture,
-    warnings_for,
-)
+from rolebundle.retrieval.packet import packet
+from rolebundle.retrieval.passage_text import limited_use, part_of, passage_heading
+from rolebundle.retrieval.verdict import decide_fallback, fallback_of
+from rolebundle.retrieval.warnings import CONDITIONS, freshness_posture, trust_posture, warnings_for
 from rolebundle.storage.documents import Scanned, StoredDocument
 from support.bundles import messages as messages_of
 from support.corpora import answered, build, chunk, document, overlay, resolved, set_policy

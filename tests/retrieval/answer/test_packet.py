@@ -32,7 +32,7 @@ from rolebundle.ingest.options import IngestOptions
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.retrieval import source_files
-from rolebundle.retrieval.passage_text import MAX_CHARS, packet
+from rolebundle.retrieval.packet import MAX_CHARS, packet
 from rolebundle.retrieval.source_files import file_states
 from rolebundle.storage.documents import StoredFile
 from support.corpora import answered, build, document, overlay, scratch_folder, set_policy

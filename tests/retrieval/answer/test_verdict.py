@@ -18,8 +18,8 @@ from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import EmbedderError
 from rolebundle.interfaces import render
 from rolebundle.retrieval.candidate import Candidate
-from rolebundle.retrieval.passage_text import packet
-from rolebundle.retrieval.warnings import empty_verdict
+from rolebundle.retrieval.packet import packet
+from rolebundle.retrieval.verdict import empty_verdict
 from rolebundle.storage.documents import StoredDocument
 from support.amounts import few_examples
 from support.corpora import ask, built, document, overlay, resolved, scratch_folder

@@ -1,0 +1,369 @@
+"""The packet: an answer as one text that a model can be given as it is. Pure.
+
+What tells data from instructions, how to cite, and what the reader must know of all passages come
+first. Then the passages that answer, each in a fence (:func:`fenced`), whole or as the part that
+answers best; then *leads*, one line for each next place. At the end stand what is the same for all
+passages, what was left out, and the role's brief. Every other text of a document or an overlay
+stands on a line that begins with words of this module. So no text ends its block or looks like
+another part of the packet.
+
+The budget counts the characters of the packet. The lines before the passages get up to half of it,
+and the lines about all passages up to a fifth. Of what is left, two fifths are kept for the leads,
+and the passages get the others. So the brief gives way first, then the last leads, then the last
+passages; the first passage that does not fit is cut.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise, takewhile
+
+from rolebundle.contracts.bundle import RetrievalBundle, SelectedChunk
+from rolebundle.contracts.documents import iso_utc
+from rolebundle.contracts.overlay import Overlay
+from rolebundle.contracts.terms import RANKED_LOWER, WARNINGS, shown_as
+from rolebundle.retrieval.passage_text import (
+    DATA,
+    FILE_DATE,
+    MAX_COPIES,
+    Closeness,
+    Values,
+    best_span,
+    caution,
+    constraint_line,
+    cut_passage,
+    fenced,
+    flag_note,
+    letters_of,
+    limited_use,
+    mark_note,
+    one_line,
+    passage_details,
+    passage_heading,
+    place_of,
+    quoted,
+    shown_name,
+    words_searched,
+)
+from rolebundle.text.words import counted, first_of
+
+_LINK = re.compile(
+    r"!?\[[^\]\n]*\](?:\([^)\n]*\)|\[[^\]\n]*\])|`[^`\n]+ <[^>\n]+>`_+|\bhttps?://\S+"
+)
+_UNDERLINE = re.compile(r"([=\-~^\"'`*+#:.])\1{2,}\s*")
+_MIN_PROSE_BYTES = 25
+"""A line of fewer letters, in UTF-8, is no prose: an item, a key, a name."""
+
+MAX_CHARS = 2_800
+"""Characters of a packet if the request has no limit of its own."""
+_MOST_PASSAGES = 3
+"""How many passages are shown if the request has no limit of its own, ..."""
+_FALLS_OFF = 2 / 3
+"""... or fewer, if the others' final score is below this share of the best one's."""
+_PASSAGE_SHARE = 5
+"""A passage is not longer than this part of the packet."""
+_LEADS_SHARE = 0.4
+"""The passages leave so large a part of what there is to the leads, if there are enough."""
+_LINE_CHARS = 1_000
+_SHARE = 8
+"""Texts of one line are not longer than this part of the packet."""
+_MIN_FENCED = 5
+"""A fence and the end of its line, and an empty line between two passages."""
+_MIN_CUT_CHARS = 100
+"""Less of a passage than this is not shown."""
+_LEAD_LINE_CHARS = 120
+_HEADING_CHARS = 60
+_MIN_QUOTE_CHARS = 40
+_THIN_LEADS = 3
+"""How many leads there are if the documents have little of the task, or nothing was selected."""
+_NOTE_CHARS = 60
+"""A note about what was left out is shorter."""
+
+_CITE: Mapping[str, str] = {
+    "inline": "Cite them as [1].",
+    "footnote": "Cite each statement by a footnote, such as [^1], and end with one line for each: "
+    "[^1]: and the place of the passage, such as notes.md:3-9.",
+    "bundle_only": "Write no citations. State nothing that no passage says.",
+}
+_UNANSWERED = frozenset({"nothing_found", "no_evidence", "all_below_floor"})
+_ASK_AGAIN = (
+    "Ask once more with other words. If that finds nothing either, say that the documents do not "
+    "answer the question."
+)
+_PROHIBITION = re.compile(r"(?:do not|don['’]t|never|no|avoid)\b", re.IGNORECASE)
+
+
+def packet(
+    bundle: RetrievalBundle,
+    overlay: Overlay | None = None,
+    max_chars: int | None = None,
+    closeness: Closeness | None = None,
+) -> str:
+    """The packet of an answer.
+
+    Args:
+        bundle: the answer. If its request has no limit, the packet has fewer passages.
+        overlay: the overlay that it was made with; ``None`` without a role.
+        max_chars: the most characters of the packet; 1,000 or more. Default: ``MAX_CHARS``.
+        closeness: chooses the parts of long passages by their meaning, too.
+    """
+    room = max_chars or MAX_CHARS
+    length, most = room // _PASSAGE_SHARE, min(_LINE_CHARS, room // _SHARE)
+    words = words_searched(bundle.query)
+    head = []
+    if bundle.request and bundle.request.as_of:
+        time = iso_utc(bundle.request.as_of)
+        head.append(f"As of {time}: later documents are left out; those without a date stay.")
+    if bundle.selected:
+        cite = overlay.synthesis_policy.citation_style if overlay else "inline"
+        head.append(f"{DATA} {_CITE[cite]}")
+    wanted, places = _parted(bundle)
+    values = [*_with_title_once(chunk.model_dump(exclude_none=True) for chunk in wanted)]
+    details = [*map(passage_details, values)]
+    first = details[0] if len(details) > 1 else []
+    same = [part for part in first if all(part in parts for parts in details)]
+    details = [[part for part in parts if part not in same] for parts in details]
+    before = [one_line(line, 2 * most) for line in _before(bundle)]
+    after = [one_line(line, 2 * most) for line in _after(bundle, same)]
+    brief = [one_line(line, most) for line in _brief(bundle, overlay)] if overlay else []
+    lines = len(before) + len(after) + len(brief)
+
+    room -= _size(head) + (1 + bool(lines)) * _NOTE_CHARS
+    told = _fitting(before, room / 2)
+    after = _fitting(after, room / 5)
+    room -= _size([*told, *after])
+    leads = [_lead(chunk, words) for chunk in places]
+    kept = min(_size(leads), int(room * _LEADS_SHARE))
+    room -= _size(near := nearest_lines(bundle))
+    shown: list[str] = []
+    frames = _size([passage_heading(*both) for both in zip(values, details, strict=True)])
+    frames += 2 * _MIN_FENCED * len(values)
+    length = max(length, _equal_part([len(v["content"]) for v in values], room - kept - frames))
+    for value, parts in zip(values, details, strict=True):
+        left = room - kept - _size(shown)
+        block = _block(value, parts, words, length, left, closeness)
+        if not block:
+            break
+        shown.append(block)
+    room -= _size(shown)
+    leads = [_lead(chunk, words) for chunk in wanted[len(shown) :]] + leads
+    # If all leads fit, there is no note about them.
+    room += _NOTE_CHARS if _size(leads) < room + _NOTE_CHARS else 0
+    leads_shown = _fitting(leads, room - 1)
+    brief_shown = _fitting(brief, room - _size(leads_shown))
+    lines_left_out = lines - len(told) - len(after) - len(brief_shown)
+    places_left_out = len(bundle.selected) - len(shown) - len(leads_shown)
+
+    after = ["", *near, *leads_shown, *brief_shown, *after]
+    if places_left_out > 0:
+        more = counted(places_left_out, "more place")
+        after.append(f"{more}: ask with max_chars or seen.")
+    if lines_left_out:
+        after.append(f"({counted(lines_left_out, 'line')} left out here for the budget)")
+    return "\n".join([*head, *told, *shown, *after]).rstrip("\n")
+
+
+def _parted(bundle: RetrievalBundle) -> tuple[list[SelectedChunk], list[SelectedChunk]]:
+    """The passages that are shown, and the places that are leads.
+
+    Filed facts come after the documents, and are shown.
+    """
+    documents = [chunk for chunk in bundle.selected if chunk.metadata.remembered_from is None]
+    facts, wanted = bundle.selected[len(documents) :], documents
+    if not (bundle.request and bundle.request.limit):
+        # What answers a second subject has few words of the others.
+        is_one = not (bundle.request and bundle.request.also)
+        least = _FALLS_OFF * documents[0].scores.final if documents and is_one else 0.0
+        near = [*takewhile(lambda chunk: chunk.scores.final >= least, documents)]
+        wanted = [chunk for chunk in near if _says_something(chunk.content)] or near
+        wanted = wanted[:_MOST_PASSAGES]
+    shown = {chunk.chunk_id for chunk in wanted}
+    places = [chunk for chunk in documents if chunk.chunk_id not in shown]
+    if {"WEAK_EVIDENCE", "WORDS_MISSING"} & {warning.code for warning in bundle.warnings}:
+        places = places[:_THIN_LEADS]
+    return [*wanted, *facts], places
+
+
+def _says_something(content: str) -> bool:
+    """Whether a text has more than links, headings and short items: a line of prose, a table, code.
+
+    A link counts only by what stands around it.
+    """
+    lines = [*_LINK.sub("", content).splitlines(), ""]
+    return any(
+        line.lstrip().startswith(("|", "```", "~~~", "    ", "\t"))
+        or (
+            len(letters_of(line).encode()) >= _MIN_PROSE_BYTES
+            and not line.startswith("#")
+            and not _UNDERLINE.fullmatch(under)
+        )
+        for line, under in pairwise(lines)
+    )
+
+
+# -- the budget ----------------------------------------------------------------------------------
+
+
+def _size(lines: Sequence[str]) -> int:
+    """Their characters, each with the end of its line."""
+    return sum(map(len, lines)) + len(lines)
+
+
+def _equal_part(sizes: Sequence[int], room: int) -> int:
+    """The length to which texts are cut so that all fit: what short ones leave, long ones have."""
+    for count, size in zip(range(len(sizes), 0, -1), sorted(sizes), strict=True):
+        if size * count > room:
+            return room // count
+        room -= size
+    return max(sizes, default=0)
+
+
+def _fitting(lines: Sequence[str], room: float) -> list[str]:
+    """The first lines, as many as fit together."""
+    for count, line in enumerate(lines):
+        room -= len(line) + 1
+        if room < 0:
+            return [*lines[:count]]
+    return [*lines]
+
+
+# -- the passages --------------------------------------------------------------------------------
+
+
+def _with_title_once(passages: Iterable[Values]) -> Iterator[Values]:
+    """The passages, of which only the first one of a document has its title."""
+    shown = set[str]()
+    for passage in passages:
+        document = passage["document_id"]
+        yield {**passage, "title": ""} if document in shown else passage
+        shown.add(document)
+
+
+def lead_text(chunk: SelectedChunk, words: Collection[str]) -> str:
+    """The last heading above a passage, and the sentence that fits best, on one line."""
+    start, end = best_span(chunk.content, words, _LEAD_LINE_CHARS)
+    heading = one_line(chunk.headings[-1] if chunk.headings else chunk.title or "", _HEADING_CHARS)
+    sentence = chunk.content[start:end].lstrip("#|-*+ \t\n")
+    names = [] if letters_of(heading) in letters_of(sentence) else [heading]
+    return one_line(" › ".join([*names, sentence]), _LEAD_LINE_CHARS)
+
+
+def nearest_lines(bundle: RetrievalBundle) -> list[str]:
+    """The nearest places of an answer without passages."""
+    lines = [
+        _lead_line(f"- {shown_name(lead.locator or lead.chunk_id)}", lead.text, lead.flags)
+        for lead in bundle.nearest or ()
+    ]
+    return ["Nearest, not evidence; read them before you use them:", *lines] if lines else []
+
+
+def _lead(chunk: SelectedChunk, words: Collection[str]) -> str:
+    """The line of a next place."""
+    place = place_of(chunk.citation.model_dump()) or shown_name(chunk.chunk_id)
+    mark = mark_note(chunk.metadata.mark.model_dump() if chunk.metadata.mark else None)
+    notes = mark, limited_use(chunk.allowed_actions)
+    text = lead_text(chunk, words)
+    return _lead_line(f"[{chunk.rank}] {place}", text, chunk.metadata.flags, *notes)
+
+
+def _lead_line(place: str, text: str, flags: Sequence[str] | None, *notes: str) -> str:
+    length = max(_MIN_QUOTE_CHARS, _LEAD_LINE_CHARS - len(place) - 5)
+    return " · ".join(
+        filter(None, [place, quoted(*text.split(" › "), length=length), flag_note(flags), *notes])
+    )
+
+
+def _block(
+    passage: Values,
+    details: Sequence[str],
+    words: Collection[str],
+    length: int,
+    room: int,
+    closeness: Closeness | None,
+) -> str:
+    """The block of a passage, or of its best part; empty if too little of it fits.
+
+    Args:
+        passage: the values of the selected passage.
+        details: what its heading says.
+        words: of the task.
+        length: the most characters of its text.
+        room: the most characters of the block.
+        closeness: see :func:`best_span`.
+    """
+    content: str = passage["content"]
+    length = min(length, room, len(content))
+    while length >= min(_MIN_CUT_CHARS, len(content)):
+        cut = passage
+        if length < len(content):
+            cut = cut_passage(passage, *best_span(content, words, length, closeness))
+        lines = ["", passage_heading(cut, details), *fenced(cut["content"])]
+        excess = _size(lines) - room
+        if excess <= 0:
+            return "\n".join(lines)
+        length -= excess
+    return ""
+
+
+# -- the other parts -----------------------------------------------------------------------------
+
+
+def _before(bundle: RetrievalBundle) -> Iterator[str]:
+    """What the reader must know before the passages."""
+    is_empty = not bundle.selected
+    verdict = bundle.fallback.verdict if bundle.fallback else None
+    if is_empty:
+        found = f"No passage was found{f' ({verdict})' if verdict else ''}."
+        yield f"{found} Do not claim anything about these documents."
+    if line := caution(bundle):
+        codes = {warning.code for warning in bundle.warnings} - shown_as("owner", "note")
+        advice = (
+            [] if is_empty else [WARNINGS[code].advice for code in WARNINGS if code in codes][:1]
+        )
+        yield " ".join([line, *advice])
+    for warning in bundle.warnings:
+        meaning = WARNINGS[warning.code]
+        if meaning.shown == "note" and not is_empty:
+            yield f"Note: {warning.message}. {meaning.advice}"
+    for constraint in bundle.constraints or ():
+        line = constraint_line(constraint.model_dump())
+        yield f"Decision about this task (call check before you act): {line}"
+    # Of every other verdict the caution has the next step, because the documents may answer.
+    if verdict in _UNANSWERED:
+        yield _ASK_AGAIN
+
+
+def _after(bundle: RetrievalBundle, same: Sequence[str]) -> Iterator[str]:
+    """What is the same for all passages, and what was left out."""
+    # One date for all files, as after a fresh copy, tells nothing.
+    if told := [part for part in same if not part.startswith(FILE_DATE)]:
+        yield f"All passages: {'; '.join(told)}."
+    ranks = {chunk.chunk_id: chunk.rank for chunk in bundle.selected}
+    for approval in bundle.approvals or ():
+        passages = ", ".join(f"[{ranks.get(name)}]" for name in approval.chunk_ids)
+        yield f"Approved for {approval.action} by {approval.approved_by}: {passages}"
+    before = [shown_name(r.chunk_id) for r in bundle.rejected if r.reason == "already_seen"]
+    if before:
+        yield f"Shown before: {first_of(before, MAX_COPIES)}."
+    # What only ranks lower is behind the leads, and more of it says nothing.
+    counts = bundle.rejected_summary.items()
+    kept_back = [f"{count} {code}" for code, count in counts if code not in RANKED_LOWER]
+    if kept_back:
+        yield f"Rejected: {', '.join(kept_back)} (do not guess what they say)."
+
+
+def _brief(bundle: RetrievalBundle, overlay: Overlay) -> Iterator[str]:
+    """The lines of the role's brief."""
+    policy = overlay.synthesis_policy
+    yield f"Your role: {overlay.label or overlay.role_id}"
+    if overlay.mission.strip():
+        yield f"Mission: {overlay.mission}"
+    for goal in filter(str.strip, overlay.anti_goals):
+        yield f"- {goal}" if _PROHIBITION.match(goal) else f"- Do not: {goal}"
+    if policy.prioritize:
+        yield f"Prioritize: {'; '.join(policy.prioritize)}"
+    if policy.avoid:
+        yield f"Avoid: {'; '.join(policy.avoid)}"
+    if any(chunk.bridge_role for chunk in bundle.selected):
+        yield "A passage “for” another role was written for that role, which works with yours."

@@ -1,0 +1,183 @@
+"""The role's part of the score: its metadata rules, its vocabulary and marks. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from types import MappingProxyType
+
+from rolebundle.contracts.overlay import Vocabulary
+from rolebundle.contracts.terms import MarkState
+from rolebundle.retrieval.candidate import Candidate, Weights
+from rolebundle.retrieval.filter import metadata_score
+from rolebundle.retrieval.request import ResolvedRequest
+from rolebundle.text.spellings import folded
+
+BOOST_POINTS = 0.15
+PREFERRED_POINTS = 0.08
+"""Also the score at which the role's phrases count fully."""
+SUPPRESS_POINTS = -0.2
+_POINTS = {
+    "vocab:boost": BOOST_POINTS,
+    "vocab:preferred": PREFERRED_POINTS,
+    "vocab:suppress": SUPPRESS_POINTS,
+}
+SATURATED_METADATA = 2.25
+"""A higher metadata score counts as this one."""
+
+UNVERIFIED = 0.8
+"""The value of a passage without a mark."""
+MARK_VALUES: Mapping[MarkState, float] = MappingProxyType(
+    {"disputed": 0.5, "tool_verified": 0.9, "supervisor_verified": 1.0}
+)
+"""The values of marks. The role's part is multiplied by a value divided by ``UNVERIFIED``."""
+
+
+def add_role(row: Candidate, request: ResolvedRequest, weights: Weights) -> None:
+    """Write the role's terms; without a role there are none.
+
+    Both terms saturate, so that a passage of the role's ground is not pushed further by every rule
+    that it matches, and the task decides among such passages:
+
+    - metadata: ``min(1, m / 2.25)`` for the metadata score ``m``.
+    - vocabulary: ``(1 − e) · min(1, v / 0.08) + e · x`` for the score ``v`` of the role's phrases,
+      the normalized BM25 ``x`` of the role's terms, and the overlay's ``expansion_weight`` ``e``.
+
+    A mark then multiplies both with :func:`mark_factor`, and the score for the task with
+    :meth:`Weights.role_factor`.
+    """
+    if not request.ranks_by_role:
+        return
+    passage = row.passage
+    _, row.vocabulary_hits = vocabulary_score(passage.content, passage.tags, request.vocabulary)
+    by_expansion = request.retrieval_policy.expansion_weight
+    row.vocabulary = (1 - by_expansion) * _by_phrases(row.vocabulary_hits)
+    row.vocabulary += by_expansion * row.expansion
+    row.metadata = normalize_metadata(row.metadata_score)
+    row.role_factor, factors = weights.role_factor(row), {}
+    if (by_evidence := weights.evidence_factor(row)) < 1.0:
+        factors["penalty:weak-evidence"] = by_evidence
+    if passage.mark is not None and passage.mark.ruling is not None:
+        by_mark = factors[f"mark:{passage.mark.state}"] = mark_factor(passage.mark.ruling)
+        row.role_factor *= by_mark
+    row.metadata *= row.role_factor
+    row.vocabulary *= row.role_factor
+    row.role_hits = tuple(f"{name}(×{round(factor, 3):g})" for name, factor in factors.items())
+
+
+def trace_rules(
+    ranked: Sequence[Candidate],
+    shown: Sequence[Candidate],
+    request: ResolvedRequest,
+    weights: Weights,
+) -> None:
+    """Write which of the overlay's rules changed the place of each shown passage.
+
+    The place without a rule is that in the ranking with scores as if the overlay had no such rule
+    for any passage. What lifts and diversity do stays as it is.
+    """
+    rows = [row for row in ranked if row.is_selectable]
+    place = {row.chunk_id: number for number, row in enumerate(rows, start=1)}
+    for rule in dict.fromkeys(hit for row in shown for hit in row.rules):
+        lost = {row.chunk_id: _lost_without(rule, row, request, weights) for row in rows}
+        without = sorted(
+            rows, key=lambda row: (row.round, lost[row.chunk_id] - row.final, place[row.chunk_id])
+        )
+        before = {row.chunk_id: number for number, row in enumerate(without, start=1)}
+        for row in shown:
+            if rule in row.rules and before.get(row.chunk_id, 0) != place.get(row.chunk_id, 0):
+                row.moved_from = {**row.moved_from, rule: before[row.chunk_id]}
+
+
+def _lost_without(rule: str, row: Candidate, request: ResolvedRequest, weights: Weights) -> float:
+    """What a passage's final score would lose without a rule; 0 if a lift holds the passage."""
+    if row.lifted_for:
+        return 0.0
+    if rule in row.metadata_hits:
+        others = [factor for hit, factor in row.metadata_hits.items() if hit != rule]
+        before = normalize_metadata(row.metadata_score)
+        lost = weights.metadata * (before - normalize_metadata(metadata_score(others)))
+    elif rule in row.vocabulary_hits:
+        phrases = [hit for hit in row.vocabulary_hits if hit != rule]
+        lost = _by_phrases(row.vocabulary_hits) - _by_phrases(phrases)
+        lost *= weights.vocabulary * (1 - request.retrieval_policy.expansion_weight)
+    else:
+        return 0.0
+    return lost * row.role_factor
+
+
+def mark_factor(state: MarkState) -> float:
+    """What a mark multiplies the role's part of the score with; 1 for a rejected passage.
+
+    The filter rejects such a passage. Its score is only supposed, as if it were allowed.
+    """
+    return MARK_VALUES.get(state, UNVERIFIED) / UNVERIFIED
+
+
+def normalize_metadata(score: float) -> float:
+    """``min(1, m / 2.25)`` for the metadata score ``m``, which is at least 0."""
+    return min(1.0, score / SATURATED_METADATA)
+
+
+def vocabulary_score(
+    text: str, tags: Sequence[str], vocabulary: Vocabulary
+) -> tuple[float, tuple[str, ...]]:
+    """How much of the role's vocabulary a chunk has, in [0, 1], and the phrases it has.
+
+    +0.15 for each boost phrase in the text, +0.08 for each preferred term in the text or the tags,
+    −0.2 for each suppress phrase in the text, clamped to [0, 1]. Case and spacing do not count. A
+    phrase must begin with a word: "threat model" is in "threat models", "api" is not in "rapid".
+    """
+    phrases = vocabulary.boost_phrases, vocabulary.preferred_terms, vocabulary.suppress_phrases
+    return _vocabulary_score(text, tuple(tags), *(tuple(group) for group in phrases))
+
+
+@lru_cache(maxsize=1024)
+def _vocabulary_score(
+    text: str,
+    tags: tuple[str, ...],
+    boosts: tuple[str, ...],
+    preferred: tuple[str, ...],
+    suppressed: tuple[str, ...],
+) -> tuple[float, tuple[str, ...]]:
+    # Cached, because the next request often has many of the same candidates.
+    content = fold_text(text)
+    tagged = fold_text(" | ".join(tags).replace("-", " ")) + " | " + fold_text(" | ".join(tags))
+    found = (
+        ("boost", _phrases_in(content, boosts)),
+        ("preferred", _phrases_in(f"{content} | {tagged}", preferred)),
+        ("suppress", _phrases_in(content, suppressed)),
+    )
+    hits = tuple(f"vocab:{kind}({phrase})" for kind, phrases in found for phrase in phrases)
+    return _phrase_score(hits), hits
+
+
+def _phrase_score(hits: Iterable[str]) -> float:
+    points = (_POINTS[hit.partition("(")[0]] for hit in hits)
+    return min(1.0, max(0.0, sum(points)))
+
+
+def _by_phrases(hits: Iterable[str]) -> float:
+    """The part of the vocabulary term that phrases give, in [0, 1]."""
+    return min(1.0, _phrase_score(hits) / PREFERRED_POINTS)
+
+
+@lru_cache(maxsize=4096)
+def fold_text(text: str) -> str:
+    """A text as phrases are compared with it: without regard to case and spacing."""
+    # Cached, because each role compares its own phrases with the same texts.
+    return " ".join(folded(text).casefold().split())
+
+
+def _phrases_in(text: str, phrases: tuple[str, ...]) -> list[str]:
+    # Most phrases do not occur at all, and a plain search is the quickest way to exclude them.
+    pairs = ((phrase, fold_text(phrase)) for phrase in phrases)
+    return [phrase for phrase, folded in pairs if folded in text and contains(text, folded)]
+
+
+def contains(text: str, folded: str) -> bool:
+    """Whether a folded text has a folded phrase at the beginning of a word."""
+    start = text.find(folded) if folded else -1
+    while start > 0 and text[start - 1].isalnum():
+        start = text.find(folded, start + 1)
+    return start >= 0

@@ -1,0 +1,278 @@
+"""Copies of a passage, versions of a page, and the newest of several answers. Pure."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence, Set
+from functools import lru_cache
+
+from rolebundle.contracts.dates import newest_words
+from rolebundle.contracts.documents import Passage
+from rolebundle.contracts.terms import TRUST_TIERS
+from rolebundle.lazy import lazy_module
+from rolebundle.retrieval.candidate import Candidate, ranking_order
+from rolebundle.retrieval.query import words_of
+from rolebundle.text.spellings import folded
+from rolebundle.text.stop_words import ENGLISH_STOP_WORDS, STOP_WORDS
+
+tokens = lazy_module("rolebundle.text.tokens")
+
+_COPY_PATH = re.compile(
+    r"(?:^|[/ _.(-])(?:copy|kopie|backup|bak|old|archived?|previous|deprecated)(?=$|[/ _.)-])",
+    re.IGNORECASE,
+)
+_VERSION_NUMBER = re.compile(r"(?<![^\W_])v(?:er(?:sion)?)?[-_. ]?(\d{1,6})(?!\d)", re.IGNORECASE)
+_FUNCTION_WORDS = ENGLISH_STOP_WORDS.union(*STOP_WORDS.values())
+_NUMBER, _WORDS = re.compile(r"\d+"), re.compile(r"[^\W_]+")
+_FIRST_WORD = re.compile(r"[^\W_]+")
+_VERSION = re.compile(
+    r"(?<![^/_-])(?!(?:19|20)\d\d/)(?:v\d+(?:\.\d+)*|\d+(?:\.\d+)+|\d+(?=/))(?=[/_-]|\.[a-z]|$)",
+    re.IGNORECASE,
+)
+"""A version in a path: ``v2``, ``5.1``, or a folder ``7``; no year."""
+_ALIKE = 0.7
+"""A passage is of an older version of a page if the newer one has this share of its words."""
+
+ABOUT_AS_GOOD = 0.7
+"""A passage with this share of the first one's score may answer about as well."""
+OF_SERIES = 0.5
+"""The same for a document of the first one's series, which may use other words."""
+_STATES = frozenset(
+    "final draft entwurf new neu old alt current copy kopie signed revised corrected".split()
+)
+
+STANDS_ALONE = 200
+"""A text of at least so many characters says the same under any heading."""
+
+
+def asked_of_newest(task: str) -> Set[str] | None:
+    """The content words of a task that asks for the newest version; ``None`` for other tasks."""
+    text = f" {' '.join(words_of(task))} "
+    asking = [words.split() for words in newest_words() if f" {words} " in text]
+    return frozenset(text.split()).difference(*asking, _FUNCTION_WORDS) if asking else None
+
+
+def put_newest_first(ranked: list[Candidate], min_score: float, asked: Set[str]) -> None:
+    """Reorder the passages that answer about as well as the first one: the newest first.
+
+    They exchange their scores, so that nothing else moves.
+    """
+    rows = [row for row in ranked if row.is_selectable and row.final >= min_score]
+    by_date = newest_first(rows, lambda row: row.final, asked)
+    finals, least = sorted((row.final for row in by_date), reverse=True), -math.inf
+    for row in reversed(by_date):
+        least = max(finals.pop(), math.nextafter(least, math.inf))
+        if least != row.final:
+            row.lift += least - row.final
+            row.lifted_for = (*row.lifted_for, f"by date: {_age_order(row)[1] or 'none'}")
+            row.final = least
+    ranked.sort(key=ranking_order)
+
+
+def newest_first(
+    rows: Sequence[Candidate], score: Callable[[Candidate], float], asked: Set[str]
+) -> list[Candidate]:
+    """The rows that answer about as well as the first one, which is among them; the newest first.
+
+    They are of the same search, have most of its score, and all words of the task that it has.
+    Without the last condition newer passages about something else come first. Documents of one
+    series, such as the minutes of each meeting, use other words: they need less of its score.
+    """
+    if not rows:
+        return []
+    first = rows[0]
+    best, wanted = score(first), asked & _words_in(first.passage)
+    about_as_good = [
+        row
+        for row in rows
+        if row.round == first.round
+        and (
+            (score(row) >= ABOUT_AS_GOOD * best and wanted <= _words_in(row.passage))
+            or (score(row) >= OF_SERIES * best and _is_of_series(row.passage, first.passage))
+        )
+    ]
+    return sorted(about_as_good, key=_age_order, reverse=True)
+
+
+def _is_of_series(passage: Passage, other: Passage) -> bool:
+    """Whether two files have the same names and folders, but for numbers, dates and states.
+
+    One name may have more words, as in ``AGM 2025 minutes`` and ``2026-03-19 AGM minutes LP``.
+    """
+    (folder, words), (other_folder, others) = _series(passage.path), _series(other.path)
+    is_named_alike = words <= others or others <= words
+    return folder == other_folder and is_named_alike and bool(words) == bool(others)
+
+
+@lru_cache(maxsize=4096)
+def _series(path: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The words of the folders of a file and of its name, without numbers and states."""
+    folders, _, name = folded(path).rpartition("/")
+    texts = folders, name.rpartition(".")[0]
+    folder, stem = ([w for w in words_of(_NUMBER.sub(" ", text)) if len(w) > 1] for text in texts)
+    return frozenset(folder) - _STATES, frozenset(stem) - _STATES
+
+
+def _words_in(passage: Passage) -> Set[str]:
+    text = " ".join((passage.document.title, *passage.headings, passage.content))
+    return frozenset(words_of(text))
+
+
+def _age_order(row: Candidate) -> tuple[int, str, list[int]]:
+    """The order of versions, the newest last.
+
+    A date in the future does not count. Dates of documents that the owner did not write are
+    compared among themselves only. Dates of untrusted documents do not count: they may be false.
+    Versions of one day are in the order of their numbers (``v2``).
+    """
+    document = row.passage.document
+    if row.freshness == "undated" or "untrusted" in (document.trust_tier, document.origin):
+        return 0, "", []
+    date = (document.updated_at or document.inferred_at or "")[:10]
+    versions = map(int, _VERSION_NUMBER.findall(row.passage.path.rpartition("/")[2]))
+    return 2 if document.origin == "internal" else 1, date, [*versions]
+
+
+def mark_duplicates(rows: Iterable[Candidate], task: str = "") -> list[list[Candidate]]:
+    """Write the chunk id of the passage that stands for each copy. Return the groups of copies.
+
+    That passage gets the best score of its copies.
+
+    Copies are passages with the same text, apart from white space and, among files of several
+    formats, markup; a short text needs the same headings, too. They are one place in an answer. The
+    one that stands for the others was found by the earliest search, so that it does not depend on
+    the request's limit. Of several it has the higher trust, then an internal origin, then fewer
+    flags, then a path that does not name it a copy or an old version, then the later date, then the
+    better score, then the shorter path. Of copies with the same standing and source it is then the
+    one of the version that the task names, or of the newest.
+
+    Superseded candidates are not compared: a newer version of a document may have the same text,
+    and must not be rejected as a copy of the old one.
+    """
+    groups = copies_among(rows, task)
+    for copies in groups:
+        first = copies[0]
+        for row in copies[1:]:
+            row.duplicate_of = first.chunk_id
+        best = min(copies, key=ranking_order) if len(copies) > 1 else first
+        first.round = best.round
+        if best.final > first.final:
+            first.lift, first.final = best.final - first.final, best.final
+            first.lifted_for = (f"ranked as its copy {best.chunk_id}",)
+    return groups
+
+
+def version_of(passage: Passage) -> tuple[int, ...]:
+    """The version that its document declares, or that its path names; empty without any."""
+    declared = dict(passage.document.attributes).get("version", ())
+    names = [*declared, *_VERSION.findall(passage.path)]
+    return next((tuple(map(int, _NUMBER.findall(name))) for name in names if name), ())
+
+
+def mark_versions(rows: Iterable[Candidate], task: str) -> None:
+    """Write the chunk id of the newer version of a page that stands for an older one.
+
+    Their paths differ in a version only, and their headings, standing and source are equal. The
+    newer one has most of the older one's words, and all of its words of the task, which does not
+    name the older version. It gets the better score.
+    """
+    pages = defaultdict[tuple[object, ...], list[Candidate]](list)
+    for row in rows:
+        if row.is_selectable and version_of(row.passage):
+            page = _VERSION.sub("", row.passage.path)
+            pages[(page, *row.passage.headings, *_standing(row))].append(row)
+    for page_rows in pages.values():
+        newest = max(version_of(row.passage) for row in page_rows)
+        first = [row for row in page_rows if version_of(row.passage) == newest]
+        for row in page_rows:
+            words = _words(row.passage)
+            near = (new for new in first if len(words & _words(new.passage)) >= _ALIKE * len(words))
+            new = next(near, None)
+            if row in first or new is None or _is_named(row.passage, task):
+                continue
+            if words & {*_WORDS.findall(task.casefold())} <= _words(new.passage):
+                lines = {*map(str.strip, new.passage.content.splitlines())}
+                own = map(str.strip, row.passage.content.splitlines())
+                row.version_of, row.differs = (
+                    new.chunk_id,
+                    next((s for s in own if s not in lines), ""),
+                )
+                if row.final > new.final:
+                    new.lift, new.final = new.lift + row.final - new.final, row.final
+                    new.lifted_for = (
+                        *new.lifted_for,
+                        f"ranked as its older version {row.chunk_id}",
+                    )
+
+
+def _words(passage: Passage) -> set[str]:
+    return {*_WORDS.findall(passage.content.casefold())}
+
+
+def _is_named(passage: Passage, task: str) -> bool:
+    """Whether the task names the version of a passage."""
+    number = ".".join(map(str, version_of(passage)))
+    return (
+        bool(number) and re.search(rf"(?<![\d.])v?{re.escape(number)}(?!\.?\d)", task) is not None
+    )
+
+
+def _standing(row: Candidate) -> tuple[object, ...]:
+    """What must be equal in two versions, so that one can stand for the other."""
+    passage, document = row.passage, row.passage.document
+    visible = document.sensitivity, document.scope, passage.applicable_roles, passage.excluded_roles
+    origin = document.source_id, document.trust_tier, document.origin
+    return (row.round, *origin, *visible, passage.flags)
+
+
+def _in_order_of_standing(same: list[Candidate], task: str) -> list[Candidate]:
+    if len(same) == 1:
+        return same
+    ordered = sorted(same, key=_copy_order)
+    equal = [row for row in ordered if _standing(row) == _standing(ordered[0])]
+    first = max(equal, key=lambda row: (_is_named(row.passage, task), version_of(row.passage)))
+    return [first, *(row for row in ordered if row is not first)]
+
+
+def copies_among(rows: Iterable[Candidate], task: str = "") -> list[list[Candidate]]:
+    """The rows that are not superseded, in groups of copies; the first of each stands for it."""
+    # Texts are compared only if their first words are equal, which is quick to see.
+    alike: defaultdict[str, list[Candidate]] = defaultdict(list)
+    for row in rows:
+        if not row.passage.superseded_by:
+            first_word = _FIRST_WORD.search(row.passage.content)
+            alike[first_word[0] if first_word else ""].append(row)
+    groups = [group for group in alike.values() if len(group) == 1]
+    for group in alike.values():
+        copies: defaultdict[tuple[str, ...], list[Candidate]] = defaultdict(list)
+        formats = {row.passage.path.rpartition(".")[2] for row in group}
+        for row in group if len(group) > 1 else ():
+            text = row.passage.content
+            text = tokens.tokens_of(text).line if len(formats) > 1 else " ".join(text.split())
+            headings = () if len(text) >= STANDS_ALONE else row.passage.headings
+            copies[(*headings, text)].append(row)
+        groups += (_in_order_of_standing(same, task) for same in copies.values())
+    return groups
+
+
+def _copy_order(row: Candidate) -> tuple[int, int, bool, int, bool, str, float, int, str]:
+    document, path = row.passage.document, row.passage.path
+    # Dates are ISO 8601 in UTC: complemented, so that the latest comes first.
+    # One in the future counts as none.
+    known = "" if row.freshness == "undated" else document.updated_at or ""
+    date = "".join(chr(0x10FFFF - ord(sign)) for sign in known)
+    is_old = bool(_COPY_PATH.search(path))
+    tier = TRUST_TIERS.index(document.trust_tier)
+    return (
+        row.round,
+        tier,
+        document.origin != "internal",
+        len(row.passage.flags),
+        is_old,
+        date or chr(0x10FFFF),
+        -row.final,
+        len(path),
+        row.chunk_id,
+    )
