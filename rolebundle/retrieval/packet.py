@@ -147,21 +147,46 @@ def packet(
             break
         shown.append(block)
     room -= _size(shown)
-    leads = [_lead(chunk, words) for chunk in wanted[len(shown) :]] + leads
+    passages = dict(zip((chunk.chunk_id for chunk in wanted), shown, strict=False))
+    waiting = {chunk.chunk_id for chunk in [*wanted, *places]} - passages.keys()
+    places = [chunk for chunk in bundle.selected if chunk.chunk_id in waiting]
+    leads = [_lead(chunk, words) for chunk in places]
     # If all leads fit, there is no note about them.
     room += _NOTE_CHARS if _size(leads) < room + _NOTE_CHARS else 0
     leads_shown = _fitting(leads, room - 1)
     brief_shown = _fitting(brief, room - _size(leads_shown))
-    lines_left_out = lines - len(told) - len(after) - len(brief_shown)
-    places_left_out = len(bundle.selected) - len(shown) - len(leads_shown)
+    told_of_place = dict(zip((chunk.chunk_id for chunk in places), leads_shown, strict=False))
+    left_out = _left_out(
+        len(bundle.selected) - len(shown) - len(leads_shown),
+        lines - len(told) - len(after) - len(brief_shown),
+    )
+    body, next_places = _by_rank(bundle.selected, passages, told_of_place)
+    after = ["", *near, *next_places, *brief_shown, *after, *left_out]
+    return "\n".join([*head, *told, *body, *after]).rstrip("\n")
 
-    after = ["", *near, *leads_shown, *brief_shown, *after]
-    if places_left_out > 0:
-        more = counted(places_left_out, "more place")
-        after.append(f"{more}: ask with max_chars or seen.")
-    if lines_left_out:
-        after.append(f"({counted(lines_left_out, 'line')} left out here for the budget)")
-    return "\n".join([*head, *told, *shown, *after]).rstrip("\n")
+
+def _left_out(places: int, lines: int) -> list[str]:
+    """What the budget left out: places of the answer, and lines about it."""
+    notes = [f"{counted(places, 'more place')}: ask with max_chars or seen."] if places > 0 else []
+    note = f"({counted(lines, 'line')} left out here for the budget)"
+    return [*notes, note] if lines else notes
+
+
+def _by_rank(
+    selected: Sequence[SelectedChunk], passages: Mapping[str, str], leads: Mapping[str, str]
+) -> tuple[list[str], list[str]]:
+    """The passages, with the leads that rank between them; and the other leads.
+
+    Args:
+        selected: the places of the answer in their order.
+        passages: the texts of those that are shown, by id.
+        leads: the lines of others, by id.
+    """
+    ids = [chunk.chunk_id for chunk in selected]
+    end = max((n for n, name in enumerate(ids, 1) if name in passages), default=0)
+    texts = {**passages, **leads}
+    body = [texts[name] for name in ids[:end] if name in texts]
+    return body, [leads[name] for name in ids[end:] if name in leads]
 
 
 def _parted(bundle: RetrievalBundle) -> tuple[list[SelectedChunk], list[SelectedChunk]]:
