@@ -453,6 +453,12 @@ def contextual_model(corpus: Corpus) -> Choice:
     return None, f"{of_text}, and {best.name} is not installed: {best.install}"
 
 
+def missing_model(corpus: Corpus) -> str:
+    """What is to be installed for a text that is not English; empty if nothing is."""
+    spec, reason = contextual_model(corpus)
+    return "" if spec or E5.install not in reason else reason
+
+
 def is_contextual(corpus: Corpus) -> bool:
     """Whether the active index is of a contextual model in this process."""
     active = vector_index.active_index(corpus)

@@ -192,7 +192,9 @@ def _add_date(merged: dict[str, Any], path: str, parsed: ParsedDocument, declare
         return "format"
     if not of_format.startswith(name):
         merged["updated_at"] = utc_text(f"{name}-01-01"[:10])
-    return "name"
+    if len(name) == len("2026-03-12"):
+        return "name"
+    return "name and format" if of_format.startswith(name) else "name without a day"
 
 
 def _with_reading(

@@ -277,8 +277,11 @@ def main() -> None:
     Thread(target=_receive, args=(requests,), daemon=True).start()
     answer: Answer = None
     while True:
-        pickle.dump(answer, answers, pickle.HIGHEST_PROTOCOL)
-        answers.flush()
+        try:
+            pickle.dump(answer, answers, pickle.HIGHEST_PROTOCOL)
+            answers.flush()
+        except OSError:
+            os._exit(1)  # The parent has ended.
         files, settings, seconds = requests.get()
         system.limit_time(seconds, seconds * WAITING_FACTOR)
         try:
@@ -289,9 +292,11 @@ def main() -> None:
 
 
 def _receive(requests: SimpleQueue[Request]) -> None:
-    # In a thread, to see the end of the parent while a file is read.
+    # In a thread, to see the end of the parent while a file is read. Not with `sys.stdin`, which
+    # Python closes at its end, and cannot while this waits.
+    source = os.fdopen(os.dup(0), "rb")
     while True:
         try:
-            requests.put(pickle.load(sys.stdin.buffer))
+            requests.put(pickle.load(source))
         except _ENDED:
             os._exit(1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby
 from shlex import quote
@@ -81,6 +81,7 @@ def text(
     style: Style = PLAIN,
     *,
     explain: bool = False,
+    advice: Callable[[str], str] = str,
 ) -> str:
     """The bundle for a person: passages, what was rejected, how far to trust it, and warnings.
 
@@ -89,10 +90,12 @@ def text(
         width: columns of the terminal. Only a locator, an id or a command may be wider, so that
             it can be copied.
         style: the colours.
-        explain: also show codes, states and figures, as they are in the JSON.
+        explain: also show scores, codes, states and figures, as they are in the JSON.
+        advice: makes what is shown of a message, so that the commands in it name the corpus.
     """
-    if not explain:
-        bundle = _in_plain_words(bundle)
+    bundle = _reworded(
+        bundle, advice if explain else lambda message: _in_plain_words(advice(message))
+    )
     role = bundle.role_id or NO_ROLE
     lines = [style("heading", cut(one_line(f"{role} · {bundle.query.task_text}", _LONG), width))]
     before = [*filter(None, [caution(bundle)])]
@@ -113,9 +116,8 @@ def text(
             f"{', '.join(document.kinds)};",
             width,
         )
-        lines.append(
-            f"{_INDENT}rolebundle corpus quarantine show {copyable(quote(document.document_id))}"
-        )
+        name = copyable(quote(document.document_id))
+        lines.append(_INDENT + advice(f"`rolebundle corpus quarantine show {name}`").strip("`"))
     lines += [
         f"approved by {one_line(approval.approved_by, _REASON_CHARS)} for {approval.action}: "
         f"{counted(len(approval.chunk_ids), 'passage')}"
@@ -132,20 +134,25 @@ def text(
     return "\n".join(lines)
 
 
-def _in_plain_words(bundle: RetrievalBundle) -> RetrievalBundle:
-    """The bundle without codes and figures in its sentences."""
-    words: dict[str, str] = {code: row.plain for code, row in REJECTIONS.items()}
+def _reworded(bundle: RetrievalBundle, change: Callable[[str], str]) -> RetrievalBundle:
+    """The bundle with its messages changed."""
 
-    def plain(part: Worded) -> Worded:
-        message = _CODE.sub(lambda found: f" × {words[found[1]]}", part.message)
-        message = message.replace("semantic lane", "search by meaning")
-        return part.model_copy(update={"message": message})
+    def changed(part: Worded) -> Worded:
+        return part.model_copy(update={"message": change(part.message)})
 
     changes = {
-        "warnings": [*map(plain, bundle.warnings)],
-        "fallback": bundle.fallback and plain(bundle.fallback),
+        "warnings": [*map(changed, bundle.warnings)],
+        "fallback": bundle.fallback and changed(bundle.fallback),
     }
     return bundle.model_copy(update=changes)
+
+
+def _in_plain_words(message: str) -> str:
+    """A message without codes, and without what an ingest has said once."""
+    words: dict[str, str] = {code: row.plain for code, row in REJECTIONS.items()}
+    message = _CODE.sub(lambda found: f" × {words[found[1]]}", message)
+    message = message.replace("semantic lane", "search by meaning")
+    return message.removesuffix("; no document of the corpus declares trust")
 
 
 def replica_note(bundle: RetrievalBundle) -> str:
@@ -167,9 +174,13 @@ def query_terms(bundle: RetrievalBundle) -> Terms:
 def passage(
     chunk: SelectedChunk, terms: Terms, width: int, style: Style, *, explain: bool
 ) -> Iterator[str]:
-    """The lines of a selected passage: score and place, title, reasons, notes, and an excerpt."""
-    score = f"{chunk.scores.final:.3f} {score_bar(chunk.scores.final)}"
-    first = cut(f"{chunk.rank or 0:>3}  {score}  {shown_name(chunk.source_id, 0)}", width)
+    """The lines of a selected passage: rank and place, title, reasons, notes, and an excerpt.
+
+    A score compares a passage with the best one found, which may be irrelevant; so only those who
+    ask to explain see it.
+    """
+    score = f"{chunk.scores.final:.3f} {score_bar(chunk.scores.final)}  " if explain else ""
+    first = cut(f"{chunk.rank or 0:>3}  {score}{shown_name(chunk.source_id, 0)}", width)
     # The whole locator, with the page or the like; the id of a passage that has none.
     place = place_of(chunk.citation.model_dump()) or shown_name(chunk.chunk_id)
     if columns(first) + 2 + columns(place) <= width:
@@ -181,8 +192,8 @@ def passage(
     title = quoted(*path, length=width - len(_INDENT) - 2)
     yield f"{_INDENT}{style('heading', title)}"
     given = (text if explain else _FIGURES.sub("", text) for text in chunk.reasons_selected)
-    reasons = [one_line(reason, _REASON_CHARS) for reason in given if reason]
-    yield _INDENT + style("minor", cut(f"why: {'; '.join(reasons)}", width - len(_INDENT)))
+    reasons = f"why: {'; '.join(one_line(reason, _LONG) for reason in given if reason)}"
+    yield from (style("minor", line) for line in wrapped(reasons, width, _INDENT))
     labels = (
         flag_note(chunk.metadata.flags),
         mark_note(dict(chunk.metadata.mark) if chunk.metadata.mark else None),
@@ -222,7 +233,9 @@ def _postures(bundle: RetrievalBundle, width: int, style: Style, *, explain: boo
         yield from wrapped(fallback, width)
         return
     trust, fresh = provenance.trust_posture, provenance.freshness_posture
-    line = f"trust {trust} · freshness {fresh}" + (f" · {fallback}" if fallback else "")
+    # If nobody declares trust, that is no property of this answer.
+    postures = [f"trust {trust}"] if explain or trust != "undeclared" else []
+    line = " · ".join(filter(None, [*postures, f"freshness {fresh}", fallback]))
     first, *further_lines = wrapped(line, width)
     yield first.replace(f"trust {trust}", style(_TRUST[trust], f"trust {trust}"), 1)
     yield from further_lines

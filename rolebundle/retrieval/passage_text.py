@@ -78,8 +78,10 @@ def shown_name(name: str, ranges: int = 1) -> str:
     if _PLAIN_NAME.fullmatch(name) and name.isprintable() and len(_RANGE.findall(name)) <= ranges:
         return name
     escaped = json.dumps(name, ensure_ascii=False).replace("\x7f", "\\u007f")
-    # Letters of all languages stay.
-    return "".join(c if c.isalnum() or c.isascii() else json.dumps(c)[1:-1] for c in escaped)
+    # Letters of all languages stay, and the sign before what is attached.
+    return "".join(
+        c if c.isalnum() or c.isascii() or c == "›" else json.dumps(c)[1:-1] for c in escaped
+    )
 
 
 def named_by(shown: str) -> str:

@@ -1,7 +1,9 @@
 """A file whose reading does not end, or ends the process that reads it, is skipped."""
 
 import os
+import pickle
 import subprocess
+import sys
 from contextlib import closing
 from typing import Any
 
@@ -114,6 +116,17 @@ def test_a_process_that_cannot_start(tree, monkeypatch):
         monkeypatch.setattr(workers, "_PROGRAM", program)
         outcome = invoke("ingest", tree.root, "--lexical-only", "--db", tree.db)
         assert (outcome.code, "[worker_died]" in outcome.err) == (10, True)
+
+
+def test_a_process_whose_parent_is_away_ends_silently():
+    command = [sys.executable, "-c", workers._PROGRAM.format(sys.path)]
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen(command, **pipes) as process:
+        assert pickle.load(process.stdout) is None
+        process.stdout.close()
+        pickle.dump(([], RunSettings(), 0), process.stdin)
+        process.stdin.flush()  # It stays open: the process sees the end by its answer alone.
+        assert process.stderr.read() == b""
 
 
 @pytest.mark.usefixtures("stuck")

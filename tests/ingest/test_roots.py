@@ -446,11 +446,10 @@ OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)
 FILES = {
     "a.png": (PNG, "png: image"),
     "photo": (PNG, "image"),
-    "letter.doc": (OLE, "doc: old Word format; save it as docx"),
+    "letter.doc": (OLE, "doc: old Word format; save it as docx, or convert it with LibreOffice"),
     "sheet.XLS": (OLE, "xls: old Excel format; save it as xlsx"),
     "song.mp3": (b"ID3\xff\xfb" * 99, "mp3: audio"),
     "all.7z": (b"7z\xbc\xaf\x27\x1c\0", "7z: archive; unpack it"),
-    "a.rtf": (b"{\\rtf1\\ansi Hello}", "rtf: Rich Text; save it as docx"),
     "flat.fodt": (b"<?xml version='1.0'?>\n<office:document/>", "fodt: flat OpenDocument; save it"),
     "a.svg": (b"<?xml version='1.0'?>\n<svg><path d='M0 0'/></svg>", "svg: image"),
     "mail.pst": (b"!BDN" + bytes(99), "pst: Outlook mailbox; export it as mbox"),

@@ -1,6 +1,6 @@
 """The text of an answer for a person: it cannot steer a terminal, and says what is missing."""
 
-from rolebundle.contracts.bundle import Fallback, RetrievalBundle
+from rolebundle.contracts.bundle import Fallback, KeptBack, RetrievalBundle
 from rolebundle.interfaces import render
 from rolebundle.retrieval.packet import packet
 from support.corpora import ask, built, document, overlay, scratch_folder
@@ -26,6 +26,33 @@ def test_an_empty_answer_says_so() -> None:
     assert "trust " not in output and "freshness " not in output
     assert "\nno strong match, no answer\n" in output
     assert "\nno_strong_match + no_overlay, block\n" in render.text(bundle, explain=True)
+
+
+def test_trust_that_nobody_declares_is_no_property_of_an_answer() -> None:
+    bundle = bundle_of(["the token"], "t")
+    assert bundle.provenance.trust_posture == "undeclared"
+    assert "undeclared" not in render.text(bundle) and "declares" not in render.text(bundle)
+    assert "trust undeclared" in render.text(bundle, explain=True)
+
+
+def test_reasons_are_not_cut() -> None:
+    bundle = bundle_of(["the token"], "t")
+    reasons = ["moved up, because it answers as well", *(f"has word{n:03}" for n in range(40))]
+    [chunk] = bundle.selected
+    shown = chunk.model_copy(update={"reasons_selected": [*reasons, " ".join(reasons)]})
+    lines = render.text(bundle.model_copy(update={"selected": [shown]}), 60)
+    assert "; ".join([*reasons, " ".join(reasons)]) in " ".join(lines.split())
+
+
+def test_a_command_to_copy_names_the_corpus() -> None:
+    bundle = bundle_of(["the token"], "t")
+    kept_back = [KeptBack(document_id="a", kinds=["secret"])]
+    message = "one chunk without a vector: run `rolebundle corpus embed`"
+    fallback = Fallback(state="healthy", states=["healthy"], action="warn", message=message)
+    shown = bundle.model_copy(update={"kept_back": kept_back, "fallback": fallback})
+    output = render.text(shown, 200, advice=lambda text: text.replace("corpus", "corpus --in n"))
+    assert "  rolebundle corpus --in n quarantine show a\n" in output
+    assert "`rolebundle corpus --in n embed`" in output
 
 
 def test_an_answer_with_a_caution_is_not_called_healthy() -> None:

@@ -190,8 +190,9 @@ def is_own_title(title: str) -> bool:
 _TABLES = data_file("formats.toml")
 FORMATS: Mapping[str, str] = _TABLES["formats"]
 """Each reader with the suffixes of its files."""
-HEAVY_FORMATS = frozenset("archive docx epub msg opendocument pdf pptx xlsx".split())
-"""Formats whose files are no text. A small one may take long, because it can expand."""
+HEAVY_FORMATS = frozenset("archive docx epub msg opendocument pdf pptx rtf xlsx".split())
+"""Formats whose files are no text, or not text alone. A small one may take long, because it can
+expand."""
 KINDS: Mapping[str, str] = _TABLES["kinds"]
 """The kinds of files that are not read, with their suffixes."""
 
@@ -283,7 +284,7 @@ def read_file(
 
 
 # These are text, but not for people.
-_MARKUP_ONLY = frozenset("svg rtf fodt fods fodp fodg ps eps ai".split())
+_MARKUP_ONLY = frozenset("svg fodt fods fodp fodg ps eps ai".split())
 _MAGIC = {
     kind: tuple(mark.encode("latin-1") for mark in marks)
     for kind, marks in _TABLES["magic"].items()

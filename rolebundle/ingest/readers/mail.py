@@ -511,7 +511,8 @@ def _usual_form(message: Any, path: str, level: int = 0) -> EmailMessage:
     import compressed_rtf
     import oxmsg
     from oxmsg.domain.constants import PID_RTF_COMPRESSED, PID_SENSITIVITY
-    from striprtf.striprtf import rtf_to_text
+
+    from rolebundle.ingest.readers.rtf import text_of
 
     with parser_errors("unreadable_msg", path):
         headers = {name.lower(): value for name, value in message.message_headers.items()}
@@ -533,7 +534,7 @@ def _usual_form(message: Any, path: str, level: int = 0) -> EmailMessage:
         rtf = message.properties.binary_prop_value(PID_RTF_COMPRESSED)
         if rtf and not (body.strip() or message.html_body):
             source = compressed_rtf.decompress(rtf).decode("latin-1")
-            body = rtf_to_text(source, errors="replace")  # type: ignore[no-untyped-call]
+            body, _hidden = text_of(source)
         mail.set_content(cleaned(body), cte="8bit")
         if html := message.html_body:
             mail.add_alternative(html, subtype="html", cte="8bit")
@@ -561,7 +562,7 @@ def _with_long_header(message: Any) -> Any:
 
 READERS = {
     "emlx": (4, _read_emlx),
-    "msg": (4, _read_msg),
+    "msg": (5, _read_msg),
     "eml": (9, lambda data, path, _separator: [_read_message(data, path)]),
     "mbox": (9, _read_mailbox),
 }

@@ -429,9 +429,11 @@ def embed_command(call: Call, model: str | None) -> None:
 
     \b
     rolebundle corpus embed run
+    rolebundle corpus embed --in notes/
     rolebundle corpus embed --model ollama:nomic-embed-text
     rolebundle corpus embed --model folder:/media/stick/bge-small-en-v1.5
     """
+    call.read_folders()
     admin = call.admin()
     spec = None
     if model is not None:
@@ -452,7 +454,7 @@ def embed_command(call: Call, model: str | None) -> None:
 
 @embed.command("drop")
 @click.argument("index")
-@with_call()
+@with_call("in_folders")
 def drop_index(call: Call, index: str) -> None:
     """Remove an inactive index and its vectors.
 
@@ -518,7 +520,7 @@ def show_command(call: Call, document: str) -> None:
 
 @quarantine.command("release")
 @click.argument("document")
-@with_call()
+@with_call("in_folders")
 def release_command(call: Call, document: str) -> None:
     """Release a document. It may be quarantined again when its text changes.
 
@@ -531,7 +533,7 @@ def release_command(call: Call, document: str) -> None:
 
 @quarantine.command("drop")
 @click.argument("document")
-@with_call()
+@with_call("in_folders")
 def drop_command(call: Call, document: str) -> None:
     """Remove a document from the corpus. It is ingested again when its file changes.
 

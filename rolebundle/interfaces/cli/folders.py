@@ -2,7 +2,8 @@
 
 Each is a folder of its own in the user's data folder, with the corpus and what belongs to it. The
 file ``seen.json`` says which files there were when they were last read in full; a call compares
-them with those of now, and a process in the background reads what changed.
+them with those of now, and a process in the background reads what changed. What that skipped is in
+``skipped.json`` until a call has named it.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
+from textwrap import shorten
 from threading import Event, Thread
 from time import monotonic, sleep, time
 from typing import TYPE_CHECKING
@@ -24,8 +27,10 @@ from platformdirs import user_data_path
 
 from rolebundle import system
 from rolebundle.errors import CorpusBusy, RolebundleError, UsageError
+from rolebundle.ingest.indexes import missing_model
 from rolebundle.ingest.walk import reason_for_name
 from rolebundle.interfaces.cli.output import print_note, progress_bar
+from rolebundle.interfaces.layout import on_one_line
 from rolebundle.storage import roots
 from rolebundle.storage.corpus import corpus_counts
 from rolebundle.storage.file import partial_file, try_lock
@@ -45,6 +50,8 @@ _FRESH_SECONDS = 300.0
 _PAUSE_SECONDS = 0.1
 _RETRY_SECONDS = 10.0
 _MAX_NAMED = 3
+_MAX_SKIPPED = 5
+_REASON_CHARS = 100
 Files = dict[str, list[int]]
 """Path of a file → its size in bytes, and the time of its last change in nanoseconds."""
 
@@ -87,6 +94,7 @@ def bring_up_to_date(corpus: Path, folders: Sequence[Path], admin: Callable[[], 
     except UsageError as error:
         print_note(f"note: {error.message}; the answer is from what was read before")
         return
+    _print_later_skipped(corpus)
     now = _files_in(folders, deadline)
     if now == before:
         return
@@ -103,6 +111,7 @@ def bring_up_to_date(corpus: Path, folders: Sequence[Path], admin: Callable[[], 
     reader = _start_reader(corpus, folders)
     with suppress(subprocess.TimeoutExpired):
         if reader and reader.wait(max(0.0, deadline - monotonic())) == 0:
+            _print_later_skipped(corpus)
             return
     print_note(f"note: {changes}; reading goes on in the background")
 
@@ -119,6 +128,10 @@ def _read_first(corpus: Path, folders: Sequence[Path], admin: Callable[[], Admin
     if report is not None:
         skipped = f", {len(report.skipped)} skipped" if report.skipped else ""
         print_note(f"read {counted(report.documents, 'document')}{skipped}, into {corpus}")
+        _print_skipped(_reasons(report))
+        with admin() as owner:
+            if missing := missing_model(owner.workspace.corpus):
+                print_note(f"note: {missing}")
         # A contextual model, if there is one, embeds for long.
         _start_reader(corpus, folders)
 
@@ -148,16 +161,75 @@ def read(
                 # Before they are read: what changes meanwhile is looked at again.
                 files = _files_in(folders)
                 options = IngestOptions(wait=False, workers=os.cpu_count() or 1)
+                is_first = _seen(corpus) is None
                 with admin() as owner:
-                    if _seen(corpus) is None:
+                    if is_first:
                         report = owner.ingest([*folders], options, progress=progress)
                     else:
                         report = owner.update(options, progress=progress)
-                with partial_file(corpus.with_name("seen.json")) as partial:
-                    partial.write_text(json.dumps(files), encoding="utf-8")
-                    partial.replace(corpus.with_name("seen.json"))
+                _remember_skipped(corpus, _reasons(report), are_named=is_first)
+                _write(corpus.with_name("seen.json"), files)
                 return report
         sleep(_PAUSE_SECONDS)
+
+
+def _write(path: Path, values: object) -> None:
+    with partial_file(path) as partial:
+        partial.write_text(json.dumps(values), encoding="utf-8")
+        partial.replace(path)
+
+
+def _reasons(report: IngestReport) -> dict[str, str]:
+    """The path of each file that was skipped, and why: one of each reason, then the others.
+
+    What is left out on purpose comes last.
+    """
+    reasons = {
+        entry.path: entry.message.removeprefix(f"{entry.path}: ") for entry in report.skipped
+    }
+    ignored = {entry.path for entry in report.skipped if entry.code == "ignored"}
+    before = Counter[str]()
+    places = {}
+    for path, reason in reasons.items():
+        places[path] = (path in ignored, before[reason])
+        before[reason] += 1
+    return {path: reasons[path] for path in sorted(reasons, key=places.__getitem__)}
+
+
+def _print_skipped(reasons: Mapping[str, str]) -> None:
+    for path, reason in [*reasons.items()][:_MAX_SKIPPED]:
+        print_note(
+            on_one_line(f"skipped {path}: {shorten(reason, _REASON_CHARS, placeholder='…')}")
+        )
+    if reasons:
+        more = len(reasons) - _MAX_SKIPPED
+        print_note(f"{f'and {more} more; ' if more > 0 else ''}`rolebundle ingest` lists all")
+
+
+def _remember_skipped(corpus: Path, reasons: Mapping[str, str], *, are_named: bool) -> None:
+    """Keep what was skipped, and what of it no call has named yet."""
+    known, waiting = _skipped(corpus)
+    new = {path: reason for path, reason in reasons.items() if known.get(path) != reason}
+    waiting = {path: reason for path, reason in waiting.items() if path in reasons} | new
+    kept = {"known": dict(reasons), "waiting": {} if are_named else waiting}
+    _write(corpus.with_name("skipped.json"), kept)
+
+
+def _print_later_skipped(corpus: Path) -> None:
+    """Name what was skipped in the background, once."""
+    known, waiting = _skipped(corpus)
+    if waiting:
+        print_note(f"{counted(len(waiting), 'new file')} skipped")
+        _print_skipped(waiting)
+        with suppress(OSError):
+            _write(corpus.with_name("skipped.json"), {"known": known, "waiting": {}})
+
+
+def _skipped(corpus: Path) -> tuple[dict[str, str], dict[str, str]]:
+    with suppress(OSError, ValueError):
+        kept = json.loads(corpus.with_name("skipped.json").read_bytes())
+        return kept["known"], kept["waiting"]
+    return {}, {}
 
 
 def follow(corpus: Path, folders: Sequence[Path], admin: Callable[[], Admin]) -> None:

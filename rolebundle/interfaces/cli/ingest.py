@@ -27,6 +27,7 @@ from rolebundle.contracts.upkeep import CorpusStatus
 from rolebundle.embedding.static import MODEL
 from rolebundle.errors import DocumentError, EmbedderError, RolebundleError, UsageError
 from rolebundle.ingest.authority import UNTRUSTED
+from rolebundle.ingest.indexes import missing_model
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP
 from rolebundle.interfaces.cli import folders, output
@@ -162,6 +163,9 @@ def ingest(
         else:
             report = admin.update(options, progress=progress, **call.fields)
     print_report(report, as_json=call.as_json)
+    is_first = report.added and not (report.updated or report.unchanged)
+    if is_first and (advice := missing_model(admin.workspace.corpus)):
+        output.print_note(f"note: {advice}")
     if not (no_wait or call.fields.get("lexical_only")):
         complete_index(admin)
     refuse_problems(report)
@@ -232,7 +236,7 @@ def print_report(report: IngestReport, *, as_json: bool) -> None:
     if as_json:
         output.print_json(report)
     else:
-        click.echo(_summary(report))
+        click.echo(output.with_folders(_summary(report)))
     lines = [[f"refused [{entry.code}] {_with_path(entry)}" for entry in report.refused()]]
     if not as_json:
         skipped = [entry for entry in report.skipped if entry.code not in ERROR_CODES]
@@ -343,7 +347,7 @@ def _print(line: str) -> None:
 
 @click.command(short_help="Update it whenever files change")
 @flag("--poll", "Check all files at intervals. For network drives, which report no changes.")
-@with_call(request=IngestRequest, only=["lexical_only"])
+@with_call("in_folders", request=IngestRequest, only=["lexical_only"])
 def watch(call: Call, poll: bool) -> None:
     """Update the corpus whenever ingested folders and files change.
 
@@ -358,6 +362,7 @@ def watch(call: Call, poll: bool) -> None:
     rolebundle corpus watch
     rolebundle corpus watch --poll --db team.db
     """
+    call.read_folders()
     admin = call.admin()
     stop = Event()
 
@@ -405,8 +410,10 @@ def status(call: Call, explain: bool) -> None:
 
     \b
     rolebundle status
+    rolebundle status --in notes/
     rolebundle status --json
     """
+    call.read_folders()
     with call.admin() as admin:
         status = owner_status(admin.workspace.corpus)
     lines = _status_lines(status, call.style)
@@ -420,7 +427,7 @@ def _status_lines(status: CorpusStatus, style: Style) -> Iterator[str]:
     values = status.model_dump(exclude=_ONLY_IN_JSON)
     values["corpus"] = status.corpus.model_dump(exclude={"index", "replica"})
     values["indexes"] = [index.model_dump(exclude=_OF_INDEX) for index in status.indexes]
-    lines = [*output.field_lines(values), *_advice(status)]
+    lines = [*map(output.with_folders, (*output.field_lines(values), *_advice(status)))]
     # In a pipe, what is said of one thing stays on one line.
     columns = terminal_width(without=_UNLIMITED)
     for line in lines:

@@ -19,7 +19,7 @@ from rolebundle.interfaces.cli.options import (
     request_file_option,
     with_call,
 )
-from rolebundle.interfaces.cli.output import print_json, print_note, write_page
+from rolebundle.interfaces.cli.output import print_json, print_note, with_folders, write_page
 from rolebundle.interfaces.json_lines import MAX_LINE_BYTES, json_object
 from rolebundle.interfaces.layout import Style, harmless, terminal_width
 from rolebundle.interfaces.model_text import listed_line, lookup_lines
@@ -170,7 +170,7 @@ def _found_line(line: FoundLine, style: Style) -> str:
     help="text for a person, json for a program, prompt for a model's context.",
 )
 @click.option("--json", "form", flag_value="json", help="The same as --format json.")
-@flag("--explain", "In the text, also show codes, states and figures, as in the JSON.")
+@flag("--explain", "In the text, also show scores, codes, states and figures, as in the JSON.")
 @approvals_option(None)
 @with_call("in_folders", "overlay_dirs", "html_file", request=RetrievalRequest, without=["task"])
 def retrieve(
@@ -216,5 +216,7 @@ def retrieve(
     elif bundle.packet is not None:
         click.echo(bundle.packet)
     else:
-        text = render.text(bundle, terminal_width(), call.style, explain=explain)
+        text = render.text(
+            bundle, terminal_width(), call.style, explain=explain, advice=with_folders
+        )
         click.echo(text, color=call.style.color)

@@ -17,7 +17,15 @@ from pydantic.fields import FieldInfo
 
 from rolebundle.contracts.base import Contract, writable
 from rolebundle.engine import Engine
-from rolebundle.interfaces.cli.output import check_page_path, field_lines, print_json, print_note
+from rolebundle.errors import RolebundleError
+from rolebundle.interfaces.cli.output import (
+    check_page_path,
+    field_lines,
+    name_folders,
+    print_json,
+    print_note,
+    with_folders,
+)
 from rolebundle.interfaces.layout import Style, has_color
 from rolebundle.lazy import lazy_module
 from rolebundle.policy.approvals import parse_approvals
@@ -209,9 +217,7 @@ class Call:
         With ``judging``, the engine has the judge of the environment. Folders that were given are
         read first; with ``serving``, changes in them are read as long as the process runs.
         """
-        if self.in_folders:
-            read = folders.follow if serving else folders.bring_up_to_date
-            read(self.path, self.in_folders, self.admin)
+        self.read_folders(serving=serving)
         return Engine(
             workspace_for(self.path),
             self.folders,
@@ -222,6 +228,12 @@ class Call:
             judge=_judge() if judging else None,
             folder=str(Path.cwd()) if in_working_folder else None,
         )
+
+    def read_folders(self, *, serving: bool = False) -> None:
+        """Read the folders that were given, or what changed in them."""
+        if self.in_folders:
+            read = folders.follow if serving else folders.bring_up_to_date
+            read(self.path, self.in_folders, self.admin)
 
     def admin(self) -> Admin:
         """What the owner may do with the corpus."""
@@ -288,7 +300,13 @@ def with_call(
                 if value is not None and value is not False
             }
             call = Call(fields=given, **{name: values.pop(name) for name in shared})
-            return command(call, **values)
+            if call.in_folders:
+                name_folders(call.in_folders)
+            try:
+                return command(call, **values)
+            except RolebundleError as error:
+                error.hint = with_folders(error.hint)
+                raise
 
         decorated: Command = called
         options = [_option(name, fields[name]) for name in names]
@@ -299,7 +317,7 @@ def with_call(
     return decorate
 
 
-with_json = with_call("as_json")
+with_json = with_call("in_folders", "as_json")
 """For commands that share no other option."""
 
 

@@ -6,11 +6,13 @@ A page is written whole or not at all, and replaces only an older page.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -82,9 +84,39 @@ def _plain(value: object) -> str:
     return "" if value is None else str(value)
 
 
+_FOLDERS = "rolebundle.folders"
+_OF_A_CORPUS = re.compile(
+    r"`(rolebundle (?:ingest|status|serve|why|corpus (?!forget|copy)|replica )[^`]*?)(?: PATH)?`"
+)
+"""A command that is said to be next, and takes ``--in`` as well as ``--db``."""
+
+
+def name_folders(folders: Sequence[Path]) -> None:
+    """Let the commands that this one advises name its folders."""
+    places = " ".join(f"--in {quote(str(folder))}" for folder in folders)
+    click.get_current_context().meta[_FOLDERS] = places
+
+
+def folder_options() -> str:
+    """The options that name the folders of this command, such as ``--in notes``; empty if none."""
+    context = click.get_current_context(silent=True)
+    return context.meta.get(_FOLDERS, "") if context else ""
+
+
+def with_folders(advice: str) -> str:
+    """An advice whose commands name the folders of this command, so that they work as they are."""
+    options = folder_options()
+    return _OF_A_CORPUS.sub(lambda found: _with(found[1], options), advice) if options else advice
+
+
+def _with(command: str, options: str) -> str:
+    is_elsewhere = " --in " in command or " --db " in command
+    return f"`{command}`" if is_elsewhere else f"`{command} {options}`"
+
+
 def print_note(line: str) -> None:
     """Print a line on standard error. Standard output is for the answer alone."""
-    click.echo(harmless(writable(line)), err=True)
+    click.echo(harmless(writable(with_folders(line))), err=True)
 
 
 def print_first(lines: Sequence[str], *, rest: str = "") -> None:

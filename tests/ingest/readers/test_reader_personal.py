@@ -12,6 +12,7 @@ import pytest
 from oxmsg.storage import Storage, Stream
 
 from ingest.office.parts import zipped
+from rolebundle.errors import DocumentError
 from support.reading import read_all, read_document
 
 ICS = """BEGIN:VCALENDAR
@@ -203,6 +204,46 @@ def outlook(header: int, *storages: Storage, **texts: bytes) -> Storage:
     streams = [Stream(f"__substg1.0_{name[1:]}", value) for name, value in texts.items()]
     properties = Stream("__properties_version1.0", bytes(header) + entries)
     return Storage("", (*streams, properties), storages)
+
+
+RTF = rb"""{\rtf1\ansi\ansicpg1252{\fonttbl\f0 Arial;}{\colortbl;\red255\green255\blue255;}
+{\stylesheet{\s1\outlinelevel0 heading 1;}}{\info{\title The l\'e4ase}{\revtim\yr2026\mo3\dy4}}
+{\*\userprops {\propname Sensitivity}\proptype30{\staticval secret}}
+\pard\s1 Rent\par\pard It is 900 \u8364? {\v four words of secret}due\footnote Or later.}.\par
+\trowd Month\cell Sum\cell\row\trowd May\cell 17\cell\row
+\pard\outlinelevel1 Keys \u-10179?\u-8704?\par\pard{\*\shppict{\pict\pngblip 00ff}}
+{\field{\*\fldinst HYPERLINK "https://x.org"}{\fldrslt The page}}{\cf1 white}{\deleted gone}.\par}"""
+
+
+def test_rich_text():
+    """It is read as it is shown, and what is hidden is none of it."""
+    source = RTF.replace(rb"due\footnote", rb"due{\footnote")
+    document = read_document(source, "a.rtf")
+    text = [(block.level, block.text) for block in document.blocks]
+    assert text == [
+        (1, "# Rent"),
+        (0, "It is 900 € due [Or later.]."),
+        (0, "Month | Sum\nMay | 17"),
+        (2, "## Keys 😀"),
+        (0, "The page."),
+    ]
+    assert {part.kind: part.text for part in document.hidden} == {
+        "invisible_element": "four words of secret",
+        "tracked_deletion": "gone",
+        "white_text": "white",
+    }
+    inferred = dict(document.inferred)
+    assert (inferred["title"], inferred["updated_at"]) == ("The läase", "2026-03-04")
+    assert inferred["property.Sensitivity"] == "secret"
+    # A white text may stand on a dark cell.
+    shaded = read_document(source.replace(rb"\trowd", rb"\trowd\clcbpat2"), "a.rtf")
+    assert "The pagewhite." in shaded.lines
+    assert read_document(rb"{\rtf1 {\header x}Hello", "a.rtf").notes == (
+        "left out: headers and footers",
+    )
+    for damaged in (b"Hello", b"", b"PK"):
+        with pytest.raises(DocumentError, match=r"a\.rtf"):
+            read_document(damaged, "a.rtf")
 
 
 def test_messages_in_messages_of_outlook_and_their_rtf(monkeypatch):

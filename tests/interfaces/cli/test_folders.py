@@ -10,8 +10,11 @@ from time import monotonic, sleep
 import pytest
 
 from rolebundle import system
+from rolebundle.embedding.packaged import PackagedModel
 from rolebundle.interfaces.cli import folders
 from support.commands import invoke
+
+GERMAN = "Der Schlüssel liegt unter der Matte, und der Nachbar hat noch einen, den man fragt.\n"
 
 
 @pytest.fixture
@@ -61,6 +64,51 @@ def test_several_folders_are_one_corpus_which_can_be_forgotten(notes: Path) -> N
     assert len([*folders.corpora()]) == 1
     assert invoke("corpus", "forget", notes, other, "--yes").code == 0
     assert not [*folders.corpora()] and (notes / "key.md").is_file()
+
+
+def test_what_is_skipped_is_named_once(notes: Path) -> None:
+    for n in range(6):
+        (notes / f"a{n}.png").write_bytes(b"\x89PNG\0")
+    (notes / "old.doc").write_bytes(b"\xd0\xcf\x11\xe0\0")
+    lists_all = f"`rolebundle ingest --in {notes}` lists all"
+    first = invoke("ls", "--in", notes).err
+    assert "skipped a0.png: png: image" in first and "skipped old.doc: doc: old Word" in first
+    assert first.count("skipped ") == 5 and f"and 2 more; {lists_all}" in first
+    assert invoke("ls", "--in", notes).err == ""
+    (notes / "new.mp3").write_bytes(b"ID3\0")
+    listed = invoke("ingest", "--in", notes).err  # As the process in the background does.
+    assert all(name in listed for name in ("6 × png: image", "old.doc", "new.mp3"))
+    later = invoke("ls", "--in", notes).err
+    assert later.splitlines() == ["1 new file skipped", "skipped new.mp3: mp3: audio", lists_all]
+    assert invoke("ls", "--in", notes).err == ""
+
+
+def test_advice_names_the_folders(notes: Path) -> None:
+    folder = notes.rename(notes.with_name("my notes"))
+    assert "documents 1" in invoke("status", "--in", folder).out
+    assert "0 waiting" in invoke("corpus", "embed", "--in", folder).out
+    wrong = invoke("corpus", "purge", "zz", "--in", folder)
+    assert f"`rolebundle status --in '{folder}'`" in wrong.err
+    (folder / "key.md").write_text("See `rolebundle status` about the key.\n", encoding="utf-8")
+    assert invoke("ingest", "--in", folder).code == 0
+    # What documents say is no advice.
+    assert "`rolebundle status` about" in invoke("get", "key.md", "--in", folder).out
+
+
+def test_a_text_that_is_not_english_needs_another_model(
+    notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ROLEBUNDLE_MODEL")
+    monkeypatch.setattr(PackagedModel, "is_installed", False)
+    (notes / "key.md").write_text(GERMAN, encoding="utf-8")
+    advice = "multilingual-e5-small is not installed"
+    assert advice in invoke("ls", "--in", notes).err
+    assert advice not in invoke("ls", "--in", notes).err
+    other = notes.with_name("other")
+    (other.mkdir(), (other / "a.md").write_text(GERMAN, encoding="utf-8"))
+    for is_first in (True, False):
+        outcome = invoke("ingest", other, "--db", notes.parent / "a.db")
+        assert (advice in outcome.err) is is_first
 
 
 def test_folders_that_are_refused(notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
