@@ -17,8 +17,9 @@ from rolebundle.storage.corpus import Corpus, once_in_snapshot
 from rolebundle.storage.lexical_index import Phrase, phrase_of
 from rolebundle.storage.passages import chunks_of, first_by_score, passages_by_rowid
 from rolebundle.text.forms import index_tokens, stems_in_any_language
+from rolebundle.text.languages import likely_languages
 from rolebundle.text.spellings import others_of
-from rolebundle.text.stop_words import ENGLISH_STOP_WORDS
+from rolebundle.text.stop_words import ENGLISH_STOP_WORDS, STOP_WORDS, stop_words_of
 from rolebundle.text.words import is_english, rarity
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ OFTEN = 2
 under a hundred."""
 MIN_LETTERS, MAX_LETTERS = 4, 20
 """The length of words that may be misspelled."""
+MIN_LETTERS_OF_SLIP, LONG = 5, 8
+"""In languages other than English: of a misspelled word, and of one with a wrong letter."""
 MAX_CORRECTED = 4
 """How many words of a task are corrected at most, and how many spellings of each are compared."""
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz"
@@ -103,9 +106,15 @@ def with_corrections(corpus: Corpus, query: Query) -> Query:
 
     A word counts as misspelled if English and the visible chunks do not have it, and one change of
     a letter turns it into a word that ``OFTEN`` of them have. Of several, function words
-    come first, then English words, then the more frequent. Names are as they are.
+    come first, then English words, then the more frequent. Names and the function words of all
+    languages are as they are.
+
+    A task of another language has correct words that English lacks, and other forms of known words.
+    There, only likely slips count (:func:`_is_likely_slip`), if a passage of the task's language
+    has the known word.
     """
     index = _index(corpus)
+    languages = frozenset(query.task.languages)
     own = sorted(query.wordings[0] - query.names)
     places = [place for place in own if _may_be_misspelled(query.content_words[place][0].text)]
     if not index.parts or not places:
@@ -124,15 +133,19 @@ def with_corrections(corpus: Corpus, query: Query) -> Query:
             content_words[place] = (*content_words[place], *known)
             stems += known
             continue
-        changed = one_change_away(word)
+        changed = [
+            other
+            for other in one_change_away(word)
+            if not languages or _is_likely_slip(word, other)
+        ]
         counted = index.frequencies([[Term(other)] for other in changed])
         often = [
-            (other in ENGLISH_STOP_WORDS, is_english(other), count, other)
+            (not languages and (other in ENGLISH_STOP_WORDS, is_english(other)), count, other)
             for count, other in zip(counted, changed, strict=True)
             if count >= min(OFTEN, 1 + index.chunks // 100)
         ]
-        for _, is_known, _, other in sorted(often, reverse=True)[:MAX_CORRECTED]:
-            if is_known or _is_written(index, other):
+        for _, _, other in sorted(often, reverse=True)[:MAX_CORRECTED]:
+            if (is_english(other) and not languages) or _is_written(index, other, languages):
                 corrected[word] = other
                 content_words[place] = (*content_words[place], Term(other))
                 break
@@ -144,18 +157,41 @@ def with_corrections(corpus: Corpus, query: Query) -> Query:
     )
 
 
-def _is_written(index: CombinedPostings, word: str) -> bool:
-    """Whether one of the best chunks for a word has it; the index may only know another form."""
+def _is_written(index: CombinedPostings, word: str, languages: frozenset[str]) -> bool:
+    """Whether one of the best chunks for a word has it; the index may only know another form.
+
+    Args:
+        index: where to look.
+        word: in lower case.
+        languages: if any are given, the chunk is in one of them, or, as a table may, it shows no
+            language and the word is not English.
+    """
     best = index.best([Term(word)], EXACT_PROPOSED)
-    passages = passages_by_rowid(index.corpus, list(best)).values()
-    return any(
-        word in words_of(f"{passage.document.title} {passage.content}") for passage in passages
-    )
+    for passage in passages_by_rowid(index.corpus, list(best)).values():
+        text = f"{passage.document.title} {passage.content}"
+        if word in words_of(text):
+            shown = likely_languages(text)
+            if not languages or (languages & {*shown} if shown else not is_english(word)):
+                return True
+    return False
 
 
 def _may_be_misspelled(word: str) -> bool:
     is_plain = MIN_LETTERS <= len(word) <= MAX_LETTERS and word.isascii() and word.isalpha()
-    return is_plain and not is_english(word)
+    return is_plain and not is_english(word) and word not in stop_words_of(tuple(STOP_WORDS))
+
+
+def _is_likely_slip(word: str, other: str) -> bool:
+    """Whether a word one change away is no other word and no other form of it.
+
+    Endings differ in forms, the first letter is seldom mistyped, and short words differ from others
+    by one letter: ergeben, erheben.
+    """
+    is_swapped = sorted(word) == sorted(other)
+    is_replaced = len(word) == len(other) and not is_swapped
+    least = LONG if is_replaced else MIN_LETTERS_OF_SLIP
+    has_edges = word[0] == other[0] and (is_swapped or word[-1] == other[-1])
+    return has_edges and len(word) >= least and other not in stop_words_of(tuple(STOP_WORDS))
 
 
 def one_change_away(word: str) -> list[str]:

@@ -16,7 +16,7 @@ from rolebundle.retrieval.candidate import Query, Task, Term
 from rolebundle.text.forms import forms, phrase_form, spaced
 from rolebundle.text.languages import is_unspaced, likely_languages
 from rolebundle.text.spellings import folded, spellings, visible, with_whole_numbers
-from rolebundle.text.stop_words import ENGLISH_STOP_WORDS, STOP_WORDS
+from rolebundle.text.stop_words import ENGLISH_STOP_WORDS, stop_words_of
 from rolebundle.text.words import lower_capitals
 
 SIGNATURE_PHRASES = 3
@@ -48,7 +48,7 @@ _COMPOUND = re.compile(
 # boundary-layer, conditions--that, upper/lower: common words.
 _HYPHENATED = re.compile(r"[a-z]{2,}(?:(?:-{1,2}|/)[a-z]{2,})+")
 # Possessive, too. A capital after a full stop is no sign of a name.
-_CAPITALIZED = re.compile(r"(?<=[^\W_]|[,;:()\"'“”’]) [\"'(“]?([A-Z][^\W_]++)")
+_CAPITALIZED = re.compile(r"(?<=[^\W_]|[,;:()\"'“”’]) [\"'(“]?([^\W\d_a-z][^\W_]++)")
 _LETTERS_AND_DIGITS = re.compile(r"(?<![^\W_])(?=[^\W\d_]++\d|\d++[^\W\d_])[^\W_]++")
 # What can only be meant exactly. The opening quote begins a word; a phrase has at most 200 letters.
 _QUOTED = re.compile(r"(?<![^\W_])[\"“„«]\s*([^\"“”„«»\n]{2,200}?)\s*[\"”“»](?![^\W_])")
@@ -145,11 +145,11 @@ def read_task(text: str) -> Task:
         # Both spellings: an older corpus has the words without the spaces.
         unspaced_words = [_searchable(word) for word in _WORD.findall(task)]
         task = spaced(task)
-    stop_words = _stop_words(languages)
+    stop_words = stop_words_of(languages)
     words = [_searchable(word) for word in _WORD.findall(task)]
     spaced_words = frozenset(words)
     words += [word for word in unspaced_words if word not in spaced_words]
-    informative = [word for word in words if word not in stop_words]
+    informative = [word for word in words if word.lower() not in stop_words]
     # "Who are we?" has only stop words. Then they are searched.
     counts = Counter(informative or words)
     contractions = " ".join(_CONTRACTION.findall(task))
@@ -218,7 +218,11 @@ def _names(task: str) -> frozenset[str]:
     """The words that look like names."""
     # In a text of capitals a capital says nothing. A short abbreviation is often written out.
     found = [] if task.isupper() else _CAPITALIZED.findall(task)
-    names = (word for word in found if not (word.isupper() and len(word) <= _SHORT_ABBREVIATION))
+    names = (
+        word
+        for word in found
+        if word[0].isupper() and not (word.isupper() and len(word) <= _SHORT_ABBREVIATION)
+    )
     return frozenset(map(_searchable, (*names, *_LETTERS_AND_DIGITS.findall(task))))
 
 
@@ -238,14 +242,6 @@ def _is_identifier(word: str) -> bool:
     if word.startswith("--") or (len(word) > 1 and any(map(str.isdigit, word))):
         return not word.isdigit() or len(word) >= _MIN_DIGITS
     return bool(_CAMEL.search(word) or re.search("[_./:@#]", word)) and not _is_common(word)
-
-
-def _stop_words(languages: Iterable[str]) -> frozenset[str]:
-    stop_words = ENGLISH_STOP_WORDS
-    for language in languages:
-        # A single letter may be the name of something in any language.
-        stop_words |= {word for word in STOP_WORDS.get(language, ()) if len(word) > 1}
-    return stop_words
 
 
 def _is_common(compound: str) -> bool:

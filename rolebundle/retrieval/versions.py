@@ -14,8 +14,9 @@ from rolebundle.contracts.terms import TRUST_TIERS
 from rolebundle.lazy import lazy_module
 from rolebundle.retrieval.candidate import Candidate, ranking_order
 from rolebundle.retrieval.query import words_of
+from rolebundle.text.languages import likely_languages
 from rolebundle.text.spellings import folded
-from rolebundle.text.stop_words import ENGLISH_STOP_WORDS, STOP_WORDS
+from rolebundle.text.stop_words import stop_words_of
 
 tokens = lazy_module("rolebundle.text.tokens")
 
@@ -24,7 +25,6 @@ _COPY_PATH = re.compile(
     re.IGNORECASE,
 )
 _VERSION_NUMBER = re.compile(r"(?<![^\W_])v(?:er(?:sion)?)?[-_. ]?(\d{1,6})(?!\d)", re.IGNORECASE)
-_FUNCTION_WORDS = ENGLISH_STOP_WORDS.union(*STOP_WORDS.values())
 _NUMBER, _WORDS = re.compile(r"\d+"), re.compile(r"[^\W_]+")
 _FIRST_WORD = re.compile(r"[^\W_]+")
 _VERSION = re.compile(
@@ -51,7 +51,9 @@ def asked_of_newest(task: str) -> Set[str] | None:
     """The content words of a task that asks for the newest version; ``None`` for other tasks."""
     text = f" {' '.join(words_of(task))} "
     asking = [words.split() for words in newest_words() if f" {words} " in text]
-    return frozenset(text.split()).difference(*asking, _FUNCTION_WORDS) if asking else None
+    if not asking:
+        return None
+    return frozenset(text.split()).difference(*asking, stop_words_of(likely_languages(task)))
 
 
 def put_newest_first(ranked: list[Candidate], min_score: float, asked: Set[str]) -> None:

@@ -21,6 +21,7 @@ from rolebundle.retrieval.evidence import shown_kinds
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.retrieval.query import words_of
 from rolebundle.retrieval.select import conflicts
+from rolebundle.text.spellings import key_of
 from rolebundle.text.words import age, counted, first_of, is_ordinary, words_found
 
 MAX_NAMED_CONFLICTS = 5
@@ -30,6 +31,10 @@ COMMON_PLACE = 2_000
 MAX_MISSING_WORDS = 5
 """How many missing words are named; the others are counted."""
 _MAX_KINDS_CHARS = 500
+_COMPOUND = 12
+"""A German noun of so many letters is a compound."""
+_PART = 4
+"""The least number of letters of a compound's part."""
 LOW_DIVERSITY_FROM = 3
 """From how many selected passages on, all of one source, there may be a warning."""
 
@@ -228,8 +233,7 @@ def _words_missing(retrieval: Retrieval) -> str:
 def _names_missing(retrieval: Retrieval) -> list[str]:
     """The exact words, quoted phrases and names of the task that occur nowhere.
 
-    An exact word is not missing if all its parts occur. Nouns of other languages may have capitals,
-    so names are of English tasks only.
+    An exact word is not missing if all its parts occur.
     """
     query, missing = retrieval.query, retrieval.evidence.missing()
     words = {query.content_words[place][0].text: place for place in missing}
@@ -239,8 +243,16 @@ def _names_missing(retrieval: Retrieval) -> list[str]:
         if " " in exact or words.keys() & set(words_of(exact))
     ]
     parts = {part for exact in absent for part in words_of(exact)}
-    names = () if query.task.languages else query.names
-    named = (word for word, place in words.items() if place in names and word not in parts)
+    named = [word for word, place in words.items() if place in query.names and word not in parts]
+    if named and query.task.languages:
+        passages = [row.passage for row in retrieval.candidates]
+        texts = [
+            key_of(f"{passage.path} {passage.document.title} {passage.content}")
+            for passage in passages
+        ]
+        # All nouns of German have capitals. A long one is a compound and as exact as a name.
+        least = _COMPOUND if "de" in query.task.languages else 0
+        named = [w for w in named if len(w) >= least and not _has_in_parts(key_of(w), texts)]
     return _as_written(retrieval, [*absent, *named])
 
 
@@ -258,6 +270,21 @@ def _words_not_found(retrieval: Retrieval) -> str:
     ]
     found = first_of(_as_written(retrieval, absent), MAX_MISSING_WORDS)
     return f"no passage has the word: {found}" if found else ""
+
+
+def _has_in_parts(word: str, texts: Sequence[str]) -> bool:
+    """Whether a text has the word with another ending or within a compound, or both its parts."""
+    beginning = word[: max(_PART, 2 * len(word) // 3)]
+    halves = [
+        (word[:end], word[start:])
+        for start in range(_PART, len(word) - _PART + 1)
+        # A compound may have a letter between its parts, such as an s.
+        for end in (start, start - 1)
+    ]
+    return any(
+        beginning in text or any(first in text and last in text for first, last in halves)
+        for text in texts
+    )
 
 
 def _words_corrected(retrieval: Retrieval) -> str:

@@ -9,11 +9,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import cache
 from itertools import chain
 
 from rolebundle.lazy import lazy_pattern
-from rolebundle.text.stop_words import ENGLISH_STOP_WORDS, STOP_WORDS
+from rolebundle.text.stop_words import (
+    ALSO_ENGLISH,
+    ENGLISH_STOP_WORDS,
+    FREQUENT_WORDS,
+    STOP_WORDS,
+)
 
 _MAX_CHARS = 4_000
 """Only this many characters from the beginning of a text are examined."""
@@ -70,9 +76,9 @@ _UNSPACED = lazy_pattern(f"[{UNSPACED}]")
 _SPECIAL = re.compile("[\u00df-\u024f\u0307\u1e00-\u1eff]")
 
 
-def _languages_of_words() -> dict[str, tuple[str, ...]]:
+def _languages_of(lists: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
     languages: defaultdict[str, tuple[str, ...]] = defaultdict(tuple)
-    for language, words in STOP_WORDS.items():
+    for language, words in lists.items():
         for word in words:
             # Single letters are names of variables and units in every language.
             if word not in ENGLISH_STOP_WORDS and (len(word) > 1 or not word.isascii()):
@@ -81,7 +87,17 @@ def _languages_of_words() -> dict[str, tuple[str, ...]]:
 
 
 # Without English words: the others also identify the language of a text that is half English.
-_LANGUAGES_OF = _languages_of_words()
+_LANGUAGES_OF = _languages_of(FREQUENT_WORDS)
+
+
+@cache
+def _languages_of_question_words() -> dict[str, tuple[str, ...]]:
+    """A question is short: its few function words may be rare ones, if they are not ambiguous."""
+    further = _languages_of(STOP_WORDS)
+    ambiguous = {word for word in further if len(word) == 2 and word.isascii()} | ALSO_ENGLISH
+    return {word: codes for word, codes in further.items() if word not in ambiguous} | {
+        word: further[word] for word in _LANGUAGES_OF
+    }
 
 
 def is_unspaced(text: str) -> bool:
@@ -98,7 +114,7 @@ def likely_languages(text: str) -> tuple[str, ...]:
     """
     text = text[:_MAX_CHARS].lower()
     languages = () if text.isascii() else _by_letters(text)
-    most, best, words = _hits(text)
+    most, best, words = _hits(text, _languages_of_question_words())
     return (
         languages + best if most >= sum(word in ENGLISH_STOP_WORDS for word in words) else languages
     )
@@ -148,14 +164,16 @@ def _by_letters(text: str) -> tuple[str, ...]:
     )
 
 
-def _hits(text: str) -> tuple[int, tuple[str, ...], list[str]]:
+def _hits(
+    text: str, languages_of: Mapping[str, tuple[str, ...]] = _LANGUAGES_OF
+) -> tuple[int, tuple[str, ...], list[str]]:
     """The most hits of a language, the languages with that number, and the words of the text.
 
     A hit is a function word; a language whose alphabet has all special letters gets one more.
     """
     words = _LATIN.findall(text)
-    hinting = [word for word in words if word in _LANGUAGES_OF]
-    hits = Counter(chain.from_iterable(map(_LANGUAGES_OF.__getitem__, hinting)))
+    hinting = [word for word in words if word in languages_of]
+    hits = Counter(chain.from_iterable(map(languages_of.__getitem__, hinting)))
     if not text.isascii() and (special := set(_SPECIAL.findall("".join(set(text))))):
         hits.update(code for code, letters in _ALPHABETS.items() if special.issubset(letters))
     most = max(hits.values(), default=0)

@@ -307,6 +307,12 @@ def messages(bundle: RetrievalBundle) -> dict[str, str]:
         # That a word or an amount is missing says little.
         ("configure many servers for 70 clients with upper/lower case and no licence", []),
         ("Wie wird der Server für Mandanten konfiguriert?", []),
+        # A compound of German is exact; not if a passage has its parts, or it in another form.
+        ("Was sagt der Server zur Legionellenprüfung?", ["Legionellenprüfung"]),
+        ("Wo ist die Serverconfiguration?", []),
+        ("Comment configurer le server de Zorblax ?", ["Zorblax"]),
+        ("¿Cómo se configura el server en Ávila?", ["Ávila"]),
+        ("Jak skonfigurować server w Zorblaxie?", ["Zorblaxie"]),
     ],
 )
 def test_names_and_identifiers_that_no_passage_has_are_a_caution(
@@ -364,6 +370,36 @@ def test_a_misspelled_word_is_searched_as_a_known_one_too_and_the_answer_says_so
     found = messages(bundle)
     assert "server for servar" in found["WORDS_CORRECTED"]
     assert "servar" not in found.get("WORDS_MISSING", "")
+
+
+LETTER = (
+    "Die Nachzahlung und die Rechnung werden bis Mai erhoben, und das Ergebnis gilt. Es gibt alte."
+)
+LETTERS = document("briefe", [f"{LETTER} Bei uns ist der Kessel kaputt{n}." for n in range(4)])
+
+
+@pytest.mark.parametrize(
+    ("stored", "task", "corrections"),
+    [
+        (LETTERS, "Wann ist die nachzalung fällig?", "nachzahlung for nachzalung"),
+        (LETTERS, "Wo liegt die rehcnung?", "rechnung for rehcnung"),
+        # Correct words of another language, and other forms.
+        (LETTERS, "Was gibt viel, und was muss raus?", ""),
+        (LETTERS, "Hat die Messung etwas ergeben und wann wird erhoben?", ""),
+        (LETTERS, "Was steht in den neuen rechnungen und den alten?", ""),
+        (LETTERS, "Wo ist der sessel?", ""),
+        (SERVER, "Comment configurer les serveur ?", ""),
+        (SERVER, "Wann muss der Filter raus?", ""),
+        # Function words of other languages in an English task.
+        (SERVER, "muss viel", ""),
+    ],
+)
+def test_correct_words_of_another_language_are_not_corrected(
+    stored: StoredDocument, task: str, corrections: str
+) -> None:
+    message = messages(answered([stored], task=task)).get("WORDS_CORRECTED", "")
+    assert message.endswith(corrections)
+    assert bool(message) == bool(corrections)
 
 
 @pytest.mark.parametrize("word", ["serverless", "Servar", "serv4r"])
