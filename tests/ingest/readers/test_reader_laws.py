@@ -187,6 +187,7 @@ SAMPLES = {
     "canvas": b'{"nodes":[{"type":"text","text":"x"}],"edges":[{"label":"y"}]}',
     "subtitles": b"WEBVTT\n\n00:01.000 --> 00:02.000\n<v a>x <i>y\n",
     "archive": zipped({"a": "b"}),
+    "rtf": b"{\\rtf1\\ansicpg1252{\\fonttbl\\f0\\fcharset0 A;}{\\colortbl;\\red9;}{\\s1 heading 1;}\\s1 x\\par{\\v y}\\u-10179?\\'e4\\bin2 ab{\\footnote z}a\\cell\\row}",
     **OFFICE_SAMPLES,
 }  # fmt: skip
 
