@@ -10,6 +10,7 @@ from rolebundle.engine import Engine
 from rolebundle.storage.compartments import visible_compartments
 from rolebundle.storage.corpus import Corpus, contents, corpus_counts, increment_generation
 from rolebundle.storage.opening import open_reader
+from rolebundle.storage.sqlite import AMONG
 from rolebundle.storage.writing import open_writer
 from rolebundle.workspace import Workspace
 from support.corpora import build, document
@@ -90,6 +91,6 @@ def test_a_claim_is_known_only_to_those_who_see_its_document(tmp_path: Path) -> 
 def test_the_vectors_of_some_chunks_are_found_by_their_chunks(db: Path) -> None:
     with open_reader(db) as corpus:
         corpus.enable_restriction()
-        of_chunks = "SELECT vector FROM embedded WHERE index_id = 1 AND chunk IN (1, 2)"
-        plan = [row[-1] for row in corpus.rows(f"EXPLAIN QUERY PLAN {of_chunks}")]
+        of_chunks = f"SELECT vector FROM embedded WHERE index_id = ? AND chunk {AMONG}"
+        plan = [row[-1] for row in corpus.rows(f"EXPLAIN QUERY PLAN {of_chunks}", (1, [1, 2]))]
     assert "(index_id=? AND chunk=?)" in plan[0]
