@@ -163,11 +163,14 @@ def ingest(
         else:
             report = admin.update(options, progress=progress, **call.fields)
     print_report(report, as_json=call.as_json)
-    is_first = report.added and not (report.updated or report.unchanged)
-    if is_first and (advice := missing_model(admin.workspace.corpus)):
-        output.print_note(f"note: {advice}")
-    if not (no_wait or call.fields.get("lexical_only")):
-        complete_index(admin)
+    if not call.fields.get("lexical_only"):
+        if report.added and not (report.updated or report.unchanged):
+            with admin.workspace.open_writer() as corpus:  # A reader would leave its files.
+                advice = missing_model(corpus)
+            if advice:
+                output.print_note(f"note: {advice}")
+        if not no_wait:
+            complete_index(admin)
     refuse_problems(report)
     missing = sum(note.code == "root_missing" for note in (*report.skipped, *report.notes))
     if missing and not paths:
