@@ -108,7 +108,7 @@ def test_interrupt_during_ingest(
 ) -> None:
     """Ctrl-C goes to every process of the terminal; one line is reported, and the corpus is sound."""
     with scratch_folder() as folder:
-        tree = tree_of(folder, 80, words=300)
+        tree = tree_of(folder, 300, words=300)
         db = folder / "stopped.db"
         with real_ingest(tree, db, moment) as process:
             send(process.pid, number)
