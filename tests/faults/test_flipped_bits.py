@@ -18,16 +18,7 @@ from support.amounts import rounds
 from support.corpora import FLAGGED, NOW, QUARANTINED, build, document, embed, file_of
 from support.damaged_files import put
 from support.fake_embedder import HashingProvider
-from support.rich_corpus import rich_document
-
-POLICY = """
-[reader]
-scopes = ["shared", "hr"]
-access_level = "confidential"
-deny_patterns = ["d7.md"]
-may_set_time = true
-"""
-
+from support.rich_corpus import RICH_POLICY, rich_document
 
 PAGE = 1024
 
@@ -47,7 +38,7 @@ def filled_corpus(folder: Path) -> Path:
     ]
     path = build(folder, documents, HashingProvider(), name="filled.db", waiting=2)
     with open_writer(path) as corpus:
-        set_policy(corpus, POLICY, "toml", "", "2026-01-01T00:00:00Z")
+        set_policy(corpus, RICH_POLICY, "toml", "", "2026-01-01T00:00:00Z")
         with corpus.writing():
             # A vector that left with its chunk, and one deleted place in each table of vectors.
             shorter = document("d1", ["another text"], source_id="source-1")

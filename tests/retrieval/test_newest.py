@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
+
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from support.commands import invoke
@@ -159,6 +161,27 @@ def test_the_newest_of_several_versions_is_first(tmp_path):
     ]
     assert len(asked) == 40
     assert len(wrong) <= 4, wrong
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        "What was said of the hall budget at the newest board meeting?",
+        "What was said of the hall budget at the last board meeting, as it is now?",
+        "How high is the budget that the board meeting gave the hall at the moment?",
+    ],
+)
+def test_documents_of_the_same_series_need_not_repeat_the_words_of_the_task(tmp_path, task):
+    folder = tmp_path / "n"
+    old = "The board meeting gave the hall a budget of {} euros."
+    write(folder / "board", "2026-03-01 Board.md", old.format(100))
+    write(folder / "board", "2026-09-01 Board FINAL.md", "The hall has a budget of 300 euros.")
+    # Another series, and a file that is only of the same folder.
+    write(folder / "kitchen", "2026-10-01 Kitchen.md", "The hall kitchen has a budget of 20 euros.")
+    write(folder / "board", "2026-10-02 Keys.md", "The hall key costs a part of the budget.")
+    for number in range(20):
+        write(folder / "other", f"{number}.md", f"Notes about the garden, part {number}.")
+    assert first_answers(folder, [task]) == ["board/2026-09-01 Board FINAL.md"]
 
 
 # What the owner's own document about a topic is, and what is planted beside it. The folder

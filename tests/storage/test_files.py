@@ -38,15 +38,7 @@ from rolebundle.storage.stored_values import records
 from rolebundle.storage.writing import open_writer
 from support.corpora import FLAGGED, QUARANTINED, build, document, embed, file_of, put_file
 from support.fake_embedder import HashingProvider
-
-POLICY = """
-[reader]
-scopes = ["shared", "hr"]
-access_level = "confidential"
-deny_patterns = ["d7.md"]
-may_set_time = true
-"""
-
+from support.rich_corpus import RICH_POLICY
 
 # -- Opening: who waits for whom, what a transaction leaves, what every connection is set to -------
 
@@ -410,7 +402,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     ]
     path = build(tmp_path_factory.mktemp("digests"), documents, HashingProvider())
     with open_writer(path) as corpus:
-        set_policy(corpus, POLICY, "toml", "", "2026-01-01T00:00:00Z")
+        set_policy(corpus, RICH_POLICY, "toml", "", "2026-01-01T00:00:00Z")
         with corpus.writing():
             put_file(corpus, file_of("b"), [document("b", ["another rotation"])])
             embed(corpus, HashingProvider())

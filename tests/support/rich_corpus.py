@@ -42,6 +42,15 @@ def rich_corpus(folder: Path) -> Path:
     return build(folder, documents, HashingProvider(), name="rich.db")
 
 
+RICH_POLICY = """
+[reader]
+scopes = ["shared", "hr"]
+access_level = "confidential"
+deny_patterns = ["d7.md"]
+may_set_time = true
+"""
+"""The policy of a reader of most of the documents."""
+
 RICH_ROLE = overlay(
     mission="Audit token rotation.",
     vocabulary={

@@ -327,6 +327,27 @@ def test_names_and_identifiers_that_no_passage_has_are_a_caution(
     assert message in text(bundle, 500)
 
 
+@pytest.mark.parametrize(
+    ("task", "absent"),
+    [
+        ("configure the server with a file", []),
+        ("configure the server with a file for the turbine", ["turbine"]),
+        ("configure the server with a file and lubricate the walrus", ["lubricate", "walrus"]),
+        ("configure the server with a nice file this year", []),  # Common words say little.
+        ("configure the server with a file in Zorblax", []),  # A name is a caution.
+        ("configure the servar with a file", []),  # A likely spelling is searched.
+        ("wie file configure server Turbinenrad", ["Turbinenrad"]),
+    ],
+)
+def test_words_that_no_passage_has_are_a_note_and_no_caution(task: str, absent: list[str]) -> None:
+    bundle = answered([SERVER], task=task, limit=2)
+    message = messages(bundle).get("WORDS_NOT_FOUND", "")
+    assert message == (f"no passage has the word: {', '.join(absent)}" if absent else "")
+    if absent:
+        assert bundle.fallback.action == "continue"
+        assert f"Note: {message}." in packet(bundle)
+
+
 class TestExact:
     """What is quoted, numbers and identifiers can only be meant exactly."""
 
