@@ -44,6 +44,11 @@ def _plain(text: str) -> str:
     return "".join(sign for sign in decomposed if not unicodedata.combining(sign))
 
 
+def is_month(word: str) -> bool:
+    """Whether a word in small letters is a month's name, or its first three letters or more."""
+    return bool(_month_of(_plain(word)))
+
+
 def _month_of(word: str) -> int:
     """The number of a month, by at least three letters of its name; 0 for another word."""
     months = (number for number, row in enumerate(_table()["months"], 1) if f" {word}" in f" {row}")

@@ -25,10 +25,10 @@ from rolebundle.text.spellings import key_of
 
 JUDGED_PASSAGES = 5
 """The first passages of the ranking, and the first by BM25, that decide about the evidence."""
-WEAK_COVERAGE, WEAK_CLOSENESS = 0.05, 0.6
-"""The evidence is weak if none of them has this share of the task's words, times ``ln(1 + N)``, or
-this closeness. Among many passages one has more of the words by chance. docs/quality.md has how
-they were chosen."""
+FULL_COVERAGE, CLOSENESS_WEIGHT = 0.055, 1.4
+"""The evidence is weak if for none of them the coverage, divided by ``0.055 · ln(1 + N)``, and 1.4
+times the closeness add up to 1. Among many passages one has more of the words by chance.
+docs/quality.md has how they were chosen."""
 ENOUGH_COVERAGE, ENOUGH_CLOSENESS = 0.25, 0.5
 """A passage with this coverage or this closeness is evidence for the task."""
 ENOUGH_SHARE, ENOUGH_NATS = 0.65, 24
@@ -179,12 +179,18 @@ class Evidence(NamedTuple):
         is_close = any(
             (self._closeness(rowid) or 0.0) >= ENOUGH_CLOSENESS for rowid in self.cosines
         )
-        closest = max((support.closeness or 0.0 for support in supports), default=0.0)
-        has_few_words = best.coverage < WEAK_COVERAGE * math.log1p(self.chunks)
+        enough = FULL_COVERAGE * math.log1p(self.chunks)
+        strength = max(
+            (
+                support.coverage / enough + CLOSENESS_WEIGHT * (support.closeness or 0.0)
+                for support in supports
+            ),
+            default=0.0,
+        )
         verdict: TaskSupport = "supported"
         if not any(self.frequencies) and not is_close:
             verdict = "off_topic"
-        elif has_few_words and closest < WEAK_CLOSENESS:
+        elif strength < 1:
             verdict = "weak"
         return self._replace(best=best, verdict=verdict)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence, Set
 from functools import lru_cache
 
-from rolebundle.contracts.dates import newest_words
+from rolebundle.contracts.dates import is_month, newest_words
 from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.terms import TRUST_TIERS
 from rolebundle.lazy import lazy_module
@@ -61,20 +61,23 @@ def put_newest_first(ranked: list[Candidate], min_score: float, asked: Set[str])
 
     They exchange their scores, so that nothing else moves.
     """
-    rows = [row for row in ranked if row.is_selectable and row.final >= min_score]
-    by_date = newest_first(rows, lambda row: row.final, asked)
+    rows = [row for row in ranked if row.is_selectable]
+    by_date = newest_first(rows, lambda row: row.final, asked, min_score)
     finals, least = sorted((row.final for row in by_date), reverse=True), -math.inf
     for row in reversed(by_date):
         least = max(finals.pop(), math.nextafter(least, math.inf))
         if least != row.final:
             row.lift += least - row.final
-            row.lifted_for = (*row.lifted_for, f"by date: {_age_order(row)[1] or 'none'}")
+            row.lifted_for = (*row.lifted_for, f"by date: {_age_order(row)[2] or 'none'}")
             row.final = least
     ranked.sort(key=ranking_order)
 
 
 def newest_first(
-    rows: Sequence[Candidate], score: Callable[[Candidate], float], asked: Set[str]
+    rows: Sequence[Candidate],
+    score: Callable[[Candidate], float],
+    asked: Set[str],
+    min_score: float = 0.0,
 ) -> list[Candidate]:
     """The rows that answer about as well as the first one, which is among them; the newest first.
 
@@ -86,26 +89,35 @@ def newest_first(
         return []
     first = rows[0]
     best, wanted = score(first), asked & _words_in(first.passage)
+    same_search = [row for row in rows if row.round == first.round and score(row) >= min_score]
     about_as_good = [
         row
-        for row in rows
-        if row.round == first.round
-        and (
-            (score(row) >= ABOUT_AS_GOOD * best and wanted <= _words_in(row.passage))
-            or (score(row) >= OF_SERIES * best and _is_of_series(row.passage, first.passage))
-        )
+        for row in same_search
+        if score(row) >= ABOUT_AS_GOOD * best and wanted <= _words_in(row.passage)
     ]
-    return sorted(about_as_good, key=_age_order, reverse=True)
+    series = {_series(row.passage.path) for row in about_as_good}
+    chosen = [
+        row
+        for row in same_search
+        if row in about_as_good
+        or (score(row) >= OF_SERIES * best and _is_of_series(row.passage.path, series))
+    ]
+    copied_on = _day_of_copying(rows)
+    return sorted(chosen, key=lambda row: _age_order(row, copied_on), reverse=True)
 
 
-def _is_of_series(passage: Passage, other: Passage) -> bool:
-    """Whether two files have the same names and folders, but for numbers, dates and states.
+def _is_of_series(path: str, series: Iterable[tuple[frozenset[str], frozenset[str]]]) -> bool:
+    """Whether a file has the same name and folders as one of these, but for numbers and states.
 
     One name may have more words, as in ``AGM 2025 minutes`` and ``2026-03-19 AGM minutes LP``.
     """
-    (folder, words), (other_folder, others) = _series(passage.path), _series(other.path)
-    is_named_alike = words <= others or others <= words
-    return folder == other_folder and is_named_alike and bool(words) == bool(others)
+    folder, words = _series(path)
+    return any(
+        folder == other_folder
+        and (words <= others or others <= words)
+        and bool(words) == bool(others)
+        for other_folder, others in series
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -113,28 +125,47 @@ def _series(path: str) -> tuple[frozenset[str], frozenset[str]]:
     """The words of the folders of a file and of its name, without numbers and states."""
     folders, _, name = folded(path).rpartition("/")
     texts = folders, name.rpartition(".")[0]
-    folder, stem = ([w for w in words_of(_NUMBER.sub(" ", text)) if len(w) > 1] for text in texts)
-    return frozenset(folder) - _STATES, frozenset(stem) - _STATES
+    folder, stem = (words_of(_NUMBER.sub(" ", text)) for text in texts)
+    return _of_name(folder), _of_name(stem)
+
+
+def _of_name(words: Iterable[str]) -> frozenset[str]:
+    return frozenset(w for w in words if len(w) > 1 and not is_month(w)) - _STATES
 
 
 def _words_in(passage: Passage) -> Set[str]:
-    text = " ".join((passage.document.title, *passage.headings, passage.content))
+    text = " ".join((passage.path, passage.document.title, *passage.headings, passage.content))
     return frozenset(words_of(text))
 
 
-def _age_order(row: Candidate) -> tuple[int, str, list[int]]:
+def _day_of_copying(rows: Iterable[Candidate]) -> str:
+    """The day on which most of the files without another date were written; empty if none is.
+
+    They were copied or unpacked together, so that the day does not order their contents.
+    """
+    days = {
+        row.passage.document.document_id: row.passage.document.inferred_at or "" for row in rows
+    }
+    counts = Counter(day[:10] for day in days.values() if day)
+    day, documents = max(counts.items(), key=lambda item: (item[1], item[0]), default=("", 0))
+    return day if documents > 1 and documents * 2 >= counts.total() else ""
+
+
+def _age_order(row: Candidate, copied_on: str = "") -> tuple[int, bool, str, list[int]]:
     """The order of versions, the newest last.
 
-    A date in the future does not count. Dates of documents that the owner did not write are
+    A date in the future does not count, nor the day of a file that was copied with others. Dates of documents that the owner did not write are
     compared among themselves only. Dates of untrusted documents do not count: they may be false.
     Versions of one day are in the order of their numbers (``v2``).
     """
     document = row.passage.document
     if row.freshness == "undated" or "untrusted" in (document.trust_tier, document.origin):
-        return 0, "", []
-    date = (document.updated_at or document.inferred_at or "")[:10]
+        return 0, True, "", []
+    written = (document.inferred_at or "")[:10]
+    date = document.updated_at or (written if written != copied_on else "")
     versions = map(int, _VERSION_NUMBER.findall(row.passage.path.rpartition("/")[2]))
-    return 2 if document.origin == "internal" else 1, date, [*versions]
+    is_old = bool(_COPY_PATH.search(row.passage.path))
+    return 2 if document.origin == "internal" else 1, not is_old, date[:10], [*versions]
 
 
 def mark_duplicates(rows: Iterable[Candidate], task: str = "") -> list[list[Candidate]]:

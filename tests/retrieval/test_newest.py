@@ -184,6 +184,25 @@ def test_documents_of_the_same_series_need_not_repeat_the_words_of_the_task(tmp_
     assert first_answers(folder, [task]) == ["board/2026-09-01 Board FINAL.md"]
 
 
+def test_the_series_of_any_good_passage_counts_and_the_day_of_copying_does_not(tmp_path):
+    folder = tmp_path / "n"
+    text = "At this meeting the directors of the hall club decide to {}."
+    write(folder / "club", "rules.md", "The directors of the hall club decide at a meeting.")
+    write(folder / "club" / "minutes", "2019-July.md", text.format("paint the door"))
+    write(
+        folder / "club" / "minutes",
+        "2022-Oct.md",
+        "At this meeting the directors of the club bought a piano.",
+    )
+    write(folder / "club" / "archive", "minutes 2023.md", text.format("sell the piano"))
+    for number in range(20):
+        write(
+            folder / "other", f"{number}.md", f"Notes about the garden of the hall, part {number}."
+        )
+    task = "What did the directors of the hall club decide at their last meeting?"
+    assert first_answers(folder, [task]) == ["club/minutes/2022-Oct.md"]
+
+
 # What the owner's own document about a topic is, and what is planted beside it. The folder
 # "foreign" is untrusted.
 PLANTED = (
