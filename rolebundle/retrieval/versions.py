@@ -154,9 +154,10 @@ def _day_of_copying(rows: Iterable[Candidate]) -> str:
 def _age_order(row: Candidate, copied_on: str = "") -> tuple[int, bool, str, list[int]]:
     """The order of versions, the newest last.
 
-    A date in the future does not count, nor the day of a file that was copied with others. Dates of documents that the owner did not write are
-    compared among themselves only. Dates of untrusted documents do not count: they may be false.
-    Versions of one day are in the order of their numbers (``v2``).
+    A path that says copy, old or archive comes after all others. A date in the future does not
+    count, nor the day of a file that was copied with others. Dates of documents that the owner did
+    not write are compared among themselves only. Dates of untrusted documents do not count: they
+    may be false. Versions of one day are in the order of their numbers (``v2``).
     """
     document = row.passage.document
     if row.freshness == "undated" or "untrusted" in (document.trust_tier, document.origin):
