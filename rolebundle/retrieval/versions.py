@@ -89,20 +89,21 @@ def newest_first(
         return []
     first = rows[0]
     best, wanted = score(first), asked & _words_in(first.passage)
-    same_search = [row for row in rows if row.round == first.round and score(row) >= min_score]
+    same_search = [row for row in rows if row.round == first.round]
+    good_enough = [row for row in same_search if score(row) >= min_score]
     about_as_good = [
         row
-        for row in same_search
+        for row in good_enough
         if score(row) >= ABOUT_AS_GOOD * best and wanted <= _words_in(row.passage)
     ]
     series = {_series(row.passage.path) for row in about_as_good}
     chosen = [
         row
-        for row in same_search
+        for row in good_enough
         if row in about_as_good
         or (score(row) >= OF_SERIES * best and _is_of_series(row.passage.path, series))
     ]
-    copied_on = _day_of_copying(rows)
+    copied_on = _day_of_copying(same_search)
     return sorted(chosen, key=lambda row: _age_order(row, copied_on), reverse=True)
 
 
