@@ -11,10 +11,10 @@ from rolebundle.contracts.documents import FoundDocument, Passage
 from rolebundle.contracts.lookup import FoundPassage, Heading, Lookup, LookupKind
 from rolebundle.errors import AccessDenied, UsageError
 from rolebundle.retrieval.bundle import passage_mark, shared_fields
-from rolebundle.retrieval.lanes import links_to
 from rolebundle.retrieval.passage_text import letters_of, named_by
 from rolebundle.retrieval.request import ReferenceScope
 from rolebundle.retrieval.source_files import source_warnings
+from rolebundle.retrieval.where import links_to
 from rolebundle.storage import documents
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.digests import verify_documents, verify_passages

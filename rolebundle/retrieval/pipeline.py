@@ -34,6 +34,7 @@ from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.rerank import Reranker
 from rolebundle.retrieval.role_score import trace_rules
 from rolebundle.retrieval.select import best_forbidden, estimated_tokens, select
+from rolebundle.retrieval.where import allowed_documents, matching_documents
 from rolebundle.storage import vector_index
 from rolebundle.storage.compartments import has_facts
 from rolebundle.storage.corpus import Corpus, corpus_counts
@@ -124,7 +125,7 @@ def _in_rounds(
 
     The first round fixes the weights and what the task's words are worth.
     """
-    within, unmatched = lanes.matching_documents(request.where)
+    within, unmatched = matching_documents(lanes.corpus, request.where)
     matching, is_limited_to_allowed = within, False
     pool = lanes.propose(Pool(), depth, within)
     evidence = lanes.evidence(pool)
@@ -146,7 +147,7 @@ def _in_rounds(
         # policy rejects. If the filter rejects something, the next search is as deep, but limited
         # to the documents that it allows. Each after that is deeper than the last.
         if found.filtered_out and not is_limited_to_allowed:
-            within = lanes.allowed_documents(request, matching)
+            within = allowed_documents(lanes.corpus, request, matching)
             is_limited_to_allowed = True
         elif depth < MAX_DEPTH:
             depth = min(MAX_DEPTH, 4 * depth)

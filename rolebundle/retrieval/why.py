@@ -46,7 +46,7 @@ from rolebundle.retrieval.filter import (
     rejection_of,
     without_later_superseders,
 )
-from rolebundle.retrieval.lanes import Condition, Lanes, open_lanes, unmet
+from rolebundle.retrieval.lanes import Lanes, open_lanes
 from rolebundle.retrieval.lexical import CombinedPostings, matching_words
 from rolebundle.retrieval.lookup import resolve_reference
 from rolebundle.retrieval.merge import merge
@@ -57,6 +57,7 @@ from rolebundle.retrieval.request import ReferenceScope, ResolvedRequest
 from rolebundle.retrieval.rerank import Reranker
 from rolebundle.retrieval.role_score import mark_factor, trace_rules
 from rolebundle.retrieval.select import select
+from rolebundle.retrieval.where import Condition, unmet
 from rolebundle.storage import compartments, partition
 from rolebundle.storage.compartments import Compartment
 from rolebundle.storage.corpus import Corpus

@@ -24,6 +24,7 @@ from rolebundle.retrieval.filter import first_rejection, without_later_supersede
 from rolebundle.retrieval.lanes import open_lanes
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.request import ResolvedRequest
+from rolebundle.retrieval.where import allowed_documents
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.passages import passages_at_lines, passages_by_id
 from rolebundle.text.languages import is_unspaced
@@ -102,7 +103,7 @@ class Evidence:
         usable = self._usable(ranked)
         if len(usable) < len(ranked) and self._allowed is None:
             # What policy rejects takes no place from what it allows (law 2).
-            self._allowed = lanes.allowed_documents(self._request)
+            self._allowed = allowed_documents(self._corpus, self._request)
             return self._nearest(text)
         return usable
 
