@@ -30,10 +30,10 @@ from rolebundle.embedding.static import StaticProvider
 from rolebundle.engine import Engine
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.interfaces.servers.operations import Operations
-from rolebundle.retrieval.lanes import closeness_to
 from rolebundle.retrieval.packet import MAX_CHARS
 from rolebundle.retrieval.passage_text import best_span
 from rolebundle.retrieval.query import build_query
+from rolebundle.retrieval.semantic import closeness_to
 
 FIRST = (1_500, 3_000)
 LONG = 1_200, 1_600

@@ -43,7 +43,7 @@ GOLDEN_SETS = (
 PARTS: Mapping[str, tuple[str, Any]] = {
     "nothing": ("rolebundle.retrieval.role_score.SUPPRESS_POINTS", -0.2),
     "confidence of the semantic lane": (
-        "rolebundle.retrieval.lanes.query_confidence",
+        "rolebundle.retrieval.semantic.query_confidence",
         lambda query, provider: 1.0,
     ),
     "repeated words": ("rolebundle.retrieval.query.MAX_REPEATS", 1),

@@ -22,10 +22,10 @@ from rolebundle.policy.trust import AgentView
 from rolebundle.retrieval import pipeline
 from rolebundle.retrieval.bundle import assemble
 from rolebundle.retrieval.candidate import Retrieval
-from rolebundle.retrieval.lanes import closeness_to
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.retrieval.request import ResolvedRequest, resolve_request
 from rolebundle.retrieval.rerank import Reranker
+from rolebundle.retrieval.semantic import closeness_to
 from rolebundle.retrieval.source_files import are_reachable, shown_path, source_warnings
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.decisions import has_decisions

@@ -218,8 +218,8 @@ def _diagnostics(codes: Counter[RejectionCode], found: Sequence[Retrieval]) -> D
         deduped_count=codes["duplicate"],
         dropped_forbidden_count=codes["forbidden_source"],
         dropped_stale_count=codes["stale"],
-        lexical_ms=round(pool.lexical_seconds * 1000, 3),
-        semantic_ms=round(pool.semantic_seconds * 1000, 3),
+        lexical_ms=round(pool.seconds.get("lexical", 0.0) * 1000, 3),
+        semantic_ms=round(pool.seconds.get("semantic", 0.0) * 1000, 3),
         refills=pool.refills,
         rerank_ms=found[0].rerank_ms,
     )

@@ -30,9 +30,17 @@ from rolebundle.contracts.terms import (
     RejectionCode,
     WarningCode,
 )
+from rolebundle.contracts.why import FoundBy
 from rolebundle.policy.trust import Labels
 from rolebundle.retrieval.evidence import JUDGED_PASSAGES, Evidence
 from rolebundle.retrieval.request import ResolvedRequest
+
+POOL_DEPTH = 100
+"""How many chunks each lane proposes at first; what the agent has seen is in addition.
+
+It does not depend on the limit, so the first passages do not depend on it either."""
+MAX_DEPTH = 4_096
+"""The bound of law 2: a lane is not asked for more than this many chunks at once."""
 
 # -- the query and the hits of the lanes ---------------------------------------------------------
 
@@ -145,28 +153,24 @@ class Pool(NamedTuple):
 
     Attributes:
         hits: by the chunk's rowid.
-        by_task: rowid → BM25 of what the lexical lane proposed for the task's terms.
-        by_role: rowid → BM25 of what the lexical lane proposed for the role's terms.
+        proposed: by what was searched: rowid → score of what was proposed.
         only_by_role: rowids that the first search proposed for the role's terms alone.
         confidence: how well the embedding model reads the query, in (0, 1].
         depth: how many chunks each lane was last asked for.
         yielded: the most chunks that one lane returned last; less than ``depth`` means that the
             corpus has no more.
         refills: how often the lanes were asked again.
-        lexical_seconds: the time that the lexical lane took.
-        semantic_seconds: the time that the semantic lane took.
+        seconds: the time that each lane took.
     """
 
     hits: Mapping[int, Hit] = MappingProxyType({})
-    by_task: Mapping[int, float] = MappingProxyType({})
-    by_role: Mapping[int, float] = MappingProxyType({})
+    proposed: Mapping[FoundBy, Mapping[int, float]] = MappingProxyType({})
     only_by_role: Set[int] = frozenset()
     confidence: float = 1.0
     depth: int = 0
     yielded: int = 0
     refills: int = 0
-    lexical_seconds: float = 0.0
-    semantic_seconds: float = 0.0
+    seconds: Mapping[Lane, float] = MappingProxyType({})
 
     @property
     def cosines(self) -> dict[int, float]:

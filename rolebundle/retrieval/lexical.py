@@ -9,6 +9,8 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from rolebundle.contracts.terms import Lane
+from rolebundle.contracts.why import FoundBy
 from rolebundle.retrieval.candidate import Query, Term
 from rolebundle.retrieval.evidence import Evidence
 from rolebundle.retrieval.query import words_of
@@ -45,40 +47,62 @@ _MIN_IDF = 1e-6
 # -- the lane ------------------------------------------------------------------------------------
 
 
-def propose(
-    corpus: Corpus,
-    query: Query,
-    depth: int,
-    within: Sequence[int] | None = None,
-    exact: Sequence[str] = (),
-    *,
-    only_facts: bool = False,
-) -> tuple[dict[int, float], dict[int, float]]:
-    """The chunks that match the task's terms best, and those that match the role's terms best.
+class WordsLane(NamedTuple):
+    """The index of words, ready to be searched for the task's terms, or for the role's.
+
+    Attributes:
+        by: whose terms they are.
+        words: of what is visible.
+        terms: what is searched for.
+        exact: words and phrases; the best chunks with each are proposed, too.
+    """
+
+    by: FoundBy
+    words: CombinedPostings
+    terms: Sequence[Term]
+    exact: Sequence[str] = ()
+
+    @property
+    def lane(self) -> Lane:
+        """Its name in answers."""
+        return "lexical"
+
+    def propose(self, depth: int, within: Sequence[int] | None = None) -> dict[int, float]:
+        """Rowid → BM25 of the best chunks."""
+        having = [
+            rowid
+            for words in self.exact
+            for rowid in self.words.best(
+                [*map(Term, (words, *others_of(words)))], EXACT_PROPOSED, within
+            )
+        ]
+        return self.score(having) | self.words.best(self.terms, depth, within)
+
+    def score(self, rowids: Sequence[int]) -> dict[int, float]:
+        """Rowid → BM25, of the chunks that have one of the terms."""
+        scores = self.words.scores(self.terms, rowids)
+        return {rowid: score for rowid, score in scores.items() if score}
+
+
+def words_lanes(
+    corpus: Corpus, query: Query, exact: Sequence[str] = (), *, only_facts: bool = False
+) -> list[WordsLane]:
+    """The lanes of the task's terms and of the role's.
 
     Args:
         corpus: an open corpus.
         query: the built query.
-        depth: how many chunks each of the two may propose.
-        within: rowids of the documents to search in; ``None`` for all.
-        exact: words and phrases; the best chunks with each are proposed, too.
-        only_facts: propose remembered facts, by the statistics of documents and facts.
-
-    Returns:
-        Rowid → BM25 against the task's terms, and the same against the role's.
+        exact: the rare exact words and phrases of the task.
+        only_facts: search remembered facts, by the statistics of documents and facts.
     """
     index = _index(corpus, only_facts=only_facts)
-    having = [
-        rowid
-        for words in exact
-        for rowid in index.best([*map(Term, (words, *others_of(words)))], EXACT_PROPOSED, within)
+    return [
+        WordsLane("task_words", index, query.task_terms, exact),
+        WordsLane("role_words", index, query.expansion_terms),
     ]
-    task = index.best(query.task_terms, depth, within)
-    by_task = {**index.scores(query.task_terms, having), **task}
-    return by_task, index.best(query.expansion_terms, depth, within)
 
 
-def read_words(corpus: Corpus, query: Query) -> None:
+def read_ahead(corpus: Corpus, query: Query) -> None:
     """Read all words of a query at once, and keep them in memory."""
     terms = [
         *query.task_terms,
@@ -202,16 +226,6 @@ def one_change_away(word: str) -> list[str]:
     found |= {head + letter + tail[1:] for head, tail in splits if tail for letter in _ALPHABET}
     found |= {head + letter + tail for head, tail in splits for letter in _ALPHABET}
     return sorted(found - {word})
-
-
-def score(
-    corpus: Corpus, query: Query, rowids: Sequence[int], *, only_facts: bool = False
-) -> dict[int, tuple[float, float]]:
-    """Rowid → the BM25 against the task's terms and against the role's; only of what matches."""
-    index = _index(corpus, only_facts=only_facts)
-    task = index.scores(query.task_terms, rowids)
-    role = index.scores(query.expansion_terms, rowids)
-    return {rowid: (task[rowid], role[rowid]) for rowid in rowids if task[rowid] or role[rowid]}
 
 
 def task_words(

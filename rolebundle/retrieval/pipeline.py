@@ -23,10 +23,18 @@ from rolebundle.contracts.bundle import CorpusState, IndexState, ReplicaState
 from rolebundle.contracts.terms import TRUSTED_TIERS
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import CorpusCorrupt
-from rolebundle.retrieval.candidate import Candidate, Pool, Retrieval, Weights, role_share
+from rolebundle.retrieval.candidate import (
+    MAX_DEPTH,
+    POOL_DEPTH,
+    Candidate,
+    Pool,
+    Retrieval,
+    Weights,
+    role_share,
+)
 from rolebundle.retrieval.evidence import JUDGED_PASSAGES, Evidence
 from rolebundle.retrieval.filter import filter_candidates
-from rolebundle.retrieval.lanes import MAX_DEPTH, POOL_DEPTH, Lanes, open_lanes
+from rolebundle.retrieval.lanes import Lanes, open_lanes
 from rolebundle.retrieval.merge import merge
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.rank import rank
@@ -106,7 +114,7 @@ def _documents_and_facts(
     documents = _in_rounds(lanes, request, reranker, depth)
     if not has_facts(lanes.corpus):
         return documents
-    facts = _in_rounds(replace(lanes, only_facts=True), _of_facts(documents), None, FACTS_DEPTH)
+    facts = _in_rounds(lanes.of_facts(), _of_facts(documents), None, FACTS_DEPTH)
     return replace(documents, facts=facts)
 
 
@@ -128,16 +136,16 @@ def _in_rounds(
     within, unmatched = matching_documents(lanes.corpus, request.where)
     matching, is_limited_to_allowed = within, False
     pool = lanes.propose(Pool(), depth, within)
-    evidence = lanes.evidence(pool)
+    evidence, semantic = lanes.evidence(pool), lanes.semantic
     template = Retrieval(
         request=request,
         query=lanes.query,
         evidence=evidence,
-        weights=weights_for(request, evidence, has_semantic=bool(lanes.index or reranker)),
-        corpus=corpus_state(lanes.corpus, request.now, lanes.index),
+        weights=weights_for(request, evidence, has_semantic=bool(semantic or reranker)),
+        corpus=corpus_state(lanes.corpus, request.now, semantic.index if semantic else None),
         pool=pool,
         degraded=lanes.degraded,
-        without_vector=lanes.without_vector(),
+        without_vector=semantic.without_vector() if semantic else 0,
         absent_exact=lanes.absent_exact,
         unmatched=unmatched,
     )

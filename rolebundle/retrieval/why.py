@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from shlex import quote
 from typing import Any
@@ -190,9 +190,7 @@ def _execute(
     lanes, documents = run(lanes, request, reranker)
     if not is_fact or documents.facts is None:
         return Execution(lanes, reranker, documents)
-    return Execution(
-        replace(lanes, only_facts=True), None, documents.facts, len(documents.selected)
-    )
+    return Execution(lanes.of_facts(), None, documents.facts, len(documents.selected))
 
 
 # -- the row -------------------------------------------------------------------------------------
@@ -256,21 +254,17 @@ def _lane_traces(execution: Execution, passage: Passage) -> list[LaneTrace]:
     pool, query, lanes = execution.retrieval.pool, execution.retrieval.query, execution.lanes
     rowid = passage.rowid
     hit = pool.hits.get(rowid) or lanes.measure([passage])[rowid]
-    cosines = {
-        row: hit.cosine
-        for row, hit in pool.hits.items()
-        if hit.cosine is not None and "semantic" in hit.lanes
-    }
     no_task = "" if query.task_terms else "the task has no words"
     no_role = "" if query.expansion_terms else "no role adds words to this task"
-    no_index = "" if lanes.index is not None else lanes.degraded or "only words were asked for"
-    searches: tuple[tuple[FoundBy, Mapping[int, float], float | None, str], ...] = (
-        ("task_words", pool.by_task, None if no_task else hit.bm25 or 0.0, no_task),
-        ("role_words", pool.by_role, None if no_role else hit.bm25_expansion or 0.0, no_role),
-        ("meaning", cosines, hit.cosine, no_index),
+    no_index = "" if lanes.semantic else lanes.degraded or "only words were asked for"
+    searches: tuple[tuple[FoundBy, float | None, str], ...] = (
+        ("task_words", None if no_task else hit.bm25 or 0.0, no_task),
+        ("role_words", None if no_role else hit.bm25_expansion or 0.0, no_role),
+        ("meaning", hit.cosine, no_index),
     )
     traces = []
-    for by, proposed, score, note in searches:
+    for by, score, note in searches:
+        proposed = pool.proposed.get(by, {})
         # Ties by rowid, as in the index.
         ordered = [row for _, row in sorted((-found, row) for row, found in proposed.items())]
         traces.append(

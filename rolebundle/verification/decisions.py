@@ -31,9 +31,9 @@ from rolebundle.contracts.terms import (
 from rolebundle.embedding.provider import EmbeddingProvider, unit_vectors
 from rolebundle.errors import EmbedderError, UsageError
 from rolebundle.policy.trust import AgentView, Labels, risk_of, ruling_of
-from rolebundle.retrieval.lanes import noise_for
 from rolebundle.retrieval.query import words_of
 from rolebundle.retrieval.request import ResolvedRequest
+from rolebundle.retrieval.semantic import noise_for
 from rolebundle.storage import decisions as storage
 from rolebundle.storage.corpus import Corpus, increment_generation
 from rolebundle.storage.decisions import DecisionKey, decisions

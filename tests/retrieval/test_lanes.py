@@ -17,12 +17,12 @@ from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.ingest.options import IngestOptions
-from rolebundle.retrieval import lexical
 from rolebundle.retrieval.candidate import Query, Term
-from rolebundle.retrieval.lanes import query_vectors
-from rolebundle.retrieval.lexical import CombinedPostings
+from rolebundle.retrieval.lexical import CombinedPostings, matching_words, words_lanes
 from rolebundle.retrieval.query import build_query
+from rolebundle.retrieval.semantic import query_vectors
 from rolebundle.storage import compartments, postings
+from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.documents import StoredDocument
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.passages import passages_by_rowid
@@ -128,6 +128,13 @@ def query_of(task: Sequence[Term], expansion: Sequence[Term] = ()) -> Query:
     return plain._replace(task_terms=tuple(task), expansion_terms=tuple(expansion))
 
 
+def proposed(
+    corpus: Corpus, query: Query, depth: int, within: Sequence[int] | None = None
+) -> list[dict[int, float]]:
+    """What the task's terms and the role's propose."""
+    return [lane.propose(depth, within) for lane in words_lanes(corpus, query)]
+
+
 def assert_same(found: dict[int, float], expected: dict[int, float]) -> None:
     """The same chunks with the same scores, in the same order if the scores differ."""
     assert found.keys() == expected.keys()
@@ -172,23 +179,21 @@ def test_scores_do_not_depend_on_the_compartments(
         assert together.rows("SELECT id, chunk_id FROM chunk") == apart.rows(
             "SELECT id, chunk_id FROM chunk"
         )
-        expected = lexical.propose(together, expanded, depth)
-        found = lexical.propose(apart, expanded, depth)
+        expected = proposed(together, expanded, depth)
+        found = proposed(apart, expanded, depth)
         assert_same(found[0], expected[0])
         assert_same(found[1], expected[1])
         rows = [row for (row,) in apart.rows("SELECT id FROM chunk")]
-        assert lexical.score(apart, expanded, rows) == {
-            row: pytest.approx(scores, rel=CLOSE, abs=1e-15)
-            for row, scores in lexical.score(together, expanded, rows).items()
-        }
+        for own, other in zip(
+            words_lanes(apart, expanded), words_lanes(together, expanded), strict=True
+        ):
+            assert own.score(rows) == pytest.approx(other.score(rows), rel=CLOSE, abs=1e-15)
         # A search within documents has the same scores.
         within = [1, len(documents)]
-        expected = lexical.propose(together, expanded, 1000, within)
-        assert_same(lexical.propose(apart, expanded, 1000, within)[0], expected[0])
+        expected = proposed(together, expanded, 1000, within)
+        assert_same(proposed(apart, expanded, 1000, within)[0], expected[0])
         words = [(term,) for term in task]
-        assert lexical.matching_words(apart, words, rows) == lexical.matching_words(
-            together, words, rows
-        )
+        assert matching_words(apart, words, rows) == matching_words(together, words, rows)
 
 
 def test_a_word_that_is_rare_in_a_small_compartment_has_no_advantage(tmp_path: Path) -> None:
@@ -206,7 +211,7 @@ def test_a_word_that_is_rare_in_a_small_compartment_has_no_advantage(tmp_path: P
             for compartment in compartments.searchable_compartments(corpus)
         }
         assert alone["shared"] < alone["hr"] == alone["board"]
-        found = lexical.propose(corpus, query_of([Term("token")]), 1)[0]
+        found = proposed(corpus, query_of([Term("token")]), 1)[0]
         assert [*found] == [1]
 
 
@@ -233,10 +238,10 @@ def test_the_roles_terms_are_scored_separately(
 ) -> None:
     searched = build_query("token", overlay(vocabulary={"boost_phrases": ["threat model"]}))
     with open_reader(build(tmp_path, documents)) as corpus:
-        of_task, of_role = lexical.propose(corpus, searched, depth)
-        scores = lexical.score(corpus, searched, sorted(of_task.keys() | of_role.keys()))
-        names = passages_by_rowid(corpus, [*scores])
-    found = {names[row].chunk_id: (task > 0, role > 0) for row, (task, role) in scores.items()}
+        rows = sorted(set[int]().union(*proposed(corpus, searched, depth)))
+        scores = [lane.score(rows) for lane in words_lanes(corpus, searched)]
+        names = passages_by_rowid(corpus, rows)
+    found = {names[row].chunk_id: tuple(row in own for own in scores) for row in rows}
     assert found == expected
 
 

@@ -21,8 +21,8 @@ from rolebundle.interfaces.cli.explain import text
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.overlays import list_overlays, load_role
 from rolebundle.resources import demo_overlays
+from rolebundle.retrieval.candidate import POOL_DEPTH
 from rolebundle.retrieval.compare import compare_roles, jaccard
-from rolebundle.retrieval.lanes import POOL_DEPTH
 from rolebundle.retrieval.request import ReferenceScope
 from rolebundle.retrieval.why import explain
 from rolebundle.storage.corpus import Corpus

@@ -1,0 +1,178 @@
+"""Which documents are searched: those that `where` matches, and those that policy may allow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from difflib import get_close_matches
+from operator import ge, lt
+from typing import NamedTuple
+
+from rolebundle.contracts.documents import LINKS, TASK, Passage, iso_utc
+from rolebundle.contracts.request import Where
+from rolebundle.retrieval.filter import (
+    first_rejection,
+    path_rules,
+    rejects_by_age,
+    rejects_other_roles,
+)
+from rolebundle.retrieval.request import ResolvedRequest
+from rolebundle.storage import documents
+from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.documents import texts_of
+from rolebundle.text.links import leads_to
+from rolebundle.text.paths import matches
+from rolebundle.text.spellings import key_of
+from rolebundle.text.words import first_of
+
+MAX_NAMED_VALUES = 5
+"""How many values of a key are named in messages."""
+
+# Times in the corpus are in UTC and of one form, so that they can be compared as texts.
+_BOUNDS = {"updated_after": ge, "updated_before": lt}
+
+Values = Sequence[str]
+"""The values of one field of a document; empty if it has none."""
+
+
+class Condition(NamedTuple):
+    """The condition of one key.
+
+    Attributes:
+        field: the field of a document that it looks at.
+        holds: whether a document with these values matches.
+        wanted: the key and its values, for messages.
+        values: its values, if they are names or globs.
+    """
+
+    field: str
+    holds: Callable[[Values], bool]
+    wanted: str
+    values: Sequence[str] = ()
+
+
+def conditions(where: Where) -> Iterator[Condition]:
+    """The conditions of the keys that are given. A document must meet all of them.
+
+    A name is compared without case. A glob matches the path of the file within its root, or the
+    URI. An undated document meets no bound of the date.
+    """
+    for key, value in where:
+        if value is None:
+            continue
+        if key == "attributes":
+            lines = [[f"{name}: {text}" for text in texts] for name, texts in value.items()]
+            wanted = _named_values(key, [line for texts in lines for line in texts])
+            yield Condition(key, _matches_all(lines), wanted)
+        elif key == "links_to":
+            yield Condition(key, links_to(value), _named_values(key, value))
+        elif key == "task":
+            is_met = _is_named([f"{TASK}: {value}"])
+            yield Condition(key, is_met, _named_values(key, [value]))
+        elif key in _BOUNDS:
+            date = iso_utc(value)
+            is_dated = _is_dated(_BOUNDS[key], date)
+            yield Condition("updated_at", is_dated, _named_values(key, [date]))
+        else:
+            holds = _matches_glob(value) if key == "path" else _is_named(value)
+            yield Condition(key, holds, _named_values(key, value), value)
+
+
+def _matches_glob(globs: Sequence[str]) -> Callable[[Values], bool]:
+    return lambda paths: any(matches(glob, path) for path in paths for glob in globs)
+
+
+def _is_dated(is_met: Callable[[str, str], bool], bound: str) -> Callable[[Values], bool]:
+    return lambda dates: any(is_met(date, bound) for date in dates)
+
+
+def _is_named(names: Sequence[str]) -> Callable[[Values], bool]:
+    keys = {key_of(name) for name in names}
+    return lambda values: any(key_of(value) in keys for value in values)
+
+
+def links_to(names: Sequence[str]) -> Callable[[Values], bool]:
+    """Whether one of a document's attributes is a link to a file with one of these names."""
+    links = f"{LINKS}: "
+    return lambda lines: any(
+        line.startswith(links) and leads_to(line.removeprefix(links), names) for line in lines
+    )
+
+
+def _matches_all(alternatives: Sequence[Sequence[str]]) -> Callable[[Values], bool]:
+    conditions = [_is_named(names) for names in alternatives]
+    return lambda values: all(holds(values) for holds in conditions)
+
+
+def _named_values(key: str, values: Sequence[str]) -> str:
+    return f"{key} = {first_of(values, MAX_NAMED_VALUES)}"
+
+
+def unmet(where: Where | None, passage: Passage) -> list[Condition]:
+    """The conditions that the document of a passage does not meet."""
+    if where is None:
+        return []
+    columns = {"path": passage.path, **passage.document._asdict()}
+    return [
+        condition
+        for condition in conditions(where)
+        if not condition.holds(texts_of(condition.field, columns))
+    ]
+
+
+def matching_documents(corpus: Corpus, where: Where | None) -> tuple[list[int] | None, str]:
+    """The documents that ``where`` matches.
+
+    Returns:
+        Their rowids, sorted, or ``None`` if it has no condition; and the keys that exclude
+        every document, with their values, which is empty if one matches.
+    """
+    met = [
+        (condition, documents.documents_with(corpus, condition.field, condition.holds))
+        for condition in (conditions(where) if where else ())
+    ]
+    if not met:
+        return None, ""
+    rowids = sorted(set.intersection(*(matching for _, matching in met)))
+    if rowids:
+        return rowids, ""
+    alone = [
+        condition.wanted + _suggestion(corpus, condition)
+        for condition, matching in met
+        if not matching
+    ]
+    together = " and ".join(condition.wanted for condition, _ in met)
+    return rowids, " or ".join(alone) or f"{together} together"
+
+
+def _suggestion(corpus: Corpus, condition: Condition) -> str:
+    """Which value a condition that no document meets may mean."""
+    present = documents.values_of(corpus, condition.field)
+    known = {key_of(value): value for value in present}
+    for value in condition.values:
+        for near in get_close_matches(key_of(value), known, n=1):
+            return f" (did you mean {known[near]}?)"
+    return ""
+
+
+def allowed_documents(
+    corpus: Corpus, request: ResolvedRequest, within: Collection[int] | None = None
+) -> list[int]:
+    """The rowids of all documents of which policy may allow a passage.
+
+    Args:
+        corpus: an open corpus.
+        request: the resolved request.
+        within: rowids; no others are returned. ``None`` for all.
+    """
+    allowed = {
+        rowid
+        for group in documents.document_groups(
+            corpus,
+            by_date=rejects_by_age(request) or request.excludes_later,
+            by_role=rejects_other_roles(request),
+            by_path=path_rules(request),
+        )
+        if first_rejection(group, request) is None
+        for rowid in group.rowids
+    }
+    return sorted(allowed if within is None else allowed.intersection(within))
