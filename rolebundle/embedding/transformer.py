@@ -1,7 +1,7 @@
 """The encoder of BERT in numpy.
 
 It computes what a runtime for neural networks would. A runtime takes 78 MB and a third of a second
-to start, and the models here are small (decision 37).
+to start, and the models here are small (docs/decisions/0037).
 
 Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers for Language Understanding",
 2019 (https://arxiv.org/abs/1810.04805).

@@ -220,7 +220,7 @@ def penalize_sources(ranked: Sequence[Candidate], request: ResolvedRequest) -> N
     """Take 0.15 · (n − max) from the n-th candidate of a source, if the role requires diversity.
 
     The first passage of a document loses 0.15 at most: it may be the only answer, and other
-    documents of its source may have taken the source's share (docs/decisions/0029).
+    documents of its source may have taken the source's share (docs/decisions/0021).
 
     No score falls under ``request.min_score`` by this. Duplicates and superseded candidates will
     not be selected, so they do not count.

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rolebundle.contracts.documents import iso_utc
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.interfaces.parse import request_from
-from rolebundle.retrieval import lanes
+from rolebundle.retrieval import pipeline, semantic
 from rolebundle.storage import store, vector_search
 from rolebundle.storage.documents import StoredDocument
 from rolebundle.storage.opening import open_reader
@@ -77,8 +77,10 @@ def test_an_updated_corpus_and_a_rebuilt_one_answer_alike(
                         store.remove_files(corpus, [file_of(f"{name}-former").location])
                         store.drop_unused(corpus)
                 fill(corpus, [original], provider)
+        depth = data.draw(st.integers(1, 4))
         with (
-            patch.object(lanes, "POOL_DEPTH", data.draw(st.integers(1, 4))),
+            patch.object(pipeline, "POOL_DEPTH", depth),
+            patch.object(semantic, "POOL_DEPTH", depth),
             patch.object(vector_search, "MARGIN", data.draw(st.integers(1, 2))),
         ):
             for fields in drawn_requests:
