@@ -3,8 +3,7 @@
 Run: python benchmarks/serve.py [--only warm|cold|mixed]
 
 warm: a request through `rolebundle serve` against the same call in this process, in turns.
-cold: a one-shot `rolebundle retrieve`, without and with the server of `rolebundle up`, against a
-    Python that only imports apsw, click and pydantic.
+cold: a one-shot `rolebundle retrieve`, against a Python that only imports apsw, click and pydantic.
 mixed: readers, each with its own server, while another process ingests without a pause.
 """
 
@@ -12,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import subprocess
 import sys
@@ -20,7 +18,6 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from compileall import compile_dir
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from itertools import cycle
 from pathlib import Path
 from statistics import median
@@ -99,43 +96,26 @@ def warm(db: Path, rounds: int) -> None:
 
 
 def cold(db: Path, pairs: int) -> None:
-    """Print the medians of one-shot commands, without and with a server, and of the imports."""
+    """Print the medians of one-shot commands and of the imports."""
     # As an installed package is.
     compile_dir(Path(rolebundle.__file__).parent, quiet=1)
     task = ["retrieve", _QUESTIONS[0][0], "--role", _QUESTIONS[0][1], "--db", str(db), *_OVERLAYS]
-    with _server() as socket:
-        alone, served = ({**os.environ, "ROLEBUNDLE_SOCKET": name} for name in ("none", socket))
-        commands = {
-            "bare import": (_IMPORTS, alone),
-            "one-shot, lexical": ([*_COMMAND, *task, "--lexical-only"], alone),
-            "one-shot, both lanes": ([*_COMMAND, *task], alone),
-            "with `up`, lexical": ([*_COMMAND, *task, "--lexical-only"], served),
-            "with `up`, both lanes": ([*_COMMAND, *task], served),
-        }
-        times: dict[str, list[float]] = {name: [] for name in commands}
-        for turn in range(pairs + 1):
-            for name, (command, environment) in commands.items():
-                started = perf_counter()
-                subprocess.run(command, check=True, capture_output=True, env=environment)
-                if turn:
-                    times[name].append((perf_counter() - started) * 1000)
+    commands = {
+        "bare import": _IMPORTS,
+        "one-shot, lexical": [*_COMMAND, *task, "--lexical-only"],
+        "one-shot, both lanes": [*_COMMAND, *task],
+    }
+    times: dict[str, list[float]] = {name: [] for name in commands}
+    for turn in range(pairs + 1):
+        for name, command in commands.items():
+            started = perf_counter()
+            subprocess.run(command, check=True, capture_output=True)
+            if turn:
+                times[name].append((perf_counter() - started) * 1000)
     print(f"cold, {pairs} times each")
     for name, durations in times.items():
         ratios = [time / base for time, base in zip(durations, times["bare import"], strict=True)]
         print(f"  {name:26} {median(durations):8.1f} ms   x{median(ratios):.2f}")
-
-
-@contextmanager
-def _server() -> Iterator[str]:
-    """The path of the socket of a server of `up`."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = str(Path(folder) / "s")
-        environment = {**os.environ, "ROLEBUNDLE_SOCKET": path}
-        subprocess.run([*_COMMAND, "up"], check=True, capture_output=True, env=environment)
-        try:
-            yield path
-        finally:
-            subprocess.run([*_COMMAND, "down"], check=True, capture_output=True, env=environment)
 
 
 def mixed(db: Path, tree: Path, seconds: float, readers: int) -> None:

@@ -12,12 +12,9 @@ command must not wait for what it does not need.
 from __future__ import annotations
 
 from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-# `typing` takes as long to import as all that a command in a server needs.
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from rolebundle.admin import Admin as Admin
     from rolebundle.contracts.bundle import RetrievalBundle as RetrievalBundle
     from rolebundle.contracts.ingest import IngestReport as IngestReport

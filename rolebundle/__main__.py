@@ -8,11 +8,6 @@ import sys
 def main() -> None:
     """Run the command line. If it is interrupted while it is imported, it ends as it does later."""
     try:
-        if sys.platform != "win32":
-            from rolebundle.interfaces import warm
-
-            if (code := warm.run(sys.argv[1:])) is not None:
-                sys.exit(code)
         from rolebundle.interfaces.cli.main import main as run
     except KeyboardInterrupt:
         sys.stderr.write("interrupted; completed work is kept\n")

@@ -80,10 +80,6 @@ class AccessControl:
             "leave `agent` out",
         )
 
-    def is_owner(self, agent: str | None) -> bool:
-        """Whether the owner asks: without a policy, and not in the name of an agent."""
-        return self.resolve_agent(agent) is None and not has_policy(self.workspace.corpus)
-
     def has_policy(self) -> bool:
         """Whether a policy was ever set for the corpus."""
         return self.workspace.path.exists() and has_policy(self.workspace.corpus)
@@ -292,7 +288,8 @@ class AccessControl:
         try:
             yield
         except UsageError as error:
-            if error.code == "not_found" and self.is_owner(agent):
+            is_owner = self.resolve_agent(agent) is None and not self.has_policy()
+            if error.code == "not_found" and is_owner:
                 scope = self.reference_scope(UNRESTRICTED_VIEW)
                 if quarantined := why_module.quarantined_error(
                     self.workspace.corpus, reference, scope

@@ -395,7 +395,8 @@ def _folder_sources(paths: Sequence[str], source: str) -> dict[str, str]:
     for folder, count in sorted(folders.items()):
         name = f"{source}-{source_name(Path(folder))}"
         if count > 1 and name.casefold() not in map(str.casefold, sources.values()):
-            sources[f"{_glob(folder)}/**"] = name
+            # A star in the name of a folder would match others.
+            sources[f"{folder.replace('*', '?')}/**"] = name
     return sources
 
 
@@ -427,8 +428,3 @@ def _rules(key: str, values: Mapping[str, str], files: Mapping[str, int]) -> str
 def _toml(value: str) -> str:
     # JSON's escapes are TOML's; only the delete character may not be bare.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _glob(path: str) -> str:
-    """A glob for one path: a star or question mark in it matches any one character."""
-    return re.sub(r"[*?]", "?", path)

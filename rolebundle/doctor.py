@@ -22,7 +22,8 @@ from rolebundle.contracts.upkeep import (
 )
 from rolebundle.errors import CorpusCorrupt, RolebundleError, WrongFile
 from rolebundle.policy.access import deny_matcher, policy_problem
-from rolebundle.policy.audit import Recorder, verify_audit
+from rolebundle.policy.audit import Recorder
+from rolebundle.policy.audit_check import verify_audit
 from rolebundle.policy.lint import lint_active_policy
 from rolebundle.storage import purge, records
 from rolebundle.storage.address import address_of

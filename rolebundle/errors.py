@@ -124,6 +124,17 @@ class StorageError(RolebundleError):
     rpc_code = -32004
 
 
+def storage_error(path: object, error: OSError) -> StorageError:
+    """The error for a file that cannot be read or written."""
+    is_full = error.errno in FULL_ERRNOS
+    step = "free some disk space" if is_full else "check the permissions and the disk"
+    return StorageError(
+        "storage_full" if is_full else "io_error",
+        f"{path}: {error.strerror or error}",
+        f"{step}, then run the same command again",
+    )
+
+
 @contextmanager
 def storage_errors(code: str, message: str, hint: str) -> Iterator[None]:
     """A block that raises an OSError as a StorageError; the message gets the system's reason."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -32,8 +31,6 @@ LIMITS_TIME = all(hasattr(signal, name) for name in ("setitimer", "SIGPROF", "SI
 """Whether the system itself ends a process after some time."""
 LIMITS_MEMORY = IS_UNIX and sys.platform == "linux"
 """Whether the system itself limits the memory of a process."""
-HAS_SERVER = hasattr(os, "fork") and hasattr(socket, "AF_UNIX")
-"""Whether the server of `rolebundle up` can run."""
 
 ROOT_USER = 0
 READ_FLAGS = os.O_RDONLY
@@ -59,7 +56,6 @@ def not_kept() -> list[str]:
         f"limits of processor time for a reader: {late}": LIMITS_TIME,
         f"limits of memory for a reader: {late}": LIMITS_MEMORY,
         "permissions and owners of files: protect the folder of the corpus yourself": IS_UNIX,
-        "the server of `rolebundle up`": HAS_SERVER,
     }
     return [phrase for phrase, is_kept in phrases.items() if not is_kept]
 
@@ -153,12 +149,12 @@ def is_running(process: int) -> bool:
     return True
 
 
-def start_detached(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
+def start_detached(command: Sequence[str]) -> subprocess.Popen[bytes]:
     """Start a process without streams that goes on when this one, or its terminal, has ended."""
     import subprocess  # Few commands start a process.
 
     silent = subprocess.DEVNULL
-    options |= OWN_SESSION
+    options = dict(OWN_SESSION)
     if sys.platform == "win32":
         options["creationflags"] |= subprocess.CREATE_NO_WINDOW
     return subprocess.Popen(command, stdin=silent, stdout=silent, stderr=silent, **options)

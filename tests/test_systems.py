@@ -113,14 +113,11 @@ def test_what_is_not_there_is_said(monkeypatch, tmp_path):
     (tmp_path / "a.md").write_text("Text.")
     db = tmp_path / "c.db"
     assert invoke("ingest", tmp_path / "a.md", "--lexical-only", "--db", db).code == 0
-    for name in ("HAS_SERVER", "LIMITS_TIME", "LIMITS_MEMORY", "IS_UNIX"):
+    for name in ("LIMITS_TIME", "LIMITS_MEMORY", "IS_UNIX"):
         monkeypatch.setattr(system, name, False)
-    for command in ("up", "down"):
-        outcome = invoke(command)
-        assert (outcome.code, "[no_server]" in outcome.err) == (3, True)
     outcome = invoke("corpus", "doctor", "--db", db)
     assert outcome.code == 0
-    assert outcome.out.count("not kept on this system") == 4
+    assert outcome.out.count("not kept on this system") == 3
 
 
 def test_every_module_is_imported_without_unix():
@@ -129,11 +126,11 @@ def test_every_module_is_imported_without_unix():
         "names = [m.name for m in pkgutil.walk_packages(rolebundle.__path__, 'rolebundle.')]\n"
         "assert len(names) > 150\n"
         "for name in names:\n"
-        "    if not name.endswith(('.preload', '__main__')): importlib.import_module(name)\n"
+        "    if not name.endswith('__main__'): importlib.import_module(name)\n"
         "from rolebundle import system; print(system.IS_UNIX, len(system.not_kept()))"
     )
     paths = [str(TESTS / "without_unix"), str(TESTS.parent)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert (done.stdout, done.returncode) == ("False 4\n", 0), done.stderr
+    assert (done.stdout, done.returncode) == ("False 3\n", 0), done.stderr

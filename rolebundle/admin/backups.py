@@ -27,7 +27,8 @@ from rolebundle.contracts.upkeep import (
 )
 from rolebundle.errors import CorpusCorrupt, RolebundleError, UsageError, WrongFile, storage_errors
 from rolebundle.policy.access import deny_matcher, save_database_access
-from rolebundle.policy.audit import Recorder, verify_audit
+from rolebundle.policy.audit import Recorder
+from rolebundle.policy.audit_check import verify_audit
 from rolebundle.storage import purge, records
 from rolebundle.storage.address import address_of, in_database
 from rolebundle.storage.audit import AUDIT_FORMAT, open_audit_reader

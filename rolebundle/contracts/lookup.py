@@ -3,7 +3,8 @@
 from typing import Literal
 
 from rolebundle.contracts.base import Contract
-from rolebundle.contracts.bundle import BundleWarning, More, PassageMark
+from rolebundle.contracts.bundle import BundleWarning, PassageMark
+from rolebundle.contracts.compact_bundle import More
 from rolebundle.contracts.documents import FoundDocument
 from rolebundle.contracts.terms import ContentType, DatedBy, TrustTier
 

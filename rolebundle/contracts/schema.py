@@ -9,6 +9,7 @@ from typing import Any
 
 from rolebundle.contracts import (
     bundle,
+    compact_bundle,
     evaluation,
     gate,
     ingest,
@@ -33,7 +34,7 @@ SCHEMAS: dict[str, type[Contract]] = {
     "backup-manifest": upkeep.BackupManifest,
     "backup-result": upkeep.BackupReport,
     "bundle": bundle.RetrievalBundle,
-    "compact-bundle": bundle.CompactBundle,
+    "compact-bundle": compact_bundle.CompactBundle,
     "comparison": why.Comparison,
     "check-answer": memory.CheckAnswer,
     "check-request": memory.CheckRequest,

@@ -487,6 +487,10 @@ class ReplicaManifest(Contract):
     expires_at: str
     refuses_at: str
 
+    def has_content_of(self, other: ReplicaManifest) -> bool:
+        """Whether both are manifests of one replica, which may have been renewed."""
+        return (self.generation, self.content_digest) == (other.generation, other.content_digest)
+
     def age_hours(self, now: datetime) -> float:
         """Hours since it was published, to a tenth; 0 before that."""
         seconds = (now - datetime.fromisoformat(self.published_at)).total_seconds()

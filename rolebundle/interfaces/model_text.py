@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
 
 from rolebundle.contracts.lookup import FoundPassage, Lookup, Lookups
 from rolebundle.interfaces.layout import NO_ROLE, harmless, on_one_line
 from rolebundle.retrieval.passage_text import (
     DATA,
+    LINES,
+    Values,
     constraint_line,
     fenced,
     flag_note,
@@ -26,12 +26,9 @@ from rolebundle.retrieval.passage_text import (
 from rolebundle.text.references import without_link_lists
 from rolebundle.text.words import counted, first_of
 
-Values = Mapping[str, Any]
-
 _MESSAGE_CHARS = 4_000
 _LOCATOR_CHARS = 300
 _REMEDY_CHARS = 400
-_LINES = re.compile(r"(.*):(\d+)-(\d+)", re.DOTALL)
 _MAX_GAP = 3
 _MAX_LINKING = 10
 """Chunks are separated by blank lines, which are in none of them."""
@@ -122,7 +119,7 @@ def _lines_between(first: FoundPassage, second: FoundPassage) -> int:
     """How many line breaks are between two passages that can be read as one; 0 if they cannot."""
     if any((p.mark, p.anchor, p.truncated) != (None, None, None) for p in (first, second)):
         return 0
-    places = [_LINES.fullmatch(passage.locator) for passage in (first, second)]
+    places = [LINES.fullmatch(passage.locator) for passage in (first, second)]
     if places[0] is None or places[1] is None or places[0][1] != places[1][1]:
         return 0
     gap = int(places[1][2]) - int(places[0][3])

@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby
 from shlex import quote
-from typing import TypeVar
 
 from rolebundle.contracts.bundle import (
     BundleWarning,
@@ -31,18 +30,14 @@ from rolebundle.interfaces.layout import (
 )
 from rolebundle.retrieval.packet import nearest_lines
 from rolebundle.retrieval.passage_text import (
-    bridge_note,
     caution,
     constraint_line,
-    flag_note,
-    limited_use,
-    mark_note,
+    heading_path,
     one_line,
     part_of,
-    place_of,
-    quoted,
+    passage_notes,
+    passage_place,
     shown_name,
-    source_note,
 )
 from rolebundle.storage.corpus import joined
 from rolebundle.storage.lexical_index import Token, tokens
@@ -70,7 +65,6 @@ _SEPARATES = re.compile(r"[\W_]*+|(?:`{3,}+|~{3,}+)[\w+-]*+|\[[^\]]++\]:\s++\S++
 """A line without a word, such as the dashes of a table or the underline of a heading; the
 beginning of a fence; the address of a link."""
 
-Worded = TypeVar("Worded", BundleWarning, Fallback)
 Match = tuple[int, int, int]
 """A term in a text: its first character, the one after its last, and the term's number."""
 
@@ -93,8 +87,8 @@ def text(
         explain: also show scores, codes, states and figures, as they are in the JSON.
         advice: makes what is shown of a message, so that the commands in it name the corpus.
     """
-    bundle = _reworded(
-        bundle, advice if explain else lambda message: _in_plain_words(advice(message))
+    bundle = reworded(
+        bundle, advice if explain else lambda message: in_plain_words(advice(message))
     )
     role = bundle.role_id or NO_ROLE
     lines = [style("heading", cut(one_line(f"{role} · {bundle.query.task_text}", _LONG), width))]
@@ -134,20 +128,16 @@ def text(
     return "\n".join(lines)
 
 
-def _reworded(bundle: RetrievalBundle, change: Callable[[str], str]) -> RetrievalBundle:
+def reworded(bundle: RetrievalBundle, change: Callable[[str], str]) -> RetrievalBundle:
     """The bundle with its messages changed."""
-
-    def changed(part: Worded) -> Worded:
-        return part.model_copy(update={"message": change(part.message)})
-
-    changes = {
-        "warnings": [*map(changed, bundle.warnings)],
-        "fallback": bundle.fallback and changed(bundle.fallback),
-    }
-    return bundle.model_copy(update=changes)
+    warnings = [BundleWarning(code=w.code, message=change(w.message)) for w in bundle.warnings]
+    fallback = bundle.fallback
+    if fallback:
+        fallback = fallback.model_copy(update={"message": change(fallback.message)})
+    return bundle.model_copy(update={"warnings": warnings, "fallback": fallback})
 
 
-def _in_plain_words(message: str) -> str:
+def in_plain_words(message: str) -> str:
     """A message without codes, and without what an ingest has said once."""
     words: dict[str, str] = {code: row.plain for code, row in REJECTIONS.items()}
     message = _CODE.sub(lambda found: f" × {words[found[1]]}", message)
@@ -181,28 +171,21 @@ def passage(
     """
     score = f"{chunk.scores.final:.3f} {score_bar(chunk.scores.final)}  " if explain else ""
     first = cut(f"{chunk.rank or 0:>3}  {score}{shown_name(chunk.source_id, 0)}", width)
-    # The whole locator, with the page or the like; the id of a passage that has none.
-    place = place_of(chunk.citation.model_dump()) or shown_name(chunk.chunk_id)
+    values = chunk.model_dump()
+    place = passage_place(values)
     if columns(first) + 2 + columns(place) <= width:
         yield f"{first}  {style('locator', place)}"
     else:
         # It is never cut or broken, because a person copies it.
         yield from (first, f"{_INDENT}{style('locator', place)}")
-    path = dict.fromkeys([chunk.title or chunk.document_id, *chunk.headings])
-    title = quoted(*path, length=width - len(_INDENT) - 2)
+    length = width - len(_INDENT) - 2
+    title = heading_path(chunk.title or chunk.document_id, chunk.headings, length)
     yield f"{_INDENT}{style('heading', title)}"
     given = (text if explain else _FIGURES.sub("", text) for text in chunk.reasons_selected)
     reasons = f"why: {'; '.join(one_line(reason, _LONG) for reason in given if reason)}"
     yield from (style("minor", line) for line in wrapped(reasons, width, _INDENT))
-    labels = (
-        flag_note(chunk.metadata.flags),
-        mark_note(dict(chunk.metadata.mark) if chunk.metadata.mark else None),
-        bridge_note(chunk.bridge_role),
-        source_note(chunk.metadata.remembered_from),
-        limited_use(chunk.allowed_actions),
-    )
-    for label in filter(None, labels):
-        yield from (style("caution", line) for line in wrapped(label, width, _INDENT))
+    for note in passage_notes(values):
+        yield from (style("caution", line) for line in wrapped(note, width, _INDENT))
     yield from excerpt_lines(chunk, terms, width, style)
 
 

@@ -14,7 +14,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from rolebundle.contracts.bundle import FIELDS, Form, More, RetrievalBundle, field_tree
+from rolebundle.contracts.bundle import RetrievalBundle
+from rolebundle.contracts.compact_bundle import FIELDS, Form, More, field_tree
 from rolebundle.contracts.lookup import FoundPassage, Lookup, Lookups
 from rolebundle.contracts.terms import Detail
 from rolebundle.retrieval.passage_text import one_line, part_of

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from threading import Lock
 from types import MappingProxyType
@@ -24,31 +24,25 @@ from rolebundle.contracts.policy import (
     AuditEntry,
     AuditKind,
     AuditMode,
-    AuditProblem,
     AuditRow,
     AuditSettings,
-    AuditVerification,
 )
 from rolebundle.contracts.terms import REJECTION_CODES
-from rolebundle.errors import CorpusCorrupt, RolebundleError, StorageError, UsageError
+from rolebundle.errors import RolebundleError, StorageError, UsageError
 from rolebundle.storage import audit, records
 from rolebundle.storage.audit import (
     Details,
-    Head,
     bounded_text,
     canonical,
     create_audit,
-    genesis_hash,
     open_audit_reader,
     open_audit_writer,
-    row_hash,
     tampered,
 )
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.file import audit_path, is_there
 from rolebundle.storage.records import StoredAudit, load_stored_audit, save_stored_audit
 from rolebundle.storage.sqlite import Closable, SqliteFile
-from rolebundle.text.words import counted
 
 _LOGGER = logging.getLogger("rolebundle")
 
@@ -258,18 +252,15 @@ class AuditLog(Closable):
             return
         agent = None if reader is None else bounded_text(reader)
         with open_audit_reader(self.path) as log:
-            rows = audit.read_rows(log, by=agent, newest=newest)
-            last, number = 0, 0
-            for row in islice(rows, limit):
-                if reader is None:
-                    yield row
-                    continue
-                # Rows come in ascending or descending order, so one of the two counts is 0. Each
-                # row is counted only once: from the last one.
-                number += audit.count_agent_rows(log, row.agent, last, row.seq)
-                number -= audit.count_agent_rows(log, row.agent, row.seq, last)
-                last = row.seq
-                yield _numbered_for_agent(row, number)
+            rows = islice(audit.read_rows(log, by=agent, newest=newest), limit)
+            if agent is None:
+                yield from rows
+                return
+            # In one snapshot: a row that is written meanwhile would change the count.
+            with log.reading():
+                numbers = count(audit.count_rows(log, agent), -1) if newest else count(1)
+                for row, number in zip(rows, numbers, strict=False):
+                    yield _numbered_for_agent(row, number)
 
     def export(self, reader: str | None = None) -> Iterator[str]:
         """Rows as lines of JSON: the text that was hashed, with the hash added.
@@ -538,101 +529,3 @@ class Recorder:
         log, self._log = self._log, None
         if log is not None:
             log.close()
-
-
-# -- verifying an audit ----------------------------------------------------------------------------
-
-
-def verify_audit(path: Path, expect: str = "") -> AuditVerification:
-    """Compare every row, the chain between them, the head and the settings.
-
-    Args:
-        path: the audit's file.
-        expect: the head of an earlier time, as ``seq:hash``.
-
-    Raises:
-        UsageError: there is no audit, or ``expect`` is not a head.
-        WrongFile, StorageError: it cannot be read.
-    """
-    last, last_hash, has_expected = 0, "", not expect
-    settings: Mapping[str, Any] = {}
-    problem: AuditProblem | None = None
-    try:
-        # One snapshot: rows that are written meanwhile are not part of it, and do not wait.
-        with open_audit_reader(path) as log, log.reading():
-            head = audit.read_head(log)
-            expected = _parse_head(expect)
-            last_hash = genesis_hash(head.log_id)
-            for row in audit.read_rows(log):
-                number = last + 1
-                written = row.seq == number and row.previous == last_hash
-                if not written or row_hash(row) != row.hash:
-                    message = f"row {number} is not what was written: it was altered, or rows "
-                    message += "were removed, moved or put in"
-                    problem = AuditProblem(code="row_altered", seq=number, message=message)
-                    break
-                last, last_hash = row.seq, row.hash
-                settings = row.details if row.kind == "settings" else settings
-                has_expected = has_expected or (row.seq, row.hash) == expected
-            if problem is None:
-                problem = _end_problem(log, head, last, last_hash, settings)
-            if problem is None and not has_expected:
-                problem = _expected_problem(expected[0], last)
-    except CorpusCorrupt as error:
-        message = error.message.removeprefix(f"{path}: ")
-        problem = AuditProblem(code="file_damaged", message=message)
-    if problem is not None:
-        return AuditVerification(ok=False, rows=last, expected=expect, problem=problem)
-    return AuditVerification(ok=True, rows=last, head=f"{last}:{last_hash}", expected=expect)
-
-
-def _parse_head(expect: str) -> tuple[int, str]:
-    seq, _, digest = expect.partition(":")
-    if not expect:
-        return 0, ""
-    if not (seq.isascii() and seq.isdigit() and len(seq) < 19 and len(digest) == 64):
-        raise UsageError(
-            "bad_head",
-            f"{expect[:100]!r} is not the head of an audit",
-            "give SEQ:HASH as `rolebundle policy audit verify` printed it",
-        )
-    return int(seq), digest
-
-
-def _end_problem(
-    log: SqliteFile, head: Head, last: int, last_hash: str, settings: Mapping[str, Any]
-) -> AuditProblem | None:
-    """Check that the last row is the end of the audit, and that nothing else is in the file.
-
-    Args:
-        log: the audit.
-        head: what the file says of its end.
-        last: the number of the last row.
-        last_hash: its hash.
-        settings: the details of the last row that set the settings.
-
-    Raises:
-        CorpusCorrupt: it is damaged.
-    """
-    if (head.rows, head.hash) != (last, last_hash):
-        kind = "rows were cut off" if head.rows > last else "rows or the head were replaced"
-        named = counted(head.rows, "row")
-        message = f"the head names {named}, and there are {last}: {kind} at the end"
-        return AuditProblem(code="head_differs", seq=last, message=message)
-    if audit.count_rows(log) != last:
-        return AuditProblem(code="row_inserted", message="there are rows outside the chain")
-    if problem := audit.file_problem(log):
-        return AuditProblem(code="file_damaged", message=problem)
-    if (head.mode, head.query) != (settings.get("mode"), settings.get("query")):
-        message = "the settings are not those that were recorded last"
-        return AuditProblem(code="settings_differ", message=message)
-    return None
-
-
-def _expected_problem(seq: int, checked: int) -> AuditProblem:
-    message = (
-        f"row {seq} is not the expected one: the rows up to it were replaced"
-        if seq <= checked
-        else f"row {seq} is expected, and the last one is {checked}: the end was cut off"
-    )
-    return AuditProblem(code="expected_differs", seq=seq, message=message)

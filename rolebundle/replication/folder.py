@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from rolebundle.contracts.upkeep import ReplicaManifest, SignedManifest
-from rolebundle.errors import FULL_ERRNOS, StorageError, UsageError
+from rolebundle.errors import StorageError, UsageError, storage_error
 from rolebundle.storage.backup import sha256_of
 from rolebundle.storage.file import PUBLISHED_MANIFEST, partial_file, rename_synced
 
@@ -32,18 +32,6 @@ _MAX_MANIFEST_BYTES = 1 << 20
 _PIECE_BYTES = 1 << 16
 _LEVEL = 6
 """Of gzip: a higher one takes much longer and saves little."""
-
-
-def storage_error(path: Path | str, error: OSError) -> StorageError:
-    """The error for a file that cannot be read or written."""
-    is_full = error.errno in FULL_ERRNOS
-    return StorageError(
-        "storage_full" if is_full else "io_error",
-        f"{path}: {error.strerror or error}",
-        "free some disk space and run the same command again"
-        if is_full
-        else "check the permissions and the disk, then run the same command again",
-    )
 
 
 class PublishedFolder:
@@ -193,8 +181,8 @@ class PublishedFolder:
         """What the manifest says of the compressed file that is there, if it has this content."""
         if former is None or former.key_id != signed.key_id:
             return None
-        now, before = signed.manifest, former.manifest
-        if (now.generation, now.content_digest) != (before.generation, before.content_digest):
+        before = former.manifest
+        if not signed.manifest.has_content_of(before):
             return None
         with suppress(FileNotFoundError):
             if sha256_of(self._folder / _packed_name(before.packed_digest)) == before.packed_digest:

@@ -21,10 +21,10 @@ from rolebundle.contracts.upkeep import (
     ReplicaManifest,
     SignedManifest,
 )
-from rolebundle.errors import RolebundleError, UsageError
+from rolebundle.errors import RolebundleError, UsageError, storage_error
 from rolebundle.policy.access import Audience, restrict_to_rule
 from rolebundle.policy.trust import AgentView
-from rolebundle.replication.folder import PublishedFolder, storage_error
+from rolebundle.replication.folder import PublishedFolder
 from rolebundle.replication.pull import read_manifest
 from rolebundle.replication.signatures import PrivateKey, sign
 from rolebundle.storage import replicas as replica_file

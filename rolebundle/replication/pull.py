@@ -164,7 +164,7 @@ def _fetch(
         content = folder.manifest()
         offered = read_manifest(content, folder.target, key)
         check_acceptable(offered.manifest, accepted, folder.target)
-        if accepted is not None and _same_content(offered.manifest, accepted):
+        if accepted is not None and offered.manifest.has_content_of(accepted):
             with suppress(OSError, RolebundleError):  # A damaged one is fetched again.
                 if verify_replica(path, str(path), key) == offered:
                     return offered, None
@@ -184,13 +184,6 @@ def _fetch(
     raise AssertionError("the last attempt returns or raises")
 
 
-def _same_content(manifest: ReplicaManifest, other: ReplicaManifest) -> bool:
-    return (manifest.generation, manifest.content_digest) == (
-        other.generation,
-        other.content_digest,
-    )
-
-
 def _renewed(copy: Path, source: Path, key: PublicKey, offered: SignedManifest) -> SignedManifest:
     """Verify a fetched file, whose manifest may be older, and write the offered one into it.
 
@@ -198,7 +191,7 @@ def _renewed(copy: Path, source: Path, key: PublicKey, offered: SignedManifest) 
         CorpusCorrupt: it is not a replica with the content that is offered.
     """
     signed = verify_replica(copy, str(source), key)
-    if not _same_content(signed.manifest, offered.manifest):
+    if not signed.manifest.has_content_of(offered.manifest):
         raise CorpusCorrupt(
             "replica_unsound",
             f"{source}: the replica cannot be trusted: it is not the one of its manifest",

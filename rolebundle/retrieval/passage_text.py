@@ -49,7 +49,8 @@ _SEPARATORS = str.maketrans(
 )
 _PLAIN_NAME = re.compile(r"[^\s\"·•‧›|;\[\]]+")
 _PLAIN_ANCHOR = re.compile(r"[\w.,-]+(?: [\w.,-]+){0,20}")
-_LINES = re.compile(r"(.*):(\d+)-(\d+)", re.DOTALL)
+LINES = re.compile(r"(.*):(\d+)-(\d+)", re.DOTALL)
+"""A locator: its path, and its first and last line."""
 _RANGE = re.compile(r":\d+-\d+")
 """The lines of a locator, which only its end has."""
 
@@ -123,13 +124,6 @@ def line_notes(line: Values) -> str:
     return f" [{text}]" if text else ""
 
 
-def source_note(source: str | None) -> str:
-    """What a remembered fact cites. Empty for other passages."""
-    if not source:
-        return ""
-    return f"a filed fact, no document; remembered from {shown_name(source)}"
-
-
 def limited_use(allowed: Sequence[str] | None) -> str:
     """What a passage may be used for, or the one action that it may not. Empty without a limit."""
     denied = [] if allowed is None else [action for action in ACTIONS if action not in allowed]
@@ -138,9 +132,18 @@ def limited_use(allowed: Sequence[str] | None) -> str:
     return f"use only to: {', '.join(allowed or ())}" if denied else ""
 
 
-def bridge_note(role: str | None) -> str:
-    """The bridge role that a passage is for. Empty if it is for none."""
-    return f"for {one_line(role)}" if role else ""
+def passage_notes(passage: Values) -> list[str]:
+    """What to beware of in a passage: findings, marks, what it is and may be used for."""
+    metadata = passage.get("metadata", {})
+    source, role = metadata.get("remembered_from"), passage.get("bridge_role")
+    notes = (
+        flag_note(metadata.get("flags")),
+        mark_note(metadata.get("mark")),
+        f"a filed fact, no document; remembered from {shown_name(source)}" if source else "",
+        limited_use(passage.get("allowed_actions")),
+        f"for {one_line(role)}" if role else "",
+    )
+    return [*filter(None, notes)]
 
 
 def constraint_line(constraint: Values) -> str:
@@ -159,7 +162,7 @@ def constraint_line(constraint: Values) -> str:
 def passage_heading(passage: Values, details: Sequence[str]) -> str:
     """The line above a passage: its number, place, title with headings, and details."""
     names = [passage.get("title") or "", *(passage.get("headings") or ())]
-    parts = [place_of(passage["citation"]) or shown_name(passage["chunk_id"])]
+    parts = [passage_place(passage)]
     parts += filter(None, [quoted(*_new_names(names, parts[0], passage["content"]))])
     parts += [f"part of {passage['part_of']}"] if "part_of" in passage else []
     return f"[{passage['rank']}] {' · '.join([*parts, *details])}"
@@ -183,6 +186,16 @@ def letters_of(text: str) -> str:
     return "".join(filter(str.isalnum, text)).casefold()
 
 
+def heading_path(title: str, headings: Sequence[str], length: int) -> str:
+    """The title of a passage's document and the headings above it, without repeats."""
+    return quoted(*dict.fromkeys((title, *headings)), length=length)
+
+
+def passage_place(passage: Values) -> str:
+    """Where a passage is; the id of one that has no place."""
+    return place_of(passage["citation"]) or shown_name(passage["chunk_id"])
+
+
 def place_of(passage: Values) -> str:
     """The locator, and the page or the like."""
     place, anchor = passage.get("locator") or "", passage.get("anchor")
@@ -194,14 +207,9 @@ def place_of(passage: Values) -> str:
 
 def passage_details(passage: Values) -> list[str]:
     """What is to be known of a passage: its standing, and notes about it."""
-    metadata = passage.get("metadata", {})
     kinds, copies = passage.get("evidence_kinds"), passage.get("same_in")
     labels = (
-        flag_note(metadata.get("flags")),
-        mark_note(metadata.get("mark")),
-        source_note(metadata.get("remembered_from")),
-        limited_use(passage.get("allowed_actions")),
-        bridge_note(passage.get("bridge_role")),
+        *passage_notes(passage),
         f"shows: {one_line(', '.join(kinds))}" if kinds else "",
         f"same in: {first_of([*map(shown_name, copies)], MAX_COPIES)}" if copies else "",
         *(
@@ -209,7 +217,7 @@ def passage_details(passage: Values) -> list[str]:
             for other in (passage.get("other_versions") or ())[:MAX_COPIES]
         ),
     )
-    return [*standing(metadata), *filter(None, labels)]
+    return [*standing(passage.get("metadata", {})), *filter(None, labels)]
 
 
 def moves_text(moved_from: Mapping[str, int]) -> str:
@@ -338,7 +346,7 @@ def cut_passage(passage: Values, start: int, end: int) -> Values:
     gap = content[above[1] if above else 0 : start].strip()
     parts = [lead, LEFT_OUT if gap else "", part, LEFT_OUT if content[end:].strip() else ""]
     citation = {**passage["citation"]}
-    lines = _LINES.fullmatch(citation.get("locator") or "")
+    lines = LINES.fullmatch(citation.get("locator") or "")
     if lines and content.count("\n") == int(lines[3]) - int(lines[2]):
         first = int(lines[2]) + content.count("\n", 0, above[0] if above else start)
         citation["locator"] = f"{lines[1]}:{first}-{int(lines[2]) + content.count(chr(10), 0, end)}"

@@ -300,15 +300,11 @@ def read_rows(
         last = int(rows[-1][0])
 
 
-def count_agent_rows(log: SqliteFile, agent: str, after: int, until: int) -> int:
-    """How many rows an agent has with numbers in ``(after, until]``."""
-    counted = "SELECT count(*) FROM entry WHERE agent = ? AND seq > ? AND seq <= ?"
-    return int(log.value(counted, (agent, after, until)))
-
-
-def count_rows(log: SqliteFile) -> int:
-    """Return the number of rows in the file."""
-    return int(log.value("SELECT count(*) FROM entry"))
+def count_rows(log: SqliteFile, agent: str | None = None) -> int:
+    """The number of rows in the file, or of those of an agent."""
+    if agent is None:
+        return int(log.value("SELECT count(*) FROM entry"))
+    return int(log.value("SELECT count(*) FROM entry WHERE agent = ?", (agent,)))
 
 
 def file_problem(log: SqliteFile) -> str:

@@ -113,8 +113,6 @@ FAULTS = """
   interfaces/servers/test_serve_end.py::test_the_end_of_input_does_not_wait_for_ever
   interfaces/servers/test_serve_end.py::test_half_a_line_before_the_end
   interfaces/servers/test_mcp_process.py::test_a_signal_ends_a_call_that_runs
-  interfaces/servers/test_warm.py::test_a_signal_reaches_the_command
-  interfaces/servers/test_warm.py::test_up_and_down
   interfaces/servers/test_serve_end.py::test_a_broken_pipe_ends_it
   interfaces/servers/test_serve_end.py::test_a_signal_ends_it
 40 something prints to stdout

@@ -25,7 +25,8 @@ from rolebundle.admin.backups import restore_backup
 from rolebundle.admin.records import all_decisions, all_facts, all_marks
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.ingest.options import IngestOptions
-from rolebundle.policy.audit import AuditLog, verify_audit
+from rolebundle.policy.audit import AuditLog
+from rolebundle.policy.audit_check import verify_audit
 from rolebundle.storage import opening, vector_index
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer

@@ -12,7 +12,8 @@ import pytest
 
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
-from rolebundle.policy.audit import AuditLog, verify_audit
+from rolebundle.policy.audit import AuditLog
+from rolebundle.policy.audit_check import verify_audit
 from rolebundle.storage import opening
 from support.corpora import document, scratch_folder
 from support.fake_embedder import HashingProvider

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rolebundle.contracts.bundle import CompactBundle, RetrievalBundle
+from rolebundle.contracts.bundle import RetrievalBundle
+from rolebundle.contracts.compact_bundle import CompactBundle
 from rolebundle.contracts.lookup import Lookup, Lookups
 from rolebundle.contracts.request import MIN_MAX_CHARS
 from rolebundle.contracts.terms import Detail

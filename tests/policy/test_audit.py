@@ -15,7 +15,8 @@ import pytest
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.policy import AuditEntry, AuditSettings
 from rolebundle.errors import CorpusBusy, StorageError, UsageError
-from rolebundle.policy.audit import AuditLog, bundle_digest, entry_of_bundle, verify_audit
+from rolebundle.policy.audit import AuditLog, bundle_digest, entry_of_bundle
+from rolebundle.policy.audit_check import verify_audit
 from rolebundle.storage.opening import open_reader
 from support.corpora import ask, build, document, scratch_folder
 

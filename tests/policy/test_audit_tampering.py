@@ -12,7 +12,8 @@ import pytest
 
 from rolebundle.contracts.policy import AuditEntry, AuditSettings
 from rolebundle.errors import WrongFile
-from rolebundle.policy.audit import AuditLog, verify_audit
+from rolebundle.policy.audit import AuditLog
+from rolebundle.policy.audit_check import verify_audit
 from rolebundle.storage.audit import row_hash
 from support.corpora import scratch_folder
 

@@ -32,7 +32,8 @@ from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.ingest import indexes, sync
 from rolebundle.ingest.indexes import Progress
 from rolebundle.ingest.options import IngestOptions
-from rolebundle.policy.audit import AuditLog, verify_audit
+from rolebundle.policy.audit import AuditLog
+from rolebundle.policy.audit_check import verify_audit
 from rolebundle.storage import writing
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.partition import flagged_documents

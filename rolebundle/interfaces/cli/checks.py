@@ -106,7 +106,7 @@ def _verify_lines(answer: Verification, draft: str, *, redacted: bool) -> Iterat
         yield f"\nthe draft without what fails:\n\n{harmless(answer.validated_draft)}"
 
 
-_EXIT_STOPPED, _EXIT_HOOK_BLOCKS = 1, 2
+_EXIT_HOOK_BLOCKS = 2
 _STOPPING = frozenset({"block", "require_approval"})
 _READING_TOOLS = frozenset({"Glob", "Grep", "LS", "NotebookRead", "Read"})
 """Tools of hosts that only read, whatever action the hook was set up for."""
@@ -164,7 +164,7 @@ def check(call: Call, intent: str | None, request_file: BinaryIO | None, hook: b
     else:
         call.print(answer, check_lines(answer.model_dump()), exclude_none=True)
     if answer.verdict in _STOPPING:
-        raise Exit(_EXIT_HOOK_BLOCKS if hook else _EXIT_STOPPED)
+        raise Exit(_EXIT_HOOK_BLOCKS if hook else 1)
 
 
 def _fields_of_call(data: dict[str, object]) -> dict[str, object]:
@@ -194,7 +194,6 @@ def _texts(value: object) -> list[str]:
     return [text for item in values for text in _texts(item)]
 
 
-EXIT_NOT_DONE = 1
 _MAX_EVENT_BYTES = 16 << 20
 _LINE_CHARACTERS = 300
 _NOT_IN_FACTS = "commands are not run for facts"
@@ -253,7 +252,7 @@ def check_command(call: Call, contract: Path, agent: str | None) -> None:
         lines.append(f"- the baseline was replaced: {counted(report.restarts, 'restart')}")
     call.print(report, [_gate_lines(lines)])
     if report.verdict != "success":
-        raise Exit(EXIT_NOT_DONE)
+        raise Exit(1)
 
 
 @gate.command("facts")
@@ -330,7 +329,7 @@ def _errors_without_blocking() -> Iterator[None]:
             message = error.format_message()
         message = message or f"{type(error).__name__}: {error}"
         print_note(f"gate: not checked, this is NO success: {message}")
-        raise Exit(EXIT_NOT_DONE) from None
+        raise Exit(1) from None
 
 
 @gate.command("hook", cls=_NeverTrapping)

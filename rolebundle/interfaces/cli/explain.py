@@ -42,6 +42,8 @@ from rolebundle.text.words import counted
 
 _WIDTH = 100
 _NAME_CHARS = 200
+_MAX_UNMATCHED = 3
+"""So many rules that match nothing are named of a role that comes with rolebundle."""
 
 
 @click.command()
@@ -245,12 +247,12 @@ def compare(call: Call, task: str, roles: str) -> None:
             role = load_role(role_ids[0], call.folders)
             with open_reader(call.path) as corpus:
                 found = unmatched_values(role, corpus, document_kinds(corpus), call.folders)
-            if is_shipped(role.path):
-                rest = (
-                    f"{counted(len(found), 'other rule')} of {role_ids[0]}, written for any folder"
-                )
-                lines.append(f"- {rest}: nothing matches here (see overlay lint {role_ids[0]})")
-            else:
-                lines += [f"- {problem.place} {problem.message}" for problem in found]
+            # A role that comes with rolebundle is written for any folder.
+            shown = found[:_MAX_UNMATCHED] if is_shipped(role.path) else found
+            lines += [f"- {problem.place} {problem.message}" for problem in shown]
+            if len(found) > len(shown):
+                more = counted(len(found) - len(shown), "more rule")
+                step = f"`rolebundle overlay lint {role_ids[0]}` names them"
+                lines.append(f"- no passage matches {more} of {role_ids[0]}: {step}")
     parts = (part for line in lines for part in folded(line, terminal_width()))
     call.print(comparison, parts, exclude_none=True)

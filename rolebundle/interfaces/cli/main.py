@@ -19,7 +19,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from rolebundle.errors import FULL_ERRNOS, RolebundleError, StorageError, UsageError
+from rolebundle.errors import RolebundleError, UsageError, storage_error
 
 
 class _Pipe(FileIO):
@@ -110,8 +110,6 @@ COMMANDS = {
         "uninstall": ("hosts", "Take the entries back that `install` wrote"),
         "mcp": ("serving", "Serve MCP on standard input and output"),
         "serve": ("serving", "Serve JSON-RPC on standard input and output"),
-        "up": ("serving", "Start a server that makes commands and hosts start fast"),
-        "down": ("serving", "End that server"),
         "replica": ("policy", "Publish and pull replicas of what one agent may see"),
     },
 }
@@ -182,8 +180,6 @@ class Commands(click.Group):
 
 
 _ALL = "rolebundle.help_all"
-EXIT_INTERRUPTED = 130
-EXIT_INTERNAL = 1
 
 
 # Plugins of pydantic have no business in our validation, and to look for them takes long.
@@ -273,19 +269,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = error.exit_code
     except (click.Abort, KeyboardInterrupt):
         _print_error("interrupted; completed work is kept")
-        code = EXIT_INTERRUPTED
+        code = 130
     except OSError as error:
         # Otherwise what is still buffered would be written at the end, and fail again.
         with suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        name, step = "io_error", "check the disk and the permissions"
-        if error.errno in FULL_ERRNOS:
-            name, step = "storage_full", "free some disk space"
-        _print_error(
-            f"error: reading or writing failed: {error} [{name}]",
-            f"{step}, then run the same command again",
-        )
-        code = StorageError.exit_code
+        failed = storage_error("reading or writing failed", error)
+        _print_error(f"error: reading or writing failed: {error} [{failed.code}]", failed.hint)
+        code = failed.exit_code
     except Exception as error:
         if os.environ.get("ROLEBUNDLE_DEBUG"):
             raise
@@ -306,7 +297,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 "run `rolebundle corpus doctor`; if it finds nothing, please report this: "
                 "ROLEBUNDLE_DEBUG=1 shows where it happened",
             )
-            code = EXIT_INTERNAL
+            code = 1
     sys.exit(code if isinstance(code, int) else 0)
 
 

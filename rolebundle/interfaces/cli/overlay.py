@@ -321,9 +321,6 @@ def demo(task: str) -> None:
         print_note(f"  {program} why {name} {quote(task)} --role {ROLES[-1]} {options}")
 
 
-EXIT_FAILED = 1
-
-
 @click.command("eval")
 @click.argument("path", required=False, type=PATH)
 @click.option("--role", metavar="ROLE", help="Use this role's overlay for every question.")
@@ -387,7 +384,7 @@ def eval(call: Call, path: Path | None, role: str | None, fail_under: tuple[str,
         )
         report = evaluation.with_thresholds(report, golden.fail_under | thresholds)
     call.print(report, _report_lines(report), exclude_none=True)
-    raise Exit(0 if report.passed else EXIT_FAILED)
+    raise Exit(0 if report.passed else 1)
 
 
 def _report_lines(report: EvalReport) -> Iterator[str]:

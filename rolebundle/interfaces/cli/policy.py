@@ -34,7 +34,8 @@ from rolebundle.interfaces.cli.options import (
 )
 from rolebundle.interfaces.cli.output import field_lines, finding_counts, finding_line, print_note
 from rolebundle.interfaces.parse import names_in
-from rolebundle.policy.audit import AuditLog, verify_audit
+from rolebundle.policy.audit import AuditLog
+from rolebundle.policy.audit_check import verify_audit
 from rolebundle.policy.lint import lint_active_policy, lint_policy, report_policy
 from rolebundle.policy.overlays import list_overlays
 from rolebundle.policy.policy_file import parse_policy, read_policy_file

@@ -1,15 +1,12 @@
-"""`rolebundle serve | up | down | mcp`: servers."""
+"""`rolebundle serve | mcp`: servers."""
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 
 import click
 from click.exceptions import Exit
 
-from rolebundle import system
 from rolebundle.errors import ConfigurationError, install_hint
 from rolebundle.interfaces.cli.ingest import background_indexing
 from rolebundle.interfaces.cli.options import (
@@ -54,52 +51,6 @@ def _operations(call: Call, agent: str | None, approvals: str, allow_write: bool
     indexing = background_indexing(engine.workspace.path)
     indexing.start()
     return Operations(engine, allow_write=allow_write, indexing=indexing)
-
-
-@click.command()
-def up() -> None:
-    """Start a server in the background that makes commands and hosts start fast.
-
-    It has loaded the program and the models. Commands that agents and hosts call (retrieve, get,
-    mcp, serve and others) then run in a process forked from it, and do what they would do without
-    it. It serves all corpora of this user, opens none itself, and ends after an hour without a
-    command, or when rolebundle was updated. No other command starts it.
-
-    \b
-    rolebundle up
-    """
-    preload = _server()
-    path = preload.server_path()
-    started = preload.start(path)
-    click.echo(f"{path}: {'the server is up' if started else 'the server was up already'}")
-
-
-@click.command()
-def down() -> None:
-    """End the server that `up` started. Commands that run in it go on to their end.
-
-    \b
-    rolebundle down
-    """
-    preload = _server()
-    path = preload.server_path()
-    has_ended = preload.stop(path)
-    click.echo(f"{path}: {'the server has ended' if has_ended else 'there was no server'}")
-
-
-def _server() -> ModuleType:
-    """The module of the server.
-
-    Raises:
-        ConfigurationError: ``no_server``: this system cannot have one.
-    """
-    if not system.HAS_SERVER:
-        raise ConfigurationError(
-            "no_server",
-            "the server needs Unix sockets and fork, which this system does not have",
-            "use the commands without it; `rolebundle mcp` and `serve` load the models once, too",
-        )
-    return import_module("rolebundle.interfaces.cli.preload")
 
 
 DEFAULT_PORT = 7_311

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
-from functools import cache
+from collections.abc import Mapping
+from functools import cache, partial
 from hashlib import sha256
 from importlib.resources import files
 from typing import Any
@@ -27,8 +27,20 @@ from rolebundle.contracts.terms import (
     RejectionCode,
 )
 from rolebundle.contracts.why import ComparedPassage, Comparison, RoleView
-from rolebundle.interfaces.render import Terms, covered, query_terms, replica_note
-from rolebundle.retrieval.passage_text import limited_use, place_of, quoted, shown_name
+from rolebundle.interfaces.render import (
+    Terms,
+    covered,
+    in_plain_words,
+    query_terms,
+    replica_note,
+    reworded,
+)
+from rolebundle.retrieval.passage_text import (
+    heading_path,
+    limited_use,
+    passage_place,
+    shown_name,
+)
 from rolebundle.scan.characters import (
     CONTROLS,
     EMBEDDINGS,
@@ -39,7 +51,6 @@ from rolebundle.scan.characters import (
     ZERO_WIDTH,
 )
 from rolebundle.storage.stored_values import grouped
-from rolebundle.text.words import counted
 
 _TITLE_CHARS = 1_000
 _UNSAFE = re.compile(
@@ -85,8 +96,7 @@ def _environment() -> Environment:
         "style": Markup(style),
         "policy": f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; "
         "base-uri 'none'; form-action 'none'",
-        "counted": counted,
-        "heading_path": heading_path,
+        "heading_path": partial(heading_path, length=_TITLE_CHARS),
         "REJECTION_WORDS": REJECTION_WORDS,
         "ACTION_WORDS": ACTION_WORDS,
         "LANE_WORDS": LANE_WORDS,
@@ -97,7 +107,7 @@ def _environment() -> Environment:
         "percent": "{:.0%}".format,
         # With a real minus.
         "name": shown_name,
-        "place": place_of,
+        "place": passage_place,
         "signed": lambda value: f"{value:+.3f}".replace("-", "−"),
         "extract": lambda key, values: values[key],
         # Jinja's own `capitalize` lowers the rest.
@@ -124,11 +134,6 @@ LEVEL_CLASSES: Mapping[str, str] = {
 """The CSS class of a word that says how good something is; ``plain`` for others."""
 
 
-def heading_path(title: str, headings: Sequence[str]) -> str:
-    """The title of a passage's document and the headings above it, without repeats."""
-    return quoted(*dict.fromkeys((title, *headings)), length=_TITLE_CHARS)
-
-
 # -- the views -------------------------------------------------------------------------------------
 
 _OF_PASSAGES = ("NO_HIGH_TRUST_MATCH", "ONLY_SHARED_CORPUS", "STALE_DOMINANT")
@@ -136,7 +141,8 @@ _OF_PASSAGES = ("NO_HIGH_TRUST_MATCH", "ONLY_SHARED_CORPUS", "STALE_DOMINANT")
 
 
 def answer_page(bundle: RetrievalBundle) -> str:
-    """The page of a bundle."""
+    """The page of a bundle. As in its text, figures are only where a reader asks why."""
+    bundle = reworded(bundle, in_plain_words)
     terms = query_terms(bundle)
     lanes = [chunk.lanes for chunk in bundle.selected]
     lanes += [rejection.lanes or [] for rejection in bundle.rejected]
@@ -151,7 +157,8 @@ def answer_page(bundle: RetrievalBundle) -> str:
             {
                 "chunk": chunk,
                 "title": marked_text(
-                    heading_path(chunk.title or chunk.document_id, chunk.headings), terms
+                    heading_path(chunk.title or chunk.document_id, chunk.headings, _TITLE_CHARS),
+                    terms,
                 ),
                 "text": marked_text(chunk.content, terms),
                 "parts": score_parts(chunk.scores, bundle.weights),

@@ -43,7 +43,7 @@ from rolebundle.interfaces.servers.arguments import as_meant
 from rolebundle.interfaces.servers.loopback import ADDRESS, guarded, read_token
 from rolebundle.interfaces.servers.operations import INSTRUCTIONS, TOOLS, Operations, internal_error
 from rolebundle.interfaces.servers.stdio import Channel, LineReader, take_over
-from rolebundle.interfaces.servers.worker import ClientSession, Worker, end_code
+from rolebundle.interfaces.servers.worker import ClientSession, Worker
 from rolebundle.interfaces.signals import on_end
 
 HTTP_PATH = "/mcp"
@@ -66,12 +66,12 @@ def serve(operations: Operations) -> None:
     def exit_now() -> None:
         # The interpreter's own exit waits for threads, and one of them may wait for a model's
         # server or for a client that does not read. Nothing is lost: only answers are written.
-        os._exit(end_code(signals, is_finished=session.is_finished))
+        os._exit(session.worker.end_code(signals))
 
     session = Session(operations, take_over(), give_up=exit_now)
     on_end(signals, session.stop)
     session.run()
-    if signals or not (session.is_finished and session.has_ended):
+    if signals or session.worker.unfinished or not session.worker.has_ended:
         exit_now()
 
 
@@ -96,13 +96,13 @@ class Session(ClientSession):
 
     def run(self) -> None:
         """Serve until the input ends, nobody reads the output, or :meth:`stop`."""
-        self._worker.start()
+        self.worker.start()
         asyncio.run(self._serve())
-        self._worker.stop()
+        self.worker.stop()
         self._last.cancel()
 
     async def _serve(self) -> None:
-        server = server_for(self._worker)
+        server = server_for(self.worker)
         # The SDK uses no other methods of its streams than this class has.
         file = anyio.wrap_file(cast("TextIO", self))
         async with stdio_server(file, file) as (reads, writes):
@@ -145,7 +145,7 @@ class Session(ClientSession):
 
     def _finish(self) -> None:
         """Answer what is left. The SDK drops the requests that are not answered at the end."""
-        self._worker.finish(
+        self.worker.finish(
             lambda: self.is_stopped or self._is_cut_off, lambda: not self._unanswered
         )
         self._last.start()
@@ -204,7 +204,7 @@ def serve_http(operations: Operations, listener: socket.socket, token_file: Path
     worker.stop()
     if signals or not worker.has_ended:
         # The interpreter's own exit waits for threads.
-        os._exit(end_code(signals, is_finished=worker.unfinished == 0))
+        os._exit(worker.end_code(signals))
 
 
 def _refusal(line: bytes) -> bytes | None:

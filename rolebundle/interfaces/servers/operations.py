@@ -21,7 +21,8 @@ from typing import Any, NamedTuple
 from rolebundle.admin import Admin
 from rolebundle.admin.indexes import Indexing
 from rolebundle.contracts.base import Contract
-from rolebundle.contracts.bundle import More, RetrievalBundle
+from rolebundle.contracts.bundle import RetrievalBundle
+from rolebundle.contracts.compact_bundle import More
 from rolebundle.contracts.lookup import Lookup, Lookups
 from rolebundle.contracts.memory import CheckRequest, MarkRequest, RememberRequest
 from rolebundle.contracts.request import (

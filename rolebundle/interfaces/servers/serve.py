@@ -41,6 +41,8 @@ CANCEL = "$/cancelRequest"
 PROGRESS = "$/progress"
 MAX_PASSAGES = 1_000
 SECONDS_BETWEEN_PROGRESS = 0.1
+_CANCELLED = Cancelled("cancelled", f"{CANCEL} ended the request", "send it again if it is needed")
+"""The answer to a request that was cancelled before it had one."""
 
 
 class Server(worker.ClientSession):
@@ -61,12 +63,12 @@ class Server(worker.ClientSession):
 
         Every request that was accepted is answered, unless nobody reads the answers.
         """
-        self._worker.start()
+        self.worker.start()
         for line in self._reader:
             if self._is_cut_off or not self._handle_line(line):
                 break
         self._is_cut_off |= self._reader.is_output_closed
-        self._worker.finish(lambda: self.is_stopped or self._is_cut_off)
+        self.worker.finish(lambda: self.is_stopped or self._is_cut_off)
 
     # -- the reading thread ------------------------------------------------------------------
 
@@ -84,29 +86,29 @@ class Server(worker.ClientSession):
                 # A notification is never answered. All but this one have no effect.
                 if method == CANCEL and isinstance(params, dict) and "id" in params:
                     cancelled = (type(params["id"]), params["id"])
-                    self._worker.cancel(lambda job: job.key == cancelled)
+                    self.worker.cancel(lambda job: job.key == cancelled)
                 return True
             fields = _checked_fields(method, params, self._operations.offered_methods)
         except RolebundleError as error:
             refusal = error
         # A refused request has no id that could be cancelled.
         key = (type(request_id), request_id) if refusal is None else None
-        self._worker.wait_for_space(lambda: self.is_stopped or self._is_cut_off)
+        self.worker.wait_for_space(lambda: self.is_stopped or self._is_cut_off)
         job = worker.Job(
             partial(self._answer, request_id, method, fields, refusal),
             self._write,
             partial(json_lines.error_line, request_id, worker.server_is_ending()),
-            partial(json_lines.error_line, request_id, was_cancelled()),
+            partial(json_lines.error_line, request_id, _CANCELLED),
             key,
         )
-        self._worker.submit(job)
+        self.worker.submit(job)
         return method != "shutdown" or refusal is not None
 
     # -- the working thread ------------------------------------------------------------------
 
     def _write(self, line: bytes) -> None:
         if not self._write_line(line):
-            self._worker.unfinished += 1
+            self.worker.unfinished += 1
 
     def _answer(
         self,
@@ -121,7 +123,7 @@ class Server(worker.ClientSession):
                 raise refusal
             return json_lines.answer_line(request_id, self._result(request_id, method, fields, job))
         except RolebundleError as error:
-            self._worker.note_error(error)
+            self.worker.note_error(error)
             return json_lines.error_line(request_id, error)
         except OutputClosed:
             # A progress message was not written, and the answer will not be either.
@@ -168,10 +170,10 @@ class Server(worker.ClientSession):
 
         def report(step: str, done: int, total: int) -> None:
             nonlocal last
-            if self._worker.is_stopping or job.is_cancelled:
+            if self.worker.is_stopping or job.is_cancelled:
                 # One that was cancelled has another answer.
                 raise worker.server_is_ending()
-            self._worker.note_progress()
+            self.worker.note_progress()
             now = monotonic()
             if now - last >= SECONDS_BETWEEN_PROGRESS or done == total:
                 last = now
@@ -181,11 +183,6 @@ class Server(worker.ClientSession):
                 )
 
         return report
-
-
-def was_cancelled() -> Cancelled:
-    """The answer to a request that was cancelled before it had one."""
-    return Cancelled("cancelled", f"{CANCEL} ended the request", "send it again if it is needed")
 
 
 def serve(operations: Operations, channel: Channel) -> int:
@@ -203,8 +200,8 @@ def serve(operations: Operations, channel: Channel) -> int:
 
     on_end(signals, server.stop)
     server.run()
-    code = worker.end_code(signals, is_finished=server.is_finished)
-    if not server.has_ended:
+    code = server.worker.end_code(signals)
+    if not server.worker.has_ended:
         # A call to a model's server may last longer than the client waits.
         os._exit(code)
     return code

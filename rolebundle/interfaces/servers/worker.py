@@ -44,18 +44,6 @@ def server_is_ending() -> Interrupted:
     return Interrupted("interrupted", "the server is ending", "start it again and repeat the call")
 
 
-def end_code(signals: Sequence[int], *, is_finished: bool) -> int:
-    """The exit code of a server that ends.
-
-    Args:
-        signals: those that it received.
-        is_finished: whether it finished every call that it accepted.
-    """
-    if SIGINT in signals:
-        return 130
-    return 0 if signals or is_finished else 1
-
-
 @dataclass(eq=False)
 class Job:
     """One call. It is settled once: its result is delivered, or nobody waits for one any more.
@@ -216,6 +204,15 @@ class Worker:
         """Whether the thread has ended. After :meth:`stop` it has, unless its job is deaf."""
         return self._ended.is_set()
 
+    def end_code(self, signals: Sequence[int]) -> int:
+        """The exit code of a server that ends after these signals.
+
+        It is 1 if no signal ended it, and a call was not finished but has the code ``interrupted``.
+        """
+        if SIGINT in signals:
+            return 130
+        return 0 if signals or not self.unfinished else 1
+
     def _work(self, preload: bool) -> None:
         try:
             if preload:
@@ -312,7 +309,7 @@ class ClientSession:
     """
 
     def __init__(self, worker: Worker, reader: LineReader, channel: Channel) -> None:
-        self._worker = worker
+        self.worker = worker
         self._reader = reader
         self._writer = LineWriter(channel)
         self._is_cut_off = False
@@ -334,13 +331,3 @@ class ClientSession:
             self._reader.stop()
             return False
         return True
-
-    @property
-    def is_finished(self) -> bool:
-        """Whether every call was finished. The others have the code ``interrupted``."""
-        return self._worker.unfinished == 0
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether all requests have ended; to be asked after ``run``."""
-        return self._worker.has_ended

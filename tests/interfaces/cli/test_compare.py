@@ -30,3 +30,10 @@ class TestCompare:
         outcome = self.compare(sample_db, roles=roles)
         is_coded(outcome)
         assert outcome.code == 2 and "at least two different roles" in outcome.err
+
+    def test_a_rule_that_matches_nothing_is_named(self, sample_db: Path) -> None:
+        reply = self.compare(sample_db, roles="product-manager")
+        assert (
+            "- source_policy.preferred_sources[0].path matches nothing in this corpus" in reply.out
+        )
+        assert " more rules of product-manager: `rolebundle overlay lint" in reply.out

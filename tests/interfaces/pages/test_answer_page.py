@@ -1,6 +1,7 @@
 """The answer page: all of a bundle is on it, and nothing of a document is markup."""
 
 import json
+import re
 from html import escape
 from pathlib import Path
 
@@ -45,6 +46,10 @@ def test_everything_that_was_selected_and_rejected_is_on_the_page(bundle: Retrie
         assert not rejection.notes or " ".join(rejection.notes.split()) in text
     for warning in bundle.warnings:
         assert warning.code in text
+    # Scores are compared with the best one found, which may be irrelevant.
+    outside = re.sub(r"<details>.*?</details>", "", answer_page(bundle), flags=re.DOTALL)
+    assert outside.count('class="passage"') == len(bundle.selected)
+    assert not re.search(r'class="(final|bar|score)"', outside)
     for code, count in bundle.rejected_summary.items():
         assert f"{count} {REJECTION_WORDS[code]}" in text
 
