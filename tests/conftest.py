@@ -14,7 +14,7 @@ from _pytest.runner import runtestprotocol
 
 from rolebundle.resources import demo_overlays
 from support import program_server
-from support.scratch import SCRATCH
+from support.scratch import write_in_memory
 from support.templates import Template
 
 # Tests start many processes of the command line. With cached bytecode they start in half the time,
@@ -22,9 +22,7 @@ from support.templates import Template
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-# pytest's temporary folders. In memory, the syncs of SQLite cost nothing.
-if SCRATCH is not None:
-    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(SCRATCH))
+write_in_memory()
 
 # What was imported and collected stays until the end. To look through it again and again for
 # garbage would cost a tenth of the time.

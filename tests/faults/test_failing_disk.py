@@ -180,7 +180,7 @@ def test_an_output_that_cannot_be_written(sample_db: Path, command: str) -> None
     db = [] if command == "--help" else ["--db", str(sample_db)]
     with Path("/dev/full").open("w") as full:
         result = subprocess.run(
-            [*(PROGRAM if command == "status" else forked_program()), command, *db],
+            [*(PROGRAM if command == "--help" else forked_program()), command, *db],
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,

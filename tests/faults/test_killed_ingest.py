@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,11 +12,19 @@ from pathlib import Path
 import pytest
 
 from rolebundle.storage.opening import open_reader
-from support.commands import PROGRAM, invoke
+from support.commands import invoke
 from support.corpora import scratch_folder
+from support.program_server import MAIN
 from support.sound import assert_sound, paths_in
 from support.source_tree import write_files
 
+SLOW = """
+import time
+from rolebundle.ingest import sync
+store = sync._Run._store
+sync._Run._store = lambda *arguments, **named: (time.sleep(1), store(*arguments, **named))[1]
+"""
+"""Code before the start of an ingest that is not over before the test has seen its workers."""
 Moment = Callable[[int, Path], bool]
 """Whether it has come, of a session of processes that ingest into a file."""
 
@@ -44,8 +53,9 @@ def tree_of(folder: Path, files: int, words: int) -> Path:
 @contextmanager
 def real_ingest(tree: Path, db: Path, moment: Moment) -> Iterator[subprocess.Popen[str]]:
     """A process with two workers, in a session of its own; the moment has come, or it has ended."""
+    options = ("--workers", "2", "--lexical-only", "--db", db)
     with subprocess.Popen(
-        [*PROGRAM, "ingest", str(tree), "--workers", "2", "--lexical-only", "--db", str(db)],
+        [sys.executable, "-c", SLOW + MAIN, "ingest", tree, *options],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -108,7 +118,7 @@ def test_interrupt_during_ingest(
 ) -> None:
     """Ctrl-C goes to every process of the terminal; one line is reported, and the corpus is sound."""
     with scratch_folder() as folder:
-        tree = tree_of(folder, 300, words=300)
+        tree = tree_of(folder, 80, words=200)
         db = folder / "stopped.db"
         with real_ingest(tree, db, moment) as process:
             send(process.pid, number)

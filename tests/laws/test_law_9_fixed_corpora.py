@@ -208,7 +208,7 @@ def a_draft(generator: random.Random) -> VerifyRequest:
     )
 
 
-@rounds(60, 10_000)
+@rounds(30, 10_000)
 def test_hidden_passages_change_nothing(engines: Engines, rounds: int) -> None:
     verdicts = set()
     for seed in range(rounds):

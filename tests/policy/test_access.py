@@ -323,7 +323,7 @@ def test_what_lint_finds(db: Path, values: Any, codes: str) -> None:
 
 def test_threads_that_share_an_engine_see_what_their_agents_may_see(db: Path) -> None:
     put(db, {"ada": ADA, "boss": ALL})
-    requests = [RetrievalRequest(task="token", agent=agent) for agent in ("ada", "boss") * 40]
+    requests = [RetrievalRequest(task="token", agent=agent) for agent in ("ada", "boss") * 12]
     with Engine(db) as engine, ThreadPoolExecutor(4) as threads:
         answers = list(threads.map(engine.retrieve, requests))
-    assert [len(answer.selected) for answer in answers] == [1, 2] * 40
+    assert [len(answer.selected) for answer in answers] == [1, 2] * 12

@@ -28,7 +28,7 @@ def test_what_is_published_is_pulled(site: Site) -> None:
         with pytest.raises(UsageError, match=r"\[nothing_published\]"):
             site.pull()
     assert names_in(site.replica.parent) == []
-    site.write(count=300)
+    site.write(count=100)
     full = site.publish().moved_bytes
     assert site.pull().state == "updated"
     assert site.pull().state == "current"
@@ -36,7 +36,7 @@ def test_what_is_published_is_pulled(site: Site) -> None:
     renewed = site.pull()
     assert (renewed.former_generation, renewed.manifest.generation) == (1, 1)
     assert renewed.moved_bytes < full / 5
-    site.write(2, count=300)
+    site.write(2, count=100)
     site.publish()
     site.pull()
     assert editions_in(site.replica) == {"edition2"}

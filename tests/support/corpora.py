@@ -45,7 +45,6 @@ from rolebundle.workspace import Workspace
 from support import databases
 from support.databases import IS_STORE
 from support.fake_embedder import HashingProvider
-from support.scratch import SCRATCH
 
 NOISE = Noise(0.15, 0.6)
 """What the tests' models are said to have; most of them cannot embed ordinary texts."""
@@ -55,13 +54,13 @@ NOW = datetime(2026, 11, 1, tzinfo=UTC)
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
     """A temporary folder, in memory if possible."""
-    with TemporaryDirectory(prefix="rolebundle-test-", dir=SCRATCH) as folder:
+    with TemporaryDirectory(prefix="rolebundle-test-") as folder:
         yield Path(folder)
 
 
 @cache
 def _empty_corpus() -> bytes:
-    folder = Path(mkdtemp(prefix="rolebundle-test-", dir=SCRATCH))
+    folder = Path(mkdtemp(prefix="rolebundle-test-"))
     try:
         open_writer(folder / "empty.db").close()
         return (folder / "empty.db").read_bytes()

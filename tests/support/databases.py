@@ -20,6 +20,8 @@ from urllib.parse import quote
 import psycopg
 import pytest
 
+from support.scratch import write_in_memory
+
 _ENVIRONMENT = "ROLEBUNDLE_TEST_POSTGRES"
 IS_STORE = _ENVIRONMENT in os.environ
 """Whether all corpora are databases."""
@@ -81,7 +83,9 @@ def create(link: Path, template: str = EMPTY, name: str = "") -> Path:
     host = server()
     name = name or f"corpus_{os.getpid()}_{next(_numbers)}"
     with _administer(host) as connection:
-        connection.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"'.encode())
+        connection.execute(
+            f'CREATE DATABASE "{name}" TEMPLATE "{template}" STRATEGY file_copy'.encode()
+        )
     link.write_text(f"{address(host, name)}\n")
     return link
 
@@ -101,6 +105,7 @@ def drop(link: Path) -> None:
 
 
 if __name__ == "__main__":
+    write_in_memory()
     with running_server():
         command = [sys.executable, "-m", "pytest", *sys.argv[1:]]
         sys.exit(subprocess.run(command, check=False).returncode)

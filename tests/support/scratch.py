@@ -1,8 +1,17 @@
 """Where tests write."""
 
+import os
 import shutil
+import tempfile
 from pathlib import Path
 
 _MEMORY = Path("/dev/shm")
-SCRATCH = _MEMORY if _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free > 2**30 else None
-"""In memory if there is room, because most tests build corpus files."""
+
+
+def write_in_memory() -> None:
+    """Put all temporary folders of this process, and of those that it starts, into memory if there is room.
+
+    There, the syncs of SQLite and the copies of a database cost nothing.
+    """
+    if _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free > 2**30:
+        os.environ["TMPDIR"] = tempfile.tempdir = str(_MEMORY)

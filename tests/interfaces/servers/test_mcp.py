@@ -37,20 +37,25 @@ def sample_db(sample_without_vectors: Path) -> Path:
     return sample_without_vectors
 
 
-@pytest.fixture(scope="module", params=["stdio", "http"])
-def server(
-    request: pytest.FixtureRequest, sample_db: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Shared]:
-    if request.param == "stdio":
-        with shared(stdio_session(server_of(sample_db))) as session:
-            yield session
-        return
+@pytest.fixture(scope="module")
+def stdio(sample_db: Path) -> Iterator[Shared]:
+    with shared(stdio_session(server_of(sample_db))) as session:
+        yield session
+
+
+@pytest.fixture(scope="module")
+def http(sample_db: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
     token_file = tmp_path_factory.mktemp("http") / "token"
     with (
         http_server(sample_db, token_file=token_file) as running,
         shared(running.session()) as session,
     ):
         yield session
+
+
+@pytest.fixture(scope="module", params=["stdio", "http"])
+def server(request: pytest.FixtureRequest) -> Any:
+    return request.getfixturevalue(request.param)
 
 
 def test_it_says_who_it_is_and_how_to_use_it(server: Shared) -> None:
@@ -116,14 +121,14 @@ MEANT = [
 
 @pytest.mark.parametrize(("sent", "meant"), MEANT)
 def test_arguments_of_another_type_are_read_as_they_are_meant(
-    server: Shared, sent: dict[str, Any], meant: dict[str, Any]
+    stdio: Shared, sent: dict[str, Any], meant: dict[str, Any]
 ) -> None:
     own = {"task": TASK, "limit": 4, "now": NOW}
     without = {name for name, value in sent.items() if value is None}
     fields = {name: value for name, value in own.items() if name not in without}
     calls = ({**fields, **meant}, {**own, **sent})
     # The first line has the number of the answer.
-    first, second = (text_of(server.call("retrieve", call)).split("\n", 1) for call in calls)
+    first, second = (text_of(stdio.call("retrieve", call)).split("\n", 1) for call in calls)
     assert first[1] == second[1]
 
 
@@ -142,8 +147,8 @@ def test_a_list_of_references_may_be_a_text(server: Shared) -> None:
         ("where", '{"path"'), ("lexical_only", "perhaps"), ("seen", "{}"),
     ],
 )  # fmt: skip
-def test_wrong_arguments_are_refused_by_name(server: Shared, field: str, value: object) -> None:
-    error = error_of(server.call("retrieve", {"task": TASK, field: value}))
+def test_wrong_arguments_are_refused_by_name(stdio: Shared, field: str, value: object) -> None:
+    error = error_of(stdio.call("retrieve", {"task": TASK, field: value}))
     assert error["code"] == "bad_request" and error["message"].startswith(field)
 
 
