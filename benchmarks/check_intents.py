@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from rolebundle.admin import Admin
-from rolebundle.admin.records import record_decision
 from rolebundle.contracts.memory import CheckAnswer, CheckRequest, NewDecision
 from rolebundle.embedding.provider import EmbeddingProvider, ProviderSpec, Unavailable
 from rolebundle.embedding.registry import provider_for
 from rolebundle.engine import Engine
 from rolebundle.errors import EmbedderError
+from rolebundle.memory.decisions import record_decision
 from rolebundle.workspace import Workspace
 
 

@@ -18,12 +18,12 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from rolebundle.admin import Admin
-from rolebundle.admin.records import file_fact
 from rolebundle.contracts.memory import RememberRequest
 from rolebundle.contracts.verification import Finding, VerifyRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import UsageError
 from rolebundle.ingest.options import IngestOptions
+from rolebundle.memory.facts import file_fact
 from rolebundle.workspace import Workspace
 
 Row = dict[str, Any]

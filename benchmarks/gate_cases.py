@@ -16,10 +16,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from rolebundle.admin import Admin
-from rolebundle.admin.records import approve_contract, start_gate
 from rolebundle.contracts.gate import GateReport
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
+from rolebundle.gate.baseline import start_gate
+from rolebundle.gate.contract import approve_contract
 from rolebundle.workspace import Workspace
 
 

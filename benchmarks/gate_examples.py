@@ -16,9 +16,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from rolebundle.admin.records import start_gate
 from rolebundle.contracts.gate import GateReport
 from rolebundle.engine import Engine
+from rolebundle.gate.baseline import start_gate
 from rolebundle.workspace import Workspace
 
 

@@ -35,14 +35,14 @@ from rolebundle.text.words import first_of
 # What few answers need is loaded by them.
 if TYPE_CHECKING:
     from rolebundle.ingest import unread as unread_module
+    from rolebundle.memory import intents as intents_module
     from rolebundle.retrieval import lookup as lookup_module
     from rolebundle.retrieval import why as why_module
-    from rolebundle.verification import decisions as decisions_module
 else:
     unread_module = lazy_module("rolebundle.ingest.unread")
     lookup_module = lazy_module("rolebundle.retrieval.lookup")
     why_module = lazy_module("rolebundle.retrieval.why")
-    decisions_module = lazy_module("rolebundle.verification.decisions")
+    intents_module = lazy_module("rolebundle.memory.intents")
 
 
 class Inputs(NamedTuple):
@@ -237,7 +237,7 @@ def _search(inputs: Inputs, request: ResolvedRequest) -> tuple[Retrieval, dict[s
     corpus, provider = inputs.corpus, inputs.provider
     found = pipeline.search(corpus, request, provider, inputs.reranker)
     if has_decisions(corpus):
-        constraints = decisions_module.constraints_on(corpus, request, inputs.view, provider)
+        constraints = intents_module.constraints_on(corpus, request, inputs.view, provider)
         found = replace(found, constraints=constraints)
     return found, source_files(corpus, [row.chunk_id for row in found.all_selected])
 

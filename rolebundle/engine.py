@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from rolebundle.access_control import AccessControl
 from rolebundle.answering import Answering, request_time
 from rolebundle.contracts.bundle import RetrievalBundle
+from rolebundle.contracts.documents import iso_utc
 from rolebundle.contracts.request import NO_RERANK, GrepRequest, ListRequest, RetrievalRequest
 from rolebundle.errors import AccessDenied, CorpusCorrupt
 from rolebundle.lazy import lazy_module
@@ -41,29 +42,35 @@ if TYPE_CHECKING:
     from rolebundle.contracts.upkeep import CorpusStatus
     from rolebundle.contracts.verification import Verification, VerifyRequest
     from rolebundle.contracts.why import Comparison, Why, WhyAsAgent
+    from rolebundle.gate import baseline as baseline_module
+    from rolebundle.gate import check as gate_module
+    from rolebundle.gate import contract as contract_module
+    from rolebundle.memory import facts as facts_module
+    from rolebundle.memory import intents as intents_module
+    from rolebundle.memory import marks as marks_module
     from rolebundle.retrieval import compare as compare_module
     from rolebundle.retrieval import listing as listing_module
     from rolebundle.retrieval import lookup as lookup_module
     from rolebundle.retrieval import why as why_module
-    from rolebundle.verification import decisions as decisions_module
-    from rolebundle.verification import evidence as evidence_module
-    from rolebundle.verification import gate as gate_module
-    from rolebundle.verification import gate_files as gate_files_module
-    from rolebundle.verification import memory as memory_module
-    from rolebundle.verification import verify as verify_module
-    from rolebundle.verification.judge import Judge
+    from rolebundle.storage import decisions as decisions_module
+    from rolebundle.verify import evidence as evidence_module
+    from rolebundle.verify import verify as verify_module
+    from rolebundle.verify.judge import Judge
 else:
     status_module = lazy_module("rolebundle.status")
     compare_module = lazy_module("rolebundle.retrieval.compare")
     listing_module = lazy_module("rolebundle.retrieval.listing")
     lookup_module = lazy_module("rolebundle.retrieval.lookup")
     why_module = lazy_module("rolebundle.retrieval.why")
-    decisions_module = lazy_module("rolebundle.verification.decisions")
-    memory_module = lazy_module("rolebundle.verification.memory")
-    gate_module = lazy_module("rolebundle.verification.gate")
-    gate_files_module = lazy_module("rolebundle.verification.gate_files")
-    evidence_module = lazy_module("rolebundle.verification.evidence")
-    verify_module = lazy_module("rolebundle.verification.verify")
+    baseline_module = lazy_module("rolebundle.gate.baseline")
+    gate_module = lazy_module("rolebundle.gate.check")
+    contract_module = lazy_module("rolebundle.gate.contract")
+    facts_module = lazy_module("rolebundle.memory.facts")
+    intents_module = lazy_module("rolebundle.memory.intents")
+    marks_module = lazy_module("rolebundle.memory.marks")
+    decisions_module = lazy_module("rolebundle.storage.decisions")
+    evidence_module = lazy_module("rolebundle.verify.evidence")
+    verify_module = lazy_module("rolebundle.verify.verify")
 
 
 class Engine(Closable):
@@ -357,7 +364,7 @@ class Engine(Closable):
         )
         with self.access.recording_refusals(request.agent, request.role):
             with self.answering.open_inputs(reading, None, now) as inputs:
-                answer = decisions_module.check_intent(
+                answer = intents_module.check_intent(
                     inputs.corpus, request, inputs.request, inputs.view, inputs.provider
                 )
             self._record(
@@ -381,8 +388,8 @@ class Engine(Closable):
         """
         with self.access.recording_refusals(agent):
             with self.access.open_view(agent) as (corpus, view):
-                records = decisions_module.list_decisions(
-                    corpus, datetime.now(UTC), view.decision_scopes
+                records = decisions_module.decisions(
+                    corpus, iso_utc(datetime.now(UTC)), view.decision_scopes
                 )
             self._record("get", agent, details={"decisions": len(records)})
             return records
@@ -398,7 +405,7 @@ class Engine(Closable):
             CorpusBusy, StorageError: the mark was not stored.
         """
         with self.access.recording_refusals(request.agent):
-            return memory_module.mark_as_agent(self.access, request)
+            return marks_module.mark_as_agent(self.access, request)
 
     def gate_check(
         self,
@@ -407,7 +414,7 @@ class Engine(Closable):
         *,
         no_command: str = "",
     ) -> GateReport:
-        """Judge whether the work of a contract is done; see :mod:`rolebundle.verification.gate`.
+        """Judge whether the work of a contract is done; see :mod:`rolebundle.gate`.
 
         Args:
             contract: the contract's file.
@@ -419,20 +426,20 @@ class Engine(Closable):
             UsageError, ConfigurationError: the contract is missing or wrong.
             AccessDenied: the agent may see nothing of this corpus.
         """
-        loaded, stored = gate_module.load_contract(contract), gate_module.StoredState()
+        loaded, stored = contract_module.load_contract(contract), baseline_module.StoredState()
         try:
             if agent is not None or self.access.agent is not None:
                 self.access.view_of(agent)
             if self.workspace.path.exists():
-                stored = gate_module.stored_state(self.workspace.corpus, loaded.path)
+                stored = baseline_module.stored_state(self.workspace.corpus, loaded.path)
         except CorpusCorrupt as error:
-            stored = gate_module.StoredState(damage=self.access.conceal_paths(error.message))
+            stored = baseline_module.StoredState(damage=self.access.conceal_paths(error.message))
         if not no_command and stored.approved_hash != loaded.content_hash:
             no_command = "commands are run only if the contract is approved (`gate approve`)"
         report = gate_module.GateCheck(
             loaded,
             stored,
-            gate_files_module.WorkFolder(loaded.path, self.workspace.path),
+            self.workspace.path,
             no_command,
             lambda request: self.verify(request.model_copy(update={"agent": agent})),
         ).report()
@@ -495,7 +502,7 @@ class Engine(Closable):
             CorpusBusy, StorageError: the fact was not stored.
         """
         with self.access.recording_refusals(request.agent):
-            return memory_module.remember_as_agent(self.access, request)
+            return facts_module.remember_as_agent(self.access, request)
 
     def status(self, agent: str | None = None) -> CorpusStatus:
         """Describe what the corpus contains, as far as an agent may see it.

@@ -23,12 +23,13 @@ Units = list[tuple[str, Fraction]]
 
 
 class Cell(NamedTuple):
-    """A cell of a table, and the headings of its column and row."""
+    """A cell of a table, the headings of its column and row, and the other words of its row."""
 
     start: int
     text: str
     column: str
     row: str
+    beside: str = ""
 
     @property
     def end(self) -> int:
@@ -49,7 +50,8 @@ class Figure:
         words: the stems of its sentence; in a table, of its cell and headings.
         near: the stems of the part of the sentence that is about this figure, and not about the one
             before or after it.
-        bound: "least" or "most" if words before it make it a limit; "" if they do not.
+        shared: the stems of its sentence before the first figure, which may be about all of them.
+        bound: "least" or "most" if words beside it make it a limit; "" if they do not.
         bound_start: where these words begin.
         cell: the cell of a table that it stands in.
         is_counting: whether it is a word for a number up to twelve, without a unit.
@@ -65,6 +67,7 @@ class Figure:
     nouns: tuple[str, ...] = ()
     words: frozenset[str] = frozenset()
     near: frozenset[str] = frozenset()
+    shared: frozenset[str] = frozenset()
     bound: str = ""
     bound_start: int = 0
     cell: Cell | None = None
@@ -77,8 +80,8 @@ class Figure:
 
     @property
     def kind(self) -> str:
-        """The dimension; months and years are times here, though no seconds."""
-        return "time" if self.unit == "month" else self.unit
+        """The dimension; months, years and working days are times here, though no seconds."""
+        return "time" if self.unit in ("month", "working time", "working month") else self.unit
 
 
 def find_figures(text: str) -> list[Figure]:
@@ -408,8 +411,11 @@ def _with_shared_units(figures: list[Figure], text: str) -> list[Figure]:
 
 # -- context ---------------------------------------------------------------------------------------
 
+_COLUMN = re.compile(r"\S+(?: \S+)*")
+_DIGIT = re.compile(r"\d")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_SENTENCE_END = re.compile(r"[.!?](?=\s)|\n")
+_SENTENCE_END = re.compile(r"[.!?](?=\s)|\n(?![ \t]*[a-z])|(?<![^\n]{40})\n")
+"""A line of prose may go on in the next line, in lowercase."""
 _SEPARATORS = [
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
@@ -423,6 +429,13 @@ _BOUND = re.compile(
     r"|at (?:the )?(?:most|latest)|(?:less|fewer|lower|shorter|smaller) than|under|below)"
     r"|no\w* (?:less|fewer|sooner|earlier|lower|shorter) than|at (?:the )?(?:least|earliest)"
     r"|min(?:imum)?|(?:more|longer|higher|larger|older) than|over|above)(?: [^\W\d]+){0,3} ?$",
+    re.IGNORECASE,
+)
+_BOUND_AFTER = re.compile(
+    r"(?P<most> or (?:less|fewer|under|below|shorter|earlier|younger)\b(?! than)"
+    r"| at (?:the )?(?:most|latest)\b| max(?:imum)?\b)"
+    r"| ?\+(?=\W)| (?:or|and) (?:more|over|above|longer|later|older)\b(?! than)"
+    r"| at (?:the )?(?:least|earliest)\b| min(?:imum)\b",
     re.IGNORECASE,
 )
 _NOUN = re.compile(rf"(?:{_GAP}|-)([^\W\d_]+)")
@@ -449,15 +462,20 @@ def _in_context(figures: list[Figure], text: str) -> list[Figure]:
 
     def with_context(figure: Figure) -> Figure:
         place = figure.start
-        nouns = () if figure.unit else _nouns(text, figure.end)
+        shared = frozenset[str]()
         cell = cell_at(cells, place)
+        nouns = () if figure.unit else _nouns(text[: cell.end] if cell else text, figure.end)
         if cell and (cell.column or cell.row):
             units = _named_units(cell.column) or _named_units(cell.row)
-            beside = own = f"{cell.row} {cell.column} {cell.text}"
+            beside = f"{cell.row} {cell.column} {cell.text}"
+            own = f"{beside} {cell.beside}"
         else:
             units = [] if nouns else units_of_text
             edge = bisect_right(edges, place)
             start, end = edges[edge - 1], edges[edge]
+            opening = bisect_left(figures, start, key=attrgetter("start"))
+            clause = max(start, place - _REACH, plain.rfind(";", 0, place))
+            shared = words_near(plain[clause : figures[opening].start])
             beside = plain[max(start, place - _REACH) : min(end, place + _REACH)]
             first = bisect_left(values, place, key=attrgetter("start"))
             last = bisect_right(values, place, key=attrgetter("start"))
@@ -470,12 +488,14 @@ def _in_context(figures: list[Figure], text: str) -> list[Figure]:
         if figure.amount is not None and not figure.unit:
             measured = tuple((unit, figure.amount * factor) for unit, factor in units)
         bound = _BOUND.search(text[max(0, place - _REACH) : place])
+        after = _BOUND_AFTER.match(text, figure.end)
         return replace(
             figure,
             nouns=nouns,
             words=frozenset(stems_in(beside)),
             near=words_near(own),
-            bound="most" if bound and bound["most"] else "least" if bound else "",
+            shared=shared,
+            bound=next(("most" if b["most"] else "least" for b in (bound, after) if b), ""),
             bound_start=max(0, place - _REACH) + bound.start() if bound else place,
             cell=cell,
             readings=measured + figure.readings if cell else figure.readings + measured,
@@ -512,14 +532,16 @@ def _nouns(text: str, end: int) -> tuple[str, ...]:
 
 
 def _cells_in(text: str) -> Iterator[Cell]:
-    """The cells of Markdown's tables, whose rows are lines with "|"."""
+    """The cells of tables: the rows are lines with "|", or in three columns with wide gaps."""
     rows, position = list[list[tuple[int, str]]](), 0
     for line in [*text.split("\n"), ""]:
         start, position = position, position + len(line) + 1
-        if "|" in line or (rows and line.startswith("+-")) or line.startswith("+="):
+        is_row = "|" in line or (rows and line.startswith("+-")) or line.startswith("+=")
+        columns = () if is_row else [*_COLUMN.finditer(line)]
+        if is_row or len(columns) > 2:
             if not set(line) <= set("|:-+= \t\r"):
-                start += len(line) - len(line.lstrip())
-                cells = re.finditer(r"[^|]+", line.strip())
+                start += 0 if columns else len(line) - len(line.lstrip())
+                cells = columns or re.finditer(r"[^|]+", line.strip())
                 rows.append([(start + match.start(), match[0]) for match in cells])
             continue
         if len(rows) > 1:
@@ -533,10 +555,12 @@ def _headed(rows: list[list[tuple[int, str]]]) -> Iterator[Cell]:
     header = [] if any(re.match(r"\W*\d", cell) for cell in header) else header
     name = ""
     for number, row in enumerate(rows):
-        name = row[0][1].strip() or name  # A row may have more lines.
+        # A row may have more lines, and more cells that name it.
+        name = row[0][1].strip() or name
+        words = " ".join(cell for _, cell in row[1:] if not _DIGIT.search(cell))
         for column, (start, cell) in enumerate(row):
             heading = header[column] if number and column < len(header) else ""
-            yield Cell(start, cell, heading, name if column and heading else "")
+            yield Cell(start, cell, heading, name if column and heading else "", words)
 
 
 @lru_cache(maxsize=16_384)

@@ -22,9 +22,11 @@ import pytest
 
 from rolebundle.admin import Admin
 from rolebundle.admin.backups import restore_backup
-from rolebundle.admin.records import all_decisions, all_facts, all_marks
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.ingest.options import IngestOptions
+from rolebundle.memory.decisions import all_decisions
+from rolebundle.memory.facts import all_facts
+from rolebundle.memory.marks import all_marks
 from rolebundle.policy.audit import AuditLog
 from rolebundle.policy.audit_check import verify_audit
 from rolebundle.storage import opening, vector_index

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from rolebundle.admin import Admin
-from rolebundle.admin.records import all_facts
 from rolebundle.contracts.policy import AuditEntry
+from rolebundle.memory.facts import all_facts
 from rolebundle.policy.audit import AuditLog
 from rolebundle.storage.file import audit_path
 from support.commands import Outcome, invoke

@@ -20,13 +20,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rolebundle.admin import Admin
-from rolebundle.admin.records import put_mark
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.request import GrepRequest, ListRequest, RetrievalRequest
 from rolebundle.contracts.verification import VerifyRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
 from rolebundle.interfaces.servers.operations import METHODS, TOOLS, Operations
+from rolebundle.memory.marks import put_mark
 from rolebundle.storage import store
 from rolebundle.storage.corpus import increment_generation
 from rolebundle.storage.documents import Scanned, StoredDocument, StoredFile
@@ -389,10 +389,7 @@ def answers(db: Path, agent: str, requests: list[tuple[Any, ...]]) -> list[Any]:
 @contextmanager
 def at(moment: str) -> Iterator[None]:
     """A block in which the owner and agents file at this time."""
-    with (
-        patch("rolebundle.admin.records.iso_utc", lambda _: moment),
-        patch("rolebundle.verification.memory.iso_utc", lambda _: moment),
-    ):
+    with patch("rolebundle.memory.facts.iso_utc", lambda _: moment):
         yield
 
 

@@ -43,11 +43,19 @@ from rolebundle.storage.documents import StoredDocument, StoredFile
 from rolebundle.storage.marks import MarkKind
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
-from rolebundle.verification.decisions import record_decision
 from rolebundle.workspace import Workspace
 from support.amounts import FEW_EXAMPLES
 from support.bundles import without_timings
-from support.corpora import NOW, build, chunk, copy_corpus, embed, retrieve, scratch_folder
+from support.corpora import (
+    NOW,
+    build,
+    chunk,
+    copy_corpus,
+    embed,
+    put_decision,
+    retrieve,
+    scratch_folder,
+)
 from support.corpora import document as plain_document
 from support.corpora import remove as remove_corpus
 from support.embedding_server import FAKE, known
@@ -285,7 +293,7 @@ class Machine(RuleBasedStateMachine):
             text=text, scope=scope, effect=effect, supersedes=latest, decided_by="Ana", **what
         )
         with open_writer(self.path) as corpus:
-            record_decision(corpus, new, NOW)
+            put_decision(corpus, new)
 
     @rule(waiting=st.integers(0, 3))
     def embed_all(self, waiting: int) -> None:

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from rolebundle.admin import Admin
-from rolebundle.admin.records import record_decision
 from rolebundle.contracts.memory import NewDecision
 from rolebundle.ingest.options import IngestOptions
+from rolebundle.memory.decisions import record_decision
 from support.reading_replicas import HIDDEN, MACHINE
 
 

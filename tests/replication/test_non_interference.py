@@ -33,9 +33,8 @@ from rolebundle.storage.corpus import Corpus, increment_generation
 from rolebundle.storage.documents import Scanned, StoredDocument, StoredFile
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
-from rolebundle.verification.decisions import record_decision
 from support.amounts import few_examples
-from support.corpora import NOW, build, embed, scratch_folder
+from support.corpora import NOW, build, embed, put_decision, scratch_folder
 from support.corpora import document as plain_document
 from support.fake_embedder import IDENTITY, HashingProvider
 from support.publications import published, replica_of
@@ -200,7 +199,7 @@ class Pair:
         earlier = [str(self.decided[scope] - 1)] if self.decided[scope] % 3 == 0 else []
         new = NewDecision(text=text, scope=scope, supersedes=earlier, decided_by="Ana")
         for path in self.opened if visible else (self.whole,):
-            record_decision(self.opened[path], new, NOW)
+            put_decision(self.opened[path], new)
 
     def embed(self, which: int) -> None:
         """From now on passages are embedded by this provider, too, and found by its vectors."""

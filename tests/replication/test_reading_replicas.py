@@ -23,9 +23,11 @@ from rolebundle.contracts.verification import VerifyRequest
 from rolebundle.doctor import examine
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError, StorageError, UsageError
+from rolebundle.gate import baseline, contract
 from rolebundle.interfaces.pages.views import answer_page
 from rolebundle.interfaces.render import text
 from rolebundle.interfaces.shape import shaped_bundle
+from rolebundle.memory import decisions, facts, marks
 from rolebundle.policy.audit import AuditLog
 from rolebundle.replication.folder import PublishedFolder
 from rolebundle.replication.publish import PublishOptions
@@ -269,29 +271,29 @@ WRITES: dict[str, Callable[[Admin, Path], object]] = {
     "drop_index": lambda a, _: indexes.drop_index(a.workspace, "1"),
     "release_document": lambda a, _: records.release_document(a.workspace, "guide/hidden.md"),
     "drop_document": lambda a, _: records.drop_document(a.workspace, "guide/hidden.md"),
-    "put_mark": lambda a, _: records.put_mark(a.workspace, NOTE, "disputed", "Ana", "old"),
-    "remove_mark": lambda a, _: records.remove_mark(a.workspace, NOTE),
-    "record_decision": lambda a, _: records.record_decision(
+    "put_mark": lambda a, _: marks.put_mark(a.workspace, NOTE, "disputed", "Ana", "old"),
+    "remove_mark": lambda a, _: marks.remove_mark(a.workspace, NOTE),
+    "record_decision": lambda a, _: decisions.record_decision(
         a.workspace, NewDecision(text="No", decided_by="Ana")
     ),
-    "end_decision": lambda a, _: records.end_decision(a.workspace, "1", "Ana", "over"),
-    "file_fact": lambda a, _: records.file_fact(
+    "end_decision": lambda a, _: decisions.end_decision(a.workspace, "1", "Ana", "over"),
+    "file_fact": lambda a, _: facts.file_fact(
         a.workspace, RememberRequest(fact="A fact.", source=NOTE), "Ana"
     ),
-    "promote_fact": lambda a, _: records.promote_fact(a.workspace, "fact", "Ana"),
-    "forget_fact": lambda a, _: records.forget_fact(a.workspace, "fact", "Ana"),
+    "promote_fact": lambda a, _: facts.promote_fact(a.workspace, "fact", "Ana"),
+    "forget_fact": lambda a, _: facts.forget_fact(a.workspace, "fact", "Ana"),
     "publish_replica": _publish,
     "forget_target": lambda a, _: replicas.forget_target(a.workspace, "/mnt/share", confirmed=True),
     "purge_documents": lambda a, _: purges.purge_documents(a.workspace, [NOTE]),
     "finish_pending": lambda a, _: purges.finish_pending(a.workspace),
-    "start_gate": lambda a, more: records.start_gate(a.workspace, more / "work.gate.toml"),
-    "approve_contract": lambda a, more: records.approve_contract(
+    "start_gate": lambda a, more: baseline.start_gate(a.workspace, more / "work.gate.toml"),
+    "approve_contract": lambda a, more: contract.approve_contract(
         a.workspace, more / "work.gate.toml"
     ),
-    "revoke_contract": lambda a, more: records.revoke_contract(
+    "revoke_contract": lambda a, more: contract.revoke_contract(
         a.workspace, more / "work.gate.toml"
     ),
-    "count_blocks": lambda a, more: records.count_blocks(a.workspace, more / "work.gate.toml", 1),
+    "count_blocks": lambda a, more: baseline.count_blocks(a.workspace, more / "work.gate.toml", 1),
     "set_policy": lambda a, _: records.set_policy(a.workspace, POLICY, "toml"),
     "set_audit": lambda a, _: audit.set_audit(a.workspace, "required"),
     "create_backup": lambda a, more: backups.create_backup(a.workspace, more / "copy.db"),
@@ -306,7 +308,8 @@ OTHER_OPERATIONS = {"complete", "copy_to", "repair", "pull_replica"}
 
 def test_every_act_of_the_owner_is_classified() -> None:
     public = {name for name, _ in inspect.getmembers(Admin, inspect.isfunction) if name[0] != "_"}
-    for module in (audit, backups, indexes, purges, records, replicas):
+    modules = (baseline, contract, decisions, facts, marks)
+    for module in (*modules, audit, backups, indexes, purges, records, replicas):
         public |= {
             name
             for name, function in inspect.getmembers(module, inspect.isfunction)

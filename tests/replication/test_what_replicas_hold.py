@@ -36,11 +36,19 @@ from rolebundle.storage.documents import Scanned, StoredDocument, StoredFile
 from rolebundle.storage.file import published_folder
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
-from rolebundle.verification.decisions import record_decision
 from rolebundle.workspace import Workspace
 from support.amounts import rounds
 from support.canaries import Canary, found_in, make_canary, vector_traces
-from support.corpora import NOW, QUARANTINED, build, document, embed, fill, put_file, set_policy
+from support.corpora import (
+    QUARANTINED,
+    build,
+    document,
+    embed,
+    fill,
+    put_decision,
+    put_file,
+    set_policy,
+)
 from support.fake_embedder import HashingProvider
 from support.publications import published, replica_of
 from support.purging import purge
@@ -168,7 +176,7 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Published]:
                 marks.put_mark(corpus, marks.StoredMark("document", target, "", mark))
         for scope in ("shared", "hr", "board"):
             new = NewDecision(text="rotate every token", scope=scope, decided_by="Ana")
-            record_decision(corpus, new, NOW)
+            put_decision(corpus, new)
     with ExitStack() as stack:
 
         def engine(path: Path) -> Engine:
@@ -337,7 +345,7 @@ class World:
                         marks.put_mark(corpus, marks.StoredMark(kind, target, "", mark))  # type: ignore[arg-type]
                 increment_generation(corpus)
             new = NewDecision(text=SECRETS["decision"], scope="board", decided_by="Ana")
-            record_decision(corpus, new, NOW)
+            put_decision(corpus, new)
         self.embed()
         with Engine(Workspace(self.db, HashingProvider()), agent=None) as engine:
             # It is in the audit of the publisher.

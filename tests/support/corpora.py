@@ -19,7 +19,8 @@ from rolebundle.admin import Admin
 from rolebundle.admin import records as owner
 from rolebundle.admin.backups import copy_to
 from rolebundle.contracts.bundle import RetrievalBundle
-from rolebundle.contracts.documents import DocumentMetadata, IndexIdentity, Noise
+from rolebundle.contracts.documents import DocumentMetadata, IndexIdentity, Noise, iso_utc
+from rolebundle.contracts.memory import NewDecision
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.embedding.provider import EmbeddingProvider, embedding_text, unit_vectors
 from rolebundle.interfaces.parse import request_from
@@ -29,6 +30,7 @@ from rolebundle.retrieval.pipeline import search
 from rolebundle.retrieval.request import ResolvedRequest, resolve_request
 from rolebundle.storage import store, vector_index
 from rolebundle.storage.corpus import Corpus, increment_generation
+from rolebundle.storage.decisions import add_decision
 from rolebundle.storage.digests import content_hash
 from rolebundle.storage.documents import (
     Scanned,
@@ -212,6 +214,14 @@ def build(
         if len(_BUILT) > _MAX_TEMPLATES:
             _BUILT.popitem(last=False)
     return path
+
+
+def put_decision(corpus: Corpus, new: NewDecision) -> None:
+    """Store a decision at the time of the tests."""
+    stored = new.model_copy(update={"effect": new.effect or "warn"})
+    with corpus.writing():
+        add_decision(corpus, stored, [*map(int, new.supersedes)], iso_utc(NOW))
+        increment_generation(corpus)
 
 
 def as_owner(

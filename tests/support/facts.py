@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from rolebundle.admin.records import file_fact
 from rolebundle.contracts.memory import RememberedFact, RememberRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
+from rolebundle.memory.facts import file_fact
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.writing import open_writer
 from support.corpora import as_owner, build, document

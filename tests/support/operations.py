@@ -13,16 +13,7 @@ import apsw
 from rolebundle.admin import Admin
 from rolebundle.admin.backups import create_backup, restore_backup
 from rolebundle.admin.purges import finish_pending, purge_documents
-from rolebundle.admin.records import (
-    all_decisions,
-    all_facts,
-    drop_document,
-    put_mark,
-    record_decision,
-    release_document,
-    set_audit,
-    set_policy,
-)
+from rolebundle.admin.records import drop_document, release_document, set_audit, set_policy
 from rolebundle.contracts.documents import ModelIdentity
 from rolebundle.contracts.memory import NewDecision, RememberRequest
 from rolebundle.contracts.policy import AuditEntry, AuditSettings
@@ -32,6 +23,9 @@ from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.ingest import indexes, sync
 from rolebundle.ingest.indexes import Progress
 from rolebundle.ingest.options import IngestOptions
+from rolebundle.memory.decisions import all_decisions, record_decision
+from rolebundle.memory.facts import all_facts
+from rolebundle.memory.marks import put_mark
 from rolebundle.policy.audit import AuditLog
 from rolebundle.policy.audit_check import verify_audit
 from rolebundle.storage import writing

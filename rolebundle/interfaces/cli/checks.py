@@ -12,12 +12,15 @@ from typing import Any, BinaryIO
 import click
 from click.exceptions import Exit
 
-from rolebundle.admin import records
 from rolebundle.contracts.base import writable
 from rolebundle.contracts.gate import ApprovedContract, ApprovedContracts
 from rolebundle.contracts.memory import MAX_INTENT_CHARACTERS, CheckRequest
 from rolebundle.contracts.verification import MAX_DRAFT_CHARACTERS, Verification, VerifyRequest
 from rolebundle.errors import RolebundleError, UsageError
+from rolebundle.gate.baseline import count_blocks, start_gate
+from rolebundle.gate.check import criterion_line
+from rolebundle.gate.contract import approve_contract, load_contract, revoke_contract
+from rolebundle.gate.hooks import DEFAULT_RETRIES, answer_stop, hook_event
 from rolebundle.interfaces.cli.options import (
     PATH,
     Call,
@@ -36,13 +39,6 @@ from rolebundle.interfaces.shape import shaped_verification
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.storage.records import approvals
 from rolebundle.text.words import counted
-from rolebundle.verification.gate import (
-    DEFAULT_RETRIES,
-    answer_stop,
-    criterion_line,
-    hook_event,
-    load_contract,
-)
 
 _MAX_BUNDLE_BYTES = 64 << 20
 """Well above a thousand passages of the largest chunk size."""
@@ -227,7 +223,7 @@ def start_command(call: Call, contract: Path, restart: bool) -> None:
     rolebundle gate start report.gate.toml
     rolebundle gate start report.gate.toml --yes
     """
-    call.print(call.owner(records.start_gate, contract, restart=restart))
+    call.print(call.owner(start_gate, contract, restart=restart))
 
 
 @gate.command("check")
@@ -296,10 +292,10 @@ def approve_command(call: Call, contract: Path | None, revoke: bool, inline_code
             answer = ApprovedContracts(contracts=[ApprovedContract(**row) for row in stored])
             call.print(answer, empty="no contract is approved")
         elif revoke:
-            location = records.revoke_contract(admin.workspace, contract)
+            location = revoke_contract(admin.workspace, contract)
             click.echo(f"{one_line(location)}: not approved")
         else:
-            location = records.approve_contract(admin.workspace, contract, inline_code=inline_code)
+            location = approve_contract(admin.workspace, contract, inline_code=inline_code)
             click.echo(f"{one_line(location)}: approved until its content changes")
             commands = load_contract(contract).commands
             click.echo(writable(_gate_lines([f"- {shlex.join(command)}" for command in commands])))
@@ -372,7 +368,7 @@ def hook_command(
     if not is_stop:
         click.echo(writable(_gate_lines(report.facts)))
         if fields["hook_event_name"] == "UserPromptSubmit" and report.blocks:
-            call.owner(records.count_blocks, contract, 0)
+            call.owner(count_blocks, contract, 0)
         return
     answer = answer_stop(
         report,
@@ -384,7 +380,7 @@ def hook_command(
     )
     if answer.blocks != report.blocks:
         # Before the answer: what is not counted must not block.
-        call.owner(records.count_blocks, contract, answer.blocks)
+        call.owner(count_blocks, contract, answer.blocks)
     if answer.output:
         click.echo(answer.output)
     if answer.error:

@@ -8,7 +8,6 @@ from typing import Any, cast, get_args
 import click
 from pydantic import TypeAdapter, ValidationError
 
-from rolebundle.admin import records
 from rolebundle.contracts import memory
 from rolebundle.contracts.request import PersonName
 from rolebundle.contracts.terms import MarkState
@@ -22,6 +21,8 @@ from rolebundle.interfaces.cli.options import (
     with_json,
 )
 from rolebundle.interfaces.parse import names_in, parsed
+from rolebundle.memory import decisions as owned_decisions
+from rolebundle.memory import facts, marks
 
 
 def _checked(kind: Any, form: str) -> Callable[..., Any]:
@@ -67,7 +68,7 @@ def decisions_add_command(call: Call, text: str) -> None:
     """
     about = names_in(",".join(call.fields.get("about", ())))
     new = parsed(memory.NewDecision, {**call.fields, "text": text, "about": about})
-    call.print(call.owner(records.record_decision, new))
+    call.print(call.owner(owned_decisions.record_decision, new))
 
 
 @decisions.command("list")
@@ -82,7 +83,7 @@ def decisions_list_command(call: Call, include_all: bool, agent: str | None) -> 
     rolebundle decisions list --all --json
     """
     if agent is None:
-        found = call.owner(records.all_decisions)
+        found = call.owner(owned_decisions.all_decisions)
     else:
         with call.engine() as engine:
             found = engine.decisions(agent)
@@ -108,7 +109,7 @@ def end_command(call: Call, decision_id: str, by: str, reason: str) -> None:
     \b
     rolebundle decisions end marketing-12 --by Ana --reason "the new process is in place"
     """
-    call.print(call.owner(records.end_decision, decision_id, by, reason))
+    call.print(call.owner(owned_decisions.end_decision, decision_id, by, reason))
 
 
 def _author(by: str | None, agent: str | None) -> str:
@@ -148,7 +149,7 @@ def set_command(call: Call, target: str, state: str, by: str | None) -> None:
     request = parsed(memory.MarkRequest, {"id": target, "state": state, **call.fields})
     if author := _author(by, request.agent):
         record = call.owner(
-            records.put_mark, request.id, cast(MarkState, state), author, request.reason
+            marks.put_mark, request.id, cast(MarkState, state), author, request.reason
         )
     else:
         with call.engine() as engine:
@@ -165,7 +166,7 @@ def mark_list_command(call: Call) -> None:
     rolebundle mark list
     rolebundle mark list --json
     """
-    call.print(memory.MarkList(marks=call.owner(records.all_marks)), empty="no marks")
+    call.print(memory.MarkList(marks=call.owner(marks.all_marks)), empty="no marks")
 
 
 @mark.command("remove")
@@ -177,7 +178,7 @@ def remove_command(call: Call, target: str) -> None:
     \b
     rolebundle mark remove wiki/limits.md
     """
-    call.print(call.owner(records.remove_mark, target))
+    call.print(call.owner(marks.remove_mark, target))
 
 
 @click.group(cls=GroupWithDefault)
@@ -211,7 +212,7 @@ def remember_add_command(call: Call, fact: str, by: str | None) -> None:
     """
     request = parsed(memory.RememberRequest, {"fact": fact, **call.fields})
     if author := _author(by, request.agent):
-        filed = call.owner(records.file_fact, request, author)
+        filed = call.owner(facts.file_fact, request, author)
     else:
         with call.engine() as engine:
             filed = engine.remember(request)
@@ -227,7 +228,7 @@ def remember_list_command(call: Call) -> None:
     rolebundle remember list
     rolebundle remember list --json
     """
-    call.print(memory.FactList(facts=call.owner(records.all_facts)), empty="no facts")
+    call.print(memory.FactList(facts=call.owner(facts.all_facts)), empty="no facts")
 
 
 @remember.command("promote")
@@ -242,7 +243,7 @@ def promote_command(call: Call, fact: str, by: str) -> None:
     \b
     rolebundle remember promote remembered/fact-0c1… --by Ana
     """
-    call.print(call.owner(records.promote_fact, fact, by))
+    call.print(call.owner(facts.promote_fact, fact, by))
 
 
 @remember.command("forget")
@@ -255,4 +256,4 @@ def forget_command(call: Call, fact: str, by: str) -> None:
     \b
     rolebundle remember forget remembered/fact-0c1… --by Ana
     """
-    call.print(call.owner(records.forget_fact, fact, by))
+    call.print(call.owner(facts.forget_fact, fact, by))

@@ -37,7 +37,7 @@ from rolebundle.workspace import Workspace
 if TYPE_CHECKING:
     from rolebundle.admin import Admin
     from rolebundle.interfaces.cli import folders
-    from rolebundle.verification.judge import Judge
+    from rolebundle.verify.judge import Judge
 else:
     folders = lazy_module("rolebundle.interfaces.cli.folders")
 
@@ -411,7 +411,7 @@ def _judge() -> Judge | None:
     """``$ROLEBUNDLE_JUDGE``: the chat model that `verify` asks."""
     if not setting("JUDGE"):
         return None
-    from rolebundle.verification.judge import Judge
+    from rolebundle.verify.judge import Judge
 
     return Judge(setting("JUDGE"), url_setting("JUDGE_URL"), setting("EMBED_ALLOW_HOST"))
 

@@ -45,7 +45,7 @@ def test_commands_import_little_that_is_heavy(sample_db: Path) -> None:
         *("numpy", "wordllama", "yaml", "lxml", "rich", "docutils"),
         *("sqlite_vec", "asyncio"),
         # Only a corpus with decisions needs it.
-        "rolebundle.verification",
+        *("rolebundle.verify", "rolebundle.gate", "rolebundle.memory"),
     )
     pages = ("jinja2", "rolebundle.interfaces.pages")
     role = "mossline-security-reviewer"

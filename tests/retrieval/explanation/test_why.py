@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from rolebundle.admin import Admin
-from rolebundle.admin.records import put_mark
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import RetrievalRequest
@@ -19,6 +18,7 @@ from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, UsageError
 from rolebundle.interfaces.cli.explain import text
 from rolebundle.interfaces.servers.operations import Operations
+from rolebundle.memory.marks import put_mark
 from rolebundle.policy.overlays import list_overlays, load_role
 from rolebundle.resources import demo_overlays
 from rolebundle.retrieval.candidate import POOL_DEPTH

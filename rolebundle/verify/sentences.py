@@ -18,8 +18,8 @@ from rolebundle.contracts.documents import Passage
 from rolebundle.text.stop_words import ENGLISH_STOP_WORDS
 from rolebundle.text.tokens import tokens_of
 from rolebundle.text.words import language_of, stem, stems_of
-from rolebundle.verification.draft import sentence_starts
-from rolebundle.verification.quotes import denies, words_of
+from rolebundle.verify.draft import sentence_starts
+from rolebundle.verify.quotes import denies, words_of
 
 COVERED = 0.5
 """The least share of a sentence's content words that must stand together."""

@@ -30,9 +30,9 @@ from rolebundle.storage.passages import passages_at_lines, passages_by_id
 from rolebundle.text.languages import is_unspaced
 from rolebundle.text.references import may_be_stored
 from rolebundle.text.words import language_of
-from rolebundle.verification.draft import Citation
-from rolebundle.verification.findings import finding
-from rolebundle.verification.sentences import best_match
+from rolebundle.verify.draft import Citation
+from rolebundle.verify.findings import finding
+from rolebundle.verify.sentences import best_match
 
 DEPTH = 20
 """How many passages of the whole corpus are candidates for one sentence or quote."""

@@ -21,13 +21,15 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rolebundle.admin.records import approve_contract, revoke_contract, start_gate
 from rolebundle.contracts.gate import GateReport
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, ConfigurationError, StorageError, UsageError
+from rolebundle.gate.baseline import start_gate
+from rolebundle.gate.content import content_of
+from rolebundle.gate.contract import approve_contract, load_contract, revoke_contract
+from rolebundle.gate.files import NotReadable, read_regular
+from rolebundle.gate.hooks import BLOCKS, answer_stop
 from rolebundle.interfaces.servers.operations import METHODS, TOOLS
-from rolebundle.verification.gate import BLOCKS, answer_stop, load_contract
-from rolebundle.verification.gate_files import NotReadable, content_of, read_regular
 from rolebundle.workspace import Workspace
 from support.amounts import lengths, linear_time
 from support.commands import Outcome, audit_rows, invoke
@@ -614,7 +616,7 @@ def test_a_contract_cannot_name_itself_as_work(db: Path, contract: Path) -> None
 def test_a_contract_that_names_too_many_files_does_not_start(
     db: Path, contract: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rolebundle.verification.gate_files.MAX_MATCHES", 2)
+    monkeypatch.setattr("rolebundle.gate.files.MAX_MATCHES", 2)
     write_files(contract.parent, {f"{n}.md": "text" for n in range(3)})
     with pytest.raises(ConfigurationError, match="too many files"):
         start(db, contract, criteria(exists("*.md")))
@@ -900,7 +902,7 @@ def test_every_answer_ends_within_the_retries(
 
 def test_what_cannot_be_counted_does_not_block(db: Path, begun: Path) -> None:
     full = StorageError("storage_full", "the disk is full", "free some space")
-    with patch("rolebundle.interfaces.cli.checks.records.count_blocks", side_effect=full):
+    with patch("rolebundle.interfaces.cli.checks.count_blocks", side_effect=full):
         assert hook(begun, "--db", db, form="exit-code").code == 1
 
 
@@ -1064,7 +1066,7 @@ def test_what_only_looks_like_a_message_is_a_result(name: str, text: str) -> Non
         ("a.py", "The module reads the file and returns a list of words.\n"),
         ("a.yaml", "The settings of the server were derived from the manual.\n"),
         ("a.csv", "The table has one row for each region.\n"), ("a.css", "A dark theme.\n"),
-        ("a.sql", "```sql\nSELECT 1;\n```\n"), ("a.patch", "The patch changes one line.\n"),
+        ("a.patch", "The patch changes one line.\n"),
         ("a.md", '{"path": "a.md", "content": "# Review"}'),
     ],
 )  # fmt: skip

@@ -32,18 +32,13 @@ from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.digests import verify_passages
 from rolebundle.text.tokens import is_inside
 from rolebundle.text.words import counted
-from rolebundle.verification.draft import Citation, Sentence, parse_draft
-from rolebundle.verification.evidence import Evidence, check_citation, cited_lines, titled
-from rolebundle.verification.figures import check_figures
-from rolebundle.verification.findings import (
-    check_sources,
-    finding,
-    shortened,
-    validated_draft,
-)
-from rolebundle.verification.judge import Judge, opinion_findings
-from rolebundle.verification.quotes import check_quote, is_term, words_of
-from rolebundle.verification.sentences import (
+from rolebundle.verify.draft import Citation, Sentence, parse_draft
+from rolebundle.verify.evidence import Evidence, check_citation, cited_lines, titled
+from rolebundle.verify.figures import check_figures
+from rolebundle.verify.findings import check_sources, finding, shortened, validated_draft
+from rolebundle.verify.judge import Judge, opinion_findings
+from rolebundle.verify.quotes import check_quote, is_term, words_of
+from rolebundle.verify.sentences import (
     SENTENCE_START,
     best_match,
     difference,

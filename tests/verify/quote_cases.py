@@ -37,7 +37,7 @@ ends earlier only if an administrator removes it. Neither guests nor contractors
 The office in Lund closes at 17:00 on Fridays. The Lund server holds 12 TB; the Bergen server holds
 8 TB. Backups are written hourly, checked daily and removed after 30 days.""",
 )  # fmt: skip
-_ROOT = Path(__file__).parents[3]
+_ROOT = Path(__file__).parents[2]
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z“\"])")
 
 

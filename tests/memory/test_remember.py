@@ -8,13 +8,7 @@ import pytest
 
 from rolebundle.admin import Admin
 from rolebundle.admin.indexes import embed
-from rolebundle.admin.records import (
-    all_facts,
-    file_fact,
-    forget_fact,
-    promote_fact,
-    release_document,
-)
+from rolebundle.admin.records import release_document
 from rolebundle.contracts.bundle import RetrievalBundle, SelectedChunk
 from rolebundle.contracts.documents import ModelIdentity
 from rolebundle.contracts.memory import RememberedFact, RememberRequest
@@ -22,6 +16,7 @@ from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
+from rolebundle.memory.facts import all_facts, file_fact, forget_fact, promote_fact
 from rolebundle.policy.overlays import ResolvedOverlay
 from rolebundle.storage.documents import StoredDocument
 from rolebundle.storage.opening import open_reader

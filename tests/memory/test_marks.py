@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rolebundle.admin.indexes import embed
-from rolebundle.admin.records import all_marks, put_mark, set_audit
+from rolebundle.admin.records import set_audit
 from rolebundle.contracts.bundle import RetrievalBundle, SelectedChunk
 from rolebundle.contracts.memory import MarkRequest
 from rolebundle.contracts.overlay import Overlay
@@ -16,6 +16,7 @@ from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, RolebundleError, StorageError, UsageError
 from rolebundle.interfaces.servers.operations import Operations
+from rolebundle.memory.marks import all_marks, put_mark
 from rolebundle.policy.overlays import ResolvedOverlay
 from rolebundle.storage.writing import open_writer
 from rolebundle.workspace import Workspace

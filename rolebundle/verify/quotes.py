@@ -24,7 +24,7 @@ from rolebundle.text.languages import is_unspaced
 from rolebundle.text.stop_words import ENGLISH_STOP_WORDS, NEGATIONS, NUMBER_WORDS
 from rolebundle.text.tokens import Tokens, tokens_of
 from rolebundle.text.words import WORD, stem
-from rolebundle.verification.draft import sentence_starts
+from rolebundle.verify.draft import sentence_starts
 
 MIN_SIMILARITY = 75.0
 """Percent of the characters that must agree for ``near``."""

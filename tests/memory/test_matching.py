@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rolebundle.contracts.memory import DecisionRecord
 from rolebundle.contracts.terms import DECISION_EFFECTS, DecisionEffect
-from rolebundle.verification.decisions import (
+from rolebundle.memory.intents import (
     Intent,
     Match,
     command_lines,

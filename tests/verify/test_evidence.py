@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from rolebundle.admin import Admin
-from rolebundle.admin.records import put_mark
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.verification import Finding, Verification, VerifyRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.interfaces.shape import shaped_bundle
+from rolebundle.memory.marks import put_mark
 from rolebundle.policy.overlays import ResolvedOverlay
-from rolebundle.verification.judge import Judge
+from rolebundle.verify.judge import Judge
 from support.corpora import FLAGGED, NOW, build, chunk, document, overlay, set_policy
 from support.embedding_server import EmbeddingServer, Handler
 
@@ -607,7 +607,7 @@ def test_a_judge_that_fails_is_reported(
     fault: Callable[[Handler], None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("rolebundle.verification.judge.DEADLINE_SECONDS", 0.3)
+    monkeypatch.setattr("rolebundle.verify.judge.DEADLINE_SECONDS", 0.3)
     server.faults[CHAT] = fault
     judged = verified_judge(db_judge, Judge("ollama:m", server.url), TEXT)
     assert judged.verdict == "clean"

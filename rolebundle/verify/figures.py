@@ -29,7 +29,7 @@ from typing import NamedTuple
 
 from rolebundle.contracts.verification import FindingCode
 from rolebundle.text.figures import Cell, Figure, Reading, cell_at, find_figures, words_near
-from rolebundle.verification.derived import derivation, fits, is_year
+from rolebundle.verify.derived import derivation, fits, is_year
 
 _POOL = 10
 """From how many figures of the evidence a figure may be calculated. They are in the sentences that
@@ -63,6 +63,8 @@ class FigureCheck(NamedTuple):
         note: the true value, the calculation, or the nearest true values; "" if it is found.
         passage: the number of the passage, in ``evidence``, that has it; ``None`` without one.
         true_text: what that passage writes.
+        is_contradicted: whether the cited lines have the figure, with another bound or of
+            something else.
     """
 
     start: int
@@ -72,6 +74,7 @@ class FigureCheck(NamedTuple):
     note: str = ""
     passage: int | None = None
     true_text: str = ""
+    is_contradicted: bool = False
 
 
 def check_figures(
@@ -104,7 +107,7 @@ def check_figures(
         near = (*reversed(figures[max(0, number - _POOL) : number]), *figures[number + 1 :][:_POOL])
         others = sorted(near, key=lambda other: abs(other.start - figure.start))[:_POOL]
         for reading in (figure, *_with_unit_before(figure, others)):
-            check = own.check(reading)
+            check = own.check(reading, figures)
             if check is None or check.outcome != "unsupported_figure":
                 break
             found = own.operands(reading)
@@ -118,8 +121,8 @@ def check_figures(
             continue
         if check.passage is not None:
             check = check._replace(passage=places[check.passage])
-        if check.outcome == "unsupported_figure":
-            anywhere = everything.check(figure)
+        if check.outcome == "unsupported_figure" and not check.is_contradicted:
+            anywhere = everything.check(figure, figures)
             if anywhere and anywhere.outcome == "figure_found":
                 note = f"{check.note}; another passage has it"
                 is_beside = anywhere.passage in places_beside
@@ -157,8 +160,9 @@ def _figures_of(text: str) -> list[Figure]:
     for figure in find_figures(text):
         readings = tuple(key for reading in figure.readings for key in _less_precise(reading))
         row = None if figure.cell else cell_at(lines, figure.start)
-        near = words_near(row.row) if row else figure.near
-        figures.append(replace(figure, readings=readings, cell=figure.cell or row, near=near))
+        if row:
+            figure = replace(figure, cell=row, near=words_near(row.row), shared=frozenset())  # noqa: PLW2901
+        figures.append(replace(figure, readings=readings))
     return figures
 
 
@@ -197,8 +201,8 @@ class _Index:
         self._values = {unit: sorted(of_unit) for unit, of_unit in values.items()}
         self._ranked = lru_cache(self._rank)
 
-    def check(self, figure: Figure) -> FigureCheck | None:
-        """The outcome for a figure of a draft; ``None`` if it needs no check."""
+    def check(self, figure: Figure, stated: Sequence[Figure]) -> FigureCheck | None:
+        """The outcome for one of the figures of a sentence; ``None`` if it needs no check."""
         bare = FigureCheck(figure.start, figure.end, figure.text, "unsupported_figure")
         if figure.unit in ("name", "version"):
             if (passage := self._literal(figure.text)) is not None:
@@ -210,13 +214,13 @@ class _Index:
         equal = self._nearest(figure, self._with_keys(figure), _is_equal)
         same = equal or self._nearest(figure, self._close(figure), _is_rounded)
         if same := [(other, n) for other, n in same if not _is_other_rate(figure, other)]:
-            if moved := self._moved(figure, [other for other, _ in same]):
+            if moved := self._moved(figure, [other for other, _ in same], stated):
                 note = f'the evidence has "{moved.text}" beside these words'
-                return bare._replace(note=note)
+                return bare._replace(note=note, is_contradicted=True)
             bounds = {other.bound for other, _ in same}
             if equal and figure.bound and not bounds & {"", figure.bound}:
                 note = f'the evidence says "at {max(bounds)}"'
-                return bare._replace(start=figure.bound_start, note=note)
+                return bare._replace(start=figure.bound_start, note=note, is_contradicted=True)
             true, passage = same[0]
             check = bare._replace(passage=passage, true_text=true.text)
             if equal:
@@ -278,22 +282,33 @@ class _Index:
         search = re.compile(rf"(?<![^\W_v]){pattern}(?!\w|\.\d)").search
         return next((n for n, lower in enumerate(self._texts) if search(lower)), None)
 
-    def _moved(self, figure: Figure, same: Sequence[Figure]) -> Figure | None:
+    def _moved(
+        self, figure: Figure, same: Sequence[Figure], stated: Sequence[Figure]
+    ) -> Figure | None:
         """The figure that stands beside the draft's words, if the draft's stands beside others."""
-        beside = frozenset[str]().union(*(other.near for other in same))
+        beside = frozenset[str]().union(*(other.near | other.shared for other in same))
+        kinds = {figure.kind, *(other.kind for other in same)}
         best, moved = 0, None
-        for at in {at for word in figure.near - beside for at in self._having[("near", word)]}:
+        counted = frozenset(figure.nouns[:1]).difference(*(other.nouns[:1] for other in same))
+        own = (figure.near - beside) | counted
+        for at in {at for word in own for at in self._having[("near", word)]}:
             other = self._figures[at][0]
-            if other.kind != figure.kind or other in same:
+            if other.kind not in kinds or other in same or (figure.unit and other.nouns):
                 continue
             if (other.is_counting and not figure.is_counting) or is_year(other) > is_year(figure):
                 continue  # "Price list 2024", "two sides".
-            gain = len(figure.near & other.near - beside)
-            loss = max(len(figure.near & one.near - other.near) for one in same)
+            gained = (figure.near & other.near - beside) | counted.intersection(other.nouns[:1])
+            loss = max(len(figure.near & one.near - other.near - other.shared) for one in same)
             # One word may be a coincidence if the values have nothing else in common.
             is_alike = other.cell is not None or not figure.near.isdisjoint(beside)
-            if loss == 0 and gain + is_alike > max(best, 1):
-                best, moved = gain + is_alike, other
+            is_alike |= any(one.shared and one.shared == other.shared for one in same)
+            # The draft may have it beside these words, too.
+            if (
+                loss == 0
+                and len(gained) + is_alike > max(best, 1)
+                and not any(gained <= one.near and _is_equal(one, other) for one in stated)
+            ):
+                best, moved = len(gained) + is_alike, other
         return moved
 
 

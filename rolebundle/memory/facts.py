@@ -1,4 +1,4 @@
-"""Marks and remembered facts: what agents may add, and within which limits."""
+"""Remembered facts: what agents and the owner file, within which limits, with its source."""
 
 from __future__ import annotations
 
@@ -15,40 +15,32 @@ from unicodedata import normalize
 from urllib.parse import urlsplit
 
 from rolebundle.access_control import AccessControl
-from rolebundle.contracts.documents import REMEMBERED_KIND, DocumentMetadata, Mark, Passage, iso_utc
-from rolebundle.contracts.memory import (
-    FactRecord,
-    MarkRecord,
-    MarkRequest,
-    RememberedFact,
-    RememberRequest,
-)
-from rolebundle.contracts.terms import DEFAULT_SCOPE, Authority, MarkState, Sensitivity, level_rank
+from rolebundle.contracts.documents import REMEMBERED_KIND, DocumentMetadata, Passage, iso_utc
+from rolebundle.contracts.memory import FactRecord, RememberedFact, RememberRequest
+from rolebundle.contracts.terms import DEFAULT_SCOPE, Sensitivity, level_rank
 from rolebundle.errors import AccessDenied, EmbedderError, UsageError
 from rolebundle.ingest.indexes import embed_chunks
 from rolebundle.ingest.parsed import ParsedDocument, ready_chunk
 from rolebundle.ingest.prepare import RunSettings, stored_documents
-from rolebundle.policy.access import deny_matcher, role_denied
+from rolebundle.policy.access import deny_matcher
 from rolebundle.policy.trust import AgentView
 from rolebundle.retrieval.lexical import matching_words
-from rolebundle.retrieval.lookup import Named, find_reference, resolve_reference
+from rolebundle.retrieval.lookup import find_reference
 from rolebundle.retrieval.query import read_task
 from rolebundle.retrieval.rank import has_words
 from rolebundle.retrieval.request import ReferenceScope
 from rolebundle.scan.confidential import without_secrets
 from rolebundle.scan.instructions import FORGED_STATE
-from rolebundle.scan.scan import scan_text
 from rolebundle.storage import facts
-from rolebundle.storage import marks as storage
 from rolebundle.storage.compartments import REMEMBERED
-from rolebundle.storage.corpus import Corpus, increment_generation
+from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.digests import content_hash, verify_passages
 from rolebundle.storage.documents import StoredDocument, StoredFile
 from rolebundle.storage.facts import Fact, Record
-from rolebundle.storage.marks import MarkKind, StoredMark
+from rolebundle.storage.marks import all_marks
 from rolebundle.storage.vector_index import active_index
-from rolebundle.verification.evidence import cited_lines
-from rolebundle.verification.sentences import difference
+from rolebundle.verify.evidence import cited_lines
+from rolebundle.verify.sentences import difference
 from rolebundle.workspace import Workspace
 
 SOURCE_ID = "remembered"
@@ -87,7 +79,7 @@ class _Source(NamedTuple):
         return self.passages[0].document if self.passages else None
 
 
-def remember(
+def _file(
     corpus: Corpus, seen: Corpus, request: RememberRequest, author: Author, now: str
 ) -> tuple[RememberedFact, int | None]:
     """File a fact.
@@ -112,7 +104,7 @@ def remember(
     [chunk], metadata = document.chunks, document.metadata
     _check_said(seen, chunk.content, source)
     cited = source.document.document_id if source.document else ""
-    fact_hash = _hash(normalized(chunk.content), metadata.scope, metadata.sensitivity)
+    fact_hash = _hash(_normalized(chunk.content), metadata.scope, metadata.sensitivity)
     name = f"fact-{_hash(fact_hash, cited or source.locator, size=12)}"
     known = facts.fact_named(seen, f"{SOURCE_ID}/{name}")
     if known is not None:
@@ -135,24 +127,24 @@ def remember_as_agent(access: AccessControl, request: RememberRequest) -> Rememb
     Raises:
         AccessDenied: the policy does not allow the agent to remember, not in that scope, or not
             so much a day.
-        UsageError: as for :func:`remember`.
+        UsageError: as for :func:`_file`.
         CorpusBusy, StorageError: the fact was not stored.
     """
     with access.writing(request.agent, "remember") as (name, corpus, seen, view, details):
         scope = access.reference_scope(view, seen)._replace(absolute=False)
         author = Author(name, view, scope)
-        fact, chunk = remember(corpus, seen, request, author, iso_utc(datetime.now(UTC)))
+        fact, chunk = _file(corpus, seen, request, author, iso_utc(datetime.now(UTC)))
         details["state"] = fact.state
-    embed_passage(access.workspace, chunk)
+    _embed_passage(access.workspace, chunk)
     return fact
 
 
-def normalized(fact: str) -> str:
+def _normalized(fact: str) -> str:
     """A fact as it is compared with others: without case, spacing, and the last full stop."""
     return " ".join(normalize("NFKC", fact).casefold().split()).rstrip(" .")
 
 
-def embed_passage(workspace: Workspace, chunk: int | None) -> None:
+def _embed_passage(workspace: Workspace, chunk: int | None) -> None:
     """Embed the passage of a new fact, if the corpus has an index and its model is at hand.
 
     Else it waits for its vector, as after an ingest. Other waiting passages go on waiting, so that
@@ -373,46 +365,69 @@ def _hash(*values: str, size: int = 16) -> str:
 # -- what the owner does ---------------------------------------------------------------------------
 
 
-def list_facts(corpus: Corpus) -> list[FactRecord]:
-    """Every fact, the last filed first."""
-    missing = facts.missing_sources(corpus)
-    marks = storage.all_marks(corpus)
-    changed = {stored.target for stored in marks if stored.mark.reason == facts.SOURCE_CHANGED}
-    return [_record(fact, missing, changed) for fact in facts.all_facts(corpus)]
+def file_fact(workspace: Workspace, request: RememberRequest, remembered_by: str) -> RememberedFact:
+    """File a fact with its source as the owner; the agent of the request is ignored.
+
+    Raises:
+        UsageError: as for :func:`_file`.
+    """
+    with workspace.recorded_change("remember") as (corpus, details):
+        author, now = Author(remembered_by), iso_utc(datetime.now(UTC))
+        fact, chunk = _file(corpus, corpus, request, author, now)
+        details.update(state=fact.state, by=without_secrets(remembered_by))
+    _embed_passage(workspace, chunk)
+    return fact
 
 
-def promote(corpus: Corpus, document_id: str, promoted_by: str) -> FactRecord:
-    """Raise a fact to the trust tier ``general``. Call it inside a write transaction.
+def all_facts(workspace: Workspace) -> list[FactRecord]:
+    """Every remembered fact, the last filed first."""
+    corpus = workspace.corpus
+    with workspace.answering_corpus.reading():
+        missing = facts.missing_sources(corpus)
+        marks = all_marks(corpus)
+        changed = {stored.target for stored in marks if stored.mark.reason == facts.SOURCE_CHANGED}
+        return [_record(fact, missing, changed) for fact in facts.all_facts(corpus)]
+
+
+def promote_fact(workspace: Workspace, document_id: str, promoted_by: str) -> FactRecord:
+    """Raise a fact to the trust tier ``general``.
 
     Raises:
         UsageError: there is no such fact, it is in quarantine, or it was promoted before.
     """
-    fact = _fact_named(corpus, document_id)
-    if fact.verdict == "quarantine":
-        raise UsageError(
-            "quarantined",
-            f"{document_id}: is in quarantine: {', '.join(fact.flags)}",
-            f"rolebundle corpus quarantine show {quote(document_id)}",
-        )
-    if fact.record.promoted_by:
-        raise UsageError(
-            "already_promoted",
-            f"{document_id}: was promoted by {fact.record.promoted_by}",
-            "nothing is left to do",
-        )
-    return _record(facts.promote(corpus, fact, promoted_by), facts.missing_sources(corpus))
+    with workspace.recorded_change("promote") as (corpus, details):
+        fact = _fact_named(corpus, document_id)
+        if fact.verdict == "quarantine":
+            raise UsageError(
+                "quarantined",
+                f"{document_id}: is in quarantine: {', '.join(fact.flags)}",
+                f"rolebundle corpus quarantine show {quote(document_id)}",
+            )
+        if fact.record.promoted_by:
+            raise UsageError(
+                "already_promoted",
+                f"{document_id}: was promoted by {fact.record.promoted_by}",
+                "nothing is left to do",
+            )
+        promoted = facts.promote(corpus, fact, promoted_by)
+        record = _record(promoted, facts.missing_sources(corpus))
+        details.update(state=record.state, by=without_secrets(promoted_by))
+    return record
 
 
-def forget(corpus: Corpus, document_id: str) -> FactRecord:
-    """Remove a fact, and return it. Call it inside a write transaction.
+def forget_fact(workspace: Workspace, document_id: str, forgotten_by: str) -> FactRecord:
+    """Remove a fact, and return it. A purge also erases its bytes.
 
     Raises:
         UsageError: there is no such fact.
     """
-    fact = _fact_named(corpus, document_id)
-    facts.forget(corpus, fact)
-    record = _record(fact, facts.missing_sources(corpus))
-    return record.model_copy(update={"state": "forgotten"})
+    with workspace.recorded_change("forget") as (corpus, details):
+        fact = _fact_named(corpus, document_id)
+        facts.forget(corpus, fact)
+        record = _record(fact, facts.missing_sources(corpus))
+        record = record.model_copy(update={"state": "forgotten"})
+        details.update(state=record.state, by=without_secrets(forgotten_by))
+    return record
 
 
 def _fact_named(corpus: Corpus, document_id: str) -> Fact:
@@ -446,182 +461,3 @@ def _answered(model: type[_Answer], fact: Fact, **more: object) -> _Answer:
     if fact.verdict == "quarantine":
         values["state"] = "quarantined"
     return model.model_validate({name: values[name] for name in model.model_fields})
-
-
-def checked_statement(text: str, authority: Authority) -> str:
-    """The text with its secrets masked.
-
-    Raises:
-        UsageError: ``unsafe_text``: an agent wrote instructions to a model, or hidden text. Other
-            agents will read it.
-    """
-    result = scan_text(text)
-    kinds = {finding.kind for finding in result.findings}
-    unsafe = sorted(kind for kind in kinds if not kind.startswith(("secret_", "personal_")))
-    if unsafe and authority == "agent":
-        raise UsageError(
-            "unsafe_text",
-            f"the text reads like an attack on other readers: {', '.join(unsafe)}",
-            "say in plain words what is wrong",
-        )
-    return result.text
-
-
-Target = tuple[MarkKind, str]
-"""What a mark is of: a chunk or a document, and its id."""
-
-
-def resolve_target(reference: str, named: Named) -> Target:
-    """What a reference marks.
-
-    Args:
-        reference: a reference.
-        named: what it names.
-
-    Raises:
-        UsageError: ``bad_target``: it names some lines or passages of a document.
-    """
-    kind, passage = named.kind, named.passages[0]
-    document_id = passage.document.document_id
-    exact = [found for found in named.passages if found.locator == reference]
-    if len(exact) == 1:
-        # The place of a passage, which answers show, and not only some of its lines.
-        kind, passage = "chunk", exact[0]
-    if kind not in ("chunk", "document"):
-        raise UsageError(
-            "bad_target",
-            f"{reference}: a mark is of one passage or of a whole document",
-            f"name {passage.chunk_id} or {document_id}",
-        )
-    return kind, passage.chunk_id if kind == "chunk" else document_id
-
-
-def mark_as_owner(
-    corpus: Corpus, reference: str, state: MarkState, marked_by: str, reason: str
-) -> MarkRecord:
-    """Mark a passage or document as the owner.
-
-    Args:
-        corpus: open for writing, inside a write transaction.
-        reference: a chunk id or a document id.
-        state: what it is marked as.
-        marked_by: the name of the person or tool.
-        reason: why.
-
-    Raises:
-        UsageError: nothing has this reference, or it names a part of a document.
-    """
-    named = resolve_reference(corpus, reference, ReferenceScope(absolute=True))
-    target = resolve_target(reference, named)
-    mark = Mark(state, marked_by, "owner", reason, iso_utc(datetime.now(UTC)))
-    return put_mark(corpus, target, mark)
-
-
-def remove_mark_as_owner(corpus: Corpus, target: str) -> MarkRecord:
-    """Remove a mark, whoever has made it.
-
-    Args:
-        corpus: open for writing, inside a write transaction.
-        target: the chunk id or document id that is marked, which may be gone, or another
-            reference to it.
-
-    Raises:
-        UsageError: it has no mark.
-    """
-    marked = {mark.target: mark.kind for mark in reversed(list_marks(corpus))}
-    if target not in marked:
-        named = find_reference(corpus, target, ReferenceScope(absolute=True))
-        if named is not None and named.kind in ("chunk", "document"):
-            target = resolve_target(target, named)[1]
-    return remove_mark(corpus, (marked.get(target, "document"), target))
-
-
-def mark_as_agent(access: AccessControl, request: MarkRequest) -> MarkRecord:
-    """Mark a passage or document that an agent sees, or remove the agent's own mark.
-
-    Raises:
-        AccessDenied: the policy does not allow the agent to mark, the agent may not set this
-            state, or somebody else has marked it.
-        UsageError: nothing has this reference, or the agent may not see it; or the reason gives
-            instructions to a model.
-        CorpusBusy, StorageError: the mark was not stored.
-    """
-    with access.writing(request.agent, "mark") as (name, corpus, seen, view, details):
-        scope = access.reference_scope(view, seen)
-        named = resolve_reference(seen, request.id, scope)
-        if not all(map(scope.reads, named.passages)):
-            raise role_denied(view)
-        target = resolve_target(request.id, named)
-        _check_own(corpus, target, name)
-        details["state"] = request.state
-        if request.state == "unverified":
-            return remove_mark(corpus, target)
-        mark = Mark(request.state, name, "agent", request.reason, iso_utc(datetime.now(UTC)))
-        return put_mark(corpus, target, mark)
-
-
-def put_mark(corpus: Corpus, target: Target, mark: Mark) -> MarkRecord:
-    """Store a mark instead of an earlier one.
-
-    Args:
-        corpus: open for writing, inside a write transaction.
-        target: what is marked.
-        mark: the mark.
-
-    Raises:
-        AccessDenied: an agent may not set this state.
-        UsageError: the reason of an agent gives instructions to a model.
-    """
-    mark = mark._replace(reason=checked_statement(mark.reason, mark.authority))
-    if mark.authority == "agent" and mark.state != "disputed":
-        raise AccessDenied(
-            "mark_denied",
-            f"an agent may not mark a passage as {mark.state}",
-            "mark it as disputed, and ask a person: `rolebundle mark` without --agent",
-        )
-    stored = StoredMark(*target, storage.text_hash(corpus, *target) or "", mark)
-    storage.put_mark(corpus, stored)
-    increment_generation(corpus)
-    return _mark_record(stored, ended=False)
-
-
-def remove_mark(corpus: Corpus, target: Target) -> MarkRecord:
-    """Remove a mark, which may have ended, and return it.
-
-    Raises:
-        UsageError: ``not_marked``.
-    """
-    stored = storage.mark_of(corpus, *target)
-    if stored is None:
-        raise UsageError(
-            "not_marked", f"{target[1]}: has no mark", "`rolebundle mark list` shows the marks"
-        )
-    storage.remove_mark(corpus, *target)
-    increment_generation(corpus)
-    return _mark_record(stored, ended=False).model_copy(update={"state": "unverified"})
-
-
-def list_marks(corpus: Corpus) -> list[MarkRecord]:
-    """Every mark of the visible corpus, also if it has ended."""
-    return [
-        _mark_record(
-            stored, ended=storage.text_hash(corpus, stored.kind, stored.target) != stored.text_hash
-        )
-        for stored in storage.all_marks(corpus)
-    ]
-
-
-def _check_own(corpus: Corpus, target: Target, agent: str) -> None:
-    """Check that an agent changes no mark of somebody else."""
-    stored = storage.mark_of(corpus, *target)
-    if stored is not None and (stored.mark.authority, stored.mark.marked_by) != ("agent", agent):
-        author = "the owner" if stored.mark.authority == "owner" else "another agent"
-        raise AccessDenied(
-            "mark_denied",
-            f"{target[1]}: was marked by {author}, and this agent may not change that",
-            "tell a person what is wrong with it",
-        )
-
-
-def _mark_record(stored: StoredMark, *, ended: bool) -> MarkRecord:
-    return MarkRecord(kind=stored.kind, target=stored.target, ended=ended, **stored.mark._asdict())

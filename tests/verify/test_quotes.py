@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.verification import Finding, FindingCode, Outcome, Span
 from rolebundle.text.tokens import tokens_of
-from rolebundle.verification.draft import Sentence, parse_draft
-from rolebundle.verification.findings import validated_draft
-from rolebundle.verification.quotes import QuoteResult, check_quote, is_term
+from rolebundle.verify.draft import Sentence, parse_draft
+from rolebundle.verify.findings import validated_draft
+from rolebundle.verify.quotes import QuoteResult, check_quote, is_term
 from support.amounts import rounds
 from support.values import passage
-from verification.draft.quote_cases import Case, honest, tampered
+from verify.quote_cases import Case, honest, tampered
 
 # -- A quote passes if a passage says it, in these words and in this sense -------------------------
 

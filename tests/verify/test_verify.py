@@ -17,7 +17,7 @@ from rolebundle.errors import Interrupted, RolebundleError
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.audit import AuditLog
 from rolebundle.text.figures import find_figures
-from rolebundle.verification.figures import check_figures
+from rolebundle.verify.figures import check_figures
 from support.amounts import lengths, linear_time
 from support.corpora import NOW, build, document
 
@@ -150,8 +150,8 @@ class TestTheAnswer:
         self, engine: Engine, monkeypatch: pytest.MonkeyPatch, redact: bool
     ) -> None:
         """Each look at the clock finds it a second later."""
-        monkeypatch.setattr("rolebundle.verification.verify.monotonic", count().__next__)
-        monkeypatch.setattr("rolebundle.verification.verify.DEFAULT_SECONDS", 2.0)
+        monkeypatch.setattr("rolebundle.verify.verify.monotonic", count().__next__)
+        monkeypatch.setattr("rolebundle.verify.verify.DEFAULT_SECONDS", 2.0)
         remainder = f"{FALSE}\n\n{HELMET}"
         draft = f"{LIFETIME}\n\n{HELMET}\n\n{remainder}"
         answer = verified(engine, draft, whole_corpus=True, require=["quotes"], redact=redact)
@@ -374,6 +374,21 @@ GRID = """
 | Large | 12 euros   |
 +-------+------------+
 """
+ROOMS = "The temperature is kept at 20 °C in the flats and at 16 °C in the stairwell."
+NOTICE = "The period of notice is one month for the tenant and two months for the landlord."
+REPAIRS = "We answer within two working days.\nUrgent repairs are done within 24 hours."
+RENTS = """
+| Plot | Tenant | Rent in pounds |
+|---|---|---|
+| 4a | Tully | 28 |
+| 4b | Nowak | 24 |
+"""
+MODELS = "Model   small    large\nWeight  9.8 kg   13.2 kg\nNoise   38 dB    44 dB\n"
+INSURED = """
+| Item | Limit (pounds) | Excess (pounds) |
+|---|---|---|
+| Bicycle | 1,500 | 100 |
+"""
 BADGES = "A visitor badge expires after 15 minutes and a staff badge expires after 5 minutes."
 
 
@@ -390,12 +405,31 @@ BADGES = "A visitor badge expires after 15 minutes and a staff badge expires aft
         ("Oslo opens at 9:30.", "Oslo,4 desks,9:30\nRome,7 desks,8:15", True),
         ("Rome opens at 9:30.", "Oslo,4 desks,9:30\nRome,7 desks,8:15", False),
         ("The write timeout is 90 s.", "read_timeout = 90 s\nwrite_timeout = 20 s", False),
+        ("In the stairwell the temperature is 20 °C.", ROOMS, False),
+        ("In the stairwell the temperature is 16 °C.", ROOMS, True),
+        ("A landlord must give notice of one month.", NOTICE, False),
+        ("A tenant must give notice of one month.", NOTICE, True),
+        ("Urgent repairs take two working days.", REPAIRS, False),
+        ("Ms Nowak pays 28 pounds.", RENTS, False),
+        ("Ms Nowak pays 24 pounds.", RENTS, True),
+        ("The small model weighs 13.2 kg.", MODELS, False),
+        ("The small model weighs 9.8 kg.", MODELS, True),
+        ("A bicycle is insured up to £1,500, with an excess of £100.", INSURED, True),
+        ("Hens are kept on plots of at most 190 m².", "A plot of hens has 190 m² or more.", False),
+        ("Book at least 14 days ahead.", "Book 14+ days ahead.", True),
+        ("Book no more than 14 days ahead.", "Book 14+ days ahead.", False),
     ],
 )
 def test_a_figure_stands_beside_the_words_of_the_draft(
     draft: str, evidence: str, *, is_there: bool
 ) -> None:
     assert ("unsupported_figure" not in outcomes(draft, evidence)) == is_there
+
+
+def test_the_cited_lines_count_before_the_rest_of_their_passage() -> None:
+    lines = "Sailings need at least 6 people."
+    [check] = check_figures("At most 6 people sail.", [lines], [lines, f"{lines} Others need 6."])
+    assert check.outcome == "unsupported_figure"
 
 
 def test_swapped_cells_do_not_pass() -> None:

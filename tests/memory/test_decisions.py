@@ -9,17 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.admin import records as owner
+from rolebundle.admin.records import set_audit
 from rolebundle.contracts.memory import CheckAnswer, CheckRequest, DecisionRecord, NewDecision
 from rolebundle.embedding.provider import Unavailable
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, EmbedderError, RolebundleError, UsageError
 from rolebundle.interfaces.parse import parsed
 from rolebundle.interfaces.servers.operations import Operations
-from rolebundle.storage.opening import open_reader
+from rolebundle.memory.decisions import all_decisions, end_decision, record_decision
 from rolebundle.storage.publications import decision_name
-from rolebundle.storage.writing import open_writer
-from rolebundle.verification.decisions import end_decision, list_decisions, record_decision
 from rolebundle.workspace import Workspace
 from support.amounts import few_examples
 from support.canaries import files_of, found_in
@@ -44,18 +42,15 @@ def decide(
     db: Path, text: str = "Do not post", at: datetime = NOW, **fields: Any
 ) -> DecisionRecord:
     new = NewDecision(text=text, decided_by="Ana", **fields)
-    with open_writer(db) as corpus:
-        return record_decision(corpus, new, at)
+    return as_owner(db, record_decision, new, at)
 
 
 def states(db: Path, at: datetime = NOW) -> dict[str, str]:
-    with open_reader(db) as corpus:
-        return {record.id: record.state for record in list_decisions(corpus, at)}
+    return {record.id: record.state for record in as_owner(db, all_decisions, at)}
 
 
 def end(db: Path, name: str, at: datetime = NOW) -> DecisionRecord:
-    with open_writer(db) as corpus:
-        return end_decision(corpus, name, "Bo", "done", at)
+    return as_owner(db, end_decision, name, "Bo", "done", at)
 
 
 def test_decisions_are_numbered_within_their_scope(db: Path) -> None:
@@ -166,10 +161,10 @@ def test_decide_list_show_and_end(db: Path) -> None:
 
 
 def test_each_act_is_in_the_audit_without_words(db: Path) -> None:
-    as_owner(db, owner.set_audit, "on")
+    as_owner(db, set_audit, "on")
     new = NewDecision(text="Never sell Zanzibar", decided_by="Ana")
-    as_owner(db, owner.record_decision, new)
-    as_owner(db, owner.end_decision, "1", "Bo", "Quokka")
+    as_owner(db, record_decision, new)
+    as_owner(db, end_decision, "1", "Bo", "Quokka")
     rows = audit_rows(db)
     acts = [row["details"] for row in rows if row["kind"] == "decide"]
     assert acts == [
@@ -212,7 +207,7 @@ POST = "schedule a post about 3.0"
 def decide_check(db: Path, text: str = "Do not post automatically", **fields: Any) -> str:
     fields = {"about": ["post"], "effect": "require_approval"} | fields
     new = NewDecision(text=text, decided_by="Ana", **fields)
-    return as_owner(db, owner.record_decision, new).id
+    return as_owner(db, record_decision, new).id
 
 
 def ask(db: Path, intent: str = POST, **fields: Any) -> CheckAnswer:
@@ -281,7 +276,7 @@ def test_only_active_decisions_count(db: Path) -> None:
     decide_check(db, valid_from="2030-01-01")
     assert verdict(db) == "none_found"
     assert verdict(db, now=datetime(2031, 1, 1, tzinfo=UTC)) == "require_approval"
-    as_owner(db, owner.end_decision, "shared-2", "Bo", "over")
+    as_owner(db, end_decision, "shared-2", "Bo", "over")
     assert verdict(db, now=datetime(2031, 1, 1, tzinfo=UTC)) == "none_found"
 
 

@@ -17,7 +17,7 @@ from rolebundle.embedding.provider import ProviderSpec
 from rolebundle.embedding.servers import ModelServer, ollama_url
 from rolebundle.errors import ConfigurationError, EmbedderError
 from rolebundle.retrieval.passage_text import one_line
-from rolebundle.verification.findings import finding
+from rolebundle.verify.findings import finding
 
 MAX_JUDGED = 200
 """How many covered sentences of one draft are judged: the first ones."""

@@ -15,7 +15,7 @@ from rolebundle.contracts.terms import Sensitivity, level_rank
 from rolebundle.contracts.verification import CheckName, Finding, FindingCode, Outcome, Span
 from rolebundle.retrieval.filter import age_days, age_note, freshness_of, labels_of
 from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.verification.draft import Sentence, merged
+from rolebundle.verify.draft import Sentence, merged
 
 MAX_SHOWN = 300
 """How many characters of the draft, or of a passage, one finding shows."""

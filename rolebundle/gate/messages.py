@@ -67,7 +67,7 @@ def message_in(path: str, text: str, lines: Sequence[str], *, is_code: bool) -> 
 @cache
 def patterns() -> dict[str, Any]:
     """The data file, with what stands for its names of words."""
-    text = Path(__file__).with_name("gate.toml").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("patterns.toml").read_text(encoding="utf-8")
     for name, words in tomllib.loads(text)["words"].items():
         text = text.replace(f"%{name}%", words)
     return tomllib.loads(text)

@@ -1,0 +1,1 @@
+"""The completion gate: whether the work of a contract is done."""

@@ -1,0 +1,1 @@
+"""What people and agents add: marks, decisions, remembered facts."""

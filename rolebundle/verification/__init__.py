@@ -1,1 +1,0 @@
-"""What is said and done, against what is known: drafts, decisions, the gate, marks and facts."""

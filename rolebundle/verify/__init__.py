@@ -1,0 +1,1 @@
+"""Drafts, against the passages that they cite."""
