@@ -21,8 +21,8 @@ from documentation import gather, print_table
 
 from rolebundle.contracts.documents import DocumentMetadata
 from rolebundle.errors import DocumentError
+from rolebundle.ingest.intake_scan import IntakeDocument, scan_document
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.prepare import IntakeDocument, scan_document
 from rolebundle.ingest.readers import reader_name_for, reader_named
 
 _HIDDEN = frozenset(

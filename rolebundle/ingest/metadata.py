@@ -6,6 +6,7 @@ the keys that govern a document the order is the other way round; see :mod:`auth
 
 from __future__ import annotations
 
+from calendar import monthrange
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import islice
@@ -183,18 +184,23 @@ def _add_date(merged: dict[str, Any], path: str, parsed: ParsedDocument, declare
     """Add the date of a document that declares none, and return what it is from, or nothing.
 
     That in the name of its file, which is of what it is about, and then that of its format, which
-    also may say more exactly when. In a file of several documents their own dates are first.
+    also may say more exactly when. In a file of several documents their own dates are first, and
+    that of a mail is more exact than a name without a day.
     """
     name, of_format = date_in_name(PurePosixPath(path).name), merged.get("updated_at") or ""
     if declared or not (name or of_format):
         return ""
-    if not name or (of_format and parsed.key):
+    has_day = len(name) == len("2026-03-12")
+    is_mail = merged.get("document_type") == "mail"
+    if not name or (of_format and (parsed.key or (is_mail and not has_day))):
         return "format"
-    if not of_format.startswith(name):
-        merged["updated_at"] = utc_text(f"{name}-01-01"[:10])
-    if len(name) == len("2026-03-12"):
-        return "name"
-    return "name and format" if of_format.startswith(name) else "name without a day"
+    if of_format.startswith(name):
+        return "name" if has_day else "name and format"
+    # Of the year or month that the name says, the day that is nearest to the date of the format.
+    year, month = int(name[:4]), int(name[5:7] or 12)
+    first, last = f"{name}-01-01"[:10], f"{year}-{month:02}-{monthrange(year, month)[1]}"
+    merged["updated_at"] = utc_text(first if has_day or of_format < first else last)
+    return "name" if has_day else "name without a day"
 
 
 def _with_reading(

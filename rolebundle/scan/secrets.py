@@ -41,7 +41,11 @@ _LONG = (
 )
 # Short ones have other meanings, and are no part of another word.
 _SHORT = r"\b(?:pwd|pw|pass|mdp|clave|parola|parole)\b"
-_NUMBER = r"\b(?:pin|puk)|(?:door|gate|entry|access|alarm|unlock|lock|safe)[ -]?code"
+_NUMBER = (
+    r"\b(?:pin|puk)|(?:door|gate|entry|access|alarm|unlock|lock|safe|tür|tresor|zugangs)[ -]?code"
+    r"|code for (?:the )?(?:\w{1,20} )?(?:door|gate|alarm|lock|safe)"
+    r"|code (?:(?:de la )?porte|(?:d['’])?alarme)|código (?:de )?(?:la )?(?:puerta|alarma)"
+)
 _NETWORK = r"\b(?:wi-?fi|wlan|wpa2?)"
 _KEY = r"\b(?:secret (?:access )?key|api key|client secret|access token)"
 _ACCOUNTS = "admin|administrator|root|guest|sysadmin|superuser"
@@ -453,7 +457,7 @@ _IS = (
     r"|to|auf|naar|till)"
 )
 _STILL = r"(?:(?:still|now|always|again|immer|noch|jetzt|toujours|encore|ahora|sempre)\s{1,3})*"
-_NOTE_SIGN = r"(?:[:：]=?|=>|->|→|={1,2})[*_]{0,2}"
+_NOTE_SIGN = r"(?:[:：]=?|=>|->|→|={1,2}|(?<=\s)[-–—](?=\s))[*_]{0,2}"
 _OPENING = rf"\s{{0,3}}{_STILL}[\"'`“„«*_]{{0,3}}"
 _DIRECT = re.compile(
     rf"[^\W\d_]{{0,2}}[\"'`*_)\]]{{0,4}}\s{{0,3}}(?:{_NOTE_SIGN}|は|是|为|\b{_IS}\s){_OPENING}"
@@ -461,6 +465,8 @@ _DIRECT = re.compile(
 _FAR = re.compile(r"[^\W\d_]{0,2}[\"'`*_]{0,3}[ ,-][^\n;.!?|]{1,70}")
 _FAR_SIGN = re.compile(rf"(?:\s?{_NOTE_SIGN}|[\s,]{_IS}\s){_OPENING}")
 _SPACE = re.compile(rf"[ \t]{{1,3}}{_OPENING}")
+_AFTER_NETWORK = re.compile(r"[^\W\d_]{0,2}\s?:[^\n:/]{1,40}\s/\s")
+_CLOSING = " \t.!)\"'`”“"
 _NOTE_VALUE = re.compile(r"[^\s|<>\"“”„«»`]{4,64}")
 _END = re.compile(r"(?:;\w+=|\\[nt]).*|(?:[,;:.)\]}'*_]|\\[nt])+$")
 _DIGITS = re.compile(r"\d{4,8}#?(?![\w-]|[.,:/]\d)(?! ?[\w%°])")
@@ -511,6 +517,14 @@ def labelled(text: str, start: int) -> Iterator[Span]:
     ]
     for before, look in ways:
         if before and (found := _note_value(text, before.end(), line_end, look)):
+            yield found
+            return
+    # The last word of a line: `netflix pw kettle22`, `wifi: NameOfNet / kettle22`.
+    last = [_AFTER_NETWORK.match(text, end, line_end), direct] if is_short else [space]
+    for before in last:
+        is_sure = before and (not is_short or not {":", "="}.isdisjoint(before[0]))
+        found = _note_value(text, before.end(), line_end, "weak") if before and is_sure else None
+        if found and not text[found[1] : line_end].strip(_CLOSING):
             yield found
             return
     # Columns of keys have words for keys, too.

@@ -218,7 +218,13 @@ VISIBLE_PDF = {
     "line-above": _VISIBLE + _FACT_AT.format("") + "0 g 72 598 300 1 re f\n",
 }
 
+_INK = "q 300 0 0 5 72 {} cm BI /W 1 /H 1 /CS /G /BPC 8 ID \0 EI Q\n"
+_SCAN = f"q 612 0 0 792 0 0 cm /Im Do Q\n{_INK.format(722)}{_INK.format(602)}3 Tr\n"
+VISIBLE_PDF["text-of-a-scan"] = _SCAN + _VISIBLE + _FACT_AT.format("")
+
 DOUBTFUL_PDF = {
+    "two-texts-in-one-place": _SCAN + _VISIBLE + _FACT_AT.format("") * 2,
+    "beside-the-scan": _SCAN + _VISIBLE + _FACT_AT.format("").replace("600", "500"),
     "scan": "q 612 0 0 792 0 0 cm /Im Do Q 3 Tr\n" + _VISIBLE + _FACT_AT.format(""),
     "another-text": _VISIBLE
     + "/Span << /ActualText (FACT) >> BDC BT /F1 12 Tf 72 600 Td (a few words) Tj ET EMC\n",

@@ -22,8 +22,8 @@ from ingest.office.samples import VISIBLE
 from ingest.office.word import docx, paragraph
 from ingest.office.workbooks import DOUBTFUL_XLSX
 from rolebundle.contracts.documents import DocumentMetadata
+from rolebundle.ingest.intake_scan import scan_document
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.prepare import scan_document
 from rolebundle.ingest.readers import pdf_hidden
 from support.amounts import lengths, linear_time
 from support.reading import read_all, read_document

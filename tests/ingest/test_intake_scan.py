@@ -14,8 +14,8 @@ from rolebundle.contracts.documents import DocumentMetadata
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import ACTIONS
 from rolebundle.engine import Engine
+from rolebundle.ingest.intake_scan import scan_document
 from rolebundle.ingest.parsed import Block, ParsedDocument, ready_chunk
-from rolebundle.ingest.prepare import scan_document
 from rolebundle.scan import instructions
 from rolebundle.scan.instructions import load_patterns, patterns_digest
 from rolebundle.storage import partition

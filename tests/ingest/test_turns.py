@@ -7,6 +7,7 @@ import pytest
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.ingest.chunking import ChunkSettings, chunk_document
+from rolebundle.ingest.clauses import with_clauses
 from rolebundle.ingest.turns import messages, with_turns
 from rolebundle.text.links import found_in, leads_to
 from rolebundle.workspace import Workspace
@@ -165,3 +166,36 @@ def test_notes_are_searched_by_tag_link_and_task(tmp_path: Path):
     about = engine.get("notes/wifi.md").document
     assert about.linked_from == ["w/a.md", "w/b.md", "w/c.md"]
     assert engine.get("a.md").document.linked_from is None
+
+
+LEASE = """Lease between Ann Oak and Ben Elm.
+
+{}1. Term
+It begins on 1 May.
+
+{}2. Rent
+It is 840 euros.
+
+{}3. Pets
+One cat is allowed.
+"""
+
+
+@pytest.mark.parametrize("sign", ["", "§ ", "Article ", "**"])
+def test_numbered_clauses_are_passages(sign):
+    document = with_clauses(read_document(LEASE.format(*[sign] * 3), "lease.txt"))
+    found = chunk_document("lease", document, ChunkSettings())
+    assert [(c.headings, c.start_line, c.end_line) for c in found][-2:] == [
+        ((f"{sign.strip('*')}2. Rent",), 6, 7), ((f"{sign.strip('*')}3. Pets",), 9, 10),
+    ]  # fmt: skip
+    assert found[-3].headings == (f"{sign.strip('*')}1. Term",)
+
+
+@pytest.mark.parametrize("text", [
+    "To buy\n\n1. Milk\n2. Bread\n3. Apples\n\nBy Friday.\n",
+    "1. We met.\nAnn came.\n\n2. We ate.\nBen cooked.\n\n3. We left.\nIt was late.\n",
+    "1. Term\nMay.\n\n2. Rent\nLow.\n\n4. Pets\nNone.\n",
+])  # fmt: skip
+def test_lists_and_sentences_are_no_clauses(text):
+    document = read_document(text, "note.txt")
+    assert with_clauses(document) is document

@@ -367,6 +367,8 @@ class TestIngest:
             "2026-03-01 declared.md": declared, "2026-03-02 note.md": "Text.\n",
             "2026-03-03 page.html": page.format("2025-01-01"), "page.html": page.format("2025-01-01"),
             "Page 2025.html": page.format("2025-07-01"), "Page 2024.html": page.format("2025-07-01"),
+            "Page 2026.html": page.format("2025-07-01"), "Note 2026.md": "Text.\n",
+            "Page 2025-02.html": page.format("2025-07-01"), "Re prices 2025.eml": mail.format(4),
             "fair.ics": f"{event}END:VEVENT\nEND:VCALENDAR\n", "note.md": "Text.\n",
             "2025-05-05 all.mbox": "".join(
                 f"From a@b.example Sun Mar  {day} 10:00:00 2026\n{mail.format(day)}\n" for day in (1, 2)
@@ -386,7 +388,11 @@ class TestIngest:
             "2026-03-03 page.html": ("2026-03-03", "name", False),
             "page.html": ("2025-01-01", "format", False),
             "Page 2025.html": ("2025-07-01", "name and format", False),
-            "Page 2024.html": ("2024-01-01", "name without a day", False),
+            "Page 2024.html": ("2024-12-31", "name without a day", False),
+            "Page 2026.html": ("2026-01-01", "name without a day", False),
+            "Note 2026.md": ("2026-01-01", "name without a day", False),
+            "Page 2025-02.html": ("2025-02-28", "name without a day", False),
+            "Re prices 2025.eml": ("2026-03-04", "format", False),
             "fair.ics": ("2026-03-01", "format", False),
             "note.md": ("", None, True),
             "2025-05-05 all.mbox": ("2026-03-02", "format", False),

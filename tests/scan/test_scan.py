@@ -431,6 +431,18 @@ NOTES = {
     "| user | password |\n|---|---|\n| ana | Kettle!44 |\n| ben | Lampe-9xy |": "Lampe-9xy",
     "host,user,pw\nshop,ana,Kettle!44": "Kettle!44",
     "credentials: bob / Kettle!44": "Kettle!44",
+    "Clubroom wifi: HallGuest / kettle-2019-drop": "kettle-2019-drop",
+    "wifi password: kettle-42": "kettle-42",
+    "netflix pw kettle22": "kettle22",
+    "pw = kettle-42": "kettle-42",
+    "password - kettle42": "kettle42",
+    "clave: tetera-42": "tetera-42",
+    "Banking PIN 8842": "8842",
+    "Türcode 4711": "4711",
+    "Alarmcode: 4711": "4711",
+    "Code porte 8842": "8842",
+    "código de la puerta: 4711": "4711",
+    "Code for the shed lock 0412": "0412",
 }
 HARMLESS = [
     "password: optional", "Passwort: liegt im Tresor", "PIN: 4-stellig", "PIN header 2x20",
@@ -440,7 +452,9 @@ HARMLESS = [
     "mysql://user:pass@host/dbname?plugin=1", "buf.length / Uint16Array.BYTES", "mot de passe : 12 caractères",
     "| option | meaning |\n|---|---|\n| password | asked at the prompt |",
     "the password policy is in docs/policy-v2.md", "npm install @team/package@\"16 - 17\"",
-    "`${(bytes / 1000).toFixed(1)}${space}kB`",
+    "`${(bytes / 1000).toFixed(1)}${space}kB`", "password=auth_info[2]", "pass to `httpx2.request`.",
+    "the password: is asked at the start", "creatorcode='XPR3'", "wifi: free / parking: 12 places",
+    "error code 4711", "password utf8 is allowed here",
 ]  # fmt: skip
 
 

@@ -29,7 +29,6 @@ from rolebundle.ingest.readers.package import (
 )
 from rolebundle.scan.hidden_style import WHITE, color
 
-_A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _VAL = f"{_W}val"
 _MAX_TINY_HEIGHT = 40  # twentieths of a point
@@ -43,7 +42,6 @@ _OFF = re.compile(
     r"visibility\s*:\s*hidden|display\s*:\s*none|mso-hide\s*:\s*all"
     r"|(?:left|top)\s*:\s*-(?:(?:[89]\d\d|\d{4,})(?:\.\d+)?p[tx]|\d\d(?:\.\d+)?in)"
 )
-_SCRIPTS = {"superscript": "raised", "subscript": "lowered"}
 _HIDDEN: Look = {"hidden": True}
 _AWAY: Look = {"away": "invisible_element"}
 
@@ -113,7 +111,7 @@ def _rise(item: Any) -> Look:
 _PROPERTIES: Mapping[str, Callable[[Any], Look]] = {
     **dict.fromkeys(("vanish", "specVanish"), lambda item: {"vanish": _is_on(item)}),
     "color": lambda item: {"color": ooxml.hex_color(item.get(_VAL))},
-    "vertAlign": lambda item: {"script": _SCRIPTS.get(item.get(_VAL), "")},
+    "vertAlign": lambda item: {"script": ooxml.SCRIPTS.get(item.get(_VAL), "")},
     "position": _rise,
     "rFonts": lambda item: {"font": item.get(f"{_W}ascii", "").lower()},
     "sz": lambda item: {"size": _number(item, "val", 20) / 2},

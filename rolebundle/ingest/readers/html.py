@@ -32,6 +32,7 @@ from rolebundle.scan.finding import HiddenPart
 from rolebundle.text.decoding import decode, one_line
 
 _WORD = re.compile(r"[^\W\d_]{2,}")
+_BARS = re.compile("[|·•»›]")
 _SKIPPED_TAGS = "script style template iframe head progress meter".split()
 # Where pages have their navigation.
 _REGIONS: Any = etree.XPath(
@@ -39,10 +40,10 @@ _REGIONS: Any = etree.XPath(
     " or @role='banner' or @role='contentinfo' or @role='complementary']"
 )
 _GROUPS = ("ul", "ol", "menu", "div", "p", "nav", "section", "table", "form")
-_MIN_LINKS = 3
-_MAX_LINK_WORDS = 8
-_LINK_SHARE = 0.9
-"""In a list of links: how many links, words of a link, and words that are in links."""
+_MIN_LINKS, _MAX_LINK_WORDS = 2, 8
+"""In a list of links: how many links, and words of a link."""
+_OTHER_SHARE, _MAX_OTHER_WORDS = 1 / 9, 3
+"""The words beside the links, of those in them; in navigation, such as its heading."""
 _MIN_LEFT = 1 / 3
 """What is left of a page must have so many of its words; else all of it is read."""
 _NOTED_SHARE = 1 / 2
@@ -178,17 +179,23 @@ def _empty_link_lists(body: Any) -> tuple[str, ...]:
 
 
 def _count_words(element: Any) -> int:
-    return len(spaced_text(element).split())
+    """The words of an element, without signs that stand alone."""
+    return sum(map(bool, map(_ALNUM.search, spaced_text(element).split())))
 
 
 def _is_link_list(element: Any) -> bool:
-    """Whether nearly all words of an element are in several short links."""
+    """Whether an element has several short links and, but for few words, nothing else."""
     links = list(element.iter("a"))
+    is_navigation = element.tag == "nav" or element.get("role") == "navigation"
+    if is_navigation and not links:  # Scripts may follow them.
+        names = [name for name in _BARS.split(spaced_text(element)) if name.strip()]
+        return len(names) > 2 and all(len(name.split()) <= _MAX_OTHER_WORDS for name in names)
     if len(links) < _MIN_LINKS:
         return False
-    words = [_count_words(link) for link in links]
-    is_short = sum(words) <= _MAX_LINK_WORDS * len(links)
-    return is_short and sum(words) >= _LINK_SHARE * _count_words(element)
+    words = sum(map(_count_words, links))
+    others = _count_words(element) - words
+    most = max(_OTHER_SHARE * words, _MAX_OTHER_WORDS if is_navigation else 0)
+    return words <= _MAX_LINK_WORDS * len(links) and others <= most
 
 
 def _empty(element: Any) -> None:
@@ -309,4 +316,4 @@ def _set_apart(element: Any) -> None:
             element.tail = f" {element.tail or ''}"
 
 
-READERS = {"html": (14, lambda data, path, _separator: [read_page(data, path)])}
+READERS = {"html": (15, lambda data, path, _separator: [read_page(data, path)])}

@@ -16,7 +16,7 @@ from rolebundle.errors import DocumentError
 from rolebundle.ingest.readers import data_file
 from rolebundle.ingest.readers.mathml import mathml_text
 from rolebundle.ingest.readers.metafile import metafile_lines
-from rolebundle.ingest.readers.notation import formula, written
+from rolebundle.ingest.readers.notation import Script, formula, written
 from rolebundle.ingest.readers.number_format import shown_number
 from rolebundle.ingest.readers.office import Action, Look, Piece, Walk, all_text, hides_all
 from rolebundle.ingest.readers.package import (
@@ -30,7 +30,9 @@ from rolebundle.ingest.readers.package import (
 from rolebundle.scan.hidden_style import Color, color
 from rolebundle.text.decoding import one_line
 
-_A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
+DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
+SCRIPTS: Mapping[str | None, Script] = {"superscript": "raised", "subscript": "lowered"}
+"""The places of runs by their names in Word and Excel."""
 _UNSHOWN = re.compile(
     r"(?:^|/)(?:(?:modern)?comments?[^/]*|threadedcomments?/[^/]+|docprops/custom)\.xml$",
     re.IGNORECASE,
@@ -135,7 +137,7 @@ def translated(text: str | None, font: str | None) -> str:
 
 def drawn_script(run: Any) -> Look:
     """How a run of a drawing is raised or lowered."""
-    baseline = next((item.get("baseline") for item in run.iterfind(f"{_A}rPr")), None)
+    baseline = next((item.get("baseline") for item in run.iterfind(f"{DRAWING}rPr")), None)
     return {} if baseline is None else script(number_in(baseline.rstrip("%")))
 
 

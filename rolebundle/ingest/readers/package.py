@@ -316,10 +316,6 @@ class TextBlocks:
         self._chars = self._replaced = self._hidden_chars = 0
         self._hidden: dict[tuple[str, bool, bool], list[str]] = {}
 
-    def __bool__(self) -> bool:
-        """Whether there is a text."""
-        return bool(self._lines or self._pending)
-
     def heading(self, text: str, level: int, anchor: str = "", *, is_title: bool = True) -> None:
         """Add a heading; white space is collapsed.
 

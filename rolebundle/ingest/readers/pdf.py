@@ -49,6 +49,7 @@ _OF_NO_TEXT = re.compile(
 _MAX_HEAD, _MAX_CHUNK = 4_000, 1 << 22
 _DENSE = re.compile("[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]")
 """Characters of scripts without spaces between words."""
+_WORD = re.compile(r"\w{2}")
 
 
 def _read(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocument]:
@@ -228,12 +229,13 @@ def _page_text(document: PdfDocument, number: int) -> PageText | None:
     pieces = _pieces(text_page, shown, {**removed, **labelled})
     pdfium.FPDFText_ClosePage(text_page)
     pdfium.FPDF_ClosePage(page)
-    parts = [
-        HiddenPart(kind, one_line(hidden), is_kept=is_kept)
-        for kinds, is_kept in ((removed, False), (labelled, True))
-        for kind in sorted(set(kinds.values()))
-        if (hidden := _joined([p for p in pieces if kinds.get(p.number) == kind])).strip()
-    ]
+    parts = []
+    for kinds, is_kept in ((removed, False), (labelled, True)):
+        for kind in sorted(set(kinds.values())):
+            hidden = _joined([p for p in pieces if kinds.get(p.number) == kind])
+            # What stays is one part for each line, so that these are labelled and no others.
+            texts = filter(_WORD.search, hidden.split("\n")) if is_kept else [hidden]
+            parts += [HiddenPart(kind, one_line(t), is_kept=is_kept) for t in texts if t.strip()]
     seen = _placed([p for p in pieces if p.number not in removed], fields)
     return _joined(seen), tuple(parts)
 
@@ -458,4 +460,4 @@ def _placed(pieces: list[_Piece], fields: Iterable[_Piece]) -> list[_Piece]:
     return pieces
 
 
-READERS = {"pdf": (9, _read)}
+READERS = {"pdf": (10, _read)}

@@ -10,7 +10,7 @@ import ctypes
 from collections.abc import Iterator, Sequence
 from ctypes import addressof, c_char, c_float, c_int, c_uint, c_ulong, c_ushort, c_void_p
 from functools import lru_cache
-from itertools import repeat
+from itertools import combinations, repeat
 from math import atan2, hypot, pi
 from struct import Struct
 from typing import Any, NamedTuple
@@ -38,12 +38,21 @@ _MIN_SUBSTITUTE, _MIN_WIDTH = 8, 0.3
 """How long a text must be that stands for another one, and how wide its characters, of the size."""
 _MAX_DEPTH = 20
 _MAX_CLIP_SEGMENTS = 500
-# An image that covers this share of the page is a scan, and invisible text on it is its OCR.
+# An image that covers this share of the page is a scan, and invisible text on it is its OCR, which
+# is seen where the scan shows something.
 _SCAN_SHARE = 0.5
+_UNPAINTED = "unpainted"
+"""The kind of a text that is neither filled nor outlined, until it is known what is behind it."""
+_SAME_PLACE = 0.8
+"""How much of the smaller one of two texts in one place lies in the other one."""
+_MIN_CONTRAST = 40
+"""Between the darkest and the brightest of 256 shades in the place of a text."""
 _NOWHERE: Box = (0.0, 0.0, 0.0, 0.0)
 _IDENTITY: Matrix = (1.0, 0.0, 0.0, 1.0, 0.0, 0.0)
 _PIXELS = 256
 """The sides of the picture in which it is seen whether something is drawn."""
+_SCAN_PIXELS = 1_024
+_CLEAR, _ON_WHITE = 0, 0xFFFFFFFF
 
 
 class _Text(NamedTuple):
@@ -104,15 +113,19 @@ class Shown:
         # A scan is often stored in strips.
         scanned = sum(_area(_common(box, self._box)) for box in images)
         has_scan = scanned >= _SCAN_SHARE * _area(self._box)
+        seen = self._seen_in_scan() if has_scan else set()
         is_compared = len(self.texts) * len(self._paints) <= _MAX_COMPARISONS
         rows = self._rows() if is_compared else []
         removed: dict[int, str] = {}
         labelled: dict[int, str] = {}
         plain: Color | None = None  # what was seen where there is no shape
         for number, text in enumerate(self.texts):
+            if number in seen:
+                continue
             if text.kind:
-                is_ocr = has_scan and text.kind == "invisible_element"
-                (labelled if is_ocr else removed)[number] = text.kind
+                kind = "invisible_element" if text.kind == _UNPAINTED else text.kind
+                is_ocr = has_scan and kind == "invisible_element"
+                (labelled if is_ocr else removed)[number] = kind
                 continue
             if not is_compared:
                 labelled[number] = "invisible_element"
@@ -132,6 +145,42 @@ class Shown:
             if self._is_too_long(mark, numbers):
                 labelled |= dict.fromkeys({*numbers} - removed.keys(), "invisible_element")
         return removed, labelled
+
+    def _seen_in_scan(self) -> set[int]:
+        """The unpainted texts in whose place the images of the page show something.
+
+        Of two texts in one place at most one can be what is shown, so neither counts.
+        """
+        texts = [(n, text.box) for n, text in enumerate(self.texts) if text.kind == _UNPAINTED]
+        rows: list[list[tuple[int, Box]]] = [[] for _ in range(_ROWS)]
+        for number, box in texts:
+            for row in rows[self._row(box[1]) : self._row(box[3]) + 1]:
+                row.append((number, box))
+        is_dense = sum(_area(box) for _, box in texts) > 2 * _area(self._box)
+        if not texts or is_dense or sum(len(row) ** 2 for row in rows) > _MAX_COMPARISONS:
+            return set()
+        images = [one for paint in self._paints if paint.kind == _IMAGE for one in paint.chain]
+        shades = self._drawn(images, _SCAN_PIXELS, _ON_WHITE)[1::4]
+        seen = {number for number, box in texts if self._contrast(shades, box) >= _MIN_CONTRAST}
+        for row in rows:
+            for (first, box), (second, other) in combinations(row, 2):
+                if _area(_common(box, other)) > _SAME_PLACE * min(_area(box), _area(other)):
+                    seen -= {first, second}
+        return seen
+
+    def _contrast(self, shades: bytes, box: Box) -> int:
+        """The difference between the brightest and the darkest pixel of a picture in a place."""
+        corners = [self._pixel(x, y, _SCAN_PIXELS) for x, y in (box[:2], box[2:])]
+        (left, right), (top, bottom) = (sorted(values) for values in zip(*corners, strict=True))
+        starts = range(top * _SCAN_PIXELS, (bottom + 1) * _SCAN_PIXELS, _SCAN_PIXELS)
+        place = b"".join(shades[start + left : start + right + 1] for start in starts)
+        return max(place) - min(place)
+
+    def _pixel(self, x: float, y: float, side: int) -> tuple[int, int]:
+        """The pixel of a picture of the page at a place: its column and row from the top."""
+        column, row = c_int(), c_int()
+        pdfium.FPDF_PageToDevice(self.page, 0, 0, side, side, 0, x, y, column, row)
+        return min(max(column.value, 0), side - 1), min(max(row.value, 0), side - 1)
 
     def _is_too_long(self, mark: int, numbers: Sequence[int]) -> bool:
         """Whether the text that a mark has for others has no room in their place."""
@@ -194,28 +243,25 @@ class Shown:
             return self._surface(paint) is not None
         image, box = paint.chain[-1], text.box
         if image not in self._opaque_images:
-            alphas = self._drawn(paint.chain)
-            x, y = c_int(), c_int()
-            middle = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
-            pdfium.FPDF_PageToDevice(self.page, 0, 0, _PIXELS, _PIXELS, 0, *middle, x, y)
-            place = min(max(y.value * _PIXELS + x.value, 0), len(alphas) - 1)
-            self._opaque_images[image] = alphas[place] == 255
+            alphas = self._drawn(paint.chain)[3::4]
+            x, y = self._pixel((box[0] + box[2]) / 2, (box[1] + box[3]) / 2, _PIXELS)
+            self._opaque_images[image] = alphas[y * _PIXELS + x] == 255
         return self._opaque_images[image]
 
-    def _drawn(self, chain: Sequence[int]) -> bytes:
-        """How opaque each pixel is if nothing of the page is drawn but one object."""
+    def _drawn(self, chain: Sequence[int], side: int = _PIXELS, background: int = _CLEAR) -> bytes:
+        """The pixels, of four bytes, if nothing of the page is drawn but these objects."""
         while self._objects:  # They stay so: their text was read before.
             fast.PageObj_SetIsActive(self._objects.pop(), 0)
         for one in chain:
             fast.PageObj_SetIsActive(one, 1)
-        bitmap = pdfium.FPDFBitmap_Create(_PIXELS, _PIXELS, 1)
-        pdfium.FPDFBitmap_FillRect(bitmap, 0, 0, _PIXELS, _PIXELS, 0)
-        pdfium.FPDF_RenderPageBitmap(bitmap, self.page, 0, 0, _PIXELS, _PIXELS, 0, 0)
-        pixels = ctypes.string_at(pdfium.FPDFBitmap_GetBuffer(bitmap), 4 * _PIXELS**2)
+        bitmap = pdfium.FPDFBitmap_Create(side, side, 1)
+        pdfium.FPDFBitmap_FillRect(bitmap, 0, 0, side, side, background)
+        pdfium.FPDF_RenderPageBitmap(bitmap, self.page, 0, 0, side, side, 0, 0)
+        pixels = ctypes.string_at(pdfium.FPDFBitmap_GetBuffer(bitmap), 4 * side**2)
         pdfium.FPDFBitmap_Destroy(bitmap)
         for one in chain:
             fast.PageObj_SetIsActive(one, 0)
-        return pixels[3::4]
+        return pixels
 
     def _walk(
         self, objects: list[int], outer: Matrix, clip: Box, forms: tuple[int, ...], is_on: bool
@@ -294,7 +340,7 @@ class Shown:
         pdfium.FPDFPath_SetDrawMode(shape, pdfium.FPDF_FILLMODE_WINDING, 0)
         pdfium.FPDFPage_InsertObject(self.page, shape)
         fast.PageObj_AddExistingMark(shape, mark)
-        is_drawn = any(self._drawn([address_of(shape)]))
+        is_drawn = any(self._drawn([address_of(shape)])[3::4])
         pdfium.FPDFPage_RemoveObject(self.page, shape)
         pdfium.FPDFPageObj_Destroy(shape)
         return is_drawn
@@ -333,8 +379,8 @@ def _style(
     if b or a <= 0:
         quarters = atan2(b, a) / (pi / 2)
         turn = round(quarters) % 4 if abs(quarters - round(quarters)) < 0.05 else OBLIQUE
-    is_hidden = not is_shown or mode in (3, 7) or (color and color.alpha <= _MAX_OPACITY)
-    kind = "invisible_element" if is_hidden else ""
+    is_hidden = not is_shown or mode == 7 or (color and color.alpha <= _MAX_OPACITY)
+    kind = "invisible_element" if is_hidden else _UNPAINTED if mode == 3 else ""
     return abs(size) * hypot(c, d), turn, color if mode in (0, 1, 4, 5) else None, kind
 
 

@@ -20,7 +20,6 @@ from rolebundle.ingest.readers.package import (
 )
 from rolebundle.scan.hidden_style import WHITE, Color
 
-_A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _EMU = 12_700  # per point
 _TITLES = frozenset(("title", "ctrTitle"))
 # Date, footer and number, which all slides have.
@@ -193,7 +192,7 @@ class _Pptx(Walk):
 
     def _run(self, element: Any, look: Look) -> str:
         own: dict[str, Any] = {}
-        for part in element.iterfind(f"{_A}rPr/*"):
+        for part in element.iterfind(f"{ooxml.DRAWING}rPr/*"):
             name = local_name(part)
             if name in _COLORS:
                 own[_COLORS[name]] = ooxml.fill_color(part, self._theme)
@@ -201,13 +200,15 @@ class _Pptx(Walk):
                 own["hidden"] = True
             elif name in {"latin", "sym"}:
                 own[name] = part.get("typeface", "").lower()
-        for properties in element.iterfind(f"{_A}rPr[@sz]"):
+        for properties in element.iterfind(f"{ooxml.DRAWING}rPr[@sz]"):
             own["size"] = number_in(properties.get("sz"), 1800) / 100
         return self.inline(element, {**look, **own, **ooxml.drawn_script(element)})
 
     def _field(self, element: Any, look: Look) -> str:
         """A field. The stored number of a slide may be that of another one, or a placeholder."""
-        for text in element.iterfind(f"{_A}t") if element.get("type") == "slidenum" else ():
+        for text in (
+            element.iterfind(f"{ooxml.DRAWING}t") if element.get("type") == "slidenum" else ()
+        ):
             text.text = self._number
         return self._run(element, look)
 

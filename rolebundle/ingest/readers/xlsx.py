@@ -40,9 +40,6 @@ _MAX_TINY_HEIGHT = 2.0  # points
 _MAX_TINY_WIDTH = 0.2  # characters
 
 
-_SCRIPTS: dict[str, Script] = {"superscript": "raised", "subscript": "lowered"}
-
-
 _Format = tuple[str, str, bool]
 """The code of a cell's numbers, how it is hidden or an empty text, and whether it is filled."""
 _GENERAL: _Format = ("General", "", False)
@@ -94,7 +91,7 @@ class _Xlsx(Walk):
                 self.blocks.hide("invisible_element", text)
             elif local_name(part) != "rPh":
                 place = None if properties is None else properties.find(f"{_S}vertAlign")
-                script = "" if place is None else _SCRIPTS.get(place.get("val"), "")
+                script = "" if place is None else ooxml.SCRIPTS.get(place.get("val"), "")
                 visible.append((text, script))
         return _unescaped(joined_scripts(visible))
 

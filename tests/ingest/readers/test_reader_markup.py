@@ -80,6 +80,19 @@ def test_regions_lose_their_lists_of_links_only(tag):
     assert [block.text for block in read(page).blocks][1:] == ["If it is red, stop."]
 
 
+@pytest.mark.parametrize(("region", "rest"), [
+    ("<header><p><a href=a>Home</a> | <a href=b>Staff</a></p><h1>Boats</h1></header>", ["# Boats"]),
+    ("<footer><p><a href=a>Imprint</a> · <a href=b>Privacy</a></p><p>Tel. 12</p></footer>", ["Tel. 12"]),
+    ("<nav><h2>Menu</h2><ul><li><a href=a>Home</a><li><a href=b>Staff</a></ul></nav>", []),
+    ("<nav>Home | Staff | Login</nav>", []),
+    ("<nav>If it is red, stop the pump. | Then call us.</nav>", ["If it is red, stop the pump. | Then call us."]),
+    ("<header><a href=a>Home</a> of the boats</header>", ["Home of the boats"]),
+])  # fmt: skip
+def test_navigation_is_left_out(region, rest):
+    page = f"{region}<main><p>{'Boats stay ashore. ' * 9}</p></main>"
+    assert [block.text for block in read(page).blocks][:-1] == rest
+
+
 def test_most_of_a_page_is_never_left_out():
     page = f"<nav><ul>{LINKS}</ul></nav><p>Short.</p>"
     assert read(page).blocks[0].text.startswith("- a page")

@@ -1,0 +1,67 @@
+"""Clauses of contracts and letters whose headings are numbered lines: ``§ 2 Rent``, ``3. Deposit``.
+
+Each becomes a section, so that a passage has one clause, and a citation names it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+
+from rolebundle.ingest.parsed import Block, ParsedDocument
+from rolebundle.text.decoding import one_line
+
+_CLAUSE = re.compile(
+    r"[ \t]*[*_]{0,2}(?:§[ \t]?|(?:Clause|Section|Article|Artikel|Ziffer|Cláusula|Art\.)[ \t])?"
+    r"(\d{1,2})[.):]?[ \t]+[^\W\d_][^\n]{1,70}(?<![.,;:!?])[*_]{0,2}[ \t]*"
+)
+_MIN_CLAUSES = 3
+_MAX_HEADINGS = 1
+"""A document with more has sections of its own."""
+_MAX_CHARS = 3_600
+"""Of a longer document no passage has most of the clauses."""
+_Place = tuple[int, int]
+"""The number of a block, and of a line in it."""
+
+
+def with_clauses(parsed: ParsedDocument) -> ParsedDocument:
+    """The document with a heading for each clause, if they are counted from 1, each with a text."""
+    is_long = sum(len(block.text) for block in parsed.blocks) > _MAX_CHARS
+    if is_long or sum(block.level > 0 for block in parsed.blocks) > _MAX_HEADINGS:
+        return parsed
+    found: list[_Place] = []
+    has_text = True
+    for number, block in enumerate(parsed.blocks):
+        lines = [*block.text.split("\n"), ""]
+        for at, (line, below) in enumerate(pairwise(lines)):
+            is_text = block.kind in ("paragraph", "list") and not below.lstrip()[:1].islower()
+            match = _CLAUSE.fullmatch(line) if is_text else None
+            if match and int(match[1]) == len(found) + 1:
+                if not has_text:
+                    return parsed  # Items of a list.
+                found.append((number, at))
+            has_text = not match and (has_text or bool(line.strip()))
+    if len(found) < _MIN_CLAUSES or not has_text:
+        return parsed
+    return replace(parsed, blocks=tuple(_split(parsed, found)))
+
+
+def _split(parsed: ParsedDocument, headings: list[_Place]) -> Iterator[Block]:
+    for number, block in enumerate(parsed.blocks):
+        lines = block.text.split("\n")
+        places = [at for of, at in headings if of == number]
+        starts = sorted({0, *places, *(at + 1 for at in places)})
+        for first, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+            text = "\n".join(lines[first:end])
+            if not text.strip():
+                continue
+            part = block._replace(text=text)
+            if parsed.line_exact or block.aligned:
+                above = block.start_line
+                part = part._replace(start_line=above + first, end_line=above + end - 1)
+            if first in places:
+                words = one_line(text).strip("*_ ")
+                part = part._replace(kind="heading", level=1, heading=words, header="")
+            yield part
