@@ -134,7 +134,7 @@ class Evidence(NamedTuple):
         bm25: Mapping[int, float],
         cosines: Mapping[int, float],
         noise: Noise | None,
-        confidence: float = 1.0,
+        exponent: float = 1.0,
     ) -> Evidence:
         """The evidence with the meaning and the specificity of the task.
 
@@ -143,15 +143,15 @@ class Evidence(NamedTuple):
         Every task has a best passage by BM25, also one that shares a single word with it by chance.
         So the words count less in the ranking if the best passages have few of them: the highest
         of ``(share / 0.65)²`` and ``nats / 24``, from 0.01 to 1, for the share and the weight of
-        the words that one has of a wording; and that to the power of the model's confidence,
-        because a model that hardly reads the task cannot replace words.
+        the words that one has of a wording; and that to a power, which is low for a model that
+        hardly reads the task and so cannot replace words.
 
         Args:
             bm25: rowid → BM25 against the task's terms; in the order that breaks ties. The matches
                 of :func:`best_by_words` must be known.
             cosines: rowid → cosine with the task.
             noise: of the embedding model; ``None`` if meanings were not searched.
-            confidence: how well the model reads the task, in (0, 1].
+            exponent: that power, above 0.
         """
         own = self.wordings[0]
         masses = [
@@ -169,7 +169,7 @@ class Evidence(NamedTuple):
             noise=noise,
             cosines=cosines,
             specificity=specificity,
-            words_factor=min(1.0, max((LEAST_FACTOR, *factors))) ** confidence,
+            words_factor=min(1.0, max((LEAST_FACTOR, *factors))) ** exponent,
         )
 
     def judged_by(self, first: Sequence[int]) -> Evidence:

@@ -167,8 +167,10 @@ class Lanes:
         words = lexical.task_words(
             self.corpus, self.query, best_by_words(bm25), only_facts=self.only_facts
         )
-        noise = self.semantic.noise if self.semantic else None
-        return words.with_meaning(bm25, pool.cosines, noise, pool.confidence)
+        semantic = self.semantic
+        if semantic is None:
+            return words.with_meaning(bm25, pool.cosines, None)
+        return words.with_meaning(bm25, pool.cosines, semantic.noise, semantic.words_exponent)
 
     def with_matched_words(self, evidence: Evidence, passages: Iterable[Passage]) -> Evidence:
         """The evidence with the words of further passages."""

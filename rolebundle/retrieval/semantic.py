@@ -18,6 +18,10 @@ from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.stored_values import DAMAGE_HINT
 from rolebundle.storage.vector_index import EmbeddingIndex, vectors_problem
 
+CONTEXTUAL_EXPONENT = 2.0
+"""A contextual model finds what is said in other words, so the words count less if the best
+passages have few of them."""
+
 
 @dataclass(frozen=True, slots=True)
 class SemanticLane:
@@ -53,6 +57,12 @@ class SemanticLane:
     def lane(self) -> Lane:
         """Its name in answers."""
         return "semantic"
+
+    @property
+    def words_exponent(self) -> float:
+        """The power of the factor of the words; see :meth:`Evidence.with_meaning`."""
+        is_static = self.index.identity.model.provider == "static"
+        return self.confidence * (1.0 if is_static else CONTEXTUAL_EXPONENT)
 
     def propose(self, depth: int, within: Sequence[int] | None = None) -> dict[int, float]:
         """Rowid → cosine of the nearest chunks."""

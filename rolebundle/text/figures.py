@@ -212,12 +212,13 @@ _PATTERNS = {
     r"(?:(?:[:.](?P<minute>[0-5]\d))?[ \u00a0]?(?P<noon>[ap])\.?m\b"
     r"|:(?P<past>[0-5]\d)(?::\d\d)?(?:Z\b|(?![\w:]|\.\d)))",
     "ordinal": rf"{_ALONE}(?P<ordinal>\d+)(?:st|nd|rd|th)\b",
-    "number": r"(?P<sign>(?<![\w)\].])-|−|\bminus )?(?:(?:US)?(?P<currency>[$€£¥₹])[ \u00a0\u202f]?"
+    "number": r"(?P<sign>(?<![\w)\].])-|−|\bminus (?![$€£¥₹]))?"
+    r"(?:(?:US)?(?P<currency>[$€£¥₹])[ \u00a0\u202f]?"
     r"|\b(?P<code>USD|EUR|GBP|CHF|JPY|INR|SEK|NOK|DKK|PLN|kr)[ \u00a0\u202f])?"
     rf"(?:(?<![\w.%])(?<!\w\()|(?<=\.\.)|(?<=\d[xT]))(?P<digits>{_DIGITS})",
     "twice": r"\btwice\b",
     "word": rf"\b(?P<word>a(?= (?:hundred|thousand|million|billion|dozen)\b)|{_WORD})\b"
-    r"(?!-(?:first|second|third|\w+th)\b)",
+    r"(?!-(?:first|second|third|\w+th|years?-olds?)\b)",
 }
 _LONGEST = 60
 """A longer number is no figure."""
@@ -425,7 +426,9 @@ _SEPARATORS = [
     )
 ]
 _BOUND = re.compile(
-    r"\b(?:(?P<most>no\w* (?:more|longer|later|higher|larger|older) than|up to|max(?:imum)?|within"
+    r"\b(?:(?P<most>no\w* (?:more|longer|later|higher|larger|older) than"
+    r"|(?:none|not|never|cannot|\w+n't)(?: (?!for\b)[^\W\d]+){1,4} (?:more|longer|later|older) than"
+    r"|up to|max(?:imum)?|within"
     r"|at (?:the )?(?:most|latest)|(?:less|fewer|lower|shorter|smaller) than|under|below)"
     r"|no\w* (?:less|fewer|sooner|earlier|lower|shorter) than|at (?:the )?(?:least|earliest)"
     r"|min(?:imum)?|(?:more|longer|higher|larger|older) than|over|above)(?: [^\W\d]+){0,3} ?$",
