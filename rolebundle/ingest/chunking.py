@@ -81,6 +81,8 @@ _MAX_NAMES = 12
 
 # Without line-exact text, adjacent blocks of these kinds are joined without a blank line.
 _TIGHT = frozenset({"list", "table"})
+_MAX_GAP = 6
+"""Blocks of lines stay at most so many lines apart; more blank lines are not worth their place."""
 _MAX_INDENT = 40
 _MAX_HEADER_CHARS = 400
 _HASHED_CHARS = 24
@@ -190,16 +192,24 @@ def _text_of(parsed: ParsedDocument) -> tuple[str, list[int]]:
     """
     blocks = parsed.blocks
     if not parsed.line_exact:
-        joints = [
-            "\n" if above.kind == below.kind and above.kind in _TIGHT else "\n\n"
-            for above, below in pairwise(blocks)
-        ]
+        joints = [_joint(above, below) for above, below in pairwise(blocks)]
         parts = [block.text + joint for block, joint in zip(blocks, [*joints, ""], strict=True)]
         return "".join(parts), list(accumulate(map(len, parts[:-1]), initial=0))
     first, last = blocks[0].start_line - 1, blocks[-1].end_line
     lines = parsed.lines[first:last]
     offsets = list(accumulate((len(line) + 1 for line in lines), initial=0))
     return "\n".join(lines), [offsets[block.start_line - 1 - first] for block in blocks]
+
+
+def _joint(above: Block, below: Block) -> str:
+    """What stands between two blocks: the blank lines of the file if the blocks are its lines."""
+    gap = below.start_line - above.end_line
+    have_lines = all(
+        block.text.count("\n") == block.end_line - block.start_line for block in (above, below)
+    )
+    if have_lines and 2 < gap <= _MAX_GAP:
+        return "\n" * gap
+    return "\n" if above.kind == below.kind and above.kind in _TIGHT else "\n\n"
 
 
 def _heading_paths(blocks: Sequence[Block]) -> list[tuple[str, ...]]:

@@ -11,7 +11,9 @@ from rolebundle.errors import ConfigurationError
 from rolebundle.ingest.chunking import ChunkSettings, chunk_document
 from rolebundle.ingest.parsed import Block, ParsedDocument, ready_chunk
 from support.amounts import rounds
+from support.commands import invoke
 from support.reading import read_document
+from support.source_tree import write_files
 
 SMALL = ChunkSettings(size=60, maximum=120)
 
@@ -299,3 +301,18 @@ def test_what_has_no_block_does_not_make_a_chunk_long():
     document = read_document(text, "a.rst")
     chunks = chunk_document("doc", document, ChunkSettings())
     assert [chunk.content for chunk in chunks] == ["Title\n=====", "Text below the title."]
+
+
+def test_lines_of_a_mail_are_found_by_their_numbers_after_several_blank_lines(tmp_path):
+    text = (
+        "From: a@b.example\nSubject: Keys\n\nFirst words.\n\n\n\nThe key is in the shed.\n\nBye.\n"
+    )
+    write_files(tmp_path / "n", {"keys.eml": text})
+    db = tmp_path / "c.db"
+    assert invoke("ingest", tmp_path / "n", "--lexical-only", "--db", db).code == 0
+    lines = text.split("\n")
+    line = 1 + lines.index("The key is in the shed.")
+    shown = invoke("get", f"keys.eml:{line}-{line}", "--db", db).out
+    assert "The key is in the shed." in shown
+    assert "First words." not in shown
+    assert f"keys.eml:{line}:" in invoke("grep", "in the shed", "--db", db).out

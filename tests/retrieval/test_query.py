@@ -299,7 +299,7 @@ def test_logits_are_brought_between_0_and_1() -> None:
 def test_the_best_fifty_are_scored(db: Path, server: EmbeddingServer, api: str) -> None:
     bundle = reranked(db, server, api)
     scores = contextual(bundle)
-    assert len(scores) == bundle.rerank.scored == MAX_RERANKED
+    assert 0 < len(scores) <= bundle.rerank.scored == MAX_RERANKED
     assert (bundle.rerank.provider, bundle.rerank.model) == (api, MODEL)
     texts = [
         text for seen in server.seen for text in seen.body.get("texts", seen.body.get("documents"))

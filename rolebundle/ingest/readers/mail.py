@@ -561,8 +561,8 @@ def _with_long_header(message: Any) -> Any:
 
 
 READERS = {
-    "emlx": (4, _read_emlx),
+    "emlx": (5, _read_emlx),
     "msg": (5, _read_msg),
-    "eml": (9, lambda data, path, _separator: [_read_message(data, path)]),
-    "mbox": (9, _read_mailbox),
+    "eml": (10, lambda data, path, _separator: [_read_message(data, path)]),
+    "mbox": (10, _read_mailbox),
 }
