@@ -65,7 +65,6 @@ NOT_RUN = {
         "takes an hour; the tests themselves run with fewer examples",
     ("docs/agents.md", "rolebundle mcp --http"): "runs until a signal ends it",
     ("docs/agents.md", '{"hooks":'): "a host's configuration; tests/test_skill.py runs its hooks",
-    ("docs/benchmarks.md", "sudo apt-get install"): "installs packages of the system",
     ("docs/gate.md", '{"hooks":'): "a host's configuration; only parsed",
     ("docs/quality.md", "rolebundle eval COLLECTION"):
         "needs a test collection or another embedding model, which are not part of the project",

@@ -18,6 +18,8 @@ from support.program_server import MAIN
 from support.sound import assert_sound, paths_in
 from support.source_tree import write_files
 
+HEARS_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+"""A shell in the background starts programs that ignore it."""
 SLOW = """
 import time
 from rolebundle.ingest import sync
@@ -55,7 +57,7 @@ def real_ingest(tree: Path, db: Path, moment: Moment) -> Iterator[subprocess.Pop
     """A process with two workers, in a session of its own; the moment has come, or it has ended."""
     options = ("--workers", "2", "--lexical-only", "--db", db)
     with subprocess.Popen(
-        [sys.executable, "-c", SLOW + MAIN, "ingest", tree, *options],
+        [sys.executable, "-c", HEARS_CTRL_C + SLOW + MAIN, "ingest", tree, *options],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -160,6 +160,7 @@ def test_commands_answer_as_for_a_file(
     assert texts[0] == texts[1]
 
 
+@pytest.mark.slow
 def test_a_corpus_is_copied_there_and_back(
     tmp_path: Path, sample_with_vectors: Path, database: Make
 ) -> None:
@@ -196,6 +197,7 @@ def test_a_copy_has_the_whole_audit_and_needs_no_policy_file(
 # -- writing -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_several_write_at_once(tmp_path: Path, database: Make) -> None:
     link = database()
     command = [*forked_program(), "ingest", "--lexical-only", "--db", str(link)]
@@ -213,6 +215,7 @@ def test_several_write_at_once(tmp_path: Path, database: Make) -> None:
     assert invoke("corpus", "doctor", "--db", link).code == 0
 
 
+@pytest.mark.slow
 def test_changes_are_found_by_open_readers(tmp_path: Path, database: Make) -> None:
     link, folder = database(), tmp_path / "notes"
     folder.mkdir()
@@ -300,6 +303,7 @@ def test_a_database_user_gets_no_more_rights(governed: Path, statement: str) -> 
         reader.execute(statement.encode())
 
 
+@pytest.mark.slow
 def test_settings_of_the_session_show_nothing_hidden(governed: Path) -> None:
     with connected(governed, "reader") as reader:
         reader.execute("SET rolebundle.allowed = '{1,2,3,4,5,6,7,8,9}'")
@@ -311,6 +315,7 @@ def test_settings_of_the_session_show_nothing_hidden(governed: Path) -> None:
         assert reader.execute(known.encode()).fetchone() == (0,)
 
 
+@pytest.mark.slow
 def test_statistics_have_no_text(governed: Path) -> None:
     with connected(governed) as owner:
         owner.execute("ANALYZE")
@@ -391,6 +396,7 @@ def test_a_schema_that_everybody_can_fill_is_refused(database: Make) -> None:
     open_writer(link).close()
 
 
+@pytest.mark.slow
 def test_a_schema_of_another_user_is_refused(database: Make) -> None:
     link = database("template1")
     name = databases.name_in(link.read_text())
@@ -406,6 +412,7 @@ def test_a_schema_of_another_user_is_refused(database: Make) -> None:
     assert caught.value.code == "foreign_schema"
 
 
+@pytest.mark.slow
 def test_a_stranger_keeps_nobody_from_writing(governed: Path) -> None:
     with connected(governed, "stranger") as stranger:
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
@@ -417,6 +424,7 @@ def test_a_stranger_keeps_nobody_from_writing(governed: Path) -> None:
 # -- erasing -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_purge_leaves_no_byte_in_the_tables(tmp_path: Path, database: Make) -> None:
     link, folder = database(), tmp_path / "notes"
     folder.mkdir()
@@ -435,6 +443,7 @@ def test_a_purge_leaves_no_byte_in_the_tables(tmp_path: Path, database: Make) ->
     assert invoke("corpus", "doctor", "--db", link).code == 0
 
 
+@pytest.mark.slow
 def test_a_purge_waits_for_older_snapshots(tmp_path: Path, database: Make) -> None:
     link, folder = database(), tmp_path / "notes"
     folder.mkdir()
@@ -463,6 +472,7 @@ def test_a_transaction_with_a_failed_statement_is_not_reported_as_written(databa
         assert corpus.value("SELECT count(*) FROM source") == 0
 
 
+@pytest.mark.slow
 def test_many_blocks_of_a_word_are_joined(tmp_path: Path, database: Make) -> None:
     link, folder = database(), tmp_path / "notes"
     folder.mkdir()
@@ -513,6 +523,7 @@ def test_what_belongs_to_a_file_names_the_way_of_a_database(
     assert "pg_dump" in result.err
 
 
+@pytest.mark.slow
 def test_a_lost_connection_is_an_error_that_can_be_retried(database: Make) -> None:
     link = database()
     assert invoke("ingest", SAMPLE / "product", "--lexical-only", "--db", link).code == 0
@@ -614,6 +625,7 @@ def take_away(link: Path) -> str:
     return before
 
 
+@pytest.mark.slow
 def test_the_replica_answers_if_the_database_is_away(
     sample: Path, database: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -653,6 +665,7 @@ def test_the_replica_answers_if_the_database_is_away(
         assert engine.workspace.corpus is opened
 
 
+@pytest.mark.slow
 def test_an_ordinary_corpus_does_not_stand_in_for_a_database(
     sample: Path, database: Callable[..., Path]
 ) -> None:
@@ -663,6 +676,7 @@ def test_an_ordinary_corpus_does_not_stand_in_for_a_database(
     assert (outcome.code, outcome.out, "not_a_replica" in outcome.err) == (2, "", True)
 
 
+@pytest.mark.slow
 def test_a_policy_that_comes_later_ends_a_replica_for_everyone(
     sample: Path, database: Callable[..., Path], tmp_path: Path
 ) -> None:
@@ -677,6 +691,7 @@ def test_a_policy_that_comes_later_ends_a_replica_for_everyone(
         assert "no replica for an agent" in outcome.err
 
 
+@pytest.mark.slow
 def test_under_a_policy_the_replica_is_for_an_agent(
     sample: Path, database: Callable[..., Path], tmp_path: Path
 ) -> None:
@@ -699,6 +714,7 @@ def test_under_a_policy_the_replica_is_for_an_agent(
 # -- round trips ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("has_policy", [False, True])
 def test_a_warm_answer_takes_four_round_trips(
     sample: Path, database: Callable[..., Path], has_policy: bool
@@ -716,6 +732,7 @@ def test_a_warm_answer_takes_four_round_trips(
         assert waited() - before == (5 if has_policy else 4)
 
 
+@pytest.mark.slow
 def test_agents_of_one_server_get_their_own_answers(
     sample: Path, database: Callable[..., Path]
 ) -> None:
