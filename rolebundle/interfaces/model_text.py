@@ -63,10 +63,10 @@ def lookups_text(answer: Lookups) -> str:
 def lookup_lines(lookup: Lookup) -> Iterator[str]:
     """One line on the document, then what was asked for of it."""
     document = lookup.document
-    about = [f"document {shown_name(document.document_id)}", quoted(document.title)]
+    about = [f"document {shown_name(document.document_id, 0)}", quoted(document.title)]
     yield " · ".join(filter(None, [*about, *standing(document.model_dump())]))
     for name in document.superseded_by:
-        yield f"superseded by {shown_name(name)}"
+        yield f"superseded by {shown_name(name, 0)}"
     if document.linked_from:
         names = [*map(shown_name, document.linked_from)]
         yield f"linked from: {first_of(names, _MAX_LINKING)}"
@@ -150,7 +150,7 @@ def listed_line(document: Values) -> str:
     size = counted(document["chunks"], "passage")
     about = ", ".join([*map(on_one_line, kind), *standing(document), size, *read])
     notes = "".join(f"; {quoted(note)}" for note in document.get("notes") or ())
-    name = shown_name(document["document_id"])
+    name = shown_name(document["document_id"], 0)
     return f"{name}: {quoted(document['title'])} ({about}{notes})"
 
 

@@ -106,7 +106,7 @@ def text(
     lines += [*_not_selected(bundle, width, style, explain=explain), ""]
     for document in bundle.kept_back or ():
         lines += wrapped(
-            f"kept back: {shown_name(document.document_id)}: quarantined: "
+            f"kept back: {shown_name(document.document_id, 0)}: quarantined: "
             f"{', '.join(document.kinds)};",
             width,
         )

@@ -118,7 +118,7 @@ def mark_note(mark: Values | None) -> str:
 
 def line_notes(line: Values) -> str:
     """What to beware of in a line that `grep` found, in brackets. Empty for nothing."""
-    newer = [f"superseded by {shown_name(name)}" for name in line.get("superseded_by", ())]
+    newer = [f"superseded by {shown_name(name, 0)}" for name in line.get("superseded_by", ())]
     notes = [*newer, flag_note(line.get("flags")), mark_note(line.get("mark"))]
     text = "; ".join(filter(None, notes))
     return f" [{text}]" if text else ""

@@ -102,7 +102,7 @@ def text(why: Why, width: int = DEFAULT_WIDTH, style: Style = PLAIN) -> str:
     lines.append(f"{place}  {shown_name(why.chunk_id)}{of}")
     notes = [flag_note(why.flags), mark_note(why.mark.model_dump() if why.mark else None)]
     notes += [
-        f"{shown_name(name)} claims to supersede its document, but may not"
+        f"{shown_name(name, 0)} claims to supersede its document, but may not"
         for name in why.ignored_claims or ()
     ]
     notes += [
