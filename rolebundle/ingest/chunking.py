@@ -82,7 +82,7 @@ _MAX_NAMES = 12
 # Without line-exact text, adjacent blocks of these kinds are joined without a blank line.
 _TIGHT = frozenset({"list", "table"})
 _MAX_GAP = 6
-"""Blocks of lines stay at most so many lines apart; more blank lines are not worth their place."""
+"""The most lines between two blocks for which the blank lines of the file are kept."""
 _MAX_INDENT = 40
 _MAX_HEADER_CHARS = 400
 _HASHED_CHARS = 24

@@ -43,7 +43,7 @@ from rolebundle.text.words import counted
 _WIDTH = 100
 _NAME_CHARS = 200
 _MAX_UNMATCHED = 3
-"""So many rules that match nothing are named of a role that comes with rolebundle."""
+"""How many rules of a shipped role are named if they match no passage."""
 
 
 @click.command()
