@@ -8,8 +8,8 @@ stands on a line that begins with words of this module. So no text ends its bloc
 another part of the packet.
 
 The budget counts the characters of the packet. The lines before the passages get up to half of it,
-and the lines about all passages up to a fifth. Of what is left, two fifths are kept for the leads,
-and the passages get the others. So the brief gives way first, then the last leads, then the last
+and the lines about all passages up to a fifth. Of what is left, half is kept for the leads,
+and the passages get the rest. So the brief gives way first, then the last leads, then the last
 passages; the first passage that does not fit is cut.
 """
 
@@ -55,7 +55,7 @@ _UNDERLINE = re.compile(r"([=\-~^\"'`*+#:.])\1{2,}\s*")
 _MIN_PROSE_BYTES = 25
 """A line of fewer letters, in UTF-8, is no prose: an item, a key, a name."""
 
-MAX_CHARS = 2_800
+MAX_CHARS = 2_500
 """Characters of a packet if the request has no limit of its own."""
 _MOST_PASSAGES = 3
 """How many passages are shown if the request has no limit of its own, ..."""
@@ -63,7 +63,7 @@ _FALLS_OFF = 2 / 3
 """... or fewer, if the others' final score is below this share of the best one's."""
 _PASSAGE_SHARE = 5
 """A passage is not longer than this part of the packet."""
-_LEADS_SHARE = 0.4
+_LEADS_SHARE = 0.5
 """The passages leave so large a part of what there is to the leads, if there are enough."""
 _LINE_CHARS = 1_000
 _SHARE = 8

@@ -344,13 +344,21 @@ def cut_passage(passage: Values, start: int, end: int) -> Values:
     above = _first_line(content, start)
     lead = content[above[0] : above[1]] if above else ""
     gap = content[above[1] if above else 0 : start].strip()
-    parts = [lead, LEFT_OUT if gap else "", part, LEFT_OUT if content[end:].strip() else ""]
+    left_out = LEFT_OUT if gap else ""
     citation = {**passage["citation"]}
     lines = LINES.fullmatch(citation.get("locator") or "")
     if lines and content.count("\n") == int(lines[3]) - int(lines[2]):
-        first = int(lines[2]) + content.count("\n", 0, above[0] if above else start)
-        citation["locator"] = f"{lines[1]}:{first}-{int(lines[2]) + content.count(chr(10), 0, end)}"
+        lead_start, lead_end = above or (start, start)
+        first, last_of_lead, begin, last = (
+            int(lines[2]) + content.count("\n", 0, place)
+            for place in (lead_start, lead_end, start, end)
+        )
+        citation["locator"] = f"{lines[1]}:{first}-{last}"
         passage = {**passage, "part_of": f"{lines[2]}-{lines[3]}"}
+        if left_out and begin - last_of_lead > 1:
+            lines_left_out = dict.fromkeys((last_of_lead + 1, begin - 1))
+            left_out = f"{LEFT_OUT} ({'-'.join(map(str, lines_left_out))} left out)"
+    parts = [lead, left_out, part, LEFT_OUT if content[end:].strip() else ""]
     return {**passage, "content": "\n".join(filter(None, parts)), "citation": citation}
 
 

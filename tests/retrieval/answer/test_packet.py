@@ -209,7 +209,11 @@ def test_no_text_ends_its_block_and_the_budget_holds(
     contents = {str(chunk.rank): chunk.content for chunk in bundle.selected}
     for number, content in passages.items():
         if content != contents[number]:
-            parts = [part for part in re.split(r"(?:^|\n)…(?:\n|$)", content) if part]
+            parts = [
+                part
+                for part in re.split(r"(?:^|\n)…(?: \([\d-]+ left out\))?(?:\n|$)", content)
+                if part
+            ]
             assert all(part in contents[number] for part in parts)
     numbered = [int(n) for line in outside for n in re.findall(r"^\[(\d+)\] ", line)]
     assert numbered == sorted({*numbered})
@@ -278,7 +282,7 @@ def test_what_gives_way_first(budget: int) -> None:
     has_brief = any(line.startswith("Avoid:") for line in outside)
     assert len(text) <= budget and all(len(line) <= 120 for line in leads)
     assert (len(passages), len(leads), has_brief) == {
-        1_000: (1, 0, False), 1_500: (1, 2, False), 2_800: (2, 6, False), 8_000: (3, 8, True)
+        1_000: (1, 1, False), 1_500: (1, 2, False), 2_800: (2, 8, False), 8_000: (3, 8, True)
     }[budget]  # fmt: skip
 
 
@@ -316,7 +320,7 @@ def test_what_short_passages_leave_the_long_ones_have() -> None:
     assert len(shown["1"]) > 1_500 and shown["2"] == bundle.selected[1].content
     both = changed(bundle, selected=[long, changed(long, rank=2, chunk_id="other")])
     sizes = [len(text) for text in read(packet(both))[0].values()]
-    assert min(sizes) > 900 and max(sizes) - min(sizes) < 100
+    assert min(sizes) > 800 and max(sizes) - min(sizes) < 100
 
 
 def test_thin_evidence_has_few_leads() -> None:
@@ -327,15 +331,22 @@ def test_thin_evidence_has_few_leads() -> None:
 
 TABLE = "| key | value |\n| --- | --- |\n" + "".join(f"| k{n} | v{n} |\n" for n in range(300))
 LIST = "The token has these parts:\n\n" + "".join(f"- part p{n} is here\n" for n in range(90))
-TERMS = "".join(f"term t{n}\n  What t{n} means.\n  It lasts {n} days.\n" for n in range(90))
+TERMS = "".join(
+    f"term t{n}\n  What t{n} means here.\n  It lasts {n} full days.\n" for n in range(90)
+)
 
 
 @pytest.mark.parametrize(
     ("content", "word", "start", "shown"),
     [
-        (TABLE, "k150", "| key | value |\n| --- | --- |\n…\n| k", "| k150 | v150 |"),
-        (LIST, "p50", "The token has these parts:\n…\n- part p", "- part p50 is here"),
-        (TERMS, "t49", "term t34\n…\n  It lasts 34", "term t49\n  What t49 means."),
+        (TABLE, "k150", "| key | value |\n| --- | --- |\n… (12-", "| k150 | v150 |"),
+        (LIST, "p50", "The token has these parts:\n… (11-", "- part p50 is here"),
+        (
+            TERMS,
+            "t49",
+            "term t37\n… (122 left out)\n  It lasts 37",
+            "term t49\n  What t49 means here.",
+        ),
         (
             "One. " * 300 + "\n\nIt is signed.\n\n" + "Two. " * 300,
             "signed",
@@ -356,7 +367,9 @@ def test_a_part_is_shown_with_what_it_is_read_by(
     assert part.startswith(start) and shown in part and part.endswith("\n…")
     first, last = map(int, re.findall(r"plan\.md:(\d+)-(\d+)", text)[0])
     named = content.split("\n")[first - 10 : last - 9]
-    lines = [line for line in part.split("\n") if line != "…"]
+    left_out = re.findall(r"^… \((?:\d+-)?(\d+) left out\)$\n(.*)", part, re.MULTILINE)
+    assert all(content.split("\n")[int(end) - 9] == below for end, below in left_out)
+    lines = [line for line in part.split("\n") if not line.startswith("…")]
     assert lines[0] in named[0] and lines[-1] in named[-1]
     assert all(line in "\n".join(named) for line in lines)
 
@@ -394,7 +407,7 @@ def test_only_what_nothing_answers_is_called_unanswered(
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[Engine]:
-    long = document("long", ["Who signs the release token? " * 60])
+    long = document("long", ["Who signs the release token? " * 40])
     with scratch_folder() as folder, Engine(build(folder, [*DOCUMENTS, long])) as opened:
         yield opened
 
