@@ -278,16 +278,25 @@ class Weights(NamedTuple):
         The task's score ``t``, the mean of the lanes' terms by their weights, bounds them. Of the
         role's weight ``0.3 · lanes`` counts ``t`` times, which makes the task's part and this one
         ``lanes · t · (1 + 0.3 · role)``: of passages that answer the task about equally, the role
-        prefers its own. The rest counts ``min(1, t / 0.3)`` times: a role lifts nothing that is
-        far from the task. It counts fully if only words were searched, because a passage without
-        the task's words may still be about it.
+        prefers its own (:meth:`near_tie_factor`). The rest counts ``min(1, t / 0.3)`` times: a role
+        lifts nothing that is far from the task. It counts fully if only words were searched,
+        because a passage without the task's words may still be about it.
         """
         lanes, role = self.lexical + self.semantic, self.metadata + self.vocabulary
         if not lanes or not role:
             return 1.0
-        near_tie = min(role, NEAR_TIE * lanes)
-        of_near_tie = near_tie * self.lane_score(row) / lanes
-        return min(1.0, (of_near_tie + (role - near_tie) * self.evidence_factor(row)) / role)
+        rest = (role - self._near_tie) / role * self.evidence_factor(row)
+        return min(1.0, self.near_tie_factor(row) + rest)
+
+    def near_tie_factor(self, row: "Candidate") -> float:
+        """The part of :meth:`role_factor` that counts ``t`` times."""
+        lanes, role = self.lexical + self.semantic, self.metadata + self.vocabulary
+        return self._near_tie / role * self.lane_score(row) / lanes if lanes and role else 0.0
+
+    @property
+    def _near_tie(self) -> float:
+        """The part of the role's weight that decides among what answers about equally."""
+        return min(self.metadata + self.vocabulary, NEAR_TIE * (self.lexical + self.semantic))
 
     def evidence_factor(self, row: "Candidate") -> float:
         """``min(1, t / 0.3)`` as in :meth:`role_factor`; 1 if only words were searched."""
@@ -320,6 +329,7 @@ class Candidate:
         vocabulary_hits: the phrases of the role that the passage has.
         role_hits: what its mark and its evidence multiply the role's terms with.
         role_factor: their product.
+        near_tie_factor: the part of it that decides among what answers about equally.
         moved_from: the rules that changed its place → the place that it would have without them.
         lifted_for: why it was lifted.
         duplicate_of: the chunk id of the candidate that stands for it, if it is a copy.
@@ -352,6 +362,7 @@ class Candidate:
     vocabulary_hits: tuple[str, ...] = ()
     role_hits: tuple[str, ...] = ()
     role_factor: float = 1.0
+    near_tie_factor: float = 0.0
     moved_from: Mapping[str, int] = field(default_factory=dict)
     lifted_for: tuple[str, ...] = ()
     duplicate_of: str | None = None

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from rolebundle.contracts.overlay import Vocabulary
 from rolebundle.contracts.terms import MarkState
 from rolebundle.retrieval.candidate import Candidate, Weights
-from rolebundle.retrieval.filter import metadata_score
+from rolebundle.retrieval.filter import BASE_SCORE, metadata_score
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.text.spellings import folded
 
@@ -39,7 +39,8 @@ def add_role(row: Candidate, request: ResolvedRequest, weights: Weights) -> None
     Both terms saturate, so that a passage of the role's ground is not pushed further by every rule
     that it matches, and the task decides among such passages:
 
-    - metadata: ``min(1, m / 2.25)`` for the metadata score ``m``.
+    - metadata: ``min(1, m / 2.25)`` for the metadata score ``m``; where the role decides among
+      passages that answer about equally, :func:`preference`.
     - vocabulary: ``(1 − e) · min(1, v / 0.08) + e · x`` for the score ``v`` of the role's phrases,
       the normalized BM25 ``x`` of the role's terms, and the overlay's ``expansion_weight`` ``e``.
 
@@ -53,14 +54,15 @@ def add_role(row: Candidate, request: ResolvedRequest, weights: Weights) -> None
     by_expansion = request.retrieval_policy.expansion_weight
     row.vocabulary = (1 - by_expansion) * _by_phrases(row.vocabulary_hits)
     row.vocabulary += by_expansion * row.expansion
-    row.metadata = normalize_metadata(row.metadata_score)
     row.role_factor, factors = weights.role_factor(row), {}
+    row.near_tie_factor = weights.near_tie_factor(row)
     if (by_evidence := weights.evidence_factor(row)) < 1.0:
         factors["penalty:weak-evidence"] = by_evidence
     if passage.mark is not None and passage.mark.ruling is not None:
         by_mark = factors[f"mark:{passage.mark.state}"] = mark_factor(passage.mark.ruling)
         row.role_factor *= by_mark
-    row.metadata *= row.role_factor
+        row.near_tie_factor *= by_mark
+    row.metadata = _metadata_term(row, row.metadata_score)
     row.vocabulary *= row.role_factor
     row.role_hits = tuple(f"{name}(×{round(factor, 3):g})" for name, factor in factors.items())
 
@@ -95,15 +97,14 @@ def _lost_without(rule: str, row: Candidate, request: ResolvedRequest, weights: 
         return 0.0
     if rule in row.metadata_hits:
         others = [factor for hit, factor in row.metadata_hits.items() if hit != rule]
-        before = normalize_metadata(row.metadata_score)
-        lost = weights.metadata * (before - normalize_metadata(metadata_score(others)))
-    elif rule in row.vocabulary_hits:
+        without = _metadata_term(row, metadata_score(others))
+        return weights.metadata * (_metadata_term(row, row.metadata_score) - without)
+    if rule in row.vocabulary_hits:
         phrases = [hit for hit in row.vocabulary_hits if hit != rule]
         lost = _by_phrases(row.vocabulary_hits) - _by_phrases(phrases)
         lost *= weights.vocabulary * (1 - request.retrieval_policy.expansion_weight)
-    else:
-        return 0.0
-    return lost * row.role_factor
+        return lost * row.role_factor
+    return 0.0
 
 
 def mark_factor(state: MarkState) -> float:
@@ -112,6 +113,20 @@ def mark_factor(state: MarkState) -> float:
     The filter rejects such a passage. Its score is only supposed, as if it were allowed.
     """
     return MARK_VALUES.get(state, UNVERIFIED) / UNVERIFIED
+
+
+def _metadata_term(row: Candidate, score: float) -> float:
+    """The term of the role's metadata rules if they gave this metadata score."""
+    near_tie = row.near_tie_factor
+    return near_tie * preference(score) + (row.role_factor - near_tie) * normalize_metadata(score)
+
+
+def preference(score: float) -> float:
+    """``m − 0.5`` in [0, 1] for the metadata score ``m``.
+
+    A passage that no rule prefers has 0, one that is preferred by a boost of 3 or more 1.
+    """
+    return min(1.0, max(0.0, score - BASE_SCORE))
 
 
 def normalize_metadata(score: float) -> float:

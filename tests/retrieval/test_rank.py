@@ -146,6 +146,25 @@ def test_metadata_saturates(score: float, normalized: float) -> None:
     assert normalize_metadata(score) == pytest.approx(normalized, abs=1e-8)
 
 
+@pytest.mark.parametrize(
+    ("boost", "ratio"),
+    [(0.5, 1.0), (1.0, 1.0), (1.5, 1.065), (2.0, 1.13), (3.0, 1.26), (9.0, 1.26)],
+)
+def test_among_passages_that_answer_about_equally_a_boost_counts(
+    boost: float, ratio: float
+) -> None:
+    """Also in a specific task, and more for a higher boost: metadata has 20 of the role's 23."""
+    for task, is_first in ((1.01 / ratio, True), (0.99 / ratio, False)):
+        rows = [
+            allowed(passage("b", "b"), metadata_score=0.5 * boost, lexical=task, semantic=task),
+            allowed(passage("a", "a"), metadata_score=0.5, lexical=1.0, semantic=1.0),
+        ]
+        of = weights_policy(RetrievalPolicy(), "weighted", True, SPECIFIC)
+        role = overlay(source_policy={"preferred_sources": [{"path": "b"}]})
+        ranked = rank(rows, Pool(), resolved(role), of)
+        assert (order(ranked)[0] == "b") == is_first
+
+
 def test_ties_break_by_chunk_id() -> None:
     assert order(rerank([allowed(passage(name)) for name in "dbac"], None)) == [*"abcd"]
 
