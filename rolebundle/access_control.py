@@ -311,5 +311,7 @@ def _has_restrictions(corpus: Corpus) -> bool:
     A replica always needs one, because it knows of quarantined documents that it does not hold.
     """
     return (
-        has_policy(corpus) or compartments.has_quarantined(corpus) or bool(stored_manifest(corpus))
+        has_policy(corpus)
+        or any(place.quarantined for place in compartments.stored_compartments(corpus))
+        or bool(stored_manifest(corpus))
     )

@@ -4,6 +4,7 @@ import runpy
 import sys
 
 import pytest
+
 from support.commands import CHECKOUT
 
 SOURCE = '"""Doc\nstring."""\n\n# comment\nX = [\n    1,\n]\n\n\ndef f():\n    """Doc."""\n    return """a\nb"""\n'

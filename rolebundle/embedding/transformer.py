@@ -340,10 +340,7 @@ def read_e5(content: bytes) -> Network:
     def norm(name: str) -> Step:
         return normalization(tensors[f"{name}.w"], tensors[f"{name}.b"])
 
-    def next_norm(_: str) -> Step:
-        return norm(next(parts))
-
-    layers = encoder_layers(header.layers, header.heads, linear, next_norm, _gelu)
+    layers = encoder_layers(header.layers, header.heads, linear, lambda _: norm(next(parts)), _gelu)
     return Network(token_ids, embeddings, norm("emb.ln"), layers)
 
 

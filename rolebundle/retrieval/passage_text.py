@@ -343,8 +343,7 @@ def cut_passage(passage: Values, start: int, end: int) -> Values:
     part = content[start:end]
     above = _first_line(content, start)
     lead = content[above[0] : above[1]] if above else ""
-    gap = content[above[1] if above else 0 : start].strip()
-    left_out = LEFT_OUT if gap else ""
+    left_out = LEFT_OUT if content[above[1] if above else 0 : start].strip() else ""
     citation = {**passage["citation"]}
     lines = LINES.fullmatch(citation.get("locator") or "")
     if lines and content.count("\n") == int(lines[3]) - int(lines[2]):

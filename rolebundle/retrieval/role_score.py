@@ -40,7 +40,7 @@ def add_role(row: Candidate, request: ResolvedRequest, weights: Weights) -> None
     that it matches, and the task decides among such passages:
 
     - metadata: ``min(1, m / 2.25)`` for the metadata score ``m``; where the role decides among
-      passages that answer about equally, :func:`preference`.
+      passages that answer about equally, ``min(1, m − 0.5)``.
     - vocabulary: ``(1 − e) · min(1, v / 0.08) + e · x`` for the score ``v`` of the role's phrases,
       the normalized BM25 ``x`` of the role's terms, and the overlay's ``expansion_weight`` ``e``.
 
@@ -116,17 +116,14 @@ def mark_factor(state: MarkState) -> float:
 
 
 def _metadata_term(row: Candidate, score: float) -> float:
-    """The term of the role's metadata rules if they gave this metadata score."""
-    near_tie = row.near_tie_factor
-    return near_tie * preference(score) + (row.role_factor - near_tie) * normalize_metadata(score)
+    """The term of the role's metadata rules if they gave the metadata score ``m``.
 
-
-def preference(score: float) -> float:
-    """``m − 0.5`` in [0, 1] for the metadata score ``m``.
-
-    A passage that no rule prefers has 0, one that is preferred by a boost of 3 or more 1.
+    Where the role decides among passages that answer about equally, ``m − 0.5`` in [0, 1] counts:
+    nothing for a passage that no rule prefers, all for a boost of 3 or more.
     """
-    return min(1.0, max(0.0, score - BASE_SCORE))
+    preference = min(1.0, max(0.0, score - BASE_SCORE))
+    rest = row.role_factor - row.near_tie_factor
+    return row.near_tie_factor * preference + rest * normalize_metadata(score)
 
 
 def normalize_metadata(score: float) -> float:

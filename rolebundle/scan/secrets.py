@@ -17,6 +17,7 @@ from typing import Literal, NamedTuple
 
 from rolebundle.scan.finding import Finding
 from rolebundle.scan.linear import compiled
+from rolebundle.scan.note_passwords import LABEL, PAIR, Span, is_common, labelled, paired
 
 # A private key of 16,384 bits has 13 kB; keys in PGP blocks are larger.
 _MAX_KEY_CHARS = 65_536
@@ -31,28 +32,6 @@ of a user and a password. A ``label`` and a ``pair`` are the passwords of notes.
 """
 _MIN_CHARS = {"password": 8, "key": 12, "token": 16}
 _MIN_BITS = {"password": 2.5, "key": 2.75, "token": 2.9}
-
-
-# Words for password, also at the end of a compound: `WLAN-Passwort`, `DB_ROOT_PASSWORD`.
-_LONG = (
-    "password|passwort|kennwort|passphrase|passcode|passwd|mot de passe|contraseña|wachtwoord"
-    "|lösenord|passord|adgangskode|kodeord|salasana|senha|palavra-passe|hasło|heslo|jelszó|parolă"
-    "|parool|lozinka|geslo|slaptažodis|şifre|пароль|κωδικός|パスワード|密码|密碼|비밀번호"
-)
-# Short ones have other meanings, and are no part of another word.
-_SHORT = r"\b(?:pwd|pw|pass|mdp|clave|parola|parole)\b"
-_NUMBER = (
-    r"\b(?:pin|puk)|(?:door|gate|entry|access|alarm|unlock|lock|safe|tür|tresor|zugangs)[ -]?code"
-    r"|code for (?:the )?(?:\w{1,20} )?(?:door|gate|alarm|lock|safe)"
-    r"|code (?:(?:de la )?porte|(?:d['’])?alarme)|código (?:de )?(?:la )?(?:puerta|alarma)"
-)
-_NETWORK = r"\b(?:wi-?fi|wlan|wpa2?)"
-_KEY = r"\b(?:secret (?:access )?key|api key|client secret|access token)"
-_ACCOUNTS = "admin|administrator|root|guest|sysadmin|superuser"
-LABEL = rf"(?i:{_LONG}|{_SHORT}|{_NUMBER}|{_NETWORK}|{_KEY})"
-"""An RE2 expression for the words before a password."""
-PAIR = r"[^\s/] ?/ ?[^\s/]"
-"""An RE2 expression for a name and a password with a slash between them."""
 
 
 class Format(NamedTuple):
@@ -274,10 +253,6 @@ _EXPRESSION = re.compile(
 """Code without quotes: a call, a subscript, a type, or the name of another secret."""
 _IPV6 = re.compile(rf":{_HEX}{{1,4}}:{_HEX}{{0,4}}:{_HEX}{{1,4}}")
 _CASE_CHANGE = re.compile("[a-z](?=[A-Z])|[A-Z](?=[a-z])")
-_LEET = str.maketrans("013457@$!", "oleastasi")
-_COMMON_PASSWORD = re.compile(
-    r"(?:super|my|the|top)?(?:password|passwd|secret|admin|welcome|test|pass)+\W*\d*\W*", re.I
-)
 _NO_VALUE_STARTS = {"=": "$%{<([", ":": "$%{<([!&*@|>"}
 _STOPS = re.compile(r"[,;)}\]|\\]|&\w+=")
 _KEY_RUN = re.compile(rf"[A-Za-z0-9+/=]{{{_MIN_KEY_RUN},}}")
@@ -368,7 +343,7 @@ def _is_random(value: str, kind: str) -> bool:
         return False
     if _PLACEHOLDER.search(value) or _PLACEHOLDER_VALUE.search(value) or _REFERENCE.match(value):
         return False
-    if _COMMON_PASSWORD.fullmatch(value.translate(_LEET)):
+    if is_common(value):
         return False
     has_digit, has_lower, has_upper = (
         any(map(is_kind, value)) for is_kind in (str.isdigit, str.islower, str.isupper)
@@ -434,176 +409,3 @@ def _entropy(value: str) -> float:
     """Shannon's entropy in bits per character; 0 for the empty text."""
     total = len(value)
     return -sum(n / total * log2(n / total) for n in Counter(value).values())
-
-
-# -- note passwords --
-#
-# Passwords as people write them in notes: ``PW: …``, ``the root password is …``, ``admin / …``.
-#
-# A label says that a value is a password: a word for it in one of many languages, a heading of a
-# table's column, or the name of an account before a slash. What follows is one if it is written
-# like a password and not like a word, a rule, a place or a piece of code. A plain
-# word is never one, because "password: optional" is no password.
-
-
-Span = tuple[int, int]
-Look = Literal["digits", "number", "weak", "strong", "unusual"]
-
-_LABEL = re.compile(LABEL)
-_IS_NUMBER = re.compile(rf"(?i:{_NUMBER})\Z")
-_IS_SHORT = re.compile(rf"(?i:pass|clave|parola|parole|wi-?fi|wlan|wpa2?|{_KEY})\Z")
-_IS = (
-    r"(?:is|it['’]?s|was|ist|lautet|bleibt|est|es|è|é|sono|är|er|on|jest|je|este|это|είναι"
-    r"|to|auf|naar|till)"
-)
-_STILL = r"(?:(?:still|now|always|again|immer|noch|jetzt|toujours|encore|ahora|sempre)\s{1,3})*"
-_NOTE_SIGN = r"(?:[:：]=?|=>|->|→|={1,2}|(?<=\s)[-–—](?=\s))[*_]{0,2}"
-_OPENING = rf"\s{{0,3}}{_STILL}[\"'`“„«*_]{{0,3}}"
-_DIRECT = re.compile(
-    rf"[^\W\d_]{{0,2}}[\"'`*_)\]]{{0,4}}\s{{0,3}}(?:{_NOTE_SIGN}|は|是|为|\b{_IS}\s){_OPENING}"
-)
-_FAR = re.compile(r"[^\W\d_]{0,2}[\"'`*_]{0,3}[ ,-][^\n;.!?|]{1,70}")
-_FAR_SIGN = re.compile(rf"(?:\s?{_NOTE_SIGN}|[\s,]{_IS}\s){_OPENING}")
-_SPACE = re.compile(rf"[ \t]{{1,3}}{_OPENING}")
-_AFTER_NETWORK = re.compile(r"[^\W\d_]{0,2}\s?:[^\n:/]{1,40}\s/\s")
-_CLOSING = " \t.!)\"'`”“"
-_NOTE_VALUE = re.compile(r"[^\s|<>\"“”„«»`]{4,64}")
-_END = re.compile(r"(?:;\w+=|\\[nt]).*|(?:[,;:.)\]}'*_]|\\[nt])+$")
-_DIGITS = re.compile(r"\d{4,8}#?(?![\w-]|[.,:/]\d)(?! ?[\w%°])")
-_NUMBERS = re.compile(r"\d{4,8}#?(?=[,;.)]?(?:\s|$))")
-"""For a PIN, which may be followed by words."""
-
-_NO_PASSWORD = re.compile(
-    r"[$%{<(\[/~!&@#?-]|\.{1,2}/|https?:|\w+://|[\w.-]+(?:[(\[]|\)\.)|.*&(?:quot|amp|[lg]t)|[\w.+-]+@[\w-]+\.\w"
-    r"|v?\d+(?:[.:/-]\d+)+\w{0,2}$|\d+[-–]?[^\W\d_]+$|[^\W\d_]+(?:8|16|32|64|128|255|256|512)(?:$|-)"
-    r"|[\w./-]+\.[a-z]{1,4}\d?(?:#.*)?$|(?:secret|vault|env|file|op|ssm|config|settings|os|process|self)\b[.:/\[]"
-    r"|.*(?:\*\*|xxx|example|placeholder|change-?me|your[-_]|redacted|masked|\.\.\.|…|__)"
-    r"|.*(?:^|[_-])passw(?:or)?d(?:[_-]|\d*$)|[bfru]{1,2}['\"]|0x[\da-f]+$|(?-i:[a-z]\w*(?:\.[A-Z_]+)+$)|:|(?-i:[a-z.-]+(?:/[a-z\d.-]+){2,})$"
-    r"|.*(?:[;{}]|,\w+:|[=!]=|&&|\|\||\)\w|@(?:host|server)\b)",
-    re.IGNORECASE,
-)
-"""Code, places, addresses, quantities, versions, types, and what stands in the place of a value."""
-_LOGIN = re.compile(
-    r"(?i)\b(?:log ?in|sign ?in|user(?:name)?|account|credentials?|creds|zugang\w*|anmeldung|konto"
-    r"|accès|acceso|acesso|identifiants?|usuario|utilisateur|benutzer\w*)\b"
-)
-_ACCOUNT = re.compile(rf"(?i)(?:{_ACCOUNTS})\Z")
-_NAME = re.compile(r"[\w.@+-]{2,40}\Z")
-_SEPARATORS = "|\t;,"
-_UNUSUAL = "!#$%&*?@^~"
-"""Signs that are in no word and join none."""
-_MAX_ROWS = 500
-_MAX_CHARS = 160
-
-
-def labelled(text: str, start: int) -> Iterator[Span]:
-    """The passwords that a label at an offset announces: after it, or below it in a table."""
-    label = _LABEL.match(text, start)
-    if label is None:
-        return
-    end = label.end()
-    line_end = text.find("\n", end)
-    line_end = min(len(text) if line_end < 0 else line_end, end + _MAX_CHARS)
-    is_number, is_short = _IS_NUMBER.match(label[0]), _IS_SHORT.match(label[0])
-    far = _FAR.match(text, end, line_end)
-    signs = list(_FAR_SIGN.finditer(text, end, far.end())) if far else []
-    direct, space = (pattern.match(text, end, line_end) for pattern in (_DIRECT, _SPACE))
-    ways: list[tuple[re.Match[str] | None, Look]] = [
-        (direct, "strong" if is_short else "weak"),
-        (direct, "number" if is_number else "digits"),
-        (space if not is_short else None, "strong"),
-        (space if is_number else None, "number"),
-        *((sign, "number" if is_number else "strong") for sign in signs),
-    ]
-    for before, look in ways:
-        if before and (found := _note_value(text, before.end(), line_end, look)):
-            yield found
-            return
-    # The last word of a line: `netflix pw kettle22`, `wifi: NameOfNet / kettle22`.
-    last = [_AFTER_NETWORK.match(text, end, line_end), direct] if is_short else [space]
-    for before in last:
-        is_sure = before and (not is_short or not {":", "="}.isdisjoint(before[0]))
-        found = _note_value(text, before.end(), line_end, "weak") if before and is_sure else None
-        if found and not text[found[1] : line_end].strip(_CLOSING):
-            yield found
-            return
-    # Columns of keys have words for keys, too.
-    yield from _below(text, start, end, "strong" if is_short and " " in label[0] else "weak")
-
-
-def paired(text: str, start: int) -> Iterator[Span]:
-    """The password after the name of an account and a slash, at the offset before the slash."""
-    line_start = text.rfind("\n", 0, start) + 1
-    slash = text.index("/", start + 1)
-    before = text[max(line_start, start - _MAX_CHARS) : slash].rstrip()
-    name, value_start = _NAME.search(before), slash + 1 + (text[slash + 1] == " ")
-    if name is None or before[: name.start()][-1:].strip(" \t\"'`(:*|"):
-        return
-    is_spaced = text[slash - 1] == " " and text[slash + 1] == " "
-    is_account = _ACCOUNT.match(name[0])
-    is_login = "@" in name[0][1:] or _LOGIN.search(before[: name.start()])
-    if "://" not in before.split()[-1] and (is_spaced or is_login):
-        look: Look = "weak" if is_account else "strong" if is_login else "unusual"
-        found = _note_value(text, value_start, len(text), look)
-        # `a / b / c` is a list or a path.
-        if found is not None and "/" not in text[found[0] : found[1] + 2]:
-            yield found
-
-
-def _below(text: str, start: int, end: int, look: Look) -> Iterator[Span]:
-    """The passwords in the column of a table that a label is the heading of."""
-    line_start, line_end = text.rfind("\n", 0, start) + 1, text.find("\n", end)
-    header = text[line_start:line_end]
-    after = text[end : line_end if line_end >= 0 else end].lstrip()[:1]
-    before = text[line_start:start].rstrip()[-1:]
-    sign = next((sign for sign in _SEPARATORS if sign in (after, before)), "")
-    if line_end < 0 or not sign or {after, before} - {sign, ""}:
-        return
-    # Of code, an argument in a line of its own.
-    if sign != "|" and (header[0].isspace() or not all(header.split(sign))):
-        return
-    column, columns = text.count(sign, line_start, start), header.count(sign)
-    row_start = line_end + 1
-    for row in text[row_start : row_start + _MAX_ROWS * _MAX_CHARS].split("\n")[:_MAX_ROWS]:
-        if row.count(sign) != columns:
-            return
-        cells = row.split(sign)
-        place = row_start + sum(len(cell) + 1 for cell in cells[:column])
-        place += len(cells[column]) - len(cells[column].lstrip())
-        if found := _note_value(text, place, row_start + len(row), look):
-            yield found
-        row_start += len(row) + 1
-
-
-def _note_value(text: str, start: int, end: int, look: Look) -> Span | None:
-    """The value at an offset, if it looks like a password."""
-    if look in ("digits", "number"):
-        digits = (_DIGITS if look == "digits" else _NUMBERS).match(text, start, end)
-        is_placeholder = look == "digits" and digits and "1234567890".startswith(digits[0])
-        return digits.span() if digits and not is_placeholder else None
-    match = _NOTE_VALUE.match(text, start, end)
-    if match is None:
-        return None
-    value = _END.sub("", match[0])
-    return (start, start + len(value)) if _looks_like_one(value, look) else None
-
-
-def _looks_like_one(value: str, look: Look) -> bool:
-    """Whether a value has letters and other signs, and is not something else that has them.
-
-    ``strong``: it has lower case, upper case and digits, or a sign that words do not have;
-    ``unusual``: it has such a sign.
-    """
-    is_common = _COMMON_PASSWORD.fullmatch(value.translate(_LEET)) and not value.isalpha()
-    if len(value) < (6 if look == "weak" else 7) or is_common or _NO_PASSWORD.match(value):
-        return False
-    lower, upper, digits = (
-        sum(map(is_kind, value)) for is_kind in (str.islower, str.isupper, str.isdigit)
-    )
-    # "Never!" and "String!" are words.
-    unusual = sum(map(value.rstrip("!?*").count, _UNUSUAL)) or (digits and value[-1] in "!?*")
-    if lower + upper < 3 or not (digits or unusual) or not (lower or unusual):
-        return False
-    if look == "strong":
-        return bool(unusual or (lower and upper and digits))
-    return look == "weak" or bool(unusual)

@@ -83,11 +83,6 @@ def has_facts(corpus: Corpus) -> bool:
     )
 
 
-def has_quarantined(corpus: Corpus) -> bool:
-    """Whether the file has documents in quarantine, which no agent may see."""
-    return any(compartment.quarantined for compartment in stored_compartments(corpus))
-
-
 def chunks_by_compartment(corpus: Corpus, rowids: Sequence[int]) -> dict[int, list[int]]:
     """Compartment → those of these chunks that are in it, ordered by rowid."""
     places = (

@@ -271,7 +271,7 @@ def read_file(
         DocumentError: ``unsupported`` or ``binary``: it is no text for people; or of the reader.
     """
     name = name or reader_name_of(path, data)
-    if name not in HEAVY_FORMATS and (looks_binary(data) or is_markup_only(path)):
+    if name not in HEAVY_FORMATS and (looks_binary(data) or _suffix_of(path) in _MARKUP_ONLY):
         if kind := kind_of(path, data):
             raise DocumentError("unsupported", f"{path}: {kind}")
         raise DocumentError("binary", f"{path}: binary data, not text", "exclude the file")
@@ -304,11 +304,6 @@ def kind_of(path: str, data: bytes = b"") -> str:
     if kind is None:
         return next((kind for kind, marks in _MAGIC.items() if data.startswith(marks)), "")
     return f"{suffix}: {kind}"
-
-
-def is_markup_only(path: str) -> bool:
-    """Whether a file of text, such as a drawing, is not written for people."""
-    return _suffix_of(path) in _MARKUP_ONLY
 
 
 def _suffix_of(path: str) -> str:
