@@ -125,7 +125,7 @@ def main() -> None:
     parser.add_argument("--url", required=True)
     parser.add_argument("--model", default="default")
     parser.add_argument("--most", type=int, default=60)
-    parser.add_argument("--chars", type=int, nargs="*", default=[1_500, 2_500, 6_000])
+    parser.add_argument("--chars", type=int, nargs="*", default=[1_500, 2_800, 6_000])
     arguments = parser.parse_args()
     lines = (arguments.set / "questions.jsonl").read_text("utf-8").splitlines()
     questions = [question for question in map(json.loads, lines) if question["places"]]

@@ -55,10 +55,10 @@ _UNDERLINE = re.compile(r"([=\-~^\"'`*+#:.])\1{2,}\s*")
 _MIN_PROSE_BYTES = 25
 """A line of fewer letters, in UTF-8, is no prose: an item, a key, a name."""
 
-MAX_CHARS = 2_500
+MAX_CHARS = 2_800
 """Characters of a packet if the request has no limit of its own."""
-_MOST_PASSAGES = 3
-"""How many passages are shown if the request has no limit of its own, ..."""
+_MOST_PASSAGES = 2
+"""How many passages are shown if the request has no limit of its own, one more with `also`, ..."""
 _FALLS_OFF = 2 / 3
 """... or fewer, if the others' final score is below this share of the best one's."""
 _PASSAGE_SHARE = 5
@@ -202,7 +202,7 @@ def _parted(bundle: RetrievalBundle) -> tuple[list[SelectedChunk], list[Selected
         least = _FALLS_OFF * documents[0].scores.final if documents and is_one else 0.0
         near = [*takewhile(lambda chunk: chunk.scores.final >= least, documents)]
         wanted = [chunk for chunk in near if _says_something(chunk.content)] or near
-        wanted = wanted[:_MOST_PASSAGES]
+        wanted = wanted[: _MOST_PASSAGES if is_one else _MOST_PASSAGES + 1]
     shown = {chunk.chunk_id for chunk in wanted}
     places = [chunk for chunk in documents if chunk.chunk_id not in shown]
     if {"WEAK_EVIDENCE", "WORDS_MISSING"} & {warning.code for warning in bundle.warnings}:

@@ -246,20 +246,26 @@ def scored(*finals: float, limit: int | None = None) -> RetrievalBundle:
 @pytest.mark.parametrize(
     ("finals", "limit", "shown"),
     [
-        ([0.9] * 8, None, 3),
-        ([0.9, 0.8, 0.7, 0.4, 0.4], None, 3),
+        ([0.9] * 8, None, 2),
+        ([0.9, 0.8, 0.7, 0.4, 0.4], None, 2),
         ([0.9, 0.61, 0.59], None, 2),
+        ([0.9, 0.59, 0.58], None, 1),
         ([0.9, 0.1], None, 1),
         ([0.9] + [0.1] * 7, 8, 8),
     ],
 )
-def test_without_a_limit_there_are_three_passages_or_less_and_the_others_are_leads(
+def test_without_a_limit_there_are_two_passages_or_less_and_the_others_are_leads(
     finals: list[float], limit: int | None, shown: int
 ) -> None:
     text = packet(scored(*finals, limit=limit))
     assert len(read(text)[0]) == shown
     leads = re.findall(r'^\[(\d+)\] \S+ · "', text, re.MULTILINE)
     assert [int(lead) for lead in leads] == [*range(shown + 1, len(finals) + 1)]
+
+
+def test_a_second_subject_has_a_third_passage() -> None:
+    bundle = scored(*[0.9] * 5)
+    assert len(read(packet(changed(bundle, request={"also": ["the signing key"]})))[0]) == 3
 
 
 def test_what_is_the_same_for_all_stands_once() -> None:
@@ -282,7 +288,7 @@ def test_what_gives_way_first(budget: int) -> None:
     has_brief = any(line.startswith("Avoid:") for line in outside)
     assert len(text) <= budget and all(len(line) <= 120 for line in leads)
     assert (len(passages), len(leads), has_brief) == {
-        1_000: (1, 1, False), 1_500: (1, 2, False), 2_800: (2, 8, False), 8_000: (3, 8, True)
+        1_000: (1, 1, False), 1_500: (1, 2, False), 2_800: (2, 8, False), 8_000: (2, 9, True)
     }[budget]  # fmt: skip
 
 
@@ -308,7 +314,7 @@ def test_links_headings_and_short_items_are_leads_if_another_place_answers(
     bundle = scored(0.9, 0.8, 0.7)
     bare = changed(bundle.selected[0], content=content)
     shown = [*read(packet(changed(bundle, selected=[bare, *bundle.selected[1:]])))[0]]
-    assert shown == (["2", "3"] if is_lead else ["1", "2", "3"])
+    assert shown == (["2", "3"] if is_lead else ["1", "2"])
     alone = changed(bundle, selected=[bare])
     assert [*read(packet(alone))[0]] == ["1"], "nothing else answers"
 
