@@ -3,8 +3,8 @@
 Run: python tools/trace_retrieve.py [--verbose]
 
 A module counts if one of its functions runs while a request with a role is answered by words and
-meaning from a corpus of sample_corpus/. Of these modules all classes, all aliases of types (names
-that a module gives to an expression of types) and all lines of code count.
+meaning from a corpus of sample_corpus/. Of these modules all classes, all aliases of types and all
+lines of code count.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from __future__ import annotations
 import argparse
 import ast
 import io
+import re
+import subprocess
 import sys
 import tempfile
 import tokenize
@@ -20,15 +22,10 @@ from types import FrameType
 from typing import Any
 
 from rolebundle import Engine, RetrievalRequest
-from rolebundle.admin import Admin
-from rolebundle.ingest.options import IngestOptions
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 PACKAGE = CHECKOUT / "rolebundle"
-TYPES = frozenset(
-    {"Callable", "Iterator", "Literal", "Mapping", "Sequence", "Set", "dict", "tuple"}
-)
-
+CAMEL_CASE = re.compile(r"_?[A-Z]\w*[a-z]\w*")
 LAYOUT = {tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.COMMENT}
 
 
@@ -42,24 +39,33 @@ def modules_of(request: RetrievalRequest) -> list[Path]:
 
     with tempfile.TemporaryDirectory() as folder:
         database = Path(folder) / "sample.db"
-        with Admin(database) as admin:
-            admin.ingest([CHECKOUT / "sample_corpus"], IngestOptions())
+        # In a process of its own, because a function that has a result from before does not run.
+        ingest = [
+            "-m",
+            "rolebundle",
+            "ingest",
+            str(CHECKOUT / "sample_corpus"),
+            "--db",
+            str(database),
+        ]
+        subprocess.run([sys.executable, *ingest], check=True, capture_output=True)
         overlays = CHECKOUT / "sample_corpus" / "overlays"
         with Engine(database, overlay_folders=[overlays]) as engine:
             sys.setprofile(note)
-            engine.retrieve(request)
-            sys.setprofile(None)
+            try:
+                engine.retrieve(request)
+            finally:
+                sys.setprofile(None)
     return sorted(path for path in map(Path, files) if PACKAGE in path.parents)
 
 
 def is_alias(node: ast.stmt) -> bool:
-    """Whether a statement gives a name to a type."""
-    value = getattr(node, "value", None)
+    """Whether a statement gives a type a further name, such as ``Lane = Literal["lexical"]``."""
     return (
-        isinstance(node, ast.Assign | ast.AnnAssign)
-        and isinstance(value, ast.Subscript)
-        and isinstance(value.value, ast.Name)
-        and value.value.id in TYPES
+        isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Name)
+        and CAMEL_CASE.fullmatch(node.targets[0].id) is not None
+        and isinstance(node.value, ast.Subscript | ast.BinOp | ast.Name | ast.Attribute)
     )
 
 

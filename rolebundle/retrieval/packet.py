@@ -8,8 +8,8 @@ stands on a line that begins with words of this module. So no text ends its bloc
 another part of the packet.
 
 The budget counts the characters of the packet. The lines before the passages get up to half of it,
-and the lines about all passages up to a fifth. Of what is left, half is kept for the leads,
-and the passages get the rest. So the brief gives way first, then the last leads, then the last
+and the lines about all passages up to a fifth. Of what is left, half is kept for the leads, and
+the passages get the rest. So the brief gives way first, then the last leads, then the last
 passages; the first passage that does not fit is cut.
 """
 
@@ -62,9 +62,9 @@ _MOST_PASSAGES = 2
 _FALLS_OFF = 2 / 3
 """... or fewer, if the others' final score is below this share of the best one's."""
 _PASSAGE_SHARE = 5
-"""A passage is not longer than this part of the packet."""
+"""A passage may always be as long as this part of the packet."""
 _LEADS_SHARE = 0.5
-"""The passages leave so large a part of what there is to the leads, if there are enough."""
+"""The leads' part of what is left, if they need it."""
 _LINE_CHARS = 1_000
 _SHARE = 8
 """Texts of one line are not longer than this part of the packet."""

@@ -355,8 +355,7 @@ def cut_passage(passage: Values, start: int, end: int) -> Values:
         citation["locator"] = f"{lines[1]}:{first}-{last}"
         passage = {**passage, "part_of": f"{lines[2]}-{lines[3]}"}
         if left_out and begin - last_of_lead > 1:
-            lines_left_out = dict.fromkeys((last_of_lead + 1, begin - 1))
-            left_out = f"{LEFT_OUT} ({'-'.join(map(str, lines_left_out))} left out)"
+            left_out = f"{LEFT_OUT} ({last_of_lead + 1}-{begin - 1} left out)"
     parts = [lead, left_out, part, LEFT_OUT if content[end:].strip() else ""]
     return {**passage, "content": "\n".join(filter(None, parts)), "citation": citation}
 

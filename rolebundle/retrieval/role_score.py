@@ -40,7 +40,7 @@ def add_role(row: Candidate, request: ResolvedRequest, weights: Weights) -> None
     that it matches, and the task decides among such passages:
 
     - metadata: ``min(1, m / 2.25)`` for the metadata score ``m``; where the role decides among
-      passages that answer about equally, ``min(1, m − 0.5)``.
+      passages that answer about equally, ``m − 0.5`` in [0, 1].
     - vocabulary: ``(1 − e) · min(1, v / 0.08) + e · x`` for the score ``v`` of the role's phrases,
       the normalized BM25 ``x`` of the role's terms, and the overlay's ``expansion_weight`` ``e``.
 
@@ -119,7 +119,7 @@ def _metadata_term(row: Candidate, score: float) -> float:
     """The term of the role's metadata rules if they gave the metadata score ``m``.
 
     Where the role decides among passages that answer about equally, ``m − 0.5`` in [0, 1] counts:
-    nothing for a passage that no rule prefers, all for a boost of 3 or more.
+    0 for a passage that no rule prefers or that has a penalty, 1 for a boost of 3 or more.
     """
     preference = min(1.0, max(0.0, score - BASE_SCORE))
     rest = row.role_factor - row.near_tie_factor

@@ -2,8 +2,8 @@
 
 A label says that a value is a password: a word for it in one of many languages, a heading of a
 table's column, or the name of an account before a slash. What follows is one if it is written
-like a password and not like a word, a rule, a place or a piece of code. A plain
-word is never one, because "password: optional" is no password.
+like a password and not like a word, a rule, a place or a piece of code. A plain word is never one,
+because "password: optional" is no password.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ _COMMON_PASSWORD = re.compile(
 
 
 def is_common(value: str) -> bool:
-    """Whether it is a word for password, perhaps with digits for letters and at its end."""
+    """Whether a value is a word for password, perhaps with digits for letters and at its end."""
     return _COMMON_PASSWORD.fullmatch(value.translate(_LEET)) is not None
 
 
@@ -181,10 +181,10 @@ def _note_value(text: str, start: int, end: int, look: Look) -> Span | None:
     if match is None:
         return None
     value = _END.sub("", match[0])
-    return (start, start + len(value)) if _looks_like_one(value, look) else None
+    return (start, start + len(value)) if _looks_like_password(value, look) else None
 
 
-def _looks_like_one(value: str, look: Look) -> bool:
+def _looks_like_password(value: str, look: Look) -> bool:
     """Whether a value has letters and other signs, and is not something else that has them.
 
     ``strong``: it has lower case, upper case and digits, or a sign that words do not have;

@@ -211,7 +211,7 @@ def test_no_text_ends_its_block_and_the_budget_holds(
         if content != contents[number]:
             parts = [
                 part
-                for part in re.split(r"(?:^|\n)…(?: \([\d-]+ left out\))?(?:\n|$)", content)
+                for part in re.split(r"(?:^|\n)…(?: \(\d+-\d+ left out\))?(?:\n|$)", content)
                 if part
             ]
             assert all(part in contents[number] for part in parts)
@@ -254,7 +254,7 @@ def scored(*finals: float, limit: int | None = None) -> RetrievalBundle:
         ([0.9] + [0.1] * 7, 8, 8),
     ],
 )
-def test_without_a_limit_there_are_two_passages_or_less_and_the_others_are_leads(
+def test_without_a_limit_at_most_two_passages_are_shown_and_the_others_are_leads(
     finals: list[float], limit: int | None, shown: int
 ) -> None:
     text = packet(scored(*finals, limit=limit))
@@ -350,7 +350,7 @@ TERMS = "".join(
         (
             TERMS,
             "t49",
-            "term t37\n… (122 left out)\n  It lasts 37",
+            "term t37\n… (122-122 left out)\n  It lasts 37",
             "term t49\n  What t49 means here.",
         ),
         (
@@ -373,7 +373,7 @@ def test_a_part_is_shown_with_what_it_is_read_by(
     assert part.startswith(start) and shown in part and part.endswith("\n…")
     first, last = map(int, re.findall(r"plan\.md:(\d+)-(\d+)", text)[0])
     named = content.split("\n")[first - 10 : last - 9]
-    left_out = re.findall(r"^… \((?:\d+-)?(\d+) left out\)$\n(.*)", part, re.MULTILINE)
+    left_out = re.findall(r"^… \(\d+-(\d+) left out\)$\n(.*)", part, re.MULTILINE)
     assert all(content.split("\n")[int(end) - 9] == below for end, below in left_out)
     lines = [line for line in part.split("\n") if not line.startswith("…")]
     assert lines[0] in named[0] and lines[-1] in named[-1]
