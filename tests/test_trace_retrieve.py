@@ -10,6 +10,7 @@ from support.commands import CHECKOUT
 SOURCE = '"""Doc\nstring."""\n\n# comment\nX = [\n    1,\n]\n\n\ndef f():\n    """Doc."""\n    return """a\nb"""\n'
 
 
+@pytest.mark.slow
 def test_it_counts_lines_and_aliases_and_follows_the_pipeline(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
