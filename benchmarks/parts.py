@@ -41,7 +41,7 @@ GOLDEN_SETS = (
     "mossline-incident-responder",
 )
 PARTS: Mapping[str, tuple[str, Any]] = {
-    "nothing": ("rolebundle.retrieval.role_score.SUPPRESS_POINTS", -0.2),
+    "nothing": ("rolebundle.retrieval.scoring.SUPPRESS_POINTS", -0.2),
     "confidence of the semantic lane": (
         "rolebundle.retrieval.semantic.query_confidence",
         lambda query, provider: 1.0,

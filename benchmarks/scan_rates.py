@@ -17,7 +17,7 @@ from documentation import print_table
 
 from rolebundle.admin import Admin
 from rolebundle.ingest.options import IngestOptions
-from rolebundle.policy.trust import READ_PURPOSE, Labels
+from rolebundle.policy.trust import Labels, Purpose
 from rolebundle.storage.documents import document_names
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.passages import passages_of_documents
@@ -38,7 +38,7 @@ def main() -> None:
                 rows = [document.row for document in document_names(corpus)]
                 for passage in passages_of_documents(corpus, rows):
                     allowed, without = (
-                        READ_PURPOSE.allowed_actions(Labels.of(passage.document, flags))
+                        Purpose().allowed_actions(Labels.of(passage.document, flags))
                         for flags in (passage.flags, ())
                     )
                     counts["passages"] += 1

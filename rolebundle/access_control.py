@@ -14,7 +14,7 @@ from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import WriteKind
 from rolebundle.errors import AccessDenied, RolebundleError, UsageError
 from rolebundle.lazy import lazy_module
-from rolebundle.policy.access import check_agent, restrict_to_agent, role_denied
+from rolebundle.policy.access import restrict_to_agent, role_denied
 from rolebundle.policy.overlays import load_role
 from rolebundle.policy.trust import UNRESTRICTED_VIEW, AgentView
 from rolebundle.retrieval.filter import is_readable
@@ -315,3 +315,11 @@ def _has_restrictions(corpus: Corpus) -> bool:
         or any(place.quarantined for place in compartments.stored_compartments(corpus))
         or bool(stored_manifest(corpus))
     )
+
+
+def check_agent(agent: str | None) -> None:
+    """Raise a UsageError if the name of an agent is blank, as that of an unset variable."""
+    if agent is not None and not agent.strip():
+        raise UsageError(
+            "blank_agent", "the name of the agent is blank", "name the agent, or leave --agent out"
+        )

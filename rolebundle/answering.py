@@ -27,8 +27,7 @@ from rolebundle.retrieval.request import ResolvedRequest, resolve_request
 from rolebundle.retrieval.rerank import Reranker
 from rolebundle.retrieval.semantic import closeness_to
 from rolebundle.retrieval.source_files import are_reachable, shown_path, source_warnings
-from rolebundle.storage.corpus import Corpus
-from rolebundle.storage.decisions import has_decisions
+from rolebundle.storage.corpus import Corpus, contents
 from rolebundle.storage.documents import StoredFile, source_files
 from rolebundle.text.words import first_of
 
@@ -236,7 +235,7 @@ def _search(inputs: Inputs, request: ResolvedRequest) -> tuple[Retrieval, dict[s
     """The retrieval for a request, and the files of its selected passages by chunk id."""
     corpus, provider = inputs.corpus, inputs.provider
     found = pipeline.search(corpus, request, provider, inputs.reranker)
-    if has_decisions(corpus):
+    if contents(corpus).decisions:
         constraints = intents_module.constraints_on(corpus, request, inputs.view, provider)
         found = replace(found, constraints=constraints)
     return found, source_files(corpus, [row.chunk_id for row in found.all_selected])

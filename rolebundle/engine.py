@@ -11,14 +11,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rolebundle.access_control import AccessControl
+from rolebundle.access_control import AccessControl, check_agent
 from rolebundle.answering import Answering, request_time
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.documents import iso_utc
 from rolebundle.contracts.request import NO_RERANK, GrepRequest, ListRequest, RetrievalRequest
 from rolebundle.errors import AccessDenied, CorpusCorrupt
 from rolebundle.lazy import lazy_module
-from rolebundle.policy.access import access_denied, check_agent
+from rolebundle.policy.access import access_denied
 from rolebundle.policy.overlays import ResolvedOverlay
 from rolebundle.retrieval.request import ReferenceScope
 from rolebundle.storage.sqlite import Closable

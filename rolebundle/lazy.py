@@ -32,5 +32,10 @@ def lazy_pattern(pattern: str, flags: int = 0) -> re.Pattern[str]:
 
 if TYPE_CHECKING:
     import numpy as numpy  # noqa: PLC0414 - it is exported
+    from numpy.typing import NDArray
+
+    Integers = NDArray[numpy.int64]
+    Floats = NDArray[numpy.float64]
 else:
     numpy = lazy_module("numpy")
+    Integers = Floats = Any

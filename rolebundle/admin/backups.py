@@ -32,7 +32,7 @@ from rolebundle.policy.audit_check import verify_audit
 from rolebundle.storage import purge, records
 from rolebundle.storage.address import address_of, in_database
 from rolebundle.storage.audit import AUDIT_FORMAT, open_audit_reader
-from rolebundle.storage.backup import copy_corpus, copy_database, replace_file, sha256_of
+from rolebundle.storage.backup import copy_corpus, replace_file, sha256_of
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.corpus import Corpus, CorpusCounts, corpus_counts
 from rolebundle.storage.file import (
@@ -79,7 +79,7 @@ def create_backup(workspace: Workspace, target: Path) -> BackupReport:
         partial_file(manifest_file) as manifest_copy,
     ):
         with open_reader(path) as corpus:
-            copy_database(corpus, corpus_copy, target)
+            corpus.copy_to(corpus_copy, target)
         # After the corpus, so that it has the row of each change that the corpus has.
         has_audit, head = _copy_audit(audit_path(path), audit_copy, target, warnings)
         with _checked(corpus_copy) as copy:
@@ -147,7 +147,7 @@ def _copy_audit(path: Path, copy: Path, target: Path, warnings: list[str]) -> tu
         return False, ""
     try:
         with open_audit_reader(path) as log:
-            copy_database(log, copy, target)
+            log.copy_to(copy, target)
     except (CorpusCorrupt, WrongFile) as error:
         warnings.append(f"the audit is not in the backup: {error.message}")
         return False, ""
@@ -295,7 +295,7 @@ def _copy_backup(
     else:
         try:
             with Corpus.open_read_only(backup, corpus_format()) as source:
-                copy_database(source, target, target)
+                source.copy_to(target, target)
         except CorpusCorrupt as error:
             raise _unsound(backup, error.message) from error
     try:
@@ -376,6 +376,6 @@ def copy_to(workspace: Workspace, target: Path) -> dict[str, Any]:
             open_audit_reader(own_audit) as log,
             partial_file(audit) as partial,
         ):
-            copy_database(log, partial, audit)
+            log.copy_to(partial, audit)
             rename_if_free(partial, audit)
     return {"location": str(target), **counts._asdict(), "audit": own_audit.exists()}

@@ -28,7 +28,6 @@ def _check_glob(glob: str) -> str:
     return glob
 
 
-Glob = Annotated[Phrase, AfterValidator(_check_glob)]
 Boost = Annotated[float, Field(gt=0, le=100)]
 Fraction = Annotated[float, Field(ge=0, le=1)]
 MAX_LIMIT = 1000
@@ -78,7 +77,7 @@ class SourceRule(Contract):
     )
 
     pattern: Phrase | None = None
-    path: Glob | None = None
+    path: Annotated[Phrase, AfterValidator(_check_glob)] | None = None
     reason: str = ""
     boost: Boost | None = None
 

@@ -248,9 +248,6 @@ def fingerprint(vector: Matrix) -> str:
     return np.packbits(sides).tobytes().hex()
 
 
-CountTokens = Callable[[str], int]
-"""How many tokens a model reads for a text, with its marks."""
-
 MAX_QUERY_WINDOWS = 8
 """An answer waits for its query: all-MiniLM-L6-v2 takes 0.1 to 0.4 s for a window."""
 
@@ -259,7 +256,7 @@ def embed_in_windows(
     texts: Sequence[str],
     prefix: str,
     context: int,
-    count_tokens: CountTokens,
+    count_tokens: Callable[[str], int],
     embed: Callable[[Sequence[str]], Matrix],
     *,
     max_windows: int | None = None,
@@ -302,7 +299,7 @@ def embed_in_windows(
 
 
 def windows_of(
-    text: str, prefix: str, context: int, count_tokens: CountTokens
+    text: str, prefix: str, context: int, count_tokens: Callable[[str], int]
 ) -> list[tuple[str, int]]:
     """The windows of a text and their tokens: the whole text, or those of its halves."""
     tokens = max(1, count_tokens(prefix + text))

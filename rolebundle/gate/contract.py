@@ -119,11 +119,8 @@ def has_inline_code(command: Sequence[str]) -> bool:
     for at, name in enumerate(names if names[0] in _WRAPPERS else names[:1]):
         if _SHELLS.fullmatch(name) or _INTERPRETERS.fullmatch(name):
             # Up to a module or a script.
-            options = list(
-                takewhile(
-                    lambda word: word != "-m" and not re.match(r"[^-].*[./]", word),
-                    command[at + 1 :],
-                )
+            options = takewhile(
+                lambda word: word != "-m" and not re.match(r"[^-].*[./]", word), command[at + 1 :]
             )
             return at + 1 == len(command) or any(map(_INLINE.fullmatch, options))
     return False

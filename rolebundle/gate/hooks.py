@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from rolebundle.contracts.gate import GateReport
 
 HookForm = Literal["claude-code", "exit-code"]
-Event = Literal["stop", "facts", "other"]
 
 DEFAULT_RETRIES = 3
 BLOCKS = 2
 _LETS_GO = 1
 _MAX_REASON_CHARACTERS = 4_000
-_EVENTS: Mapping[str, Event] = {
+EVENTS = {
     "Stop": "stop",
     "SubagentStop": "stop",
     "UserPromptSubmit": "facts",
     "SessionStart": "facts",
 }
-
-
-def hook_event(fields: Mapping[str, Any]) -> Event:
-    """What a hook of Claude Code is to do for an event; ``other``: nothing."""
-    return _EVENTS.get(str(fields.get("hook_event_name")), "other")
+"""The events of Claude Code for which its hook does something → what it does."""
 
 
 class HookAnswer(NamedTuple):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from rolebundle.contracts.lookup import FoundPassage, Lookup, Lookups
 from rolebundle.interfaces.layout import NO_ROLE, harmless, on_one_line
 from rolebundle.retrieval.passage_text import (
     DATA,
     LINES,
-    Values,
     constraint_line,
     fenced,
     flag_note,
@@ -34,7 +34,7 @@ _MAX_LINKING = 10
 """Chunks are separated by blank lines, which are in none of them."""
 
 
-def answer_text(method: str, answer: Values) -> str:
+def answer_text(method: str, answer: Mapping[str, Any]) -> str:
     """The answer of a method as text."""
     if method in _TEXTS:
         return "\n".join(_TEXTS[method](answer))
@@ -134,14 +134,14 @@ def _readable_content(lookup: Lookup, passage: FoundPassage) -> tuple[str, int]:
     return without_link_lists(passage.content)
 
 
-def _listing(answer: Values) -> list[str]:
+def _listing(answer: Mapping[str, Any]) -> list[str]:
     lines = [f"- {listed_line(document)}" for document in answer["documents"]]
     if answer.get("next"):
         lines.append(f"There are more. Call ls with after {shown_name(answer['next'])}")
     return lines or ["There are no such documents, or no more."]
 
 
-def listed_line(document: Values) -> str:
+def listed_line(document: Mapping[str, Any]) -> str:
     """A document of a list: its id, title, type, standing and number of passages."""
     read = ["partly read"] if document.get("partly_read") else []
     kind = [document["document_type"]] if document.get("document_type") else []
@@ -154,7 +154,7 @@ def listed_line(document: Values) -> str:
     return f"{name}: {quoted(document['title'])} ({about}{notes})"
 
 
-def _found_lines(answer: Values) -> list[str]:
+def _found_lines(answer: Mapping[str, Any]) -> list[str]:
     lines = [
         f"{shown_name(line['locator'])}{line_notes(line)}: {harmless(line['text'])}"
         for line in answer["lines"]
@@ -166,7 +166,7 @@ def _found_lines(answer: Values) -> list[str]:
     return [DATA, *lines]
 
 
-def error_text(error: Values) -> str:
+def error_text(error: Mapping[str, Any]) -> str:
     """An error: what is wrong, the next step, and whether to try again."""
     lines = [f"error: {on_one_line(error['message'])} [{error['code']}]"]
     if error["hint"]:
@@ -175,7 +175,7 @@ def error_text(error: Values) -> str:
     return "\n".join(lines)
 
 
-def _why(answer: Values) -> list[str]:
+def _why(answer: Mapping[str, Any]) -> list[str]:
     rank = f" at rank {answer['rank']}" if answer.get("rank") else ""
     code = f" ({answer['code']})" if answer.get("code") else ""
     step = f" by {answer['step']}" if answer.get("step") else ""
@@ -196,7 +196,7 @@ def _why(answer: Values) -> list[str]:
     return lines
 
 
-def comparison_lines(answer: Values) -> list[str]:
+def comparison_lines(answer: Mapping[str, Any]) -> list[str]:
     """A comparison: a line for each role, then each passage with what each role makes of it."""
     lines = []
     for role in answer["roles"]:
@@ -215,7 +215,7 @@ def comparison_lines(answer: Values) -> list[str]:
     return lines
 
 
-def _standing(standing: Values) -> str:
+def _standing(standing: Mapping[str, Any]) -> str:
     outcome = f"rank {standing['rank']}" if standing.get("rank") else standing["state"]
     notes = standing.get("notes") or moves_text(standing.get("moved_from") or {})
     why = ": ".join(filter(None, [standing.get("reason"), one_line(notes, _LOCATOR_CHARS)]))
@@ -223,7 +223,7 @@ def _standing(standing: Values) -> str:
     return f"{standing['role_id'] or NO_ROLE}: {result}"
 
 
-def check_lines(answer: Values) -> list[str]:
+def check_lines(answer: Mapping[str, Any]) -> list[str]:
     """A check: the verdict, then each decision and each rule of the policy that it rests on."""
     lines = [one_line(f"{answer['verdict']}: {answer['message']}", _MESSAGE_CHARS)]
     lines += [f"- {constraint_line(constraint)}" for constraint in answer["decisions"]]
@@ -235,7 +235,7 @@ def check_lines(answer: Values) -> list[str]:
     return [*lines, f"This is {answer['advisory']}."]
 
 
-def verification_lines(answer: Values, draft: str = "") -> list[str]:
+def verification_lines(answer: Mapping[str, Any], draft: str = "") -> list[str]:
     """A verification: the verdict, then each finding; with a draft also its line and column."""
     lines = [f"verdict: {answer['verdict']}: {on_one_line(answer['message'])}"]
     severities = {"failed": "FAILS", "check": "CHECK", "clean": "note"}
@@ -259,7 +259,7 @@ def line_and_column(text: str, offset: int) -> str:
     return f"{before.count(chr(10)) + 1}:{offset - before.rfind(chr(10))}"
 
 
-def _roles(answer: Values) -> list[str]:
+def _roles(answer: Mapping[str, Any]) -> list[str]:
     lines = [
         f"- {role['role_id']}: "
         + (
@@ -272,7 +272,7 @@ def _roles(answer: Values) -> list[str]:
     return lines or ["There are no roles. Call retrieve without a role."]
 
 
-_TEXTS: Mapping[str, Callable[[Values], list[str]]] = {
+_TEXTS: Mapping[str, Callable[[Mapping[str, Any]], list[str]]] = {
     "ls": _listing,
     "grep": _found_lines,
     "roles.list": _roles,

@@ -29,8 +29,7 @@ from rolebundle.retrieval.semantic import noise_for
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.decisions import decisions
 from rolebundle.storage.vector_index import active_index
-from rolebundle.text.languages import is_unspaced
-from rolebundle.text.stop_words import NEGATIONS
+from rolebundle.text.languages import NEGATIONS, is_unspaced
 from rolebundle.text.words import counted, language_of, rarity, stems_of
 
 MAX_CHARACTERS = 10_000

@@ -39,14 +39,6 @@ def access_denied() -> AccessDenied:
     )
 
 
-def check_agent(agent: str | None) -> None:
-    """Raise a UsageError if the name of an agent is blank, as that of an unset variable."""
-    if agent is not None and not agent.strip():
-        raise UsageError(
-            "blank_agent", "the name of the agent is blank", "name the agent, or leave --agent out"
-        )
-
-
 def role_denied(view: AgentView) -> AccessDenied:
     """The error for an agent that asks outside its roles. It does not say which roles exist."""
     if view.roles is None:
@@ -196,9 +188,7 @@ def set_policy(corpus: Corpus, content: str, kind: str, location: str, set_at: s
     """
     policy = parse_policy(content, kind, location or "the policy")
     with corpus.writing():
-        # The file is on one of the machines that use a database.
-        location = "" if corpus.is_database else location
-        save_policy(corpus, content, kind, location, set_at)
+        save_policy(corpus, content, kind, "" if corpus.is_shared else location, set_at)
         moved = assign_compartments(corpus, _matcher(policy))
         increment_generation(corpus)
     return moved
@@ -207,10 +197,8 @@ def set_policy(corpus: Corpus, content: str, kind: str, location: str, set_at: s
 def save_database_access(corpus: Corpus) -> None:
     """Tell a database what each agent may see, for statements of the user of its name.
 
-    A corpus file has no users. Call it inside a write transaction.
+    Call it inside a write transaction of one.
     """
-    if not corpus.is_database:
-        return
     try:
         policy = active_policy(corpus)
     except AccessDenied:

@@ -31,7 +31,6 @@ from rolebundle.contracts.terms import REJECTION_CODES
 from rolebundle.errors import RolebundleError, StorageError, UsageError
 from rolebundle.storage import audit, records
 from rolebundle.storage.audit import (
-    Details,
     bounded_text,
     canonical,
     create_audit,
@@ -351,8 +350,8 @@ class AuditNeeds(NamedTuple):
     Attributes:
         known: what the corpus remembers of it.
         has_policy: whether it has a policy.
-        is_shared: whether it is a database, or answers in place of one: each machine has its own
-            audit of the calls that it answers.
+        is_shared: whether several machines use it, or it answers in place of such a corpus: each
+            machine has its own audit of the calls that it answers.
     """
 
     known: StoredAudit
@@ -362,7 +361,7 @@ class AuditNeeds(NamedTuple):
     @classmethod
     def of(cls, corpus: Corpus) -> AuditNeeds:
         """What an open corpus needs."""
-        is_shared = corpus.is_database or corpus.in_place_of is not None
+        is_shared = corpus.is_shared or corpus.in_place_of is not None
         return cls(load_stored_audit(corpus), records.has_policy(corpus), is_shared)
 
 
@@ -463,7 +462,7 @@ class Recorder:
     @contextmanager
     def change(
         self, corpus: Corpus, kind: AuditKind, *, agent: str | None = None
-    ) -> Iterator[Details]:
+    ) -> Iterator[dict[str, Any]]:
         """One write transaction of the corpus, which is committed only if it could be recorded.
 
         The audit is another file, and its row is written first. So there is no change without its
@@ -481,7 +480,7 @@ class Recorder:
             StorageError: as for :meth:`record`. Nothing was changed.
         """
         with corpus.writing():
-            details: Details = {}
+            details: dict[str, Any] = {}
             yield details
             self.note(corpus, kind, agent=agent, details=details)
 

@@ -22,7 +22,6 @@ from rolebundle.contracts.policy import EVERY_SCOPE, AgentAccess, AgentRule, Pol
 from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.policy.access import denies, may_see, policy_problem
 from rolebundle.policy.overlays import (
-    Folders,
     ResolvedOverlay,
     RuleSubject,
     found_by_name,
@@ -66,7 +65,7 @@ def lint_warning(place: str, code: str, message: str) -> LintProblem:
 
 def lint_overlay(
     path: Path,
-    folders: Folders,
+    folders: Sequence[Path],
     corpus: Corpus | None,
     kinds: Sequence[DocumentKind] | None = None,
 ) -> list[LintProblem]:
@@ -108,7 +107,7 @@ def unmatched_values(
     resolved: ResolvedOverlay,
     corpus: Corpus,
     kinds: Sequence[DocumentKind],
-    folders: Folders,
+    folders: Sequence[Path],
 ) -> list[LintProblem]:
     """The rules and words of an overlay that match nothing in a corpus.
 
@@ -149,7 +148,7 @@ def _phrases(words: Vocabulary) -> dict[str, list[str]]:
     }
 
 
-def _name(overlay: Overlay, path: Path, folders: Folders) -> Iterator[LintProblem]:
+def _name(overlay: Overlay, path: Path, folders: Sequence[Path]) -> Iterator[LintProblem]:
     expected = f"{overlay.role_id}.json"
     if path.name == expected:
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG, S_IWOTH
@@ -26,7 +26,7 @@ from rolebundle.contracts.overlay import (
     SourceRule,
 )
 from rolebundle.errors import OverlayError
-from rolebundle.policy.policy_file import MAX_BYTES, Fields, Problem, Values, parse, problem_of
+from rolebundle.policy.policy_file import MAX_BYTES, Problem, parse, problem_of
 from rolebundle.resources import data_folder
 from rolebundle.storage.audit import canonical
 from rolebundle.storage.digests import content_hash
@@ -45,8 +45,6 @@ _NULL_HINT = (
     "leave the key out; null only removes what the overlay named by `extends` declares under "
     "the same name"
 )
-Folders = Sequence[Path]
-Paths = tuple[Path, ...]
 _T = TypeVar("_T")
 
 
@@ -61,11 +59,11 @@ class ResolvedOverlay(NamedTuple):
     overlay: Overlay
     digest: str
     path: Path
-    ancestors: Paths = ()
-    values: Fields = MappingProxyType({})
+    ancestors: tuple[Path, ...] = ()
+    values: Mapping[str, object] = MappingProxyType({})
 
 
-def overlay_folders(options: Folders = (), corpus: Path | None = None) -> Paths:
+def overlay_folders(options: Sequence[Path] = (), corpus: Path | None = None) -> tuple[Path, ...]:
     """Return the folders of overlays, in order of precedence.
 
     They are those in ``options``, or else those in $ROLEBUNDLE_OVERLAYS; then the corpus's own
@@ -129,7 +127,7 @@ def _is_own_folder(folder: Path) -> bool:
     return True
 
 
-def load_role(role_id: str, folders: Folders) -> ResolvedOverlay:
+def load_role(role_id: str, folders: Sequence[Path]) -> ResolvedOverlay:
     """Return the overlay of a role, from the first folder that has its file.
 
     Raises:
@@ -138,7 +136,7 @@ def load_role(role_id: str, folders: Folders) -> ResolvedOverlay:
     return _resolve_role(role_id, _found(role_id, folders), folders, ())
 
 
-def load_file(path: Path, folders: Folders) -> ResolvedOverlay:
+def load_file(path: Path, folders: Sequence[Path]) -> ResolvedOverlay:
     """Return the overlay in a file with any name.
 
     An overlay that it extends is searched for in the folder of the file, and then in the folders.
@@ -154,7 +152,7 @@ def load_file(path: Path, folders: Folders) -> ResolvedOverlay:
     return _or_raise(path, _resolve(path, _parent_folders(path, folders), ()))
 
 
-def locate(role_id: str, folders: Folders) -> Path | None:
+def locate(role_id: str, folders: Sequence[Path]) -> Path | None:
     """Return the file of a role in the first folder that has one, or ``None``.
 
     Raises:
@@ -179,7 +177,7 @@ def locate(role_id: str, folders: Folders) -> Path | None:
     return None
 
 
-def found_by_name(path: Path, folders: Folders) -> bool:
+def found_by_name(path: Path, folders: Sequence[Path]) -> bool:
     """Return whether this file is the one that the folders have under its name."""
     if path.suffix != _SUFFIX:
         return False
@@ -187,7 +185,7 @@ def found_by_name(path: Path, folders: Folders) -> bool:
     return first is not None and first.absolute() == path.absolute()
 
 
-def problems_of(path: Path, folders: Folders) -> list[Problem]:
+def problems_of(path: Path, folders: Sequence[Path]) -> list[Problem]:
     """Return all problems that prevent the overlay in a file from being loaded.
 
     For the arguments see :func:`load_file`.
@@ -199,17 +197,21 @@ def problems_of(path: Path, folders: Folders) -> list[Problem]:
     return result if isinstance(result, list) else []
 
 
-def list_overlays(folders: Folders) -> list[OverlayFile]:
+def list_overlays(folders: Sequence[Path]) -> list[OverlayFile]:
     """Return the overlay of each role, sorted by role id. A malformed one has a ``problem``."""
     files = []
-    for role_id, path in sorted(_role_files(folders).items()):
+    # The first folder that has a role counts.
+    found = {name: folder for folder in reversed(folders) for name in _role_ids(folder)}
+    for role_id, folder in sorted(found.items()):
         fields = {"role_id": role_id, "label": "", "mission": "", "extends": None, "problem": ""}
         try:
             overlay = load_role(role_id, folders).overlay
             fields |= {name: getattr(overlay, name) for name in ("label", "mission", "extends")}
         except OverlayError as error:
             fields["problem"] = error.message
-        files.append(OverlayFile.model_validate({**fields, "path": str(path)}))
+        files.append(
+            OverlayFile.model_validate({**fields, "path": str(folder / f"{role_id}{_SUFFIX}")})
+        )
     return files
 
 
@@ -233,7 +235,7 @@ def digest_of(overlay: Overlay) -> str:
 
 
 def _resolve_role(
-    role_id: str, path: Path, folders: Folders, descendants: Paths
+    role_id: str, path: Path, folders: Sequence[Path], descendants: tuple[Path, ...]
 ) -> ResolvedOverlay:
     """Resolve the overlay in the file of a role, and check that it has the role's id."""
     resolution = _or_raise(path, _resolve(path, folders, descendants))
@@ -248,7 +250,9 @@ def _resolve_role(
     return resolution
 
 
-def _resolve(path: Path, folders: Folders, descendants: Paths) -> ResolvedOverlay | list[Problem]:
+def _resolve(
+    path: Path, folders: Sequence[Path], descendants: tuple[Path, ...]
+) -> ResolvedOverlay | list[Problem]:
     """Resolve the overlay in a file. Return all problems if it has any.
 
     Args:
@@ -272,7 +276,7 @@ def _resolve(path: Path, folders: Folders, descendants: Paths) -> ResolvedOverla
 
 
 def _resolve_parent(
-    values: Fields, path: Path, folders: Folders, chain: Paths
+    values: Mapping[str, object], path: Path, folders: Sequence[Path], chain: tuple[Path, ...]
 ) -> ResolvedOverlay | None:
     """Resolve the parent of the overlay in a file. Return ``None`` if it has none.
 
@@ -296,7 +300,7 @@ def _resolve_parent(
     return _resolve_role(role_id, parent, folders, chain)
 
 
-def _parent_folders(path: Path, folders: Folders) -> Paths:
+def _parent_folders(path: Path, folders: Sequence[Path]) -> tuple[Path, ...]:
     """Return the folders in which the parents of a file are searched for."""
     return tuple(folders) if found_by_name(path, folders) else (path.parent, *folders)
 
@@ -334,15 +338,6 @@ def _role_ids(folder: Path) -> list[str]:
     ]
 
 
-def _role_files(folders: Folders) -> dict[str, Path]:
-    """Role → its file, in the first folder that has one."""
-    files: dict[str, Path] = {}
-    for folder in folders:
-        for role_id in _role_ids(folder):
-            files.setdefault(role_id, folder / f"{role_id}{_SUFFIX}")
-    return files
-
-
 def _or_raise(path: Path, result: _T | list[Problem]) -> _T:
     if not isinstance(result, list):
         return result
@@ -364,7 +359,7 @@ def _unreadable(path: Path, reason: str) -> OverlayError:
     )
 
 
-def _found(role_id: str, folders: Folders, place: str = "") -> Path:
+def _found(role_id: str, folders: Sequence[Path], place: str = "") -> Path:
     """The file of a role. ``place`` is where it is named, for the error if there is none."""
     path = locate(role_id, folders)
     if path is not None:
@@ -382,7 +377,7 @@ def _found(role_id: str, folders: Folders, place: str = "") -> Path:
 # -- the values of files ---------------------------------------------------------------------------
 
 
-def merge(parent: Fields, child: Fields) -> Values:
+def merge(parent: Mapping[str, object], child: Mapping[str, object]) -> dict[str, object]:
     """Merge an overlay into the one that it extends. Both are the values of their files.
 
     This is JSON Merge Patch (RFC 7396): objects are merged key by key, other values replace, and
@@ -392,7 +387,7 @@ def merge(parent: Fields, child: Fields) -> Values:
     return _merged({key: value for key, value in parent.items() if key not in OWN_KEYS}, child, ())
 
 
-def share_weights(values: Values, own: Fields) -> Values:
+def share_weights(values: dict[str, object], own: Mapping[str, object]) -> dict[str, object]:
     """Let the weights that a file leaves out share what it leaves of 1.
 
     If it gives one to three weights, the others keep their proportions, which are those of the
@@ -425,7 +420,7 @@ def _is_fraction(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
 
 
-def validate(values: Values) -> Overlay | list[Problem]:
+def validate(values: dict[str, object]) -> Overlay | list[Problem]:
     """Return the overlay, or all violations of the contract."""
     try:
         return Overlay.model_validate(values)
@@ -435,7 +430,9 @@ def validate(values: Values) -> Overlay | list[Problem]:
         ]
 
 
-def _merged(parent: Fields, child: Fields, place: Place) -> Values:
+def _merged(
+    parent: Mapping[str, object], child: Mapping[str, object], place: Place
+) -> dict[str, object]:
     merged = dict(parent)
     for key, value in child.items():
         if isinstance(value, dict):

@@ -20,9 +20,6 @@ MAX_BYTES = 1024 * 1024
 
 _NOT_JSON = 'write plain JSON, as `rolebundle overlay show ROLE` prints it under "overlay"'
 
-Values = dict[str, object]
-Fields = Mapping[str, object]
-
 
 class Problem(NamedTuple):
     """A problem of a file. ``place`` is the dotted path of the key; empty for the whole file."""
@@ -33,7 +30,7 @@ class Problem(NamedTuple):
     hint: str = ""
 
 
-def parse(data: bytes) -> Values | list[Problem]:
+def parse(data: bytes) -> dict[str, object] | list[Problem]:
     """Return the JSON object in the bytes, or what is wrong.
 
     A byte order mark at the start is ignored, because some editors write one.
@@ -180,7 +177,7 @@ def parse_policy(content: str, kind: str, source: str) -> Policy:
         raise bad_policy(source, problem_of(mistake._replace(place=place))) from error
 
 
-def _has_agents_key(values: Fields, rule_keys: Iterable[str]) -> bool:
+def _has_agents_key(values: Mapping[str, object], rule_keys: Iterable[str]) -> bool:
     # An agent may be named "agents"; then the value is its rule, whose values are not tables. An
     # agent under ``agents`` may be named "scopes"; then its value is a table.
     agents = values.get("agents")
@@ -189,7 +186,7 @@ def _has_agents_key(values: Fields, rule_keys: Iterable[str]) -> bool:
     )
 
 
-def _parse_toml(content: str, source: str) -> Fields:
+def _parse_toml(content: str, source: str) -> Mapping[str, object]:
     try:
         return tomllib.loads(content)
     except (ValueError, RecursionError) as error:
@@ -197,7 +194,7 @@ def _parse_toml(content: str, source: str) -> Fields:
         raise bad_policy(source, problem) from error
 
 
-def _parse_json(content: str, source: str) -> Fields:
+def _parse_json(content: str, source: str) -> Mapping[str, object]:
     parsed = parse(content.encode("utf-8", "surrogatepass"))
     if isinstance(parsed, list):
         raise bad_policy(source, parsed[0]._replace(hint="write one JSON object: agent id → rule"))

@@ -25,7 +25,6 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from rolebundle.contracts.documents import DocumentMetadata
-from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import (
     ACTIONS,
     FACTS_PER_DAY,
@@ -162,15 +161,6 @@ class Purpose(NamedTuple):
             if (action == self.action and self.ruling(labels) == "allowed")
             or ruling_of(labels, action) == "allowed"
         ]
-
-
-READ_PURPOSE = Purpose()
-"""The purpose of a request that names no action."""
-
-
-def purpose_of(request: RetrievalRequest) -> Purpose:
-    """The purpose that a request names."""
-    return Purpose(request.action or READ_PURPOSE.action, (request.approval or "").strip())
 
 
 class AgentView(NamedTuple):

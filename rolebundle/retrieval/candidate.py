@@ -2,8 +2,7 @@
 
 query ─▶ Query ─▶ lanes ─▶ Pool ─▶ merge ─▶ Candidates ─▶ filter ─▶ rank ─▶ select ─▶ Retrieval
 
-Named tuples without postponed annotations, because each request makes thousands of hits, a named
-tuple is made quickly, and it compiles each annotation that is a text.
+Annotations are not postponed, because a named tuple compiles each one that is a text.
 """
 
 from collections import Counter
@@ -128,31 +127,11 @@ class Query(NamedTuple):
         return self.tasks[0]
 
 
-class Hit(NamedTuple):
-    """What the lanes say of a chunk: the first columns of its row in the score sheet.
-
-    Attributes:
-        passage: the passage.
-        lanes: the lanes that proposed it when it was found.
-        round: the search that found it: 0, or the number of a further one.
-        bm25: against the task's terms, at least 0; ``None`` if the lexical lane did not score it.
-        bm25_expansion: the same against the role's terms.
-        cosine: with the query, in [−1, 1]; ``None`` if the semantic lane did not score it.
-    """
-
-    passage: Passage
-    lanes: tuple[Lane, ...] = ()
-    round: int = 0
-    bm25: float | None = None
-    bm25_expansion: float | None = None
-    cosine: float | None = None
-
-
 class Pool(NamedTuple):
     """All hits of the lanes for one query.
 
     Attributes:
-        hits: by the chunk's rowid.
+        hits: the chunk's rowid → a candidate with no more than the columns of the lanes.
         proposed: by what was searched: rowid → score of what was proposed.
         only_by_role: rowids that the first search proposed for the role's terms alone.
         confidence: how well the embedding model reads the query, in (0, 1].
@@ -163,7 +142,7 @@ class Pool(NamedTuple):
         seconds: the time that each lane took.
     """
 
-    hits: Mapping[int, Hit] = MappingProxyType({})
+    hits: Mapping[int, "Candidate"] = MappingProxyType({})
     proposed: Mapping[FoundBy, Mapping[int, float]] = MappingProxyType({})
     only_by_role: Set[int] = frozenset()
     confidence: float = 1.0
@@ -313,7 +292,12 @@ class Candidate:
     The four terms are in [0, 1]; the role's terms up to 1.25 if the passage is marked as verified.
 
     Attributes:
-        passage: the passage; it and the next five columns are the fields of :class:`Hit`.
+        passage: the passage.
+        lanes: the lanes that proposed it when it was found.
+        round: the search that found it: 0, or the number of a further one.
+        bm25: against the task's terms, at least 0; ``None`` if the lexical lane did not score it.
+        bm25_expansion: the same against the role's terms.
+        cosine: with the query, in [−1, 1]; ``None`` if the semantic lane did not score it.
         lexical: the term of the lexical lane.
         semantic: the term of the semantic lane, with what the reranking model says.
         expansion: ``bm25_expansion`` divided by the highest of the first search, in [0, 1].
@@ -376,6 +360,17 @@ class Candidate:
     def chunk_id(self) -> str:
         """The passage's id."""
         return self.passage.chunk_id
+
+    def as_found(self) -> "Candidate":
+        """The same hit of the lanes, with nothing of the other columns."""
+        return Candidate(
+            passage=self.passage,
+            lanes=self.lanes,
+            round=self.round,
+            bm25=self.bm25,
+            bm25_expansion=self.bm25_expansion,
+            cosine=self.cosine,
+        )
 
     @property
     def rules(self) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from rolebundle.contracts.why import FoundBy
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import EmbedderError
 from rolebundle.retrieval import lexical
-from rolebundle.retrieval.candidate import Hit, Pool, Query
+from rolebundle.retrieval.candidate import Candidate, Pool, Query
 from rolebundle.retrieval.evidence import Evidence, best_by_words
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.semantic import SemanticLane, open_semantic_lane
@@ -127,7 +127,7 @@ class Lanes:
             seconds=seconds,
         )
 
-    def measure(self, passages: Sequence[Passage]) -> dict[int, Hit]:
+    def measure(self, passages: Sequence[Passage]) -> dict[int, Candidate]:
         """Rowid → the hit that each of these passages would have if every lane had proposed it."""
         rowids = [passage.rowid for passage in passages]
         scores = {
@@ -204,7 +204,7 @@ def hit_of(
     lanes: tuple[Lane, ...],
     number: int,
     scores: Mapping[FoundBy, Mapping[int, float]],
-) -> Hit:
+) -> Candidate:
     """The hit of a passage.
 
     Args:
@@ -218,13 +218,13 @@ def hit_of(
     )
     # If it has some of the words, both scores of words are known.
     has_words = task is not None or role is not None
-    return Hit(
+    return Candidate(
         passage,
         lanes,
         number,
-        (task or 0.0) if has_words else None,
-        (role or 0.0) if has_words else None,
-        cosine,
+        bm25=(task or 0.0) if has_words else None,
+        bm25_expansion=(role or 0.0) if has_words else None,
+        cosine=cosine,
     )
 
 

@@ -19,9 +19,13 @@ from rolebundle.storage.corpus import Corpus, once_in_snapshot
 from rolebundle.storage.lexical_index import Phrase, phrase_of
 from rolebundle.storage.passages import chunks_of, first_by_score, passages_by_rowid
 from rolebundle.text.forms import index_tokens, stems_in_any_language
-from rolebundle.text.languages import likely_languages
+from rolebundle.text.languages import (
+    ENGLISH_STOP_WORDS,
+    STOP_WORDS,
+    likely_languages,
+    stop_words_of,
+)
 from rolebundle.text.spellings import others_of
-from rolebundle.text.stop_words import ENGLISH_STOP_WORDS, STOP_WORDS, stop_words_of
 from rolebundle.text.words import is_english, rarity
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise, takewhile
+from typing import Any
 
 from rolebundle.contracts.bundle import RetrievalBundle, SelectedChunk
 from rolebundle.contracts.documents import iso_utc
@@ -28,7 +29,6 @@ from rolebundle.retrieval.passage_text import (
     FILE_DATE,
     MAX_COPIES,
     Closeness,
-    Values,
     best_span,
     caution,
     constraint_line,
@@ -256,7 +256,7 @@ def _fitting(lines: Sequence[str], room: float) -> list[str]:
 # -- the passages --------------------------------------------------------------------------------
 
 
-def _with_title_once(passages: Iterable[Values]) -> Iterator[Values]:
+def _with_title_once(passages: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
     """The passages, of which only the first one of a document has its title."""
     shown = set[str]()
     for passage in passages:
@@ -300,7 +300,7 @@ def _lead_line(place: str, text: str, flags: Sequence[str] | None, *notes: str) 
 
 
 def _block(
-    passage: Values,
+    passage: Mapping[str, Any],
     details: Sequence[str],
     words: Collection[str],
     length: int,

@@ -35,12 +35,11 @@ from rolebundle.retrieval.candidate import (
 from rolebundle.retrieval.evidence import JUDGED_PASSAGES, Evidence
 from rolebundle.retrieval.filter import filter_candidates
 from rolebundle.retrieval.lanes import Lanes, open_lanes
-from rolebundle.retrieval.merge import merge
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.rank import rank
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.rerank import Reranker
-from rolebundle.retrieval.role_score import trace_rules
+from rolebundle.retrieval.scoring import merge, trace_rules
 from rolebundle.retrieval.select import best_forbidden, estimated_tokens, select
 from rolebundle.retrieval.where import allowed_documents, matching_documents
 from rolebundle.storage import vector_index

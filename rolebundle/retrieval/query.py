@@ -14,9 +14,13 @@ from typing import Any
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.retrieval.candidate import Query, Task, Term
 from rolebundle.text.forms import forms, phrase_form, spaced
-from rolebundle.text.languages import is_unspaced, likely_languages
+from rolebundle.text.languages import (
+    ENGLISH_STOP_WORDS,
+    is_unspaced,
+    likely_languages,
+    stop_words_of,
+)
 from rolebundle.text.spellings import folded, spellings, visible, with_whole_numbers
-from rolebundle.text.stop_words import ENGLISH_STOP_WORDS, stop_words_of
 from rolebundle.text.words import lower_capitals
 
 SIGNATURE_PHRASES = 3

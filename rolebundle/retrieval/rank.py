@@ -11,9 +11,8 @@ from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.overlay import RetrievalPolicy
 from rolebundle.retrieval.candidate import Candidate, Pool, Weights, ranking_order
 from rolebundle.retrieval.filter import is_rejected_only_by_role
-from rolebundle.retrieval.merge import merge, scale_by_range
 from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.retrieval.role_score import add_role, contains, fold_text
+from rolebundle.retrieval.scoring import add_role, contains, fold_text, merge, scale_by_range
 from rolebundle.retrieval.versions import (
     ABOUT_AS_GOOD,
     asked_of_newest,
@@ -24,9 +23,6 @@ from rolebundle.retrieval.versions import (
     put_newest_first,
 )
 from rolebundle.text.spellings import also_written, folded, others_of
-
-ScorePassages = Callable[[Sequence[Passage]], Mapping[str, float]]
-"""The scores of passages for the task, by chunk id; a passage may be missing."""
 
 MAX_RERANKED = 50
 """How many candidates, the best by their lanes, a server's model reads: this bounds the cost."""
@@ -48,7 +44,7 @@ def rank(
     weights: Weights,
     exact: Sequence[str] = (),
     wordings: Sequence[Pool] = (),
-    score_passages: ScorePassages | None = None,
+    score_passages: Callable[[Sequence[Passage]], Mapping[str, float]] | None = None,
     most: int = MAX_RERANKED,
 ) -> list[Candidate]:
     """Score and order the candidates that policy allows by :func:`ranking_order`.
@@ -60,7 +56,8 @@ def rank(
         weights: of the score's terms.
         exact: the rare exact words and phrases of the task.
         wordings: what the first search would say of its hits for each wording of the task alone.
-        score_passages: asks the reranking model for the scores of the best passages.
+        score_passages: asks the reranking model for the scores of the best passages, by chunk id;
+            a passage may be missing.
         most: how many passages it reads.
     """
     allowed = [row for row in candidates if row.code is None]
@@ -102,7 +99,7 @@ def rank(
 
 def rerank(
     rows: Sequence[Candidate],
-    score_passages: ScorePassages,
+    score_passages: Callable[[Sequence[Passage]], Mapping[str, float]],
     weights: Weights,
     most: int = MAX_RERANKED,
 ) -> None:

@@ -10,7 +10,7 @@ from rolebundle.contracts.overlay import Overlay, RetrievalPolicy, SourcePolicy,
 from rolebundle.contracts.request import RetrievalRequest, Where
 from rolebundle.contracts.terms import DEFAULT_MAX_AGE_DAYS, Fusion
 from rolebundle.policy.overlays import FirstMatch, first_match
-from rolebundle.policy.trust import UNRESTRICTED_VIEW, AgentView, Purpose, purpose_of
+from rolebundle.policy.trust import UNRESTRICTED_VIEW, AgentView, Purpose
 from rolebundle.text.paths import locations
 
 MORE_PLACES = 2
@@ -175,7 +175,7 @@ def resolve_request(
         now=now,
         excludes_later=request.as_of is not None,
         valid_at=iso_utc(request.as_of or now),
-        purpose=purpose_of(request),
+        purpose=Purpose(request.action or "read", (request.approval or "").strip()),
         requires_evidence="required" in (request.evidence, policy.evidence),
         quarantined=view.quarantined,
         has_policy=view.access_level is not None,

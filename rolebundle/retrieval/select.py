@@ -12,7 +12,7 @@ from rolebundle.contracts.terms import RejectionCode
 from rolebundle.retrieval.candidate import Candidate, Retrieval, ranking_order
 from rolebundle.retrieval.filter import add_metadata_score, policy_rejections, seen_rejection
 from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.retrieval.role_score import add_role
+from rolebundle.retrieval.scoring import add_role
 from rolebundle.text.words import counted
 
 ALWAYS_COMPARED = 10

@@ -83,7 +83,7 @@ class SemanticLane:
         """Rowid → cosine, of the chunks that have a vector."""
         if not rowids:
             return {}
-        return vector_search.score(self.corpus, self.index, self.vector, rowids)
+        return self.corpus.vectors.cosines(self.corpus, self.index.id, self.vector, rowids)
 
     def read_ahead(self) -> SemanticLane:
         """The lane, after its first reads where each read is a round trip."""

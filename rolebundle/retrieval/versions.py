@@ -14,9 +14,8 @@ from rolebundle.contracts.terms import TRUST_TIERS
 from rolebundle.lazy import lazy_module
 from rolebundle.retrieval.candidate import Candidate, ranking_order
 from rolebundle.retrieval.query import words_of
-from rolebundle.text.languages import likely_languages
+from rolebundle.text.languages import likely_languages, stop_words_of
 from rolebundle.text.spellings import folded
-from rolebundle.text.stop_words import stop_words_of
 
 tokens = lazy_module("rolebundle.text.tokens")
 
@@ -26,7 +25,6 @@ _COPY_PATH = re.compile(
 )
 _VERSION_NUMBER = re.compile(r"(?<![^\W_])v(?:er(?:sion)?)?[-_. ]?(\d{1,6})(?!\d)", re.IGNORECASE)
 _NUMBER, _WORDS = re.compile(r"\d+"), re.compile(r"[^\W_]+")
-_FIRST_WORD = re.compile(r"[^\W_]+")
 _VERSION = re.compile(
     r"(?<![^/_-])(?!(?:19|20)\d\d/)(?:v\d+(?:\.\d+)*|\d+(?:\.\d+)+|\d+(?=/))(?=[/_-]|\.[a-z]|$)",
     re.IGNORECASE,
@@ -277,7 +275,7 @@ def copies_among(rows: Iterable[Candidate], task: str = "") -> list[list[Candida
     alike: defaultdict[str, list[Candidate]] = defaultdict(list)
     for row in rows:
         if not row.passage.superseded_by:
-            first_word = _FIRST_WORD.search(row.passage.content)
+            first_word = _WORDS.search(row.passage.content)
             alike[first_word[0] if first_word else ""].append(row)
     groups = [group for group in alike.values() if len(group) == 1]
     for group in alike.values():

@@ -30,22 +30,19 @@ MAX_NAMED_VALUES = 5
 # Times in the corpus are in UTC and of one form, so that they can be compared as texts.
 _BOUNDS = {"updated_after": ge, "updated_before": lt}
 
-Values = Sequence[str]
-"""The values of one field of a document; empty if it has none."""
-
 
 class Condition(NamedTuple):
     """The condition of one key.
 
     Attributes:
         field: the field of a document that it looks at.
-        holds: whether a document with these values matches.
+        holds: whether a document with these values, if any, matches.
         wanted: the key and its values, for messages.
         values: its values, if they are names or globs.
     """
 
     field: str
-    holds: Callable[[Values], bool]
+    holds: Callable[[Sequence[str]], bool]
     wanted: str
     values: Sequence[str] = ()
 
@@ -77,20 +74,20 @@ def conditions(where: Where) -> Iterator[Condition]:
             yield Condition(key, holds, _named_values(key, value), value)
 
 
-def _matches_glob(globs: Sequence[str]) -> Callable[[Values], bool]:
+def _matches_glob(globs: Sequence[str]) -> Callable[[Sequence[str]], bool]:
     return lambda paths: any(matches(glob, path) for path in paths for glob in globs)
 
 
-def _is_dated(is_met: Callable[[str, str], bool], bound: str) -> Callable[[Values], bool]:
+def _is_dated(is_met: Callable[[str, str], bool], bound: str) -> Callable[[Sequence[str]], bool]:
     return lambda dates: any(is_met(date, bound) for date in dates)
 
 
-def _is_named(names: Sequence[str]) -> Callable[[Values], bool]:
+def _is_named(names: Sequence[str]) -> Callable[[Sequence[str]], bool]:
     keys = {key_of(name) for name in names}
     return lambda values: any(key_of(value) in keys for value in values)
 
 
-def links_to(names: Sequence[str]) -> Callable[[Values], bool]:
+def links_to(names: Sequence[str]) -> Callable[[Sequence[str]], bool]:
     """Whether one of a document's attributes is a link to a file with one of these names."""
     links = f"{LINKS}: "
     return lambda lines: any(
@@ -98,7 +95,7 @@ def links_to(names: Sequence[str]) -> Callable[[Values], bool]:
     )
 
 
-def _matches_all(alternatives: Sequence[Sequence[str]]) -> Callable[[Values], bool]:
+def _matches_all(alternatives: Sequence[Sequence[str]]) -> Callable[[Sequence[str]], bool]:
     conditions = [_is_named(names) for names in alternatives]
     return lambda values: all(holds(values) for holds in conditions)
 

@@ -49,13 +49,12 @@ from rolebundle.retrieval.filter import (
 from rolebundle.retrieval.lanes import Lanes, open_lanes
 from rolebundle.retrieval.lexical import CombinedPostings, matching_words
 from rolebundle.retrieval.lookup import resolve_reference
-from rolebundle.retrieval.merge import merge
 from rolebundle.retrieval.pipeline import run
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.rank import rank
 from rolebundle.retrieval.request import ReferenceScope, ResolvedRequest
 from rolebundle.retrieval.rerank import Reranker
-from rolebundle.retrieval.role_score import mark_factor, trace_rules
+from rolebundle.retrieval.scoring import mark_factor, merge, trace_rules
 from rolebundle.retrieval.select import select
 from rolebundle.retrieval.where import Condition, unmet
 from rolebundle.storage import compartments, partition

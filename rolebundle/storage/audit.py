@@ -30,8 +30,6 @@ MAX_CHARACTERS = 4_000
 PAGE_ROWS = 500
 
 COLUMNS = ", ".join(AuditRow.model_fields)
-Details = dict[str, Any]
-"""Small, plain values of a row."""
 _TYPES = (int, *([str] * 7), int, *([str] * 4))
 
 
@@ -44,7 +42,7 @@ def _schema() -> list[str]:
 # -- the file -------------------------------------------------------------------------------------
 
 
-def create_audit(path: Path, settings: AuditSettings, details: Details) -> bool:
+def create_audit(path: Path, settings: AuditSettings, details: dict[str, Any]) -> bool:
     """Create the audit's file with its head and first row, which records the settings.
 
     Returns:
@@ -207,7 +205,9 @@ def seal(entry: AuditEntry, head: Head) -> AuditRow:
     return row.model_copy(update={"hash": row_hash(row)})
 
 
-def bounded_details(details: Details, max_characters: int = MAX_CHARACTERS) -> Details:
+def bounded_details(
+    details: dict[str, Any], max_characters: int = MAX_CHARACTERS
+) -> dict[str, Any]:
     """Details of at most so many characters of JSON; longer ones are replaced by their digest."""
     text = canonical(details)
     if len(text) <= max_characters:
@@ -248,7 +248,7 @@ def _add(log: SqliteFile, entry: AuditEntry, head: Head) -> AuditRow:
     return row
 
 
-def configure(log: SqliteFile, settings: AuditSettings, details: Details) -> None:
+def configure(log: SqliteFile, settings: AuditSettings, details: dict[str, Any]) -> None:
     """Change the settings, and record it as a row. Call it inside a write transaction."""
     log.run("UPDATE head SET mode = ?, query = ?", (settings.mode, settings.query))
     # The details are cut without the settings, which verification compares.

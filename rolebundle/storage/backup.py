@@ -18,12 +18,9 @@ from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import apsw
-
 from rolebundle import system
 from rolebundle.errors import CorpusCorrupt, StorageError, corpus_busy, storage_errors
 from rolebundle.storage import compartments, seal
-from rolebundle.storage.address import in_database
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.file import (
     COMPANIONS,
@@ -31,11 +28,10 @@ from rolebundle.storage.file import (
     files_beside,
     partial_file,
     rename_synced,
-    sync_file,
     sync_folder,
 )
 from rolebundle.storage.publications import refuse_changes
-from rolebundle.storage.sqlite import SqliteFile, is_missing_or_empty, own_error, stamp_of
+from rolebundle.storage.sqlite import SqliteFile, is_missing_or_empty, stamp_of
 
 KEPT_FILE_NAME = r"\.(?:replaced|damaged)-\d{8}-\d{6}(?:\.\d+)?"
 """The end of the names of files that were set aside: ``NAME.replaced-20261101-093000``."""
@@ -62,37 +58,10 @@ def back_up(corpus: SqliteFile, target: Path) -> None:
         ),
         partial_file(target) as partial,
     ):
-        copy_database(corpus, partial, target)
+        corpus.copy_to(partial, target)
         existing = (file for file, _ in files_beside(target, _NUMBER) if file.is_file())
         if sha256_of(partial) not in map(sha256_of, existing):
             rename_synced(partial, _free_name(target))
-
-
-def copy_database(file: SqliteFile, copy: Path, name: Path) -> None:
-    """Copy all that an open file has at this moment into an empty file, and sync it.
-
-    Args:
-        file: the open file.
-        copy: the empty file.
-        name: what the copy is called in messages.
-
-    Raises:
-        OSError: it could not be synced.
-        StorageError, CorpusCorrupt, CorpusBusy: it could not be copied.
-    """
-    if file.is_database:
-        raise in_database(file.path)
-    query_only = file.value("PRAGMA query_only")
-    file.run("PRAGMA query_only = 0")
-    try:
-        file.db.execute("VACUUM INTO ?", (str(copy),))
-    except apsw.Error as error:
-        # Of the two files only the copy is written.
-        at_fault = file.path if isinstance(error, apsw.CorruptError) else name
-        raise file.file_format.translate(at_fault, own_error(error, at_fault)) from error
-    finally:
-        file.run(f"PRAGMA query_only = {int(query_only)}")
-    sync_file(copy)
 
 
 @contextmanager
@@ -235,8 +204,8 @@ def copy_corpus(source: Corpus, target: Corpus) -> None:
             rows = source.iterate(f"SELECT {columns} FROM {table}{chosen}")
             while batch := list(islice(rows, _ROWS)):
                 target.insert(f"{table} ({columns})", batch)
-        if target.is_database:
-            # Its machines do not have the file that the policy was set from.
+        if target.is_shared:
+            # Other machines do not have the file that the policy was set from.
             target.run("UPDATE policy SET location = ''")
         target.renumber()
         for compartment in compartments.visible_compartments(target):

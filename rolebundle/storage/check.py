@@ -27,8 +27,7 @@ def find_problems(
         corpus: a corpus open for writing, because FTS5's check is a write statement.
         denied: the deny patterns of the policy that match a file.
     """
-    # A database has checksums and constraints of its own.
-    of_file = () if corpus.is_database else (_file_problems, _seal_problems)
+    of_file = () if corpus.checks_itself else (_file_problems, _seal_problems)
     checks: Sequence[Callable[[Corpus], Found]] = (
         *of_file,
         _count_problems,

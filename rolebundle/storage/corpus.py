@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from functools import wraps
 from math import inf
 from time import perf_counter
-from typing import Any, ClassVar, Concatenate, NamedTuple, ParamSpec, TypeVar
+from typing import Any, ClassVar, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
 import apsw
 
 from rolebundle.errors import CorpusCorrupt
-from rolebundle.lazy import lazy_module
+from rolebundle.lazy import Floats, Integers, lazy_module
 from rolebundle.storage import seal, sqlite
 from rolebundle.storage.sqlite import UNUSABLE, Bindings, SqliteFile, interrupted
 from rolebundle.storage.stored_values import damaged, records
@@ -64,15 +64,78 @@ Ranges = list[tuple[int, int]]
 """The first and the last rowid of chunks, ends included."""
 
 
+class LexicalIndex(Protocol):
+    """The functions of a module that keeps the words of chunks, by compartment."""
+
+    def create(self, corpus: Corpus, compartment: int) -> None:
+        """Create an empty index."""
+
+    def drop(self, corpus: Corpus, compartment: int) -> None:
+        """Remove an index."""
+
+    def add_chunks(self, corpus: Corpus, compartment: int, rowids: Sequence[int]) -> None:
+        """Index these chunks."""
+
+    def remove_chunks(self, corpus: Corpus, compartment: int, rowids: Sequence[int]) -> None:
+        """Remove chunks. Call it while their rows still have the indexed text."""
+
+    def rebuild(self, corpus: Corpus, compartment: int) -> None:
+        """Rebuild the index from the chunks."""
+
+    def merge(self, corpus: Corpus, compartment: int) -> bool:
+        """Do one step of joining what commits left. Return whether there may be more."""
+
+    def check(self, corpus: Corpus, compartment: int) -> None:
+        """Raise CorpusCorrupt if the index differs from the chunks."""
+
+    def extent(self, corpus: Corpus, compartment: int) -> tuple[int, int]:
+        """The number of chunks and tokens."""
+
+    def lengths(self, corpus: Corpus, compartment: int, ranges: Ranges) -> tuple[Integers, Floats]:
+        """The rowids in these ranges, sorted, and the number of tokens of each."""
+
+    def keys(
+        self, corpus: Corpus, compartment: int, words: Sequence[str], *, with_offsets: bool
+    ) -> dict[str, Integers]:
+        """Word → its occurrences; see :func:`rolebundle.storage.lexical_index.keys`."""
+
+
+class VectorIndex(Protocol):
+    """The functions of a module that measures the vectors of chunks."""
+
+    def nearest(
+        self,
+        corpus: Corpus,
+        index_id: int,
+        vector: bytes,
+        limit: int,
+        compartments: Sequence[int],
+        documents: Sequence[int] | None,
+    ) -> dict[int, float]:
+        """The nearest chunks of compartments, or of documents in them: rowid → cosine."""
+
+    def cosines(
+        self, corpus: Corpus, index_id: int, vector: bytes, rowids: Sequence[int]
+    ) -> dict[int, float]:
+        """Rowid → cosine, of those chunks that have a vector."""
+
+    def prefetch(self, corpus: Corpus, index_id: int, rowids: Sequence[int]) -> None:
+        """Say that :meth:`cosines` will be asked of these chunks."""
+
+
 @dataclass(slots=True)
 class Corpus(SqliteFile):
     """One open corpus file."""
 
-    lexical: ClassVar[Any] = lazy_module("rolebundle.storage.lexical_index")
-    """The module with the full-text indexes. ``postgres.indexes`` has the same functions."""
-    vectors: ClassVar[Any] = lazy_module("rolebundle.storage.vector_search")
-    """The module that measures vectors. ``postgres.indexes`` has the same functions."""
-
+    lexical: ClassVar[LexicalIndex] = lazy_module("rolebundle.storage.lexical_index")
+    vectors: ClassVar[VectorIndex] = lazy_module("rolebundle.storage.vector_search")
+    min_scanned: ClassVar[int] = 2_000
+    """From how many vectors on a process that answers again keeps them in memory."""
+    is_shared: ClassVar[bool] = False
+    """Whether several machines use it, so that it knows no file of one of them, such as that of its
+    policy or its audit."""
+    checks_itself: ClassVar[bool] = False
+    """Whether it has checksums and constraints that nobody else need check."""
     is_restricted: bool = False
     """Whether only the compartments of :meth:`restrict_to_compartments` are visible."""
     _has_vectors: bool = False

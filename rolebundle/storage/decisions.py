@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from rolebundle.contracts.terms import DEFAULT_SCOPE
-from rolebundle.storage.corpus import Corpus, contents
+from rolebundle.storage.corpus import Corpus
 
 # What an answer does not need is imported by the functions that need it.
 if TYPE_CHECKING:
@@ -71,11 +71,6 @@ def parse_id(decision_id: str) -> DecisionKey | None:
     if not (number.isascii() and number.isdecimal() and len(number) < _MAX_DIGITS):
         return None
     return scope or DEFAULT_SCOPE, int(number)
-
-
-def has_decisions(corpus: Corpus) -> bool:
-    """Whether any decision was recorded."""
-    return contents(corpus).decisions
 
 
 def decisions(

@@ -48,9 +48,6 @@ _BELONGING = (
     "(SELECT count(*) FROM chunk c WHERE c.document = d.id)"
 )
 
-Claim = tuple[str, str]
-"""What a document supersedes, and the reach of this claim."""
-
 
 def content_hash(content: str) -> str:
     """The stored hash of a text: BLAKE2b, 16 bytes, hexadecimal.
@@ -89,7 +86,7 @@ def document_digest(
     source_id: str,
     place: tuple[str, str],
     scanned: Row | None,
-    claims: Iterable[Claim],
+    claims: Iterable[tuple[str, str]],
     chunks: int,
 ) -> bytes:
     """The digest of a document.
@@ -99,7 +96,7 @@ def document_digest(
         source_id: the id of its source.
         place: the location and the path of its file.
         scanned: the row of what the scan found, with its own digest; ``None`` for nothing.
-        claims: what it supersedes.
+        claims: what it supersedes, and the reach of each claim.
         chunks: how many chunks it has.
     """
     verdict = (None,) * 4 if scanned is None else (*scanned[1:4], scanned[-1])
@@ -246,14 +243,5 @@ def write(corpus: Corpus, table: str, rowids: Sequence[int] | None = None) -> No
         for rowid, _, expected, is_intact in checked(corpus, table, rowids)
         if expected and not is_intact
     ]
-    corpus.run_many(f"UPDATE {table} SET digest = ? WHERE {_key(table)} = ?", changes)
-
-
-def _key(table: str) -> str:
-    return _TABLES[table][0].removeprefix("d.")
-
-
-def write_all(corpus: Corpus) -> None:
-    """Compute every digest."""
-    for table in DIGESTED:
-        write(corpus, table)
+    key = _TABLES[table][0].removeprefix("d.")
+    corpus.run_many(f"UPDATE {table} SET digest = ? WHERE {key} = ?", changes)

@@ -94,11 +94,7 @@ class StoredDocument:
 
     def __reduce__(self) -> tuple[object, ...]:
         # It is pickled as bare tuples, which takes half the time between processes.
-        return _restored, (
-            self.metadata,
-            tuple(tuple(chunk) for chunk in self.chunks),
-            self.scanned,
-        )
+        return _restored, (self.metadata, tuple(map(tuple, self.chunks)), self.scanned)
 
 
 def _restored(

@@ -5,21 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, lru_cache
 from itertools import islice, zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import apsw
 
+from rolebundle.lazy import Floats, Integers
 from rolebundle.lazy import numpy as np
 from rolebundle.storage.compartments import searchable_compartments
 from rolebundle.storage.corpus import Corpus, Ranges, record_changes, true_generation
 from rolebundle.storage.sqlite import AMONG, Binding, Row
 from rolebundle.storage.stored_values import damaged
 from rolebundle.text.spellings import also_written, folded, placed
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Integers = NDArray[np.int64]
 
 COLUMNS = ("title", "headings", "content", "tags", "hints", "names")
 COLUMN_WEIGHTS = (2.0, 1.5, 1.0, 1.0, 1.0, 0.5)
@@ -133,9 +129,7 @@ def _varints(block: bytes) -> list[int]:
     return numbers
 
 
-def lengths(
-    corpus: Corpus, compartment: int, ranges: Ranges
-) -> tuple[Integers, NDArray[np.float64]]:
+def lengths(corpus: Corpus, compartment: int, ranges: Ranges) -> tuple[Integers, Floats]:
     """The rowids in these ranges, sorted, and the number of tokens of each."""
     name = table_name(compartment)
     [(found, sizes)] = corpus.rows(

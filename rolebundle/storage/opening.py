@@ -12,7 +12,7 @@ from rolebundle.lazy import lazy_module
 from rolebundle.resources import data_folder
 from rolebundle.storage import seal
 from rolebundle.storage.address import address_of
-from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.corpus import Corpus, LexicalIndex, VectorIndex
 from rolebundle.storage.file import FileFormat, never_filled
 from rolebundle.storage.lexical_index import former_view
 from rolebundle.storage.sqlite import closed_on_error
@@ -20,7 +20,11 @@ from rolebundle.text.words import counted
 
 # A corpus file does not need it.
 if TYPE_CHECKING:
+    from rolebundle.storage import lexical_index, vector_search
     from rolebundle.storage.postgres import opening as postgres
+
+    # What a corpus file imports late has the same functions as what a database uses.
+    _OF_A_FILE: tuple[LexicalIndex, VectorIndex] = lexical_index, vector_search
 else:
     postgres = lazy_module("rolebundle.storage.postgres.opening")
 

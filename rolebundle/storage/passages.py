@@ -187,13 +187,13 @@ def content_hashes(corpus: Corpus, chunk_ids: Sequence[str]) -> dict[str, str]:
     return dict(typed(corpus.rows(chosen, (chunk_ids,)), str, str))
 
 
-ChunkText = tuple[int, str, tuple[str, ...], str, tuple[str, ...], str, str | None]
-"""The rowid, title, headings, content and tags of a chunk, the address and date of its document:
-what is embedded of it."""
+def chunk_texts(
+    corpus: Corpus, rowids: Sequence[int]
+) -> list[tuple[int, str, tuple[str, ...], str, tuple[str, ...], str, str | None]]:
+    """What is embedded of these chunks, ordered by rowid.
 
-
-def chunk_texts(corpus: Corpus, rowids: Sequence[int]) -> list[ChunkText]:
-    """What is embedded of these chunks, ordered by rowid."""
+    Their rowid, title, headings, content and tags, and the address and date of their document.
+    """
     rows = corpus.rows(
         "SELECT c.id, c.title, headings, content, c.tags, "
         f"CASE d.source_kind WHEN '{REMEMBERED_KIND}' THEN '' ELSE d.uri END, d.updated_at "

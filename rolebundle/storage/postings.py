@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rolebundle.errors import CorpusCorrupt
+from rolebundle.lazy import Floats, Integers
 from rolebundle.storage.corpus import ALL_CHUNKS, Corpus, Ranges, up_to_date
 from rolebundle.storage.lexical_index import (
     COLUMN_WEIGHTS,
@@ -44,8 +45,6 @@ _OF_A_PHRASE = 64
 """What is kept for each phrase, counted as postings."""
 _WEIGHTS = np.array(COLUMN_WEIGHTS)
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Places = NDArray[np.int32]
 """Chunks by their place among those of a compartment, sorted."""
 

@@ -97,8 +97,8 @@ def load_stored_audit(corpus: Corpus) -> StoredAudit:
         CorpusCorrupt: its row is damaged.
     """
     known = next(iter(corpus.select(StoredAudit, "main.audit_state")), StoredAudit())
-    # Each machine that uses a database has its own audit, so there is no head for all.
-    return StoredAudit(known.required) if corpus.is_database else known
+    # Each machine has its own audit, so there is no head for all.
+    return StoredAudit(known.required) if corpus.is_shared else known
 
 
 def save_stored_audit(corpus: Corpus, stored: StoredAudit) -> None:
@@ -130,14 +130,17 @@ def load_policy(corpus: Corpus) -> StoredPolicy | None:
     return next(iter(corpus.select(StoredPolicy, "main.policy ORDER BY only_row")), None)
 
 
-AgentAccess = tuple[str, tuple[int, ...], tuple[str, ...] | None, str]
-"""What the database user that is named like an agent may see: its name, the numbers of its
-compartments, the scopes whose decisions it sees (``None`` for all), and the policy as JSON with no
-other agent's rule."""
+def save_agent_access(
+    corpus: Corpus, access: Sequence[tuple[str, Sequence[int], Sequence[str] | None, str]]
+) -> None:
+    """Replace what the users of a database may see. Call it inside a write transaction.
 
-
-def save_agent_access(corpus: Corpus, access: Sequence[AgentAccess]) -> None:
-    """Replace what the users of a database may see. Call it inside a write transaction."""
+    Args:
+        corpus: an open database.
+        access: for each user, who is named like an agent: the name, the numbers of the compartments
+            and the scopes whose decisions it sees (``None`` for all), and the policy as JSON with
+            no other agent's rule.
+    """
     stored = corpus.rows(
         "SELECT agent, compartments, scopes, content FROM agent_access "
         "JOIN policy ON only_row = number ORDER BY agent"

@@ -63,9 +63,6 @@ _SCHEMA = (
 )
 
 
-Digests = dict[str, bytes]
-"""Names of what is sealed → its digest."""
-
 _encode = json.JSONEncoder(
     ensure_ascii=False, separators=(",", ":"), check_circular=False, default=bytes.hex
 ).encode
@@ -132,11 +129,11 @@ def write(file: SqliteFile, broken_before: Collection[str] = ()) -> None:
             file.run("DELETE FROM seal WHERE name = ?", (name,))
 
 
-def _stored(file: SqliteFile) -> Digests:
+def _stored(file: SqliteFile) -> dict[str, bytes]:
     return dict(file.rows("SELECT name, digest FROM main.seal"))
 
 
-def _differences(stored: Digests, actual: Digests) -> set[str]:
+def _differences(stored: dict[str, bytes], actual: dict[str, bytes]) -> set[str]:
     return {name for name in stored.keys() | actual if stored.get(name) != actual.get(name)}
 
 
@@ -144,14 +141,14 @@ def _rows(file: SqliteFile, table: str) -> list[Row]:
     return file.rows(f"SELECT * FROM main.{table} ORDER BY 1, 2")
 
 
-def _tables(file: SqliteFile) -> Digests:
+def _tables(file: SqliteFile) -> dict[str, bytes]:
     """The digests of the small tables that have rows."""
     [have_rows] = file.rows(_HAVE_ROWS)
     pairs = zip(TABLES, have_rows, strict=True)
     return {name: row_digest(_rows(file, name)) for name, has_rows in pairs if has_rows}
 
 
-def _indexes(file: SqliteFile) -> Digests:
+def _indexes(file: SqliteFile) -> dict[str, bytes]:
     """The digests of the schema, and of the tables in which the indexes have their settings."""
     schema = file.rows(_SCHEMA)
     digests = {"sqlite_schema": row_digest(schema)}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 from urllib.parse import quote
 
 import apsw
@@ -31,6 +31,7 @@ from rolebundle.storage.file import (
     check_path,
     partial_file,
     rename_if_free,
+    sync_file,
 )
 from rolebundle.storage.stored_values import (
     DAMAGE_HINT,
@@ -237,8 +238,6 @@ class SqliteFile(Closable):
     file_format: FileFormat
     stamp: tuple[int, ...] = ()
     on_close: Callable[[], None] | None = None
-    is_database: ClassVar[bool] = False
-    """Whether it is no file, but a database of a server."""
 
     @classmethod
     def open_read_only(cls, path: Path, file_format: FileFormat) -> Self:
@@ -425,6 +424,30 @@ class SqliteFile(Closable):
         SQLite notices what others write into a file, but not that another file took its place.
         """
         return self.stamp == stamp_of(self.path, frozen=len(self.stamp) > 2)
+
+    def copy_to(self, copy: Path, name: Path) -> None:
+        """Copy all that the file has at this moment into an empty file, and sync it.
+
+        Args:
+            copy: the empty file.
+            name: what the copy is called in messages.
+
+        Raises:
+            OSError: it could not be synced.
+            UsageError: it is a database.
+            StorageError, CorpusCorrupt, CorpusBusy: it could not be copied.
+        """
+        query_only = self.value("PRAGMA query_only")
+        self.run("PRAGMA query_only = 0")
+        try:
+            self.db.execute("VACUUM INTO ?", (str(copy),))
+        except apsw.Error as error:
+            # Of the two files only the copy is written.
+            at_fault = self.path if isinstance(error, apsw.CorruptError) else name
+            raise self.file_format.translate(at_fault, own_error(error, at_fault)) from error
+        finally:
+            self.run(f"PRAGMA query_only = {int(query_only)}")
+        sync_file(copy)
 
     def close(self) -> None:
         """Close the file. The last writer to close folds the write-ahead log into the file."""

@@ -101,10 +101,6 @@ def typed(rows: Iterable[Sequence[object]], *annotations: object) -> list[tuple[
     return result
 
 
-_Column = tuple[tuple[type, ...], Callable[[Any], Any] | None]
-"""The types that a column has in SQLite, and how its values are converted, if they are."""
-
-
 def _is_record(annotation: object) -> bool:
     return hasattr(annotation, "_fields")
 
@@ -152,7 +148,8 @@ def _build(kind: type[Any], values: Iterator[object]) -> Any:
 
 
 @cache
-def _column(annotation: Any) -> _Column:
+def _column(annotation: Any) -> tuple[tuple[type, ...], Callable[[Any], Any] | None]:
+    """The types that a column has in SQLite, and how its values are converted, if they are."""
     origin, inner = get_origin(annotation), get_args(annotation)
     if annotation == Attributes:
         return (str,), _attributes

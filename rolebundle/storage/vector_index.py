@@ -135,12 +135,6 @@ def input_hashes(corpus: Corpus, index: EmbeddingIndex, after: int, limit: int) 
 _OF_CHUNKS = f"FROM embedded WHERE index_id = ? AND chunk {AMONG}"
 
 
-def vectors_of(corpus: Corpus, index: EmbeddingIndex, rowids: Sequence[int]) -> dict[int, bytes]:
-    """Rowid → unit vector as float32 bytes, for those of the chunks that have one."""
-    rows = corpus.rows(f"SELECT chunk, vector {_OF_CHUNKS}", (index.id, rowids))
-    return dict(typed(rows, int, bytes))
-
-
 def set_chunker(corpus: Corpus, index: EmbeddingIndex, chunker: str) -> EmbeddingIndex:
     """Record which chunker made the passages. Call it inside a write transaction."""
     corpus.run("UPDATE embedding_index SET chunker = ? WHERE id = ?", (chunker, index.id))

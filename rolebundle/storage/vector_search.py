@@ -14,8 +14,6 @@ from rolebundle.storage.vector_index import EmbeddingIndex
 Cosines = dict[int, float]
 """Rowid → cosine."""
 
-MIN_SCANNED = 2_000
-"""From how many vectors on a process that answers again keeps them in memory."""
 MAX_CANDIDATES = 4_096
 """If more may be among the nearest, all vectors are measured."""
 MARGIN = 32
@@ -54,7 +52,7 @@ def search(
     if within is None and shortlist is None:
         shortlist = shortlist_in_memory(corpus, index, vector, limit, only_facts=only_facts)
     if within is None and shortlist:
-        found: Mapping[int, float] = score(corpus, index, vector, shortlist)
+        found: Mapping[int, float] = corpus.vectors.cosines(corpus, index.id, vector, shortlist)
     else:
         searched = _searched(corpus, only_facts=only_facts)
         found = search_with_ties(
@@ -97,7 +95,7 @@ def shortlist_in_memory(
     """
     searched = _searched(corpus, only_facts=only_facts)
     vectors = sum(index.vector_counts.get(compartment, 0) for compartment in searched)
-    if not vectors or (vectors < MIN_SCANNED and not corpus.is_database):
+    if vectors < corpus.min_scanned:
         return None
     corpus.searched_first = corpus.searched_first or corpus.snapshot
     if corpus.snapshot in (0, corpus.searched_first):
@@ -107,16 +105,6 @@ def shortlist_in_memory(
 
     shortlist = scan_of(corpus, index).shortlist(searched, vector, limit)
     return shortlist if len(shortlist) <= MAX_CANDIDATES else None
-
-
-def score(corpus: Corpus, index: EmbeddingIndex, vector: bytes, rowids: Sequence[int]) -> Cosines:
-    """Rowid → cosine, for the ``rowids`` that have a vector.
-
-    Raises:
-        CorpusCorrupt: ``vectors_damaged``.
-    """
-    found: Cosines = corpus.vectors.cosines(corpus, index.id, vector, rowids)
-    return found
 
 
 # -- distances that sqlite-vec measures in the file -----------------------------------------------

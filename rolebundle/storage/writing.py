@@ -159,7 +159,7 @@ def _apply_migrations(corpus: Corpus, *, is_private: bool) -> None:
         # Another process may have been faster while we waited for the lock.
         version = db.pragma("user_version")
         if version == 0:
-            db.execute(_statements(migrated(opening.migrations())))
+            db.execute(_statements(opening.migrations()))
             db.execute("INSERT INTO corpus_state VALUES (1, ?, 0, 0, 0)", (uuid4().hex,))
         else:
             for entry in opening.migrations()[version:]:
@@ -174,7 +174,8 @@ def _apply_migrations(corpus: Corpus, *, is_private: bool) -> None:
             partition.assign_compartments(corpus, partition.no_denied_patterns)
         if version < _DIGESTS:
             vector_index.rehash(corpus)
-            digests.write_all(corpus)
+            for table in digests.DIGESTED:
+                digests.write(corpus, table)
         elif version < _FACTS_APART:
             partition.separate_facts(corpus)
         if version < latest:
@@ -209,22 +210,14 @@ def _drop_former_indexes(corpus: Corpus) -> None:
 
 
 @cache
-def migrated(scripts: tuple[Path, ...]) -> bytes:
-    """An empty database after these migrations."""
-    db = apsw.Connection(":memory:")
-    for script in scripts:
-        db.execute(script.read_text(encoding="utf-8"))
-    return db.serialize("main")
-
-
-@cache
-def _statements(database: bytes) -> str:
-    """What creates the schema of an empty database.
+def _statements(migrations: tuple[Path, ...]) -> str:
+    """What creates the schema of an empty database as it is after these migrations.
 
     Migrations alter tables, which takes eight times as long as to create them as they are in the
     end. A process that creates several corpora runs the migrations once.
     """
     db = apsw.Connection(":memory:")
-    db.deserialize("main", database)
+    for script in migrations:
+        db.execute(script.read_text(encoding="utf-8"))
     statements = db.execute("SELECT sql FROM sqlite_schema WHERE sql NOT NULL ORDER BY rowid")
     return ";\n".join(str(sql) for (sql,) in statements)

@@ -11,8 +11,7 @@ from functools import cache, lru_cache
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from rolebundle.text.languages import latin_language
-from rolebundle.text.stop_words import ENGLISH_STOP_WORDS
+from rolebundle.text.languages import ENGLISH_STOP_WORDS, latin_language
 from rolebundle.text.words import stem
 
 Reading = tuple[str, Any]

@@ -1,4 +1,8 @@
-"""Detects the language of a text by its script, its letters and its function words. Pure.
+"""The function words of languages, and the language of a text. Pure.
+
+The function words, in ``stop_words.toml``, are removed from queries. A language is detected by
+script, letters and the most frequent words, so that what is indexed does not depend on how complete
+a list of function words is.
 
 Detection takes microseconds and loads no model. It decides which word forms are indexed and
 searched in addition to the words (`forms.py`), and never removes anything from an index. So a wrong
@@ -8,18 +12,76 @@ guess finds no less than no guess.
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from itertools import chain
+from pathlib import Path
+from typing import Any
 
 from rolebundle.lazy import lazy_pattern
-from rolebundle.text.stop_words import (
-    ALSO_ENGLISH,
-    ENGLISH_STOP_WORDS,
-    FREQUENT_WORDS,
-    STOP_WORDS,
+from rolebundle.text.spellings import folded
+
+# -- function words --------------------------------------------------------------------------------
+
+_TABLES: dict[str, Any] = tomllib.loads(
+    Path(__file__).with_name("stop_words.toml").read_text(encoding="utf-8")
 )
+ENGLISH_STOP_WORDS = frozenset(_TABLES["english"].split())
+
+NEGATIONS = frozenset("no not never none nobody nothing neither nor cannot without nowhere".split())
+"""English words that deny; besides the contractions that end with "n't"."""
+
+NUMBER_WORDS: dict[str, float] = {
+    word: float(number)
+    for number, word in enumerate(
+        "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
+        "sixteen seventeen eighteen nineteen twenty".split(),
+        start=1,
+    )
+}
+NUMBER_WORDS |= {
+    word: 10.0 * number
+    for number, word in enumerate("thirty forty fifty sixty seventy eighty ninety".split(), start=3)
+}
+"""English numbers as words, and their values."""
+
+
+FREQUENT_WORDS = {code: frozenset(words.split()) for code, words in _TABLES["frequent"].items()}
+"""Language code (ISO 639-1) → its most frequent words."""
+ALSO_ENGLISH = frozenset(_TABLES["also_english"].split())
+"""Function words that in an English question mean something else: they show no other language."""
+
+
+_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"})
+
+
+def _with_endings(words: str) -> Iterator[str]:
+    for stem, *endings in (word.split("/") for word in words.split()):
+        yield from (stem, *(stem + ending for ending in endings))
+
+
+STOP_WORDS = {
+    code: words.union(_with_endings(_TABLES["further"][code]))
+    for code, words in FREQUENT_WORDS.items()
+} | {"en": ENGLISH_STOP_WORDS}
+"""Language code (ISO 639-1) → all function words."""
+
+
+@cache
+def stop_words_of(languages: tuple[str, ...]) -> frozenset[str]:
+    """What is no content word in a task of these languages: English words are none in any.
+
+    With spellings without marks: ``für`` is also ``fur`` and ``fuer``. A single letter without a
+    mark may be the name of something in any language.
+    """
+    words = frozenset[str]().union(*(STOP_WORDS.get(language, ()) for language in languages))
+    words |= {folded(word) for word in words} | {word.translate(_UMLAUTS) for word in words}
+    return ENGLISH_STOP_WORDS.union(w for w in words if len(w) > 1 or not w.isascii())
+
+
+# -- the language of a text ------------------------------------------------------------------------
 
 _MAX_CHARS = 4_000
 """Only this many characters from the beginning of a text are examined."""

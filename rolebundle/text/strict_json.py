@@ -107,12 +107,8 @@ class LocatedObject(dict[str, Any]):
         self.spans: dict[str, tuple[int, int]] = {}
 
 
-LineOf = Callable[[int], int]
-"""The line, from 1, on which the character at an offset of a text stands."""
-
-
-def line_index(text: str) -> LineOf:
-    """The lines of a text, each of which ends in a newline."""
+def line_index(text: str) -> Callable[[int], int]:
+    """Offset of a character → its line, from 1, in a text whose lines end in a newline."""
     breaks = [i.start() for i in re.finditer("\n", text)]
     return lambda at: bisect_right(breaks, at - 1) + 1
 

@@ -13,8 +13,13 @@ import Stemmer
 from rolebundle.lazy import lazy_pattern
 from rolebundle.resources import ENGLISH_VOCABULARY
 from rolebundle.text.forms import forms
-from rolebundle.text.languages import latin_language, likely_languages, non_latin_language
-from rolebundle.text.stop_words import ENGLISH_STOP_WORDS, STOP_WORDS
+from rolebundle.text.languages import (
+    ENGLISH_STOP_WORDS,
+    STOP_WORDS,
+    latin_language,
+    likely_languages,
+    non_latin_language,
+)
 
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _STEMMER = Stemmer.Stemmer("english", 0)  # Without a cache: `stem` has one.

@@ -20,8 +20,7 @@ from rapidfuzz.fuzz import partial_ratio_alignment
 
 from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.verification import FindingCode
-from rolebundle.text.languages import is_unspaced
-from rolebundle.text.stop_words import ENGLISH_STOP_WORDS, NEGATIONS, NUMBER_WORDS
+from rolebundle.text.languages import ENGLISH_STOP_WORDS, NEGATIONS, NUMBER_WORDS, is_unspaced
 from rolebundle.text.tokens import Tokens, tokens_of
 from rolebundle.text.words import WORD, stem
 from rolebundle.verify.draft import sentence_starts

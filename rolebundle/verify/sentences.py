@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from rolebundle.contracts.documents import Passage
-from rolebundle.text.stop_words import ENGLISH_STOP_WORDS
+from rolebundle.text.languages import ENGLISH_STOP_WORDS
 from rolebundle.text.tokens import tokens_of
 from rolebundle.text.words import language_of, stem, stems_of
 from rolebundle.verify.draft import sentence_starts

@@ -10,7 +10,7 @@ import pytest
 from rolebundle.ingest import sync
 from rolebundle.retrieval.request import ReferenceScope
 from rolebundle.retrieval.why import explain
-from rolebundle.storage import vector_search
+from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
 from support.bundles import without_semantic_state
@@ -70,7 +70,7 @@ def test_a_misshapen_vector_is_reported_and_mended(
     corpus_file: Path, tree: Path, statement: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Law 6, also if the vectors are in memory, as from the second answer on."""
-    monkeypatch.setattr(vector_search, "MIN_SCANNED", 1)
+    monkeypatch.setattr(Corpus, "min_scanned", 1)
     with mended(corpus_file, tree):
         tamper(corpus_file, statement)
         assert codes_of(corpus_file) == {"vectors_damaged"}

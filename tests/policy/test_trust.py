@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rolebundle.contracts.documents import DocumentMetadata
 from rolebundle.contracts.terms import ACTIONS, ORIGINS, Action, Origin, Ruling, Sensitivity
-from rolebundle.policy.trust import READ_PURPOSE, Labels, Purpose, risk_of, ruling_of
+from rolebundle.policy.trust import Labels, Purpose, risk_of, ruling_of
 
 STRICTNESS: dict[Ruling, int] = {"allowed": 0, "requires_approval": 1, "taint_blocked": 2}
 
@@ -75,7 +75,7 @@ class TestPurpose:
         allowed = purpose.allowed_actions(of)
         assert (action in allowed) == (purpose.rejection(of) is None)
         assert allowed == sorted(allowed, key=lambda action: (risk_of(action), action))
-        assert {*allowed} >= {*READ_PURPOSE.allowed_actions(of)}
+        assert {*allowed} >= {*Purpose().allowed_actions(of)}
 
 
 def test_what_agents_filed_is_trusted_as_what_is_external() -> None:
@@ -87,7 +87,7 @@ class TestLabels:
     @pytest.mark.parametrize("sensitivity", ["public", "group", "internal"])
     def test_a_flagged_passage_needs_an_approval_for_effects(self, sensitivity: Any) -> None:
         flagged = Labels("internal", sensitivity, is_flagged=True)
-        assert READ_PURPOSE.allowed_actions(flagged) == ["analyze", "read", "suggest"]
+        assert Purpose().allowed_actions(flagged) == ["analyze", "read", "suggest"]
         for action in ("execute", "external_send"):
             assert ruling_of(flagged, action) == "requires_approval"
         assert Purpose("execute").rejection(flagged) == (
@@ -98,7 +98,7 @@ class TestLabels:
     def test_personal_data_needs_an_approval_to_be_sent_and_nothing_else(self) -> None:
         personal = Labels.of(DocumentMetadata("d", "s", "t", "u"), ["personal_mail_address"])
         assert personal == Labels("internal", is_personal=True)
-        assert READ_PURPOSE.allowed_actions(personal) == ["analyze", "read", "suggest", "execute"]
+        assert Purpose().allowed_actions(personal) == ["analyze", "read", "suggest", "execute"]
         assert Purpose("external_send").rejection(personal) == (
             "requires_approval",
             "a passage with personal data has trust 2, external_send has risk 3",
@@ -114,13 +114,13 @@ class TestLabels:
             "taint_blocked",
             "a confidential passage has trust 1, external_send has risk 3",
         )
-        assert READ_PURPOSE.allowed_actions(confidential) == [
+        assert Purpose().allowed_actions(confidential) == [
             "analyze", "read", "suggest", "execute",
         ]  # fmt: skip
 
     def test_an_internal_document_of_untrusted_tier_has_no_effects(self) -> None:
         document = DocumentMetadata("d", "s", "t", "u", trust_tier="untrusted")
-        assert READ_PURPOSE.allowed_actions(Labels.of(document, [])) == ["analyze", "read"]
+        assert Purpose().allowed_actions(Labels.of(document, [])) == ["analyze", "read"]
         assert Purpose("execute", "Ana").rejection(Labels.of(document, [])) == (
             "taint_blocked",
             "trust tier untrusted has trust 1, execute has risk 3",

@@ -9,12 +9,12 @@ import pytest
 from rolebundle.contracts.documents import Passage, iso_utc
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import LANES, Fusion
-from rolebundle.policy.trust import READ_PURPOSE, Purpose
-from rolebundle.retrieval import merge as step
-from rolebundle.retrieval.candidate import Candidate, Hit, Pool
+from rolebundle.policy.trust import Purpose
+from rolebundle.retrieval import scoring as step
+from rolebundle.retrieval.candidate import Candidate, Pool
 from rolebundle.retrieval.filter import filter_candidates, freshness_of, is_readable
-from rolebundle.retrieval.merge import RRF_K
 from rolebundle.retrieval.request import ResolvedRequest
+from rolebundle.retrieval.scoring import RRF_K
 from rolebundle.retrieval.select import estimated_tokens, select
 from support.corpora import NOW, overlay, resolved
 from support.values import candidate, passage, ranked, weights
@@ -26,7 +26,10 @@ def days_ago(days: float) -> str:
     return iso_utc(NOW - timedelta(days=days))
 
 
-def resolve(role: Overlay | None, purpose: Purpose = READ_PURPOSE) -> ResolvedRequest:
+READ = Purpose()
+
+
+def resolve(role: Overlay | None, purpose: Purpose = READ) -> ResolvedRequest:
     return resolved(role)._replace(purpose=purpose)
 
 
@@ -37,7 +40,7 @@ def role_of(policy: dict[str, Any], **fields: Any) -> Overlay:
     return overlay(source_policy=of_sources, retrieval_policy=others, **fields)
 
 
-def filtered(of: Passage, policy: dict[str, Any], purpose: Purpose = READ_PURPOSE) -> Candidate:
+def filtered(of: Passage, policy: dict[str, Any], purpose: Purpose = READ) -> Candidate:
     row = candidate(of)
     filter_candidates([row], resolve(role_of(policy), purpose))
     return row
@@ -237,7 +240,7 @@ def merge(
 ) -> list[Candidate]:
     """The candidates of hits, by number; ``only_scored`` are those that a lane did not propose."""
     hits = {
-        n: Hit(
+        n: Candidate(
             passage(f"c{n}", rowid=n),
             tuple(
                 lane

@@ -23,7 +23,7 @@ from rolebundle.retrieval.candidate import (
 from rolebundle.retrieval.filter import add_metadata_score
 from rolebundle.retrieval.pipeline import weights_for
 from rolebundle.retrieval.rank import rank
-from rolebundle.retrieval.role_score import normalize_metadata, trace_rules, vocabulary_score
+from rolebundle.retrieval.scoring import normalize_metadata, trace_rules, vocabulary_score
 from support.corpora import overlay, resolved
 from support.values import SUPPORTED, passage, weights
 from support.values import candidate as allowed

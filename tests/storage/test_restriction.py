@@ -201,7 +201,7 @@ class TestWhatIsAllowed:
             vector = restricted.value("SELECT vector FROM main.embedded WHERE chunk = 3")
             found = [row for row, _ in vector_search.search(restricted, index, vector, 100)]
             assert sorted(found) == rows
-            assert [*vector_search.score(restricted, index, vector, [1, 2, 3, 4])] == rows
+            assert [*vector_search.cosines(restricted, index.id, vector, [1, 2, 3, 4])] == rows
             assert [*passages_by_rowid(restricted, [1, 2, 3, 4])] == rows
 
     def test_is_the_same_to_the_end_of_a_snapshot(self, restricted: Corpus) -> None:

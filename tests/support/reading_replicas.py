@@ -63,7 +63,8 @@ def make_replica(path: Path, **changes: Any) -> None:
         with corpus.writing():
             corpus.run("DELETE FROM root")
             corpus.run(f"UPDATE file SET location = '{PUBLISHED}' || path")
-            digests.write_all(corpus)
+            for table in digests.DIGESTED:
+                digests.write(corpus, table)
             save_manifest(corpus, signed.model_dump_json())
         corpus.run("PRAGMA journal_mode = delete")
 

@@ -12,7 +12,7 @@ from rolebundle.retrieval.candidate import Candidate, Pool, Retrieval, Weights
 from rolebundle.retrieval.evidence import Evidence
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.retrieval.role_score import normalize_metadata
+from rolebundle.retrieval.scoring import normalize_metadata
 from rolebundle.storage.digests import content_hash
 
 WORDS = (

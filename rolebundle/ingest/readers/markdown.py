@@ -10,7 +10,7 @@ import json
 import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from html import unescape
@@ -40,7 +40,6 @@ from rolebundle.scan.finding import HiddenPart
 from rolebundle.text.decoding import cleaned, one_line, split_lines
 from rolebundle.text.links import found_in
 from rolebundle.text.strict_json import (
-    LineOf,
     LocatedObject,
     NotStrictError,
     line_index,
@@ -485,7 +484,11 @@ def _parsed(text: str, path: str) -> Mapping[str, Any]:
 
 
 def _cell(
-    cell: Mapping[str, Any], number: int, line_of: LineOf, last: int, hidden: list[HiddenPart]
+    cell: Mapping[str, Any],
+    number: int,
+    line_of: Callable[[int], int],
+    last: int,
+    hidden: list[HiddenPart],
 ) -> Iterator[Block]:
     """The blocks of a cell. What it hides is added to ``hidden``."""
     source = cell.get("source")

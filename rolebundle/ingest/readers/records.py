@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -109,7 +109,7 @@ def _corpus(
 
 
 def _chunk(
-    chunk: Any, document: strict_json.LocatedObject, line_of: strict_json.LineOf, path: str
+    chunk: Any, document: strict_json.LocatedObject, line_of: Callable[[int], int], path: str
 ) -> StoredChunk:
     if not isinstance(chunk, strict_json.LocatedObject):
         raise _bad_json(path, line_of(document.at), "a chunk must be an object")

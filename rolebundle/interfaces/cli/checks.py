@@ -20,7 +20,7 @@ from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.gate.baseline import count_blocks, start_gate
 from rolebundle.gate.check import criterion_line
 from rolebundle.gate.contract import approve_contract, load_contract, revoke_contract
-from rolebundle.gate.hooks import DEFAULT_RETRIES, answer_stop, hook_event
+from rolebundle.gate.hooks import DEFAULT_RETRIES, EVENTS, answer_stop
 from rolebundle.interfaces.cli.options import (
     PATH,
     Call,
@@ -359,8 +359,8 @@ def hook_command(
         fields = json_value(sys.stdin.buffer.read(_MAX_EVENT_BYTES + 1), _MAX_EVENT_BYTES)
     if not isinstance(fields, dict):
         raise click.UsageError("the event on standard input is not a JSON object")
-    event = hook_event(fields)
-    if event == "other":
+    event = EVENTS.get(str(fields.get("hook_event_name")))
+    if event is None:
         return
     is_stop = event == "stop"
     with call.engine() as engine:

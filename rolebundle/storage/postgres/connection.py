@@ -33,7 +33,8 @@ from rolebundle.errors import (
     corpus_busy,
     with_detail,
 )
-from rolebundle.storage.corpus import RESTRICTING_VIEWS, Corpus
+from rolebundle.storage.address import in_database
+from rolebundle.storage.corpus import RESTRICTING_VIEWS, Corpus, LexicalIndex, VectorIndex
 from rolebundle.storage.file import busy_timeout
 from rolebundle.storage.postgres import indexes
 from rolebundle.storage.sqlite import SINGLE, Bindings, Row, interrupted, stamp_of
@@ -119,9 +120,11 @@ def _size(rows: Sequence[Row]) -> int:
 class PostgresCorpus(Corpus):
     """One connection to a corpus in PostgreSQL. ``path`` is the link on this machine."""
 
-    lexical: ClassVar[Any] = indexes
-    vectors: ClassVar[Any] = indexes
-    is_database: ClassVar[bool] = True
+    lexical: ClassVar[LexicalIndex] = indexes
+    vectors: ClassVar[VectorIndex] = indexes
+    min_scanned: ClassVar[int] = 1
+    is_shared: ClassVar[bool] = True
+    checks_itself: ClassVar[bool] = True
     connection: psycopg.Connection[Row] = field(kw_only=True)
     _writes: int = -1
     """How many transactions had written when the last snapshot began."""
@@ -350,7 +353,12 @@ class PostgresCorpus(Corpus):
 
     def rewrite(self) -> bool:
         """See :meth:`Corpus.rewrite`: each table and its indexes get new files."""
-        tables, deadline = self._tables(), perf_counter() + _SNAPSHOT_SECONDS
+        tables = self.column(
+            "SELECT relname::text FROM pg_class WHERE relkind = 'r' "
+            "AND relnamespace = CAST(? AS regnamespace) ORDER BY relname",
+            (SCHEMA,),
+        )
+        deadline = perf_counter() + _SNAPSHOT_SECONDS
         while tables := [table for table in tables if self._keeps_rows(table)]:
             if perf_counter() > deadline:
                 return False
@@ -375,13 +383,6 @@ class PostgresCorpus(Corpus):
         finally:
             self.connection.remove_notice_handler(count)
         return any(kept)
-
-    def _tables(self) -> list[str]:
-        return self.column(
-            "SELECT relname::text FROM pg_class WHERE relkind = 'r' "
-            "AND relnamespace = CAST(? AS regnamespace) ORDER BY relname",
-            (SCHEMA,),
-        )
 
     def empty_log(self) -> bool:
         """True: the log of a server is its operator's; see docs/team.md."""
@@ -417,7 +418,7 @@ class PostgresCorpus(Corpus):
 
     def enable_restriction(self) -> None:
         """See :meth:`Corpus.enable_restriction`."""
-        views = [name for name in map(_view_name, RESTRICTING_VIEWS) if name]
+        views = re.findall(r"CREATE TEMP VIEW (\w+)", "\n".join(RESTRICTING_VIEWS))
         present = "SELECT count(*) FROM pg_views WHERE schemaname = ? AND viewname IN "
         present += "(SELECT value FROM json_each(?))"
         if self.value(present, (VISIBLE, views)) != len(views):
@@ -441,6 +442,10 @@ class PostgresCorpus(Corpus):
     def load_vectors(self) -> None:
         """Make sqlite-vec's functions available, which measure what pgvector finds."""
         indexes.measuring()
+
+    def copy_to(self, copy: Path, name: Path) -> None:
+        """See :meth:`SqliteFile.copy_to`."""
+        raise in_database(self.path)
 
     def _mapped_errors(self) -> Any:
         return mapped_errors(self.path)
@@ -502,9 +507,3 @@ def own_error(error: psycopg.Error, path: Path) -> RolebundleError:
         with_detail(f"{path}: {type(error).__name__}", error),
         "run `rolebundle corpus doctor`",
     )
-
-
-def _view_name(statement: str) -> str:
-    """The name of the view that a statement of ``RESTRICTING_VIEWS`` creates; empty if none."""
-    created = re.match(r"CREATE TEMP VIEW (\w+)", statement)
-    return created[1] if created else ""

@@ -17,11 +17,11 @@ from typing import Any
 import apsw
 import numpy as np
 import psycopg
-from numpy.typing import NDArray
 from psycopg.adapt import Dumper, Loader
 from psycopg.pq import Format
 from psycopg.types import TypeInfo
 
+from rolebundle.lazy import Floats, Integers
 from rolebundle.storage.compartments import searchable_compartments
 from rolebundle.storage.corpus import Corpus, Ranges, record_changes
 from rolebundle.storage.lexical_index import COLUMNS, OFFSETS, TEXTS, keys_of_texts
@@ -36,7 +36,7 @@ MAX_BLOCKS = 64
 """If a word has more, they are joined."""
 _WORDS_PER_STEP = 500
 
-Keys = dict[str, NDArray[np.int64]]
+Keys = dict[str, Integers]
 
 
 def create(corpus: Corpus, compartment: int) -> None:
@@ -116,9 +116,7 @@ def extent(corpus: Corpus, compartment: int) -> tuple[int, int]:
     return chunks, int(tokens)
 
 
-def lengths(
-    corpus: Corpus, compartment: int, ranges: Ranges
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def lengths(corpus: Corpus, compartment: int, ranges: Ranges) -> tuple[Integers, Floats]:
     """The rowids in these ranges, sorted, and the number of tokens of each."""
     rows = corpus.rows(
         "SELECT chunk, tokens FROM json_each(?) r JOIN main.chunk_length ON compartment = ? "
@@ -189,7 +187,7 @@ def check(corpus: Corpus, compartment: int) -> None:
     for texts in _batches(corpus, compartment):
         expected = keys_of_texts(texts)
         first, last = texts[0][0], texts[-1][0]
-        stored: dict[str, list[NDArray[np.int64]]] = {}
+        stored: dict[str, list[Integers]] = {}
         for word, block in corpus.rows(
             "SELECT word, keys FROM posting WHERE compartment = ? AND first <= ? AND last >= ?",
             (compartment, last, first),

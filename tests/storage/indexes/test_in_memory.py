@@ -32,7 +32,7 @@ actions = st.tuples(
 
 @pytest.fixture(autouse=True)
 def no_minimum(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vector_search, "MIN_SCANNED", 1)
+    monkeypatch.setattr(Corpus, "min_scanned", 1)
 
 
 def known(corpus: Corpus) -> tuple[object, ...]:
@@ -74,7 +74,9 @@ def act(path: Path, kind: str, number: int, contents: list[str], scope: str) -> 
                     store.drop_unused(corpus)
                 elif (index := vector_index.active_index(corpus)) is not None:
                     # The new index has the number of the old one, and fewer vectors.
-                    vectors = vector_index.vectors_of(corpus, index, range(1, 4))
+                    vectors = dict(
+                        corpus.rows("SELECT chunk, vector FROM embedded WHERE chunk < 4")
+                    )
                     vector_index.delete_index(corpus, index)
                     new = vector_index.create_index(corpus, index.identity)
                     rows = [

@@ -21,7 +21,7 @@ COUNT = 300
 
 @pytest.fixture(autouse=True)
 def no_minimum(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vector_search, "MIN_SCANNED", 1)
+    monkeypatch.setattr(Corpus, "min_scanned", 1)
 
 
 @pytest.fixture

@@ -80,7 +80,7 @@ class TestSearch:
         assert vector_search.search(corpus_exact, index, unit(1, 0), 9, []) == []
 
     def test_given_rows_are_scored(self, corpus_exact: Corpus, index: EmbeddingIndex) -> None:
-        found = vector_search.score(corpus_exact, index, unit(0, 1), [2, 3, 6, 99])
+        found = vector_search.cosines(corpus_exact, index.id, unit(0, 1), [2, 3, 6, 99])
         assert found == pytest.approx({2: 0.8, 3: 1.0}, abs=1e-6)
 
 
@@ -88,7 +88,7 @@ class TestAddAndRemove:
     def test_a_vector_is_replaced(self, corpus_exact: Corpus, index: EmbeddingIndex) -> None:
         add(corpus_exact, index, {1: unit(1, 0)})
         add(corpus_exact, index, {1: unit(0, 1), 2: unit(1, 0)})
-        found = vector_search.score(corpus_exact, index, unit(0, 1), [1, 2])
+        found = vector_search.cosines(corpus_exact, index.id, unit(0, 1), [1, 2])
         assert found == pytest.approx({1: 1.0, 2: 0.0}, abs=1e-6)
         assert vector_index.count_vectors(corpus_exact, index) == 2
         assert find_problems(corpus_exact) == []
