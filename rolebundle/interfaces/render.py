@@ -93,6 +93,7 @@ def text(
     role = bundle.role_id or NO_ROLE
     lines = [style("heading", cut(one_line(f"{role} · {bundle.query.task_text}", _LONG), width))]
     before = [*filter(None, [caution(bundle)])]
+    before += _messages(bundle, shown_as("note"), explain=explain)
     before += [f"Decision {constraint_line(dict(item))}" for item in bundle.constraints or ()]
     lines += [style("caution", line) for note in before for line in wrapped(note, width)]
     lines.append("")
@@ -225,18 +226,23 @@ def _postures(bundle: RetrievalBundle, width: int, style: Style, *, explain: boo
 
 
 def _warnings(bundle: RetrievalBundle, width: int, *, explain: bool) -> Iterator[str]:
-    """Those messages that are not above the passages; to explain, with the codes of all."""
+    """What is for the owner; to explain, with the codes of all that is not above the passages."""
     # Without a role, the state `no_overlay` says the same.
     has_role = bool(bundle.role_id)
-    warnings = [w for w in bundle.warnings if has_role or w.code != "ONLY_SHARED_CORPUS"]
-    has_message = shown_as("owner", "note")
-    codes = [warning.code for warning in warnings if warning.code not in has_message]
-    if codes and explain:
-        yield from wrapped(f"! {', '.join(codes)}", width)
-    for warning in warnings:
-        if warning.code in has_message:
+    codes = [w.code for w in bundle.warnings if has_role or w.code != "ONLY_SHARED_CORPUS"]
+    others = [code for code in codes if code not in shown_as("owner", "note")]
+    if others and explain:
+        yield from wrapped(f"! {', '.join(others)}", width)
+    for message in _messages(bundle, {*codes} & shown_as("owner"), explain=explain):
+        yield from wrapped(f"! {message}", width)
+
+
+def _messages(bundle: RetrievalBundle, codes: Collection[str], *, explain: bool) -> Iterator[str]:
+    """The messages of these warnings; to explain, with their codes."""
+    for warning in bundle.warnings:
+        if warning.code in codes:
             code = f"{warning.code}: " if explain else ""
-            yield from wrapped(f"! {code}{one_line(warning.message, _LONG)}", width)
+            yield f"{code}{one_line(warning.message, _LONG)}"
 
 
 def _fallback(fallback: Fallback, *, explain: bool) -> str:

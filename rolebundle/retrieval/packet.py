@@ -125,7 +125,7 @@ def packet(
     same = [part for part in first if all(part in parts for parts in details)]
     details = [[part for part in parts if part not in same] for parts in details]
     before = [one_line(line, 2 * most) for line in _before(bundle)]
-    after = [one_line(line, 2 * most) for line in _after(bundle, same)]
+    after = [one_line(line, 2 * most) for line in _after(bundle, same, places)]
     brief = [one_line(line, most) for line in _brief(bundle, overlay)] if overlay else []
     lines = len(before) + len(after) + len(brief)
 
@@ -284,12 +284,11 @@ def nearest_lines(bundle: RetrievalBundle) -> list[str]:
 
 
 def _lead(chunk: SelectedChunk, words: Collection[str]) -> str:
-    """The line of a next place."""
+    """The line of a next place, without what it may be used for."""
     place = place_of(chunk.citation.model_dump()) or shown_name(chunk.chunk_id)
     mark = mark_note(chunk.metadata.mark.model_dump() if chunk.metadata.mark else None)
-    notes = mark, limited_use(chunk.allowed_actions)
     text = lead_text(chunk, words)
-    return _lead_line(f"[{chunk.rank}] {place}", text, chunk.metadata.flags, *notes)
+    return _lead_line(f"[{chunk.rank}] {place}", text, chunk.metadata.flags, mark)
 
 
 def _lead_line(place: str, text: str, flags: Sequence[str] | None, *notes: str) -> str:
@@ -359,11 +358,19 @@ def _before(bundle: RetrievalBundle) -> Iterator[str]:
         yield _ASK_AGAIN
 
 
-def _after(bundle: RetrievalBundle, same: Sequence[str]) -> Iterator[str]:
-    """What is the same for all passages, and what was left out."""
+def _after(
+    bundle: RetrievalBundle, same: Sequence[str], places: Sequence[SelectedChunk]
+) -> Iterator[str]:
+    """What is the same for all passages or for several leads, and what was left out."""
     # One date for all files, as after a fresh copy, tells nothing.
     if told := [part for part in same if not part.startswith(FILE_DATE)]:
         yield f"All passages: {'; '.join(told)}."
+    limits: dict[str, list[str]] = {}
+    for chunk in places:
+        limits.setdefault(limited_use(chunk.allowed_actions), []).append(f"[{chunk.rank}]")
+    for limit, numbers in limits.items():
+        if limit:
+            yield f"{' '.join(numbers)}: {limit}."
     ranks = {chunk.chunk_id: chunk.rank for chunk in bundle.selected}
     for approval in bundle.approvals or ():
         passages = ", ".join(f"[{ranks.get(name)}]" for name in approval.chunk_ids)

@@ -26,7 +26,8 @@ _COPY_PATH = re.compile(
 _VERSION_NUMBER = re.compile(r"(?<![^\W_])v(?:er(?:sion)?)?[-_. ]?(\d{1,6})(?!\d)", re.IGNORECASE)
 _NUMBER, _WORDS = re.compile(r"\d+"), re.compile(r"[^\W_]+")
 _VERSION = re.compile(
-    r"(?<![^/_-])(?!(?:19|20)\d\d/)(?:v\d+(?:\.\d+)*|\d+(?:\.\d+)+|\d+(?=/))(?=[/_-]|\.[a-z]|$)",
+    r"(?<![^/_ (-])v\d+(?:\.\d+)*(?=[/_ )-]|\.[a-z]|$)"
+    r"|(?<![^/_-])(?!(?:19|20)\d\d/)(?:\d+(?:\.\d+)+|\d+(?=/))(?=[/_-]|\.[a-z]|$)",
     re.IGNORECASE,
 )
 """A version in a path: ``v2``, ``5.1``, or a folder ``7``; no year."""
@@ -80,29 +81,32 @@ def newest_first(
     """The rows that answer about as well as the first one, which is among them; the newest first.
 
     They are of the same search, have most of its score, and all words of the task that it has.
-    Without the last condition newer passages about something else come first. Documents of one
+    Without the last condition newer passages about something else come first. If another one has
+    twice as many of the words, its words count, and the first one is the last. Documents of one
     series, such as the minutes of each meeting, use other words: they need less of its score.
     """
-    if not rows:
-        return []
-    first = rows[0]
-    best, wanted = score(first), asked & _words_in(first.passage)
-    same_search = [row for row in rows if row.round == first.round]
+    same_search = [row for row in rows if row.round == rows[0].round]
     good_enough = [row for row in same_search if score(row) >= min_score]
-    about_as_good = [
-        row
-        for row in good_enough
-        if score(row) >= ABOUT_AS_GOOD * best and wanted <= _words_in(row.passage)
-    ]
+    near = [row for row in good_enough if score(row) >= ABOUT_AS_GOOD * score(rows[0])]
+    if not near:
+        return []
+    words = [asked & _words_in(row.passage) for row in near]
+    most = max(words, key=len)
+    wanted = words[0] if 2 * len(words[0]) >= len(most) else most
+    about_as_good = [row for row, has in zip(near, words, strict=True) if wanted <= has]
     series = {_series(row.passage.path) for row in about_as_good}
-    chosen = [
+    others = [
         row
         for row in good_enough
-        if row in about_as_good
-        or (score(row) >= OF_SERIES * best and _is_of_series(row.passage.path, series))
+        if row not in about_as_good
+        and score(row) >= OF_SERIES * score(rows[0])
+        and _is_of_series(row.passage.path, series)
     ]
     copied_on = _day_of_copying(same_search)
-    return sorted(chosen, key=lambda row: _age_order(row, copied_on), reverse=True)
+    newest = sorted(
+        [*about_as_good, *others], key=lambda row: _age_order(row, copied_on), reverse=True
+    )
+    return newest if near[0] in newest else [*newest, near[0]]
 
 
 def _is_of_series(path: str, series: Iterable[tuple[frozenset[str], frozenset[str]]]) -> bool:
@@ -207,37 +211,51 @@ def version_of(passage: Passage) -> tuple[int, ...]:
 def mark_versions(rows: Iterable[Candidate], task: str) -> None:
     """Write the chunk id of the newer version of a page that stands for an older one.
 
-    Their paths differ in a version only, and their headings, standing and source are equal. The
-    newer one has most of the older one's words, and all of its words of the task, which does not
-    name the older version. It gets the better score.
+    Their paths differ in a version, states and further words of one of them only, and their
+    headings, standing and source are equal. The newer one has most of the older one's words, and
+    all of its words of the task, which does not name the older version. It gets the better score.
     """
     pages = defaultdict[tuple[object, ...], list[Candidate]](list)
     for row in rows:
         if row.is_selectable and version_of(row.passage):
-            page = _VERSION.sub("", row.passage.path)
-            pages[(page, *row.passage.headings, *_standing(row))].append(row)
+            folder, _, _ = _page(row.passage.path).rpartition("/")
+            pages[(folder, *row.passage.headings, *_standing(row))].append(row)
     for page_rows in pages.values():
-        newest = max(version_of(row.passage) for row in page_rows)
-        first = [row for row in page_rows if version_of(row.passage) == newest]
-        for row in page_rows:
-            words = _words(row.passage)
-            near = (new for new in first if len(words & _words(new.passage)) >= _ALIKE * len(words))
-            new = next(near, None)
-            if row in first or new is None or _is_named(row.passage, task):
+        page_rows.sort(key=lambda row: version_of(row.passage), reverse=True)
+        for number, row in enumerate(page_rows):
+            newer = [new for new in page_rows[:number] if not new.version_of]
+            new = next((new for new in newer if _is_version(row.passage, new.passage, task)), None)
+            if new is None:
                 continue
-            if words & {*_WORDS.findall(task.casefold())} <= _words(new.passage):
-                lines = {*map(str.strip, new.passage.content.splitlines())}
-                own = map(str.strip, row.passage.content.splitlines())
-                row.version_of, row.differs = (
-                    new.chunk_id,
-                    next((s for s in own if s not in lines), ""),
-                )
-                if row.final > new.final:
-                    new.lift, new.final = new.lift + row.final - new.final, row.final
-                    new.lifted_for = (
-                        *new.lifted_for,
-                        f"ranked as its older version {row.chunk_id}",
-                    )
+            lines = {*map(str.strip, new.passage.content.splitlines())}
+            own = map(str.strip, row.passage.content.splitlines())
+            row.version_of = new.chunk_id
+            row.differs = next((line for line in own if line not in lines), "")
+            if row.final > new.final:
+                new.lift, new.final = new.lift + row.final - new.final, row.final
+                because = f"ranked as its older version {row.chunk_id}"
+                new.lifted_for = (*new.lifted_for, because)
+
+
+@lru_cache(maxsize=4096)
+def _page(path: str) -> str:
+    return _VERSION.sub(" ", folded(path))
+
+
+def _is_version(old: Passage, new: Passage, task: str) -> bool:
+    """Whether a passage is of an older version of the page of another one, which says as much."""
+    names = [
+        frozenset(words_of(_page(passage.path).rpartition("/")[2])) - _STATES
+        for passage in (old, new)
+    ]
+    words, new_words = _words(old), _words(new)
+    return (
+        version_of(old) < version_of(new)
+        and (names[0] <= names[1] or names[1] <= names[0])
+        and len(words & new_words) >= _ALIKE * len(words)
+        and words & {*_WORDS.findall(task.casefold())} <= new_words
+        and not _is_named(old, task)
+    )
 
 
 def _words(passage: Passage) -> set[str]:

@@ -9,8 +9,10 @@ import pytest
 
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
+from rolebundle.retrieval.versions import asked_of_newest, put_newest_first
 from support.commands import invoke
 from support.source_tree import write_files
+from support.values import passage, ranked
 
 NOW = "2026-11-20T12:00:00Z"
 COPIED = "2026-11-01"
@@ -253,3 +255,20 @@ def test_bounds_find_daily_notes_by_their_names(tmp_path):
     assert found(updated_before="2026") == {days[3]}
     assert found(updated_after="2026-11", updated_before="lundi") == set(days[:2])
     assert found("garden last week") == found() == set(days), "a task filters nothing"
+
+
+def test_a_first_passage_with_few_of_the_words_is_behind_those_with_twice_as_many():
+    texts = {
+        "memo": ("2026-11-20", 0.9, "Ask whether the reagent has arrived."),
+        "draw": ("2026-03-01", 0.85, "The grant proposal has a budget that we ask for."),
+        "bid": ("2026-08-29", 0.8, "The grant proposal has a larger budget that we ask for."),
+        "guest": ("2026-11-28", 0.7, "A visitor came."),
+    }
+    rows = [
+        ranked(passage(name, text, path=f"{name}.md", updated_at=day), final, freshness="fresh")
+        for name, (day, final, text) in texts.items()
+    ]
+    asked = asked_of_newest("the newest grant proposal: what budget do we ask for?")
+    assert asked is not None
+    put_newest_first(rows, 0.0, asked)
+    assert [row.chunk_id for row in rows] == ["bid", "draw", "memo", "guest"]

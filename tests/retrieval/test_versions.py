@@ -50,6 +50,14 @@ def test_of_pages_that_differ_the_newest_stands_and_shows_the_first_line_that_di
     assert "docs/5.1/ios.md:1-1" in places(named)
 
 
+def test_a_state_in_a_name_is_no_other_page() -> None:
+    names = ("proposal v1 draft", "Proposal v3", "Proposal_v4_FINAL (1)")
+    pages = [document(name, [f"{TEXT}\nWe ask for {n} euros."]) for n, name in enumerate(names)]
+    bundle = asked(*pages)
+    assert places(bundle) == ["Proposal_v4_FINAL (1).md:1-1"]
+    assert bundle.rejected_summary == {"other_version": 2}
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -67,6 +75,8 @@ def test_of_pages_that_differ_the_newest_stands_and_shows_the_first_line_that_di
         # Years and numbers of chapters are no versions.
         (page("2023"), page("2024", f"{TEXT}\nObey.")),
         (document("pep-0001", [TEXT]), document("pep-0002", [f"{TEXT}\nMore."])),
+        (document("lease Miller v1", [TEXT]), document("lease Okafor v2", [f"{TEXT}\nMore."])),
+        (document("flat 2 v1", [TEXT]), document("flat 3 v2", [f"{TEXT}\nMore."])),
     ],
 )
 def test_no_other_page_is_hidden(old: Any, new: Any) -> None:

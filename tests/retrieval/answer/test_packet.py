@@ -274,6 +274,24 @@ def test_what_is_the_same_for_all_stands_once() -> None:
     assert text.count("preferred") == 1
 
 
+def test_what_leads_may_be_used_for_stands_once() -> None:
+    bundle = scored(*[0.9] * 5)
+    limited = [changed(chunk, allowed_actions=["read"]) for chunk in bundle.selected[2:4]]
+    selected = [*bundle.selected[:2], *limited, bundle.selected[4]]
+    text = packet(changed(bundle, selected=selected))
+    assert text.count("use only to") == 1
+    assert "\n[3] [4]: use only to: read." in text
+
+
+@pytest.mark.parametrize(("max_age", "label"), [(365, ""), (30.0, "; stale")])
+def test_old_is_stale_only_if_somebody_chose_the_age(max_age: float, label: str) -> None:
+    freshness = {"status": "stale", "max_age_days": max_age}
+    bundle = scored(0.9, 0.9)
+    selected = [changed(chunk, metadata={"freshness": freshness}) for chunk in bundle.selected]
+    text = packet(changed(bundle, selected=selected))
+    assert f"All passages: trust: preferred; 2026-09-01{label};" in text
+
+
 @pytest.mark.parametrize("budget", [1_000, 1_500, 2_800, 8_000])
 def test_what_gives_way_first(budget: int) -> None:
     """The brief, then the last leads, then the last passages; the first place is always shown."""
