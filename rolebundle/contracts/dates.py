@@ -15,6 +15,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+_CITATION_KEY = re.compile(r"(?<!\w)@[^\W\d]\w*")
+
 
 @cache
 def _table() -> Any:
@@ -29,12 +31,13 @@ def _table() -> Any:
         re.compile(re.sub("<([A-Z]+)>", lambda name: parts[name[1]], rf"(?<!\d){pattern}(?!\d)"))
         for pattern in table["patterns"]
     ]
-    newest = frozenset({*table["newest"]["words"].split(), *table["newest"]["phrases"]})
+    asking = *table["newest"]["words"].split(), *table["newest"]["phrases"]
+    newest = frozenset(map(_plain, asking))
     return table | {"words": words, "patterns": patterns, "newest": newest}
 
 
 def newest_words() -> frozenset[str]:
-    """The words and phrases of a task that ask for the newest version, in small letters."""
+    """What asks for the newest version: words and phrases in small letters, without accents."""
     return _table()["newest"]  # type: ignore[no-any-return]
 
 
@@ -81,9 +84,10 @@ def date_in_name(name: str) -> str:
     """The date in the name of a file: ``2026``, ``2026-03`` or ``2026-03-12``; empty if none.
 
     ``2026-03-12``, ``20260312``, ``12.03.2026``, ``12 March 2026``, ``march26``, ``Q1 2026``,
-    ``2026-W12``, ``2026``. The most exact one counts; of several that differ none.
+    ``2026-W12``, ``2026``. The most exact one counts; of several that differ none. The year of a
+    citation key, ``@Hansson2021``, is of another work.
     """
-    text, found = _plain(name), set[str]()
+    text, found = _plain(_CITATION_KEY.sub(" ", name)), set[str]()
     for match in (match for pattern in _table()["patterns"] for match in pattern.finditer(text)):
         with suppress(ValueError):
             found.add(_date_of(match))

@@ -217,14 +217,17 @@ def metadata_score(factors: Iterable[float]) -> float:
 def freshness_of(passage: Passage, request: ResolvedRequest) -> FreshnessStatus:
     """Fresh under half of the request's maximum age, aging under all of it, else stale; or undated.
 
-    A date in the future says nothing about the age, so that such a document is undated, too.
+    A date in the future says nothing about the age, so that such a document is undated, too. Unless
+    the role sets a maximum age, a year or month in the name of the file makes no document stale.
     """
     age, max_age = age_days(passage.document, request.now), request.max_age_days
+    is_limited = request.retrieval_policy.freshness_max_age_days is not None
     if age is None or age < 0:
         return "undated"
     if age < max_age / 2:
         return "fresh"
-    return "aging" if age < max_age else "stale"
+    is_rough = passage.document.dated_by == "name without a day"
+    return "aging" if age < max_age or (is_rough and not is_limited) else "stale"
 
 
 def age_days(document: DocumentMetadata, now: datetime) -> float | None:

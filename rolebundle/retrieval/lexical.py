@@ -6,6 +6,7 @@ All visible compartments are searched as if they were one index.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -44,6 +45,8 @@ MIN_LETTERS_OF_SLIP, LONG = 5, 8
 """In languages other than English: of a misspelled word, and of one with a wrong letter."""
 MAX_CORRECTED = 4
 """How many words of a task are corrected at most, and how many spellings of each are compared."""
+_DOER = re.compile("(.{3,})ers?$")
+"""What the doer does: the English stems leave a roofer apart from the roof."""
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 _MIN_IDF = 1e-6
 
@@ -156,15 +159,14 @@ def with_corrections(corpus: Corpus, query: Query) -> Query:
         word = content_words[place][0].text
         # A word alone shows no language, and need not have its marks: zolta for żółtej.
         forms = [Term(stem, form=True) for stem in stems_in_any_language(word)]
+        forms += [Term(verb) for verb in _DOER.findall(word)]
         found = index.frequencies([[form] for form in forms])
         if known := [form for form, count in zip(forms, found, strict=True) if count]:
             content_words[place] = (*content_words[place], *known)
             stems += known
             continue
         changed = [
-            other
-            for other in one_change_away(word)
-            if not languages or _is_likely_slip(word, other)
+            other for other in one_change_away(word) if _is_likely_slip(word, other, languages)
         ]
         counted = index.frequencies([[Term(other)] for other in changed])
         often = [
@@ -209,16 +211,19 @@ def _may_be_misspelled(word: str) -> bool:
     return is_plain and not is_english(word) and word not in stop_words_of(tuple(STOP_WORDS))
 
 
-def _is_likely_slip(word: str, other: str) -> bool:
+def _is_likely_slip(word: str, other: str, languages: frozenset[str]) -> bool:
     """Whether a word one change away is no other word and no other form of it.
 
-    Endings differ in forms, the first letter is seldom mistyped, and short words differ from others
-    by one letter: ergeben, erheben.
+    An English function word has the same first and last letter: which for wich, but not would for
+    mould. In other languages endings differ in forms, the first letter is seldom mistyped, and
+    short words differ from others by one letter: ergeben, erheben.
     """
     is_swapped = sorted(word) == sorted(other)
+    has_edges = word[0] == other[0] and (is_swapped or word[-1] == other[-1])
+    if not languages:
+        return has_edges or other not in ENGLISH_STOP_WORDS
     is_replaced = len(word) == len(other) and not is_swapped
     least = LONG if is_replaced else MIN_LETTERS_OF_SLIP
-    has_edges = word[0] == other[0] and (is_swapped or word[-1] == other[-1])
     return has_edges and len(word) >= least and other not in stop_words_of(tuple(STOP_WORDS))
 
 

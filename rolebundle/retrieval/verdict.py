@@ -23,13 +23,13 @@ from rolebundle.text.words import counted
 
 # -- what to do with the answer ------------------------------------------------------------------
 
-_EVIDENCE_OF_AGE: dict[FreshnessPosture, str] = {
-    "fresh": "current evidence",
-    "mixed": "evidence of mixed or unknown age",
-    "stale": "evidence, some of it old and none of it new",
+_AGES: dict[FreshnessPosture, str] = {
+    "fresh": "recent passages",
+    "mixed": "passages of mixed or unknown age",
+    "stale": "passages of which some are old and none is recent",
 }
-
-
+_TRUST = ("; no document of the corpus declares trust", ", some from trusted documents")
+"""What is known of the passages of an answer without a limitation; not that they answer."""
 _ONLY_FOR_ROLE = "none of these passages has enough of the task; only the role chose them"
 
 
@@ -55,9 +55,8 @@ def decide_fallback(warnings: Sequence[BundleWarning], retrieval: Retrieval) -> 
         supports = [retrieval.evidence.support(row.passage.rowid) for row in retrieval.selected]
         if retrieval.request.ranks_by_role and not any(s.is_for_task for s in supports):
             limitations.append(Limitation(None, "warn", _ONLY_FOR_ROLE))
-        freshness = freshness_posture(retrieval.selected)
-        sound = sound_evidence(freshness, is_trusted=retrieval.has_trusted)
-        return fallback_of([*limitations, Limitation(None, "continue", sound)])
+        known = _AGES[freshness_posture(retrieval.selected)] + _TRUST[retrieval.has_trusted]
+        return fallback_of([*limitations, Limitation(None, "continue", known)])
     verdict = empty_verdict(retrieval)
     # The reason is enough: the other sentences are about the passages of an answer.
     limitations = [
@@ -65,19 +64,6 @@ def decide_fallback(warnings: Sequence[BundleWarning], retrieval: Retrieval) -> 
         *(limitation._replace(sentence="") for limitation in limitations),
     ]
     return fallback_of(limitations, verdict)
-
-
-def sound_evidence(freshness: FreshnessPosture, *, is_trusted: bool) -> str:
-    """What an answer without a limitation rests on.
-
-    Args:
-        freshness: how old its passages are.
-        is_trusted: a document of the corpus declares trust.
-    """
-    evidence = _EVIDENCE_OF_AGE[freshness]
-    if is_trusted:
-        return f"trusted, {evidence}" if freshness == "fresh" else f"trusted {evidence}"
-    return f"{evidence}; no document of the corpus declares trust"
 
 
 def fallback_of(limitations: Sequence[Limitation], verdict: EmptyReason | None = None) -> Fallback:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
 from rolebundle.contracts.bundle import BundleWarning
+from rolebundle.contracts.dates import newest_words
 from rolebundle.contracts.request import Where
 from rolebundle.contracts.terms import (
     FreshnessPosture,
@@ -17,17 +18,15 @@ from rolebundle.contracts.terms import (
     WarningCode,
 )
 from rolebundle.retrieval.candidate import Candidate, Retrieval
-from rolebundle.retrieval.evidence import shown_kinds
+from rolebundle.retrieval.evidence import ENOUGH_CLOSENESS, shown_kinds
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.retrieval.query import words_of
 from rolebundle.retrieval.select import conflicts
 from rolebundle.text.spellings import key_of
-from rolebundle.text.words import age, counted, first_of, is_ordinary, words_found
+from rolebundle.text.words import age, counted, first_of, is_english, is_ordinary, words_found
 
 MAX_NAMED_CONFLICTS = 5
 """How many conflicts are named; the others are counted."""
-COMMON_PLACE = 2_000
-"""Words up to this place by frequency in English are too common for their absence to say much."""
 MAX_MISSING_WORDS = 5
 """How many missing words are named; the others are counted."""
 _MAX_KINDS_CHARS = 500
@@ -165,9 +164,8 @@ def _restrictions(retrieval: Retrieval) -> str:
 def _low_diversity(retrieval: Retrieval) -> str:
     """Only for a role that requires diversity, if other sources had something for the task."""
     sources = {row.passage.document.source_id for row in retrieval.selected}
-    if not retrieval.request.retrieval_policy.require_source_diversity or len(sources) != 1:
-        return ""
-    if len(retrieval.selected) < LOW_DIVERSITY_FROM:
+    is_one = len(sources) == 1 and len(retrieval.selected) >= LOW_DIVERSITY_FROM
+    if not (retrieval.request.retrieval_policy.require_source_diversity and is_one):
         return ""
     source = sources.pop()
     others = any(
@@ -226,8 +224,14 @@ def _seen_unknown(retrieval: Retrieval) -> str:
 
 
 def _words_missing(retrieval: Retrieval) -> str:
-    named = first_of(_names_missing(retrieval), MAX_MISSING_WORDS)
+    words = [*_names_missing(retrieval), *_others_missing(retrieval, are_asked=True)]
+    named = first_of(words, MAX_MISSING_WORDS)
     return f"no passage mentions: {named}" if named and retrieval.selected else ""
+
+
+def _words_not_found(retrieval: Retrieval) -> str:
+    found = first_of(_others_missing(retrieval, are_asked=False), MAX_MISSING_WORDS)
+    return f"no passage has the word: {found}" if found else ""
 
 
 def _names_missing(retrieval: Retrieval) -> list[str]:
@@ -245,45 +249,54 @@ def _names_missing(retrieval: Retrieval) -> list[str]:
     parts = {part for exact in absent for part in words_of(exact)}
     named = [word for word, place in words.items() if place in query.names and word not in parts]
     if named and query.task.languages:
-        passages = [row.passage for row in retrieval.candidates]
-        texts = [
-            key_of(f"{passage.path} {passage.document.title} {passage.content}")
-            for passage in passages
-        ]
         # All nouns of German have capitals. A long one is a compound and as exact as a name.
         least = _COMPOUND if "de" in query.task.languages else 0
-        named = [w for w in named if len(w) >= least and not _has_in_parts(key_of(w), texts)]
+        named = _not_in_parts(retrieval, [word for word in named if len(word) >= least])
     return _as_written(retrieval, [*absent, *named])
 
 
-def _words_not_found(retrieval: Retrieval) -> str:
-    """The other content words of the task that occur nowhere, without the commonest of English."""
+def _others_missing(retrieval: Retrieval, *, are_asked: bool) -> list[str]:
+    """The other words of the task that occur nowhere, if it asks about them, or if it does not.
+
+    It does if they weigh half of its words besides the names, which only English tells from other
+    words, and the best passage is not close in meaning. The commonest words are left out.
+    """
     query, evidence = retrieval.query, retrieval.evidence
     if evidence.verdict != "supported" or not retrieval.selected:
-        return ""  # The caution names words.
-    named = {word.casefold() for word in _names_missing(retrieval)} | query.corrected.keys()
-    words = (query.content_words[place][0] for place in evidence.missing())
-    absent = [
-        word.text
+        return []  # The caution names words.
+    named = {*words_of(" ".join(_names_missing(retrieval))), *query.corrected}
+    found = _words_at(retrieval, evidence.missing()).items()
+    absent = {word: place for word, place in found if not named & {*words_of(word)}}
+    own = evidence.wordings[0]
+    asked = evidence.weight(own if query.task.languages else own - query.names)
+    does_ask = (
+        (evidence.best.closeness or 0.0) < ENOUGH_CLOSENESS
+        and asked <= 2 * evidence.weight(absent.values())
+        and asked <= 2 * evidence.weight(absent[w] for w in _not_in_parts(retrieval, [*absent]))
+    )
+    return [*absent] if does_ask is are_asked else []
+
+
+def _not_in_parts(retrieval: Retrieval, words: Sequence[str]) -> list[str]:
+    """The words that no candidate has with another ending, within a compound, or in both parts.
+
+    An English word is taken as it is.
+    """
+    passages = [row.passage for row in retrieval.candidates]
+    texts = [key_of(f"{place.path} {place.document.title} {place.content}") for place in passages]
+    return [
+        word
         for word in words
-        if not (word.form or word.text in named or is_ordinary(word.text, COMMON_PLACE))
+        if is_english(word) or not any(_has_in_parts(key_of(word), text) for text in texts)
     ]
-    found = first_of(_as_written(retrieval, absent), MAX_MISSING_WORDS)
-    return f"no passage has the word: {found}" if found else ""
 
 
-def _has_in_parts(word: str, texts: Sequence[str]) -> bool:
-    """Whether a text has the word with another ending or within a compound, or both its parts."""
-    beginning = word[: max(_PART, 2 * len(word) // 3)]
-    halves = [
-        (word[:end], word[start:])
+def _has_in_parts(word: str, text: str) -> bool:
+    return word[: max(_PART, 2 * len(word) // 3)] in text or any(
+        word[:end] in text and word[start:] in text
         for start in range(_PART, len(word) - _PART + 1)
         # A compound may have a letter between its parts, such as an s.
         for end in (start, start - 1)
-    ]
-    return any(
-        beginning in text or any(first in text and last in text for first, last in halves)
-        for text in texts
     )
 
 
@@ -293,26 +306,26 @@ def _words_corrected(retrieval: Retrieval) -> str:
     return f"also searched for likely spellings: {pairs}" if pairs else ""
 
 
-def _words_at(retrieval: Retrieval, positions: Sequence[int]) -> list[str]:
-    """The words at these positions, as the task has them, without the ordinary ones.
+def _words_at(retrieval: Retrieval, places: Sequence[int]) -> dict[str, int]:
+    """Word, as the task has it → its place, of these places without the ordinary words.
 
     That a text lacks an ordinary word says little.
     """
     query = retrieval.query
-    words = [(place, query.content_words[place][0]) for place in positions]
-    return _as_written(
-        retrieval,
-        [
-            word.text
-            for place, word in words
-            if place in query.names or not (word.form or is_ordinary(word.text))
-        ],
-    )
+    terms = [(query.content_words[place][0], place) for place in places]
+    return {
+        word: place
+        for term, place in terms
+        if place in query.names or not (term.form or is_ordinary(term.text))
+        for word in _as_written(retrieval, [term.text])
+    }
 
 
 def _as_written(retrieval: Retrieval, words: Sequence[str]) -> list[str]:
-    written = retrieval.query.task.as_written
-    return list(dict.fromkeys(written.get(word.lower(), word) for word in words))
+    """The words as the task has them, without those that ask for the newest version."""
+    written, asking = retrieval.query.task.as_written, newest_words()
+    named = [word for word in words if " ".join(words_of(word)) not in asking]
+    return list(dict.fromkeys(written.get(word.lower(), word) for word in named))
 
 
 def _replica_stale(retrieval: Retrieval) -> str:

@@ -95,7 +95,7 @@ def lower_capitals(text: str) -> str:
 
 
 _FIRST_WORD = "the"
-ORDINARY_PLACE = 6_000
+ORDINARY_PLACE = 1_000
 """Words up to this place are ordinary: that a text lacks one of them says little."""
 
 
@@ -114,9 +114,9 @@ def is_english(word: str) -> bool:
     return word.lower() in _places()
 
 
-def is_ordinary(word: str, place: int = ORDINARY_PLACE) -> bool:
-    """Whether it is one of the most frequent words of English, up to a place."""
-    return _places().get(word.lower(), place) < place
+def is_ordinary(word: str) -> bool:
+    """Whether it is one of the most frequent words of English."""
+    return _places().get(word.lower(), ORDINARY_PLACE) < ORDINARY_PLACE
 
 
 @cache

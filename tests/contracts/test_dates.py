@@ -26,6 +26,10 @@ NOW = datetime(2026, 11, 28, 15, tzinfo=UTC)  # a Saturday
     ("Q3 2026 report.pdf", "2026-07"), ("report-2026Q1.pdf", "2026-01"),
     ("Handbook 2026.md", "2026"), ("FY2025 accounts.xlsx", "2025"), ("fees 2024-25.pdf", "2024"),
     ("Handbook 2026 (2025-12-10).md", "2025-12-10"),
+    ("budget2026.xlsx", "2026"), ("Tax 2026.md", "2026"), ("Q3-2021 x.md", "2021-07"),
+    # A citation key names another work.
+    ("@Hansson2021 rest.md", ""), ("notes on @li2020a.md", ""), ("@de_vries_2019.md", ""),
+    ("@Hansson2021 read 2026-03-12.md", "2026-03-12"), ("@2026-03-12 call.md", "2026-03-12"),
     # Two things can be meant, or nothing.
     ("03-04-2025 x.md", "2025"), ("2026-02-30.md", "2026"), ("rates 2025-2026.pdf", ""),
     ("2026-03-01 to 2026-03-05.md", ""), ("v120260301.md", ""), ("python-3.10.12.md", ""),

@@ -306,7 +306,7 @@ def test_what_a_further_search_finds_is_evidence_by_its_meaning() -> None:
         ("What does sales.total do for Quarrel?", ""),
         ("How did sales of Quarrel change in FY2031?", "FY2031"),
         ("Did Quarrel buy the company Fenwick in 2022?", "Fenwick"),
-        ("Does Quarrel publish its ROI for 2022?", ""),
+        ("What total does Quarrel state with its ROI for 2022?", ""),
         ("What does sales.refund do for Quarrel?", "sales.refund"),
     ],
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rolebundle.contracts.documents import Passage, iso_utc
+from rolebundle.contracts.documents import DATED_BY, Passage, iso_utc
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import LANES, Fusion
 from rolebundle.policy.trust import Purpose
@@ -150,6 +150,22 @@ def test_freshness_at_half_and_all_of_the_maximum(age: float, status: str) -> No
     policy, of = {"freshness_max_age_days": 100.0}, passage(updated_at=days_ago(age))
     assert freshness_of(of, resolve(role_of(policy))) == status
     assert filtered(of, policy).freshness == status
+
+
+@pytest.mark.parametrize(
+    ("dated_by", "max_age", "status"),
+    [
+        ("name without a day", None, "aging"),
+        ("name without a day", 100.0, "stale"),
+        ("name", None, "stale"),
+    ],
+)
+def test_a_year_in_a_name_makes_a_document_stale_for_a_role_with_a_maximum_age_only(
+    dated_by: str, max_age: float | None, status: str
+) -> None:
+    of = passage(updated_at=days_ago(5000), attributes=((DATED_BY, (dated_by,)),))
+    role = role_of({} if max_age is None else {"freshness_max_age_days": max_age})
+    assert freshness_of(of, resolve(role)) == status
 
 
 ALL_RULES = {

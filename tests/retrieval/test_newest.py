@@ -186,6 +186,22 @@ def test_documents_of_the_same_series_need_not_repeat_the_words_of_the_task(tmp_
     assert first_answers(folder, [task]) == ["board/2026-09-01 Board FINAL.md"]
 
 
+@pytest.mark.parametrize(
+    "task",
+    [
+        "budget du club à la dernière réunion",
+        "Quel est le budget du club aujourd'hui ?",
+        "jüngste budget réunion club",
+        "Wann war der budget im club zuletzt réunion?",
+    ],
+)
+def test_words_with_accents_and_apostrophes_ask_for_the_newest_too(tmp_path, task):
+    text = "La réunion donne au club un budget de {} euros"
+    write(tmp_path / "n", "2025-03-01 a.md", text.format(100))
+    write(tmp_path / "n", "2026-03-01 b.md", f"{text.format(300)}, ce que le trésorier approuve")
+    assert first_answers(tmp_path / "n", [task]) == ["2026-03-01 b.md"]
+
+
 def test_the_series_of_any_good_passage_counts_and_the_day_of_copying_does_not(tmp_path):
     folder = tmp_path / "n"
     text = "At this meeting the directors of the hall club decide to {}."
