@@ -148,7 +148,8 @@ class FoundLine(Contract):
         locator: ``path:line``; ``path:start-end`` of its passage if the text is not the file's own,
             as that of a PDF or a page.
         text: the line, without spaces at its end. Of a long line the part around the match, with
-            an ellipsis where it is cut.
+            an ellipsis where it is cut. ``title: …``, ``file: …``, ``from: …``, ``to: …`` or
+            ``cc: …`` of a document without such a line, with the locator of its first passage.
         flags: kinds of the scan's findings in the passage; missing if there are none.
         mark: what somebody has stated about the passage; missing if it has no mark.
         superseded_by: ids of documents that replace its document; missing if there are none.

@@ -36,7 +36,7 @@ from rolebundle.storage.digests import content_hash
 from rolebundle.storage.documents import StoredChunk
 from rolebundle.text.words import counted
 
-CHUNKER_VERSION = "structure-4"
+CHUNKER_VERSION = "structure-5"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +97,8 @@ _SPACE = re.compile(r"\s+")
 
 _Row = tuple[int, int, int, int, int, int]
 """An atom: block, start, end, first line, last line, rank of the boundary before it."""
+_Paths = Sequence[tuple[str, ...]]
+"""For each block the headings above it."""
 _Part = tuple[int, int, int]
 """A part of a line: start, end, rank of the boundary before it."""
 
@@ -133,7 +135,7 @@ def chunk_document(
     paths = _heading_paths(parsed.blocks)
     counts: dict[str, int] = {}
     chunks: list[StoredChunk] = []
-    for first, end in _runs(atoms, text, settings, parsed.blocks, paths):
+    for first, end in _runs(atoms, text, settings, parsed, paths):
         content = text[atoms.starts[first] : atoms.ends[end - 1]]
         if not content or content.isspace() or (has_data and _ENCODED.fullmatch(content)):
             continue
@@ -378,11 +380,7 @@ def _spans_between(
 
 
 def _runs(
-    atoms: _Atoms,
-    text: str,
-    settings: ChunkSettings,
-    blocks: Sequence[Block],
-    paths: Sequence[tuple[str, ...]],
+    atoms: _Atoms, text: str, settings: ChunkSettings, parsed: ParsedDocument, paths: _Paths
 ) -> Iterator[tuple[int, int]]:
     """The atoms of each chunk, in document order: index of the first one, and end of the range."""
     starts, ends = atoms.starts, atoms.ends
@@ -392,11 +390,13 @@ def _runs(
     while waiting:
         first, end = waiting.pop()
         cut = 0
-        within_section = min(atoms.ranks[first + 1 : end], default=_NEVER) >= _BLOCK
+        best = min(atoms.ranks[first + 1 : end], default=_NEVER)
+        within_section = best >= _BLOCK
         most = settings.maximum if within_section else settings.size
         is_long = ends[end - 1] - starts[first] > most
         if not (is_long or within_section):
-            is_long = not _belong_together(atoms, first, end, settings, blocks, paths)
+            together = _belong_together(atoms, first, end, most, parsed.blocks, paths)
+            is_long = best <= parsed.clauses or not together
         if is_long and end - first > 1:
             candidates, are_central = _boundaries(atoms, first, end)
             if len(candidates) == 1:
@@ -418,12 +418,7 @@ def _runs(
 
 
 def _belong_together(
-    atoms: _Atoms,
-    first: int,
-    end: int,
-    settings: ChunkSettings,
-    blocks: Sequence[Block],
-    paths: Sequence[tuple[str, ...]],
+    atoms: _Atoms, first: int, end: int, size: int, blocks: Sequence[Block], paths: _Paths
 ) -> bool:
     """Whether the sections of a run are small, with a heading above all; or definitions."""
     cuts = [i for i in range(first + 1, end) if atoms.ranks[i] < _BLOCK]
@@ -431,8 +426,7 @@ def _belong_together(
         return True
     bounds = [first, *cuts, end]
     return len({paths[atoms.blocks[i]][:1] for i in bounds[:-1]} - {()}) == 1 and all(
-        atoms.ends[below - 1] - atoms.starts[above] < settings.size / 2
-        for above, below in pairwise(bounds)
+        atoms.ends[below - 1] - atoms.starts[above] < size / 2 for above, below in pairwise(bounds)
     )
 
 

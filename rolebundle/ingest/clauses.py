@@ -1,6 +1,6 @@
-"""Clauses of contracts and letters whose headings are numbered lines: ``§ 2 Rent``, ``3. Deposit``.
+"""Clauses of contracts and letters, whose headings are numbered: ``§ 2 Rent``, ``3. Deposit``.
 
-Each becomes a section, so that a passage has one clause, and a citation names it.
+Each is a section of its own, so that a passage has one clause, and a citation names it.
 """
 
 from __future__ import annotations
@@ -13,10 +13,13 @@ from itertools import pairwise
 from rolebundle.ingest.parsed import Block, ParsedDocument
 from rolebundle.text.decoding import one_line
 
+_SIGN = r"(?:§[ \t]?|(?:Clause|Section|Article|Artikel|Ziffer|Cláusula|Artículo|Art\.)[ \t])"
 _CLAUSE = re.compile(
-    r"[ \t]*[*_]{0,2}(?:§[ \t]?|(?:Clause|Section|Article|Artikel|Ziffer|Cláusula|Art\.)[ \t])?"
+    rf"[ \t]*[*_]{{0,2}}{_SIGN}?"
     r"(\d{1,2})[.):]?[ \t]+[^\W\d_][^\n]{1,70}(?<![.,;:!?])[*_]{0,2}[ \t]*"
 )
+_NUMBERED = re.compile(rf"{_SIGN}(?:\d|[IVX]+\b)|(\d{{1,2}})[.):]?[ \t]", re.IGNORECASE)
+"""How the heading of a clause begins; the group is a number without a sign."""
 _MIN_CLAUSES = 3
 _MAX_HEADINGS = 1
 """A document with more has sections of its own."""
@@ -27,9 +30,15 @@ _Place = tuple[int, int]
 
 
 def with_clauses(parsed: ParsedDocument) -> ParsedDocument:
-    """The document with a heading for each clause, if they are counted from 1, each with a text."""
+    """The document with a heading for each clause, if they are counted from 1, each with a text.
+
+    Of one with headings, only the level of those of its clauses is found.
+    """
     is_long = sum(len(block.text) for block in parsed.blocks) > _MAX_CHARS
-    if is_long or sum(block.level > 0 for block in parsed.blocks) > _MAX_HEADINGS:
+    headings = [block for block in parsed.blocks if block.level]
+    if len(headings) > _MAX_HEADINGS:
+        return _with_level(parsed, headings, is_long=is_long)
+    if is_long:
         return parsed
     found: list[_Place] = []
     has_text = True
@@ -46,6 +55,17 @@ def with_clauses(parsed: ParsedDocument) -> ParsedDocument:
     if len(found) < _MIN_CLAUSES or not has_text:
         return parsed
     return replace(parsed, blocks=tuple(_split(parsed, found)))
+
+
+def _with_level(parsed: ParsedDocument, headings: list[Block], *, is_long: bool) -> ParsedDocument:
+    numbered = [(block.level, _NUMBERED.match(block.heading)) for block in headings]
+    level = min((level for level, match in numbered if match), default=0)
+    numbers = [match[1] for at, match in numbered if match and at == level]
+    # Sections of a manual have numbers, too; those of a long one are read together.
+    is_counted = not is_long and numbers == [*map(str, range(1, len(numbers) + 1))]
+    if len(numbers) < _MIN_CLAUSES or (any(numbers) and not is_counted):
+        return parsed
+    return replace(parsed, clauses=level)
 
 
 def _split(parsed: ParsedDocument, headings: list[_Place]) -> Iterator[Block]:

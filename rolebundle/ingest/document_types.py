@@ -88,7 +88,10 @@ _TYPES = {
 }
 for _words in (_STARTS, _TYPES, *_WHOLE.values()):
     _words.pop("", None)
-_COMPOUNDS = {word[1:]: kind for word, kind in _TYPES.items() if word.startswith("*")}
+# The longest ends first: "Übergabeprotokoll" is no "Protokoll".
+_COMPOUNDS = {
+    word[1:]: _TYPES[word] for word in sorted(_TYPES, key=len, reverse=True) if word[0] == "*"
+}
 _AT_END = re.compile(rf" ({_any_of(_TYPES)}) $")
 _AT_END_OF_FOLDER = re.compile(rf" ({_any_of(_TYPES)})(?:s|es|e|n|en)? $")
 _AT_START = re.compile(rf"^ ({_any_of(_STARTS)}) ")
@@ -155,7 +158,10 @@ def type_in_name(name: str, place: str = "files") -> tuple[str, str] | None:
         return (whole, parts[0]) if whole != "none" else None
     at_end = _AT_END if place == "files" else _AT_END_OF_FOLDER
     for part in (f" {part} " for part in parts):
-        found = at_end.search(_ABOUT.sub(" ", part)) or _AT_START.search(part)
+        start = _AT_START.search(part)
+        # Several words say more than the last one of them: "acta de entrega".
+        is_phrase = start is not None and " " in start[1]
+        found = start if is_phrase else at_end.search(_ABOUT.sub(" ", part)) or start
         if found and (_VERB.match(part) is None or found.start() == 0):
             word = found[1]
             of_compound = (kind for end, kind in _COMPOUNDS.items() if word.endswith(end))

@@ -200,7 +200,7 @@ class _Reader:
                 if self._is_closed:
                     raise EOFError
                 self._process = subprocess.Popen(
-                    [*_python(), _PROGRAM.format(sys.path)],
+                    [sys.executable, "-c", _PROGRAM.format(sys.path)],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     **system.OWN_GROUP,  # Ctrl-C is for this process, which then ends the others.
@@ -228,11 +228,6 @@ class _Reader:
             return Skipped(path, "too_slow", f"{path}: {problem}")
         problem = f"the process that read it ended with code {code}; exclude it, and report it "
         return Skipped(path, "reader_crashed", f"{path}: {problem}if the machine has enough memory")
-
-
-def _python() -> tuple[str, ...]:
-    """The beginning of a command: after it comes Python code."""
-    return (sys.executable, "-c")
 
 
 def _send(process: subprocess.Popen[bytes], request: Request) -> None:

@@ -195,7 +195,7 @@ def _prepare(passage: Answer, rank: int) -> None:
     if headings:
         passage["headings"] = headings[-_MAX_HEADINGS:]
     # The metadata of the answer says as much.
-    trust = f"{metadata['trust_tier']} trust, {metadata['freshness']['status']}"
+    trust = f"{metadata['trust_tier']} trust, "
     passage["reasons_selected"] = [
         reason for reason in passage["reasons_selected"] if not reason.startswith(trust)
     ]

@@ -325,7 +325,10 @@ def _reasons(row: Candidate, support: Support) -> Iterator[str]:
         yield f"reranked: score {row.contextual:.2f}"
     document = row.passage.document
     by = " by the date of its file" if document.inferred_at and not document.updated_at else ""
-    yield f"{document.trust_tier} trust, {row.freshness}{by}"
+    date = (document.updated_at or document.inferred_at or "")[:10]
+    is_ahead = date and row.freshness == "undated"
+    age = f"dated {date}, in the future" if is_ahead else row.freshness
+    yield f"{document.trust_tier} trust, {age}{by}"
     for name, rules in (("policy", row.metadata_hits), ("role vocabulary", row.vocabulary_hits)):
         moved = {rule: row.moved_from[rule] for rule in rules if rule in row.moved_from}
         if moved:

@@ -1,4 +1,8 @@
-"""`ls` and `grep`: documents below a path, and lines with a text."""
+"""`ls` and `grep`: documents below a path, and lines with a text.
+
+`grep` also finds a document by its title, its name, or the people of a mail. What stands there is
+no line of a passage, so it is shown with the first passage, and only if no line of the document is.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +39,7 @@ from rolebundle.scan import linear
 from rolebundle.storage import documents
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.digests import verify_documents, verify_passages
-from rolebundle.storage.documents import DocumentName
+from rolebundle.storage.documents import DocumentHead, DocumentName
 from rolebundle.storage.passages import (
     PlacedText,
     passages_by_rowid,
@@ -248,13 +252,17 @@ agent may read are timed, so that the bound does not depend on others."""
 
 MAX_SHOWN = 300
 """So many characters of a longer line are shown."""
+_PEOPLE = ("from", "to", "cc")
+"""The attributes of a mail that name people."""
+_LAST_PART = re.compile("[/#]")
+"""Before the name of a file, or of a record in it."""
 _EACH_LINE = "(?m)"
 """``^`` and ``$`` match at each line."""
 _ESCAPE = re.compile(r"\\(?:[pP](?:\{[^}]*\}|.)|.)", re.DOTALL)
 
 
 class _Hit(NamedTuple):
-    """A line that was found: its document and its number among the lines found in it, from 1; the
+    """A line, or a name, that was found: its document and its number among those in it, from 1; the
     chunk that has it, its line in the file (``None`` if it has none), and what is shown of it.
     """  # noqa: D205
 
@@ -318,6 +326,7 @@ def _hits(
     for first in range(0, len(named), READ_AT_ONCE):
         part = named[first : first + READ_AT_ONCE]
         texts = _readable_texts(corpus, [name.row for name in part], scope)
+        heads = documents.document_heads(corpus, [*texts])
         for name in part:
             number = last_line = 0
             for text in texts.get(name.row, ()):
@@ -338,6 +347,17 @@ def _hits(
                     if line is None or line > last_line:
                         last_line, number = line or last_line, number + 1
                         yield _Hit(name.document_id, number, text.rowid, line, shown)
+            if not number and (own := texts.get(name.row)):
+                for head in _head_lines(name, heads[name.row], pattern):
+                    yield _Hit(name.document_id, 1, own[0].rowid, None, head)
+
+
+def _head_lines(name: DocumentName, head: DocumentHead, pattern: LinePattern) -> list[str]:
+    """The first of the names of a document that has a match, with what it is; or none."""
+    people = ((key, ", ".join(texts)) for key, texts in head.attributes if key in _PEOPLE)
+    names = (("title", head.title), ("file", _LAST_PART.split(name.document_id)[-1]), *people)
+    found = (f"{kind}: {shown}" for kind, text in names for _, shown in pattern.find(text))
+    return [*islice(found, 1)]
 
 
 def _readable_texts(

@@ -15,6 +15,7 @@ from rolebundle.contracts.documents import (
     OBSERVED_TYPE,
     PARTLY_READ,
     REMEMBERED_KIND,
+    Attributes,
     DocumentGroup,
     DocumentMetadata,
     Superseder,
@@ -280,6 +281,20 @@ def listed_documents(corpus: Corpus, rowids: Sequence[int]) -> list[tuple[Docume
     )
     documents = metadata_of(row[1:] for row in rows)
     return [(document, row[0]) for row, document in zip(rows, documents, strict=True)]
+
+
+class DocumentHead(NamedTuple):
+    """What stands above the text of a document."""
+
+    row: int
+    title: str
+    attributes: Attributes
+
+
+def document_heads(corpus: Corpus, rowids: Sequence[int]) -> dict[int, DocumentHead]:
+    """The heads of these documents by their rowids."""
+    heads = corpus.select(DocumentHead, f"document WHERE id {AMONG}", (rowids,), {"row": "id"})
+    return {head.row: head for head in heads}
 
 
 class DocumentKind(NamedTuple):

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from ingest.office.word import docx, paragraph
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.ingest.chunking import ChunkSettings, chunk_document
@@ -189,6 +190,38 @@ def test_numbered_clauses_are_passages(sign):
         ((f"{sign.strip('*')}2. Rent",), 6, 7), ((f"{sign.strip('*')}3. Pets",), 9, 10),
     ]  # fmt: skip
     assert found[-3].headings == (f"{sign.strip('*')}1. Term",)
+
+
+@pytest.mark.parametrize(("name", "is_long"), [
+    ("§ {} Rent", True), ("Article {}: Rent", True), ("Cláusula {}", False), ("{}. Rent", False),
+])  # fmt: skip
+@pytest.mark.parametrize("suffix", ["md", "html", "docx"])
+def test_a_section_with_the_heading_of_a_clause_is_a_passage(name, is_long, suffix):
+    parts = [("#", "Lease"), ("", "We agree.")]
+    for number in (1, 2, 3) if name.startswith("{") else (2, 4, 11):
+        parts += [("##", name.format(number)), ("", f"It holds: {number}.")]
+    parts += [("", LONG)] * 15 * is_long
+    if suffix == "docx":
+        level = '<w:outlineLvl w:val="{}"/>'
+        data: str | bytes = docx("".join(
+            paragraph(text, in_paragraph=mark and level.format(len(mark) - 1)) for mark, text in parts
+        ))  # fmt: skip
+    elif suffix == "html":
+        tags = {"#": "h1", "##": "h2", "": "p"}
+        data = "".join(f"<{tags[mark]}>{text}</{tags[mark]}>" for mark, text in parts)
+    else:
+        data = "".join(f"{mark} {text}".strip() + "\n\n" for mark, text in parts)
+    document = with_clauses(read_document(data, f"a.{suffix}"))
+    found = chunk_document("d", document, ChunkSettings())
+    assert [chunk.content.count("It holds") for chunk in found[:4]] == [0, 1, 1, 1]
+    assert all(chunk.headings[0] == "Lease" for chunk in found)
+
+
+def test_numbered_sections_of_a_long_manual_are_read_together():
+    steps = "".join(f"## {number}. Step\n\nDo it.\n\n" for number in range(1, 4))
+    document = with_clauses(read_document(f"# Manual\n\n{steps}{LONG * 15}\n", "a.md"))
+    found = chunk_document("d", document, ChunkSettings())
+    assert max(chunk.content.count("Do it.") for chunk in found) > 1
 
 
 @pytest.mark.parametrize("text", [

@@ -497,18 +497,20 @@ def test_inferred_dates_change_no_conflict_no_order_and_no_as_of(
 
 
 @pytest.mark.parametrize(
-    ("metadata", "status"),
+    ("metadata", "status", "shown"),
     [
-        ({"inferred_at": RECENT}, "fresh"),
-        ({"inferred_at": OLD}, "stale"),
-        ({"inferred_at": FUTURE}, "undated"),
-        ({"inferred_at": RECENT, "updated_at": OLD}, "stale"),
-        ({"inferred_at": RECENT, "updated_at": FUTURE}, "undated"),
+        ({"inferred_at": RECENT}, "fresh", "fresh by the date of its file"),
+        ({"inferred_at": OLD}, "stale", "stale by the date of its file"),
+        ({"inferred_at": FUTURE}, "undated", f"dated {FUTURE[:10]}, in the future by the date of"),
+        ({"inferred_at": RECENT, "updated_at": OLD}, "stale", "stale"),
+        ({"inferred_at": RECENT, "updated_at": FUTURE}, "undated", f"dated {FUTURE[:10]}, in"),
+        ({}, "undated", "undated"),
     ],
 )
-def test_freshness(metadata: dict[str, str], status: str) -> None:
+def test_freshness(metadata: dict[str, str], status: str, shown: str) -> None:
     [chunk] = answered([document("d", ["token rotation"], **metadata)]).selected
     assert chunk.metadata.freshness.status == status
+    assert f"trust, {shown}" in " ".join(chunk.reasons_selected)
 
 
 def test_staleness_rejects_and_is_explained() -> None:

@@ -428,6 +428,26 @@ def test_a_search_ends_after_its_time(corpus_grep: Corpus, monkeypatch: pytest.M
         found(corpus_grep, "zebra")
 
 
+def test_a_document_is_found_by_its_title_its_name_and_the_people_of_a_mail(tmp_path: Path) -> None:
+    mail = "From: Bo Li <b@x.org>\nTo: Ann Ek <a@x.org>, c@x.org\nSubject: Kündigung WE 1\n\nSee you.\n"
+    texts = {"x/leave.eml": mail, "x/Plan B.md": "---\ntitle: Roof\n---\n\nSlate, by Bo.\n"}
+    folder = write_files(tmp_path / "docs", texts)
+    db = tmp_path / "corpus.db"
+    invoke("ingest", folder, "--db", db, "--lexical-only")
+    for pattern, lines in {
+        "kündigung": ["x/leave.eml:5-5: title: Kündigung WE 1"],
+        "LEAVE": [],
+        "leave": ["x/leave.eml:5-5: file: leave.eml"],
+        "c@x": ["x/leave.eml:5-5: to: Ann Ek <a@x.org>, c@x.org"],
+        # A line of the text says more.
+        "bo": ['"x/Plan B.md:5": Slate, by Bo.', "x/leave.eml:5-5: from: Bo Li <b@x.org>"],
+        "roof": ['"x/Plan B.md:5-5": title: Roof'],
+        "title": [],
+        "x/": [],
+    }.items():
+        assert invoke("grep", pattern, "--db", db).out.splitlines() == lines, pattern
+
+
 @of_file
 def test_a_damaged_passage_is_not_shown(tmp_path: Path) -> None:
     path = build(tmp_path, [document("a", ["the token"])])
