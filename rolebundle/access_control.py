@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import RLock
@@ -275,6 +275,8 @@ class AccessControl:
         except RolebundleError as error:
             error.message = self.conceal_paths(error.message)
             error.hint = self.conceal_paths(error.hint)
+            with suppress(RolebundleError):
+                error.hint = error.hint if self.has_policy() else self.workspace.advice(error.hint)
             error.args = (error.message,)
             raise
 

@@ -29,6 +29,7 @@ from rolebundle.retrieval.semantic import closeness_to
 from rolebundle.retrieval.source_files import are_reachable, shown_path, source_warnings
 from rolebundle.storage.corpus import Corpus, contents
 from rolebundle.storage.documents import StoredFile, source_files
+from rolebundle.storage.file import indexing_path, is_held
 from rolebundle.text.words import first_of
 
 # What few answers need is loaded by them.
@@ -42,6 +43,10 @@ else:
     lookup_module = lazy_module("rolebundle.retrieval.lookup")
     why_module = lazy_module("rolebundle.retrieval.why")
     intents_module = lazy_module("rolebundle.memory.intents")
+
+
+_FEW = 0.1
+"""A smaller share of passages without a vector is no reason to worry while they are embedded."""
 
 
 class Inputs(NamedTuple):
@@ -115,6 +120,12 @@ class Answering:
             kept = why_module.kept_back(self._workspace.corpus, terms)
         if agent is None and request.deadline_ms is None and not found.all_selected:
             changes["SOURCE_CHANGED"] = self._unread(request.task)
+        # What was not read has no metadata by which a policy could tell who may see it.
+        if not found.request.has_policy:
+            changes["INDEX_STALE"] = self._workspace.unread(request.task)
+        is_few = 0 < found.without_vector < _FEW * found.corpus.chunks
+        if is_few and is_held(indexing_path(self._workspace.path)):
+            found = replace(found, without_vector=0)
         bundle = assemble(
             replace(
                 found,
@@ -122,6 +133,7 @@ class Answering:
                 paths=paths if inputs.view.show_paths else {},
                 source_warnings=changes,
                 kept_back=kept,
+                advice=self._workspace.advice if inputs.view.show_paths else str,
             ),
             closeness,
         )

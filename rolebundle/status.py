@@ -22,7 +22,7 @@ from rolebundle.ingest.indexes import building_note, contextual_model
 from rolebundle.retrieval.pipeline import corpus_state
 from rolebundle.storage import documents, records
 from rolebundle.storage.corpus import Corpus
-from rolebundle.storage.file import heartbeat_path, try_lock
+from rolebundle.storage.file import heartbeat_path, is_held
 from rolebundle.storage.publications import load_manifest, publications
 from rolebundle.storage.vector_index import (
     EmbeddingIndex,
@@ -126,5 +126,5 @@ def watch_status(corpus: Path) -> WatchStatus | None:
         status = WatchStatus.model_validate_json(path.read_bytes())
     except (OSError, ValidationError):
         return None
-    with try_lock(path) as is_free:  # A watch has it locked as long as it runs.
-        return status.model_copy(update={"running": not is_free})
+    # A watch has it locked as long as it runs.
+    return status.model_copy(update={"running": is_held(path)})

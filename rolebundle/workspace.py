@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
@@ -53,6 +53,11 @@ class Workspace:
             the packaged static model if the corpus has no index.
         embed_url: the address of the model's server, instead of the one that the corpus remembers.
         allow_host: the only other machine that may be that server.
+
+    Attributes:
+        advice: makes the commands in a message name the corpus, so that they work as they are.
+        unread: what may be missing for a task, because the corpus does not have it; empty if
+            nothing is.
     """
 
     def __init__(
@@ -64,6 +69,8 @@ class Workspace:
         allow_host: str = "",
     ) -> None:
         self.path = Path(path)
+        self.advice: Callable[[str], str] = str
+        self.unread: Callable[[str], str] = lambda _task: ""
         self.embed_url = embed_url
         self.allow_host = allow_host
         self.recorder = Recorder(self.path)

@@ -16,8 +16,7 @@ from rolebundle.admin.purges import finish_purges
 from rolebundle.contracts.ingest import IngestReport
 from rolebundle.contracts.upkeep import RepairReport
 from rolebundle.doctor import repair
-from rolebundle.embedding.provider import EmbeddingProvider
-from rolebundle.ingest.indexes import Progress, is_contextual, no_progress
+from rolebundle.ingest.indexes import Progress, no_progress
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.sync import ingest, update
 from rolebundle.ingest.watch import Watcher
@@ -54,7 +53,7 @@ class Admin(Closable):
         options = replace(options, lexical_only=bool(options.lexical_only))
         with self.workspace.open_writer(create=True) as corpus:
             finish_purges(corpus, self.workspace.recorder)
-            provider = self._provider(corpus, options, is_lexical=bool(options.lexical_only))
+            provider = None if options.lexical_only else self.workspace.passage_provider(corpus)
             report = ingest(corpus, paths, provider, options, progress or no_progress)
             self._record_ingest(corpus, report)
             return report
@@ -75,7 +74,8 @@ class Admin(Closable):
         with self.workspace.open_writer(create=self.workspace.path.exists()) as corpus:
             finish_purges(corpus, self.workspace.recorder)
             all_lexical = all(root.options.lexical_only for root in roots.load(corpus))
-            provider = self._provider(corpus, options, is_lexical=lexical_only or all_lexical)
+            is_lexical = lexical_only or all_lexical
+            provider = None if is_lexical else self.workspace.passage_provider(corpus)
             report = update(corpus, provider, options, progress)
             if report.added or report.updated or report.removed:
                 self._record_ingest(corpus, report)
@@ -125,13 +125,6 @@ class Admin(Closable):
             generation=lambda: true_generation(self.workspace.corpus),
             polls=polls,
         )
-
-    def _provider(
-        self, corpus: Corpus, options: IngestOptions | None, *, is_lexical: bool
-    ) -> EmbeddingProvider | None:
-        """The model that embeds during the run; ``None`` if that is left to others."""
-        is_left = options is not None and not options.wait and is_contextual(corpus)
-        return None if is_lexical or is_left else self.workspace.passage_provider(corpus)
 
     def _record_ingest(self, corpus: Corpus, report: IngestReport) -> None:
         changes = report.model_dump(include={"added", "updated", "removed", "quarantined"})

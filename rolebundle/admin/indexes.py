@@ -19,11 +19,9 @@ from rolebundle.ingest.indexes import (
     EmbeddingReport,
     Progress,
     contextual_model,
-    count_waiting,
-    index_of,
+    is_due,
     no_progress,
 )
-from rolebundle.storage.corpus import corpus_counts
 from rolebundle.storage.file import indexing_path, try_lock
 from rolebundle.storage.publications import stored_manifest
 from rolebundle.storage.vector_index import active_index
@@ -95,11 +93,8 @@ def complete(
         EmbedderError: the model is not available. Vectors that were stored before are kept.
     """
     workspace.refresh()
-    spec, corpus = _default_model(workspace), workspace.corpus
-    index = index_of(corpus, spec) if spec else None
-    # A process that was killed may have embedded everything and not yet activated the index.
-    is_done = index is not None and index.active and not count_waiting(corpus, index)
-    if spec is None or is_done or not corpus_counts(corpus).chunks:
+    spec = _default_model(workspace)
+    if spec is None or not is_due(workspace.corpus, spec):
         return None
     with try_lock(indexing_path(workspace.path)) as is_alone:
         if not is_alone:

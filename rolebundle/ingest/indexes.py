@@ -42,6 +42,8 @@ BATCH = 512
 """Chunks that are embedded and stored together, at most."""
 PATIENCE_SECONDS = 300.0
 """A command that embeds after its own work leaves what would take longer to others."""
+HANDFUL = 16
+"""A reading that does not wait for a contextual model embeds so many chunks: about a second."""
 INPUT_VERSION = f"{CHUNKER_VERSION}, tags, names, dates"
 """The version of the embedded text: the chunker, and what is added to title and text. Stored in the
 column ``chunker`` of each index."""
@@ -459,10 +461,12 @@ def missing_model(corpus: Corpus) -> str:
     return "" if spec or E5.install not in reason else reason
 
 
-def is_contextual(corpus: Corpus) -> bool:
-    """Whether the active index is of a contextual model in this process."""
-    active = vector_index.active_index(corpus)
-    return active is not None and active.identity.model.provider in IN_PROCESS
+def is_due(corpus: Corpus, spec: ProviderSpec) -> bool:
+    """Whether the index of a contextual model is not active yet, or chunks wait for it."""
+    index = index_of(corpus, spec)
+    # A process that was killed may have embedded everything and not yet activated the index.
+    is_done = index is not None and index.active and not count_waiting(corpus, index)
+    return bool(corpus_counts(corpus).chunks) and not is_done
 
 
 def building_note(corpus: Corpus) -> str:
@@ -472,8 +476,6 @@ def building_note(corpus: Corpus) -> str:
     if active is None:
         return ""
     index = index_of(corpus, spec) if spec else active
-    if index is None and reason.startswith(MODEL_ENVIRONMENT):
-        return f"the index is of {label(active)}; `rolebundle corpus embed` builds that of {reason}"
     for other in vector_index.all_indexes(corpus):
         if (
             other.id > active.id
@@ -481,6 +483,10 @@ def building_note(corpus: Corpus) -> str:
             and count_waiting(corpus, other)
         ):
             index = other  # Its owner chose it, and it is not complete.
+    if index is None and spec:
+        is_named = reason.startswith(MODEL_ENVIRONMENT)
+        better = reason if is_named else f"{spec.name}, which gives better answers"
+        return f"the index is of {label(active)}; `rolebundle corpus embed` builds that of {better}"
     if index is None or index.active:
         return ""
     model = "" if index.connection == NO_CONNECTION else f" --model {index.identity.model.choice}"

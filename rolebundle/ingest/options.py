@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,9 +31,11 @@ class IngestOptions:
         reread: read every file, also those that did not change.
         verified: what earlier runs of this process found out; files that were not touched since
             are not read. ``None``: every file is read.
+        seen: the size and time of change of files at the last run. Those that still have both are
+            passed over, also if they were skipped.
         max_removed: the largest share of the files of one path that the run may remove.
-        wait: embed also if the active index is of a contextual model, which takes long. If not, new
-            passages are found by their words until they are embedded later.
+        wait: embed for long if the active index is of a contextual model. If not, only a handful of
+            passages is embedded, and others are found by their words until that is done later.
     """
 
     flags: Mapping[str, object] = field(default_factory=dict)
@@ -46,6 +48,7 @@ class IngestOptions:
     workers: int = 1
     reread: bool = False
     verified: Verified | None = None
+    seen: Mapping[str, Sequence[int]] = field(default_factory=dict)
     max_removed: float = 1.0
     wait: bool = True
 

@@ -165,10 +165,12 @@ class _Run:
             _merge_lexical_indexes(corpus)
             if note := dominating(corpus):
                 report.notes.append(Skipped(note.partition(": has ")[0], "dominates", note))
-        if provider is not None and index is not None:
+        is_slow = index is not None and index.identity.model.provider in IN_PROCESS
+        report.waiting = indexes.count_waiting(corpus)
+        is_left = is_slow and not self.options.wait and report.waiting > indexes.HANDFUL
+        if provider is not None and index is not None and not is_left:
             # What a contextual model leaves after this time, the command or a server goes on with.
-            is_patient = index.identity.model.provider in IN_PROCESS
-            seconds = indexes.PATIENCE_SECONDS if is_patient else inf
+            seconds = indexes.PATIENCE_SECONDS if is_slow else inf
             done = indexes.fill_index(corpus, index, provider, self.progress, max_seconds=seconds)
             report.embedded, self.problem = done.embedded, done.problem
         totals = corpus_counts(corpus)
@@ -255,6 +257,10 @@ class _Run:
         batch: list[tuple[FileEntry, prepare.Outcome]] = []
         # In this thread: several would wait for each other, because most files are small.
         for file in visit.files:
+            if self.options.seen.get(file.location) == [file.size, file.modified_ns]:
+                stored.add(file.location)
+                done += 1
+                continue
             known = prepare.unread_outcome(file, self.known.get(file.location), settings, verified)
             if isinstance(known, Skipped):
                 batch.append((file, known))

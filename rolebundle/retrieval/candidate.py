@@ -6,7 +6,7 @@ Annotations are not postponed, because a named tuple compiles each one that is a
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
@@ -433,6 +433,7 @@ class Retrieval:
         paths: chunk id → the absolute path of its file, for those who may see it.
         source_warnings: the messages about files that have changed since the ingest.
         kept_back: the quarantined documents that have the task's words, for the owner.
+        advice: makes the commands in a message name the corpus.
     """
 
     request: ResolvedRequest
@@ -461,6 +462,7 @@ class Retrieval:
     paths: Mapping[str, str | None] = field(default_factory=dict)
     source_warnings: Mapping[WarningCode, str] = field(default_factory=dict)
     kept_back: Sequence[KeptBack] = ()
+    advice: Callable[[str], str] = str
 
     @property
     def documents_and_facts(self) -> "list[Retrieval]":

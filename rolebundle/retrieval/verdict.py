@@ -60,7 +60,7 @@ def decide_fallback(warnings: Sequence[BundleWarning], retrieval: Retrieval) -> 
     verdict = empty_verdict(retrieval)
     # The reason is enough: the other sentences are about the passages of an answer.
     limitations = [
-        Limitation("no_strong_match", "block", _why_empty(verdict, retrieval)),
+        Limitation("no_strong_match", "block", retrieval.advice(_why_empty(verdict, retrieval))),
         *(limitation._replace(sentence="") for limitation in limitations),
     ]
     return fallback_of(limitations, verdict)

@@ -214,7 +214,8 @@ def _evidence_kind_missing(retrieval: Retrieval) -> str:
 
 def _index_stale(retrieval: Retrieval) -> str:
     chunks, remedy = retrieval.without_vector, "run `rolebundle corpus embed`"
-    return f"{counted(chunks, 'chunk')} without a vector; {remedy}" if chunks else ""
+    embedding = f"{counted(chunks, 'chunk')} without a vector; {remedy}" if chunks else ""
+    return "; ".join(filter(None, [retrieval.source_warnings.get("INDEX_STALE"), embedding]))
 
 
 def _seen_unknown(retrieval: Retrieval) -> str:
@@ -379,7 +380,7 @@ def warnings_for(retrieval: Retrieval) -> list[BundleWarning]:
     """What the reader of the bundle should know; remembered facts do not count."""
     messages = {code: message_of(retrieval) for code, message_of in CONDITIONS.items()}
     return [
-        BundleWarning.model_construct(code=code, message=message)
+        BundleWarning.model_construct(code=code, message=retrieval.advice(message))
         for code, message in messages.items()
         if message
     ]

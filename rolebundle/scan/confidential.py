@@ -38,7 +38,7 @@ def find_confidential(text: str, data: bytes | None = None) -> tuple[Findings, F
             places = secrets.places(secrets.FORMATS[number], text, start, end, matched)
             found += ((*place, number) for place in places)
         else:
-            kind = FORMATS[number - count][0]
+            kind = secrets.PERSONAL[number - count].kind
             if place := _personal_place(kind, text, start, end):
                 personal.append(Finding(f"personal_{kind}", *place, kind.replace("_", " ")))
     found.sort(key=lambda secret: (secret[0], secret[2]))
@@ -87,8 +87,8 @@ def without_secrets(text: str) -> str:
 
 @cache
 def _patterns() -> LinearPatterns:
-    expressions = [(format_.begins, format_.goes_on) for format_ in secrets.FORMATS]
-    expressions += [format_[1:] for format_ in FORMATS]
+    formats = (*secrets.FORMATS, *secrets.PERSONAL)
+    expressions = [(format_.begins, format_.goes_on) for format_ in formats]
     return LinearPatterns(expressions, _MAX_MATCH_BYTES)
 
 
@@ -106,29 +106,6 @@ MIN_LISTED = 5
 LIST_CHARS = 1_000
 """... this near to one another are a list of people."""
 
-
-FORMATS = (
-    (
-        "mail_address",
-        r"[A-Za-z0-9._%+-]+@[A-Za-z0-9]",
-        r"[A-Za-z0-9-]*(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,24}\b",
-    ),
-    (
-        "phone_number",
-        r"\+[1-9][0-9]{0,2}[ ()./-]{0,2}(?:[0-9]{2}|0\))",
-        r"(?:[ ()./-]{0,3}[0-9]){3,}\b",
-    ),
-    ("phone_number", r"\([2-9][0-9]{2}\)[ .-]?[0-9]{3}[ .-]", r"[0-9]{4}\b"),
-    (
-        "phone_number",
-        r"(?i:\b(?:tel|phone|telephone|telefon|mobile|fax))[.:]+ ?[+(0-9]",
-        r"(?:[ ()./-]{0,2}[0-9]){5,}\b",
-    ),
-    ("iban", r"\b[A-Z]{2}[0-9]{2} ?(?:[A-Z0-9]{4} ?){2}[A-Z0-9]{3}", r"(?: ?[A-Z0-9]){0,23}\b"),
-    ("card_number", r"\b[3-6][0-9]{3}(?:[ -]?[0-9]{4}){2}[ -]?[0-9]", r"[0-9 -]{0,6}[0-9]\b"),
-    ("card_number", r"\b3[0-9]{3}[ -][0-9]{6}[ -]", r"[0-9]{4,5}\b"),
-)
-"""Kinds of personal data, with RE2 expressions for their beginning and their rest."""
 
 _ROLES = re.compile(
     r"(?:abuse|admin|administrator|billing|bot|bugs?|contact|contributors|devs?|developers?|example"

@@ -25,46 +25,14 @@ from rolebundle.scan.hidden_text import (
 )
 from rolebundle.scan.instructions import find_instructions
 from rolebundle.scan.linear import utf8
-from rolebundle.scan.secrets import masked
+from rolebundle.scan.secrets import TABLE, masked
 from rolebundle.storage import partition, store
 from rolebundle.storage.corpus import Corpus, increment_generation
 from rolebundle.storage.partition import Flagged
 
 Verdict = Literal["clean", "label", "quarantine"]
 
-_WEIGHTS = {
-    # Hidden text. If it encodes words, it was meant for machines only.
-    "hidden_words": 1.0,
-    "tag_characters": 0.6,
-    "variation_selectors": 0.4,
-    "bidi_override": 0.6,
-    "bidi_control": 0.3,
-    "homoglyph": 0.3,
-    "latin_homoglyph": 0.2,
-    "format_character": 0.2,
-    "filler": 0.2,
-    "invisible_operator": 0.2,
-    "control_character": 0.2,
-    "zero_width": 0.2,
-    "soft_hyphen": 0.2,
-    "directional_mark": 0.2,
-    # Hidden markup whose text reads like an instruction. Other hidden markup does not count.
-    "markup_comment": 0.6,
-    "invisible_element": 0.8,
-    "off_screen_element": 0.8,
-    "white_text": 0.8,
-    "aria_hidden": 0.6,
-    # Visible instructions. One kind alone labels: a page about prompt injection has it too. Two
-    # kinds quarantine.
-    "instruction_override": 0.5,
-    "instruction_exfiltration": 0.5,
-    "instruction_role_change": 0.5,
-    "instruction_tool_call": 0.5,
-    "instruction_encoded_payload": 0.5,
-    "instruction_forged_state": 0.3,
-    # Hidden text and instructions in the same document, or instructions that markup hides.
-    "hidden_instructions": 1.0,
-}
+_WEIGHTS: dict[str, float] = TABLE["weights"]
 """The weight of each kind of finding; 0 for a kind that is not in it.
 
 Each kind counts once, and the score is the sum, in a long document that of its worst part. Personal

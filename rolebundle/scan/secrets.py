@@ -9,10 +9,12 @@ random too.
 from __future__ import annotations
 
 import re
+import tomllib
 from base64 import b64decode
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from math import log2
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 from rolebundle.scan.finding import Finding
@@ -71,106 +73,12 @@ def _named_formats(names: str, value: Value) -> list[Format]:
     ]
 
 
+TABLE = tomllib.loads(Path(__file__).with_name("findings.toml").read_text(encoding="utf-8"))
+"""What is found, and how much it weighs."""
+PERSONAL = tuple(Format(**row) for row in TABLE["personal"])
+"""The formats of personal data."""
 FORMATS = (
-    # Keys
-    Format("private_key", r"-----BEGIN ", r"(?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----"),
-    Format("private_key", r"LS0tLS1CRUdJTi", r"[A-Za-z0-9+/]{100,}={0,2}"),
-    Format("putty_key", r"PuTTY-User-Key-File-[23]: ", r"[^\n]+\n[^\n]+\n"),
-    Format("age_key", r"AGE-SECRET-KEY-1", r"[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{58}"),
-    # Clouds
-    Format("aws_access_key", r"\b(?:A3T[A-Z0-9]|AKIA|ASIA|ABIA|ACCA)", r"[A-Z0-9]{16}\b"),
-    Format("azure_storage_key", r"AccountKey=", r"[A-Za-z0-9+/]{86}=="),
-    Format("azure_access_key", r"SharedAccessKey=", r"[A-Za-z0-9+/]{43}="),
-    Format("azure_signature", r"[?&]sig=", r"(?:[A-Za-z0-9]|%2[BbFf]|[+/_-]){43}(?:%3[Dd]|=)"),
-    Format("azure_client_secret", r"\b[\w~.-]{3}[0-9]Q~", r"[\w~.-]{31,34}"),
-    Format("google_api_key", r"\bAIza", r"[\w-]{35}"),
-    Format("google_oauth_secret", r"\bGOCSPX-", r"[\w-]{28}"),
-    Format("google_oauth_token", r"\bya29\.", r"[\w-]{30,}"),
-    Format("google_refresh_token", r"\b1//0", r"[\w-]{40,}"),
-    Format("firebase_key", r"\bAAAA[\w-]{7}:", r"[\w-]{140}"),
-    Format("digitalocean_token", r"\bdo[opr]_v1_", r"[0-9a-f]{64}\b"),
-    Format("cloudflare_key", r"\bv1\.0-", r"[0-9a-f]{24}-[0-9a-f]{146}"),
-    Format("heroku_key", r"\bHRKU-", r"[\w-]{36,64}"),
-    Format("flyio_token", r"\b(?:fo1_|fm[12][ar]?_|FlyV1 fm)", r"[\w+/=-]{40,}", 3.5),
-    Format("alibaba_key", r"\bLTAI", r"[A-Za-z0-9]{20}\b", 3.0),
-    Format("netlify_token", r"\bnfp_", r"[A-Za-z0-9]{36,}"),
-    Format("tailscale_key", r"\btskey-", r"[a-z]+-[A-Za-z0-9]+-[A-Za-z0-9]{16,}"),
-    Format("supabase_key", r"\b(?:sbp_|sb_secret_)", r"[\w-]{30,}"),
-    Format("planetscale_key", r"\bpscale_", r"(?:tkn|pw|oauth)_[\w.=-]{32,}"),
-    # Code and packages
-    Format("github_token", r"(?:gh[pousr]|github_pat)_", r"[A-Za-z0-9_]{36,255}\b"),
-    Format(
-        "gitlab_token",
-        r"\bgl(?:pat|dt|ft|soat|rt|cbt|ptt|imt|agent|oas|ffct)-",
-        r"[\w-]{20,300}(?:\.[\w.-]{2,20})?",
-    ),
-    Format("npm_token", r"\bnpm_", r"[A-Za-z0-9]{36}\b"),
-    Format("pypi_token", r"\bpypi-AgE", r"[\w-]{50,}"),
-    Format("rubygems_key", r"\brubygems_", r"[0-9a-f]{48}\b"),
-    Format("docker_token", r"\bdckr_[po]at_", r"[\w-]{24,}"),
-    Format("artifactory_key", r"\bAKCp", r"[A-Za-z0-9]{60,}\b"),
-    Format("buildkite_token", r"\bbk[uc]a_", r"[0-9a-z]{40}\b"),
-    Format("sonar_token", r"\bsq[apu]_", r"[0-9a-f]{40}\b"),
-    Format("bitbucket_token", r"\bATBB", r"[A-Za-z0-9]{24}[A-F0-9]{8}\b"),
-    Format("atlassian_token", r"\bAT[AC]TT3xFf", r"[\w=.-]{60,}"),
-    # Infrastructure
-    Format("vault_token", r"\bhv[sbr]\.", r"[\w-]{24,}"),
-    Format("terraform_token", r"\.atlasv1\.", r"[\w-]{60,}"),
-    Format("databricks_token", r"\bdapi", r"[0-9a-f]{32}(?:-\d)?\b", 3.0),
-    Format("doppler_token", r"\bdp\.(?:pt|st|ct|sa|scim|audit)\.", r"[\w.-]{40,}"),
-    Format("pulumi_token", r"\bpul-", r"[0-9a-f]{40}\b"),
-    Format("onepassword_token", r"\bops_eyJ", r"[A-Za-z0-9+/=_-]{100,}"),
-    Format("grafana_token", r"\bglsa_", r"[A-Za-z0-9]{32}_[0-9a-fA-F]{8}\b"),
-    Format("grafana_token", r"\bglc_eyJ", r"[A-Za-z0-9+/=]{40,}"),
-    Format("newrelic_key", r"\bNR(?:AK|II|RA|BR)-", r"[A-Za-z0-9_-]{27,}", 3.0),
-    Format("newrelic_key", r"\bNRJS-", r"[0-9a-f]{19}\b", 2.5),
-    Format("sentry_token", r"\bsntry[usx]_", r"[\w+/=-]{60,}"),
-    Format(
-        "sentry_dsn",
-        r"\bhttps?://[0-9a-f]{32}(?::[0-9a-f]{32})?@",
-        r"[A-Za-z0-9.-]{3,100}/\d+",
-        3.0,
-    ),
-    Format("dynatrace_token", r"\bdt0[a-z][0-9]{2}\.", r"[A-Z0-9]{24}\.[A-Z0-9]{64}\b"),
-    Format("json_web_token", r"\beyJ", r"[\w-]{10,}\.eyJ[\w-]{10,}"),
-    # Messages
-    Format("slack_token", r"\bxox[abeoprs]-", r"(?:\d+-)*[A-Za-z0-9-]{10,}"),
-    Format("slack_token", r"\bxapp-", r"\d-[A-Z0-9]+-\d+-[a-z0-9]+"),
-    Format(
-        "slack_webhook", r"hooks\.slack\.com/services/T", r"[A-Z0-9]+/B[A-Z0-9]+/[A-Za-z0-9]{20,}"
-    ),
-    Format("discord_token", r"\b[MNO][A-Za-z0-9_-]{23,27}\.", r"[\w-]{6}\.[\w-]{27,}", 3.5),
-    Format("discord_webhook", r"discord(?:app)?\.com/api/webhooks/", r"\d{17,20}/[\w-]{60,}"),
-    Format("telegram_token", r"(?:\b|bot)[0-9]{8,10}:A", r"[\w-]{34}\b"),
-    Format("twilio_key", r"\bSK", r"[0-9a-f]{32}\b", 3.0),
-    Format("sendgrid_key", r"\bSG\.", r"[\w-]{22}\.[\w-]{43}"),
-    Format("mailgun_key", r"\bkey-", r"[0-9a-f]{32}\b", 3.0),
-    Format("mailgun_key", r"\b[0-9a-f]{32}-", r"[0-9a-f]{8}-[0-9a-f]{8}\b", 3.0),
-    Format("mailchimp_key", r"\b[0-9a-f]{32}-us", r"[0-9]{1,2}\b", 3.0),
-    Format("brevo_key", r"\bxkeysib-", r"[0-9a-f]{64}-[A-Za-z0-9]{16}\b"),
-    # Payment and shops
-    Format("stripe_key", r"\b(?:[rs]k_(?:live|prod)|whsec)_", r"[0-9A-Za-z+/]{20,}"),
-    Format("shopify_token", r"\bshp(?:at|ca|pa|ss)_", r"[0-9a-fA-F]{32}\b"),
-    Format("square_token", r"\bsq0[a-z]{3}-", r"[\w-]{22,60}", 3.0),
-    Format("square_token", r"\bEAAA", r"[\w-]{60}\b", 4.0),
-    # Models
-    Format("openai_key", r"\bsk-(?:proj|svcacct|admin)-", r"[\w-]{20,}"),
-    Format("openai_key", r"\bsk-", r"[A-Za-z0-9]{20}T3BlbkFJ[A-Za-z0-9]{20}"),
-    Format("anthropic_key", r"\bsk-ant-", r"[a-z0-9]+-[\w-]{40,}"),
-    Format("openrouter_key", r"\bsk-or-", r"v1-[0-9a-f]{64}\b"),
-    Format("huggingface_token", r"\b(?:hf|api_org)_", r"[A-Za-z]{34,}\b"),
-    Format("groq_key", r"\bgsk_", r"[A-Za-z0-9]{52}\b"),
-    Format("replicate_token", r"\br8_", r"[A-Za-z0-9]{37}\b"),
-    Format("perplexity_key", r"\bpplx-", r"[A-Za-z0-9]{48}\b"),
-    Format("xai_key", r"\bxai-", r"[A-Za-z0-9]{70,}\b"),
-    # Tools
-    Format("linear_key", r"\blin_(?:api|oauth)_", r"[A-Za-z0-9]{32,}\b"),
-    Format("notion_token", r"\bntn_", r"[0-9]{11}[A-Za-z0-9]{35}\b"),
-    Format("notion_token", r"\bsecret_", r"[A-Za-z0-9]{43}\b", 4.0),
-    Format("airtable_token", r"\bpat[A-Za-z0-9]{14}\.", r"[0-9a-f]{64}\b"),
-    Format("figma_token", r"\bfig[dor]_", r"[\w-]{40,}"),
-    Format("postman_key", r"\bPMAK-", r"[0-9a-f]{24}-[0-9a-f]{34}\b"),
-    Format("dropbox_token", r"\bsl\.", r"[\w-]{130,}", 4.0),
+    *(Format(**row) for row in TABLE["secrets"]),
     # A place or a name calls the value a secret.
     Format(
         "password_in_url", r"[A-Za-z0-9]://[^\s:/@\"'<>]*:", r"[^\s/@\"'<>]{4,}@", value="password"

@@ -259,6 +259,12 @@ def try_lock(path: Path) -> Iterator[bool]:
         yield _is_locked(descriptor, exclusive=True)
 
 
+def is_held(path: Path) -> bool:
+    """Whether somebody is in a block of :func:`try_lock` for a path."""
+    with try_lock(path) as is_free:
+        return not is_free
+
+
 @contextmanager
 def folder_lock(corpus: Path, *, exclusive: bool) -> Iterator[None]:
     """A block with the lock of a corpus's folder.

@@ -91,27 +91,7 @@ _MIN_HITS = 2
 """The minimum number of function words."""
 
 # The letters of a language other than a to z, for texts too short to contain function words.
-_ALPHABETS = {
-    "ca": "àçèéíïòóúü",
-    "cs": "áčďéěíňóřšťúůýž",
-    "da": "æøåé",
-    "de": "äöüß",
-    "es": "áéíñóúü",
-    "et": "äõöüšž",
-    "fi": "äöå",
-    "fr": "àâæçèéêëîïôœùûüÿ",
-    "hu": "áéíóöőúüű",
-    "it": "àèéìíòóù",
-    "lt": "ąčęėįšųūž",
-    "nl": "áéëïóöü",
-    "no": "æøåéò",
-    "pl": "ąćęłńóśźż",
-    "pt": "àáâãçéêíóôõúü",
-    "ro": "ăâîșțşţ",
-    "sv": "åäöé",
-    "tr": "çğıöşüâîû\u0307",
-    "vi": "àáâãèéêìíòóôõùúýăđĩũơưạảấầẩẫậắằẳẵặẹẻẽếềểễệỉịọỏốồổỗộớờởỡợụủứừửữựỳỵỷỹ",
-}
+_ALPHABETS: dict[str, str] = _TABLES["letters"]
 # The first pattern that matches decides. Two languages: the letters do not distinguish them.
 _BY_LETTERS = {
     "[ыэъё]": ("ru",),

@@ -10,6 +10,7 @@ from unittest.mock import Mock, PropertyMock, patch
 import numpy as np
 import pytest
 
+from rolebundle import answering
 from rolebundle.admin import Admin
 from rolebundle.admin import indexes as owner
 from rolebundle.admin.indexes import Indexing
@@ -25,6 +26,7 @@ from rolebundle.ingest import indexes
 from rolebundle.ingest.indexes import building_note, contextual_model
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.storage import vector_index
+from rolebundle.storage.file import indexing_path, try_lock
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
 from support.commands import invoke
@@ -215,15 +217,31 @@ class TestIngest:
         outcome = invoke("ingest", notes, "--db", db)
         assert "3 embedded now, 0 waiting" in outcome.out and outcome.err == ""
 
-    def test_a_watch_leaves_it_for_later(self, db, notes):
+    def test_a_watch_leaves_more_than_a_handful_for_later(self, db, notes, monkeypatch):
         complete(db)
+        monkeypatch.setattr(indexes, "HANDFUL", 2)
         write(notes, ENGLISH, first=FILES, count=3)
         ingest_without_waiting(notes, db)
         bundle = invoke("retrieve", "note about n13", "--db", db, "--format", "json").json()
         assert any("N13" in chunk["headings"] for chunk in bundle["selected"])
         assert "INDEX_STALE" in {warning["code"] for warning in bundle["warnings"]}
+        # Somebody embeds, and they are few.
+        monkeypatch.setattr(answering, "_FEW", 0.5)
+        with try_lock(indexing_path(db)):
+            bundle = invoke("retrieve", "zebra", "--db", db, "--format", "json").json()
+        assert "INDEX_STALE" not in {warning["code"] for warning in bundle["warnings"]}
+        assert bundle["fallback"]["verdict"] != "lane_down"
         assert invoke("corpus", "embed", "--db", db).code == 0
         assert stored(db)["onnx"] == FILES + 3
+
+    def test_a_watch_embeds_a_handful_at_once(self, db, notes):
+        complete(db)
+        write(notes, ENGLISH, first=FILES, count=3)
+        ingest_without_waiting(notes, db)
+        assert stored(db)["onnx"] == FILES + 3
+
+    def test_status_says_that_a_better_index_is_to_come(self, db):
+        assert f"builds that of {MINILM.name}" in invoke("status", "--db", db).out
 
     def test_what_takes_too_long_is_left(self, db, monkeypatch, models):
         monkeypatch.setattr(indexes, "PATIENCE_SECONDS", 0.0)
@@ -246,7 +264,8 @@ class TestIngest:
         assert outcome.code == 0 and "warning: the contextual index is not complete" in outcome.err
 
 
-def test_a_server_goes_on_in_the_background(db, notes):
+def test_a_server_goes_on_in_the_background(db, notes, monkeypatch):
+    monkeypatch.setattr(indexes, "HANDFUL", 2)
     problems: list[str] = []
     indexing = Indexing(db, problems.append)
     indexing.start()
@@ -292,6 +311,6 @@ def test_a_killed_build_loses_nothing_and_mixes_nothing(corpora, db, tmp_path, m
             before = found.get("onnx", 0)
             assert_sound(path)
             with open_reader(path) as corpus:
-                is_begun = bool(building_note(corpus))
+                is_begun = f"of {FILES} passages" in building_note(corpus)
             assert is_begun == ("onnx" in found and active(path) != MINILM.name)
         assert (active(path), stored(path)["onnx"]) == (MINILM.name, FILES)

@@ -10,7 +10,7 @@ from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.why import ScoreTrace, Why, WhyAsAgent
 from rolebundle.interfaces.cli.options import Call, with_call
-from rolebundle.interfaces.cli.output import field_lines, write_page
+from rolebundle.interfaces.cli.output import field_lines, with_folders, write_page
 from rolebundle.interfaces.layout import (
     DEFAULT_WIDTH,
     NO_ROLE,
@@ -88,7 +88,8 @@ def why(call: Call, reference: str, task: str, as_agent: str | None) -> None:
 
 def _owners_text(answer: WhyAsAgent) -> str:
     """What keeps a passage from an agent, and the steps of the answer if the agent sees it."""
-    lines = [*field_lines(answer.model_dump(exclude={"reference", "document_id", "why"}))]
+    rules = answer.model_dump(exclude={"reference", "document_id", "why"})
+    lines = [*map(with_folders, field_lines(rules))]
     if not answer.hidden:
         lines.append("hidden: by no rule")
     return "\n".join(lines if answer.why is None else [*lines, "", text(answer.why)])

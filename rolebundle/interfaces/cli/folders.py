@@ -2,8 +2,8 @@
 
 Each is a folder of its own in the user's data folder, with the corpus and what belongs to it. The
 file ``seen.json`` says which files there were when they were last read in full; a call compares
-them with those of now, and a process in the background reads what changed. What that skipped is in
-``skipped.json`` until a call has named it.
+them with those of now, and reads a few small ones itself. A process in the background reads more.
+What was skipped, and what of it no call has named yet, is in ``skipped.json``.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from textwrap import shorten
@@ -26,20 +27,24 @@ from typing import TYPE_CHECKING
 from platformdirs import user_data_path
 
 from rolebundle import system
+from rolebundle.embedding.registry import IN_PROCESS
 from rolebundle.errors import CorpusBusy, RolebundleError, UsageError
-from rolebundle.ingest.indexes import missing_model
+from rolebundle.ingest import indexes
 from rolebundle.ingest.walk import reason_for_name
 from rolebundle.interfaces.cli.output import print_note, progress_bar
 from rolebundle.interfaces.layout import on_one_line
 from rolebundle.storage import roots
 from rolebundle.storage.corpus import corpus_counts
-from rolebundle.storage.file import partial_file, try_lock
+from rolebundle.storage.file import heartbeat_path, indexing_path, is_held, partial_file, try_lock
 from rolebundle.storage.opening import open_reader
-from rolebundle.text.words import counted, first_of
+from rolebundle.storage.vector_index import active_index
+from rolebundle.text.words import counted, first_of, language_of, stems_of
 
 if TYPE_CHECKING:
     from rolebundle.admin import Admin
+    from rolebundle.admin.indexes import Indexing
     from rolebundle.contracts.ingest import IngestReport
+    from rolebundle.ingest.options import IngestOptions
 
 LOOK_SECONDS = 0.3
 """How long a call looks for changes, and waits for their reading."""
@@ -49,6 +54,9 @@ _FRESH_SECONDS = 300.0
 """How long a folder that is too large to be looked through counts as read."""
 _PAUSE_SECONDS = 0.1
 _RETRY_SECONDS = 10.0
+_FEW, _FEW_BYTES = 8, 200_000
+"""How many changed files, of what size in all, a call reads itself."""
+_MAX_MATCHED = 2_000
 _MAX_NAMED = 3
 _MAX_SKIPPED = 5
 _REASON_CHARS = 100
@@ -69,8 +77,8 @@ def corpus_of(folders: Sequence[Path]) -> Path:
     return corpora_folder() / f"{name}-{digest}" / "corpus.db"
 
 
-def bring_up_to_date(corpus: Path, folders: Sequence[Path], admin: Callable[[], Admin]) -> None:
-    """Read folders for the first time, or begin to read what changed; say what is not read yet.
+def bring_up_to_date(corpus: Path, folders: Sequence[Path], admin: Callable[[], Admin]) -> str:
+    """Read folders for the first time, or read or begin to read what changed.
 
     An answer can be given afterwards from what the corpus has, if the folders are gone or the
     corpus cannot be written, too.
@@ -80,6 +88,9 @@ def bring_up_to_date(corpus: Path, folders: Sequence[Path], admin: Callable[[], 
         folders: folders of this user.
         admin: makes an admin of the corpus.
 
+    Returns:
+        What is not read yet; empty if everything is. It is printed, too.
+
     Raises:
         UsageError: ``no_folder``, ``folder_refused``.
         RolebundleError: the first reading failed, and there is nothing to answer from.
@@ -88,32 +99,102 @@ def bring_up_to_date(corpus: Path, folders: Sequence[Path], admin: Callable[[], 
     before = _seen(corpus)
     if before is None:
         _read_first(corpus, folders, admin)
-        return
+        return ""
     try:
         _check(folders)
     except UsageError as error:
         print_note(f"note: {error.message}; the answer is from what was read before")
-        return
+        return ""
     _print_later_skipped(corpus)
     now = _files_in(folders, deadline)
-    if now == before:
-        return
-    if now is None:
-        changes = f"the folder could not be looked through in {LOOK_SECONDS:g} s"
-        age = time() - corpus.with_name("seen.json").stat().st_mtime
-        if age < _FRESH_SECONDS:
-            print_note(f"note: {changes}; it was read {age:.0f} s ago")
-            return
-    else:
-        paths = [path for path in {**before, **now} if before.get(path) != now.get(path)]
-        named = first_of([Path(path).name for path in paths], _MAX_NAMED)
-        changes = f"{counted(len(paths), 'changed file')} not read yet ({named})"
+    if now == before and not _embeds_later(corpus):
+        return ""
+    changes = f"the folder could not be looked through in {LOOK_SECONDS:g} s"
+    if now is not None:
+        changes = _unread(before, now)
+        # What is gone is changed, too.
+        changed = [path for path in {**before, **now} if before.get(path) != now.get(path)]
+        if changed and _are_few(changed, now):
+            with suppress(RolebundleError, OSError):
+                if read(corpus, folders, admin, indexes.no_progress, is_brief=True):
+                    _print_later_skipped(corpus)
+                    return ""
+    elif (age := time() - corpus.with_name("seen.json").stat().st_mtime) < _FRESH_SECONDS:
+        print_note(f"note: {changes}; it was read {age:.0f} s ago")
+        return changes
     reader = _start_reader(corpus, folders)
     with suppress(subprocess.TimeoutExpired):
         if reader and reader.wait(max(0.0, deadline - monotonic())) == 0:
             _print_later_skipped(corpus)
-            return
-    print_note(f"note: {changes}; reading goes on in the background")
+            return ""
+    if changes:
+        print_note(f"note: {changes}; reading goes on in the background")
+    return changes
+
+
+def _unread(before: Files, now: Files) -> str:
+    paths = [path for path, state in now.items() if before.get(path) != state]
+    named = first_of([Path(path).name for path in paths], _MAX_NAMED)
+    return f"{counted(len(paths), 'changed file')} not read yet ({named})" if paths else ""
+
+
+def _are_few(changed: Collection[str], now: Files) -> bool:
+    """Whether changes are read in about the time of a look: without a process for the files."""
+    # They load the readers, and most calls find no change.
+    from rolebundle.ingest.manifests import FileDefaults
+    from rolebundle.ingest.prepare import is_plain
+    from rolebundle.ingest.walk import FileEntry
+
+    files = [FileEntry(p, p, now[p][0], now[p][1], FileDefaults()) for p in changed if p in now]
+    is_small = len(changed) <= _FEW and sum(file.size for file in files) <= _FEW_BYTES
+    # Others than documents may change what is read of all files.
+    others = [path for path in changed if Path(path).name[0] == "." or path.endswith(".toml")]
+    return is_small and not others and all(map(is_plain, files))
+
+
+def _embeds_later(corpus: Path) -> bool:
+    """Whether a contextual model is to embed: it was installed since, or a process was killed."""
+    with suppress(RolebundleError), open_reader(corpus) as reader:
+        active = active_index(reader)
+        if (
+            active
+            and active.identity.model.provider in IN_PROCESS
+            and not indexes.count_waiting(reader)
+        ):
+            return False  # To look at the languages of the text takes longer.
+        spec, _ = indexes.contextual_model(reader)
+        return (
+            spec is not None and indexes.is_due(reader, spec) and not is_held(indexing_path(corpus))
+        )
+    return False
+
+
+def unread(corpus: Path, folders: Sequence[Path], changes: str | None, task: str) -> str:
+    """What an answer may lack: changed files, and files without a text whose names have its words.
+
+    Args:
+        corpus: as for :func:`bring_up_to_date`.
+        folders: as ``corpus``.
+        changes: what that returned; ``None`` to look now.
+        task: what is asked.
+    """
+    if changes is None:
+        before, now = _seen(corpus), _files_in(folders, monotonic() + LOOK_SECONDS)
+        changes = _unread(before, now or {}) if before else "the folder is still being read"
+    language, names = language_of(task), [*_skipped(corpus)[0].items()][:_MAX_MATCHED]
+    words = {*stems_of(task, language).content}
+    matched = [
+        (len(words & {*stems_of(Path(path).stem, language).content}), f"{path} ({reason})")
+        for path, reason in names
+    ]
+    most = max([1, *(number for number, _ in matched)])
+    named = first_of([text for number, text in matched if number == most], _MAX_NAMED)
+    said = "; ".join(filter(None, [changes, f"not read: {named}" if named else ""]))
+    if said:
+        from rolebundle.scan.confidential import without_secrets  # It loads re2.
+
+        said = without_secrets(on_one_line(said))
+    return said
 
 
 def _read_first(corpus: Path, folders: Sequence[Path], admin: Callable[[], Admin]) -> None:
@@ -126,12 +207,15 @@ def _read_first(corpus: Path, folders: Sequence[Path], admin: Callable[[], Admin
         print_note(f"note: {error}; the answer is from what was read before")
         return
     if report is not None:
-        skipped = f", {len(report.skipped)} skipped" if report.skipped else ""
+        reasons = _reasons(report)
+        skipped = f", {len(reasons)} skipped" if reasons else ""
         print_note(f"read {counted(report.documents, 'document')}{skipped}, into {corpus}")
-        _print_skipped(_reasons(report))
-        with admin() as owner:
-            if missing := missing_model(owner.workspace.corpus):
-                print_note(f"note: {missing}")
+        _print_skipped(reasons)
+        with open_reader(corpus) as reader:
+            spec, _ = indexes.contextual_model(reader)
+            better = spec and f"answers improve when {spec.name} has embedded the passages"
+            if note := indexes.missing_model(reader) or better:
+                print_note(f"note: {note}")
         # A contextual model, if there is one, embeds for long.
         _start_reader(corpus, folders)
 
@@ -143,10 +227,12 @@ def read(
     progress: Callable[[str, int, int], None],
     *,
     again: bool = True,
+    is_brief: bool = False,
 ) -> IngestReport | None:
     """Read folders into their corpus, in one process at a time.
 
-    Return ``None`` if another process has read them meanwhile, unless it is to be done ``again``.
+    Return ``None`` if another process has read them meanwhile, unless it is to be done ``again``;
+    if it is to be ``is_brief``, also if another one reads them now.
     """
     from rolebundle.ingest.options import IngestOptions
 
@@ -158,40 +244,56 @@ def read(
             if is_alone and not again and _seen(corpus) is not None:
                 return None
             if is_alone:
-                # Before they are read: what changes meanwhile is looked at again.
-                files = _files_in(folders)
-                options = IngestOptions(wait=False, workers=os.cpu_count() or 1)
-                is_first = _seen(corpus) is None
+                seen, workers = _seen(corpus), os.cpu_count() or 1
+                options = IngestOptions(
+                    wait=False, workers=workers, seen=seen if is_brief and seen else {}
+                )
                 with admin() as owner:
-                    if is_first:
-                        report = owner.ingest([*folders], options, progress=progress)
-                    else:
-                        report = owner.update(options, progress=progress)
-                _remember_skipped(corpus, _reasons(report), are_named=is_first)
-                _write(corpus.with_name("seen.json"), files)
-                return report
+                    work = owner.update if seen else partial(owner.ingest, [*folders])
+                    return _recorded(corpus, folders, partial(work, progress=progress), options)
+        if is_brief:
+            return None
         sleep(_PAUSE_SECONDS)
 
 
+def _recorded(
+    corpus: Path,
+    folders: Sequence[Path],
+    work: Callable[[IngestOptions], IngestReport],
+    options: IngestOptions,
+) -> IngestReport:
+    """What a reading reports; what it has seen and skipped is remembered."""
+    # Before they are read: what changes meanwhile is looked at again.
+    files, is_first = _files_in(folders) or {}, _seen(corpus) is None
+    report = work(options)
+    seen, places = options.seen, [folder.resolve() for folder in folders]
+    passed_over = {
+        path: reason
+        for path, reason in (_skipped(corpus)[0] if seen else {}).items()
+        if all(seen.get(at) == files.get(at) for at in (str(p / path) for p in places))
+    }
+    _remember_skipped(corpus, passed_over | _reasons(report), are_named=is_first)
+    _write(corpus.with_name("seen.json"), files)
+    return report
+
+
 def _write(path: Path, values: object) -> None:
-    with partial_file(path) as partial:
-        partial.write_text(json.dumps(values), encoding="utf-8")
-        partial.replace(path)
+    with partial_file(path) as file:
+        file.write_text(json.dumps(values), encoding="utf-8")
+        file.replace(path)
 
 
 def _reasons(report: IngestReport) -> dict[str, str]:
     """The path of each file that was skipped, and why: one of each reason, then the others.
 
-    What is left out on purpose comes last.
+    What is left out on purpose is not among them.
     """
-    reasons = {
-        entry.path: entry.message.removeprefix(f"{entry.path}: ") for entry in report.skipped
-    }
-    ignored = {entry.path for entry in report.skipped if entry.code == "ignored"}
+    skipped = [entry for entry in report.skipped if entry.code != "ignored"]
+    reasons = {entry.path: entry.message.removeprefix(f"{entry.path}: ") for entry in skipped}
     before = Counter[str]()
     places = {}
     for path, reason in reasons.items():
-        places[path] = (path in ignored, before[reason])
+        places[path] = before[reason]
         before[reason] += 1
     return {path: reasons[path] for path in sorted(reasons, key=places.__getitem__)}
 
@@ -232,7 +334,9 @@ def _skipped(corpus: Path) -> tuple[dict[str, str], dict[str, str]]:
     return {}, {}
 
 
-def follow(corpus: Path, folders: Sequence[Path], admin: Callable[[], Admin]) -> None:
+def follow(
+    corpus: Path, folders: Sequence[Path], admin: Callable[[], Admin], indexing: Indexing
+) -> None:
     """Keep the corpus of folders up to date while a server runs, in a thread of its own.
 
     It returns when they have been read once, or after some seconds.
@@ -246,7 +350,9 @@ def follow(corpus: Path, folders: Sequence[Path], admin: Callable[[], Admin]) ->
             is_ready.set()
             while True:
                 try:
-                    admin().watcher(print_note, Event()).run()
+                    watcher = admin().watcher(print_note, Event(), indexing=indexing)
+                    watcher.update = partial(_recorded, corpus, folders, watcher.update)
+                    watcher.run()
                 except CorpusBusy:  # Another server watches.
                     sleep(_RETRY_SECONDS)
         except (RolebundleError, OSError) as error:
@@ -327,9 +433,9 @@ def _seen(corpus: Path) -> Files | None:
 
 def _start_reader(corpus: Path, folders: Sequence[Path]) -> subprocess.Popen[bytes] | None:
     """A process that reads what changed, and outlives this one; ``None`` if one does already."""
-    with try_lock(corpus.with_name("reading.lock")) as is_free:
-        if not is_free:
-            return None
+    # A server reads them, too.
+    if is_held(corpus.with_name("reading.lock")) or is_held(heartbeat_path(corpus)):
+        return None
     places = [part for folder in folders for part in ("--in", os.path.realpath(folder))]
     with suppress(OSError):
         command = [sys.executable, "-m", "rolebundle", "ingest", *places]

@@ -15,7 +15,7 @@ from click.exceptions import Exit
 
 from rolebundle.errors import ConfigurationError, UsageError, install_hint
 from rolebundle.interfaces.cli.options import Call, flag, with_call
-from rolebundle.interfaces.cli.output import print_note
+from rolebundle.interfaces.cli.output import name_folders, print_note
 from rolebundle.interfaces.hosts import HOSTS, NAME, Change, addition, edited, removal
 
 _hosts_option = click.option(
@@ -62,6 +62,7 @@ def install(
     if not folders and call.db is None:
         raise click.UsageError("name a FOLDER, or a corpus with --db")
     call = replace(call, in_folders=folders)
+    name_folders(folders, call.path)
     options = ["--db", str(call.path.absolute())]
     if folders:
         options = [part for folder in folders for part in ("--in", str(folder.resolve()))]

@@ -170,7 +170,8 @@ def ingest(
             if advice:
                 output.print_note(f"note: {advice}")
         if not no_wait:
-            complete_index(admin)
+            # Nobody waits for a background process, so it may take long.
+            complete_index(admin, is_patient=bool(call.in_folders) and not sys.stderr.isatty())
     refuse_problems(report)
     missing = sum(note.code == "root_missing" for note in (*report.skipped, *report.notes))
     if missing and not paths:
@@ -296,8 +297,10 @@ def _with_path(entry: Skipped) -> str:
 _LEFT = "left to `rolebundle corpus watch`, `rolebundle serve` or `rolebundle corpus embed`"
 
 
-def complete_index(admin: Admin) -> None:
+def complete_index(admin: Admin, *, is_patient: bool = False) -> None:
     """Go on with the contextual index, after the command has reported its own work.
+
+    With ``is_patient``, also if it takes longer than ``PATIENCE_SECONDS``.
 
     Raises:
         KeyboardInterrupt: Ctrl-C. What was embedded is kept.
@@ -316,7 +319,7 @@ def complete_index(admin: Admin) -> None:
 
     try:
         with output.progress_bar() as progress:
-            report = complete(admin.workspace, progress=show_progress, is_patient=False)
+            report = complete(admin.workspace, progress=show_progress, is_patient=is_patient)
     except RolebundleError as error:
         _print(f"warning: the contextual index is not complete: {error}")
         return

@@ -115,6 +115,8 @@ COMMANDS = {
 }
 """Section → command → the module that has it, and what it does in a few words."""
 
+_MEANT = {name: ["retrieve"] for name in ("search", "query", "find", "ask")}
+"""What other programs call our commands."""
 ROWS = {name: row for section in COMMANDS.values() for name, row in section.items()}
 _GC_THRESHOLD = 20_000
 """New objects between two searches for garbage; Python's 700 takes a twentieth of a one-shot."""
@@ -150,7 +152,7 @@ class Commands(click.Group):
                 f"{group.name} {args[0]}"
                 for group in groups
                 if isinstance(group, click.Group) and args[0] in group.commands
-            ] or get_close_matches(args[0], ROWS, n=1)
+            ] or _MEANT.get(args[0], get_close_matches(args[0], ROWS, n=1))
             guess = f" Did you mean {near[0]!r}?" if near else ""
             raise click.UsageError(f"{error.message}{guess}", ctx) from error
 

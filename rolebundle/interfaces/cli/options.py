@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
 
@@ -36,6 +36,7 @@ from rolebundle.workspace import Workspace
 # Most commands are given no folder.
 if TYPE_CHECKING:
     from rolebundle.admin import Admin
+    from rolebundle.admin.indexes import Indexing
     from rolebundle.interfaces.cli import folders
     from rolebundle.verify.judge import Judge
 else:
@@ -209,17 +210,21 @@ class Call:
         approvals: str = "request",
         in_working_folder: bool = False,
         judging: bool = False,
-        serving: bool = False,
+        serving: Indexing | None = None,
     ) -> Engine:
         """The engine for these options.
 
         With ``in_working_folder``, relative paths in references begin in the working folder, too.
         With ``judging``, the engine has the judge of the environment. Folders that were given are
-        read first; with ``serving``, changes in them are read as long as the process runs.
+        read first; with ``serving``, what changes in them is read as long as the process runs.
         """
-        self.read_folders(serving=serving)
+        workspace = workspace_for(self.path)
+        if self.in_folders:
+            changes = self.read_folders(serving)
+            workspace.advice = with_folders
+            workspace.unread = partial(folders.unread, self.path, self.in_folders, changes)
         return Engine(
-            workspace_for(self.path),
+            workspace,
             self.folders,
             agent=agent,
             rerank=setting("RERANK"),
@@ -229,11 +234,16 @@ class Call:
             folder=str(Path.cwd()) if in_working_folder else None,
         )
 
-    def read_folders(self, *, serving: bool = False) -> None:
-        """Read the folders that were given, or what changed in them."""
-        if self.in_folders:
-            read = folders.follow if serving else folders.bring_up_to_date
-            read(self.path, self.in_folders, self.admin)
+    def read_folders(self, serving: Indexing | None = None) -> str | None:
+        """Read the folders that were given, or what changed; what is not read yet, if it is known.
+
+        With ``serving``, go on as long as the process runs.
+        """
+        if self.in_folders and serving is None:
+            return folders.bring_up_to_date(self.path, self.in_folders, self.admin)
+        if self.in_folders and serving:
+            folders.follow(self.path, self.in_folders, self.admin, serving)
+        return None
 
     def admin(self) -> Admin:
         """What the owner may do with the corpus."""
@@ -300,8 +310,7 @@ def with_call(
                 if value is not None and value is not False
             }
             call = Call(fields=given, **{name: values.pop(name) for name in shared})
-            if call.in_folders:
-                name_folders(call.in_folders)
+            name_folders(call.in_folders, call.path if call.in_folders else Path())
             try:
                 return command(call, **values)
             except RolebundleError as error:

@@ -84,34 +84,40 @@ def _plain(value: object) -> str:
     return "" if value is None else str(value)
 
 
-_FOLDERS = "rolebundle.folders"
-_OF_A_CORPUS = re.compile(
-    r"`(rolebundle (?:ingest|status|serve|why|corpus (?!forget|copy)|replica )[^`]*?)(?: PATH)?`"
-)
-"""A command that is said to be next, and takes ``--in`` as well as ``--db``."""
+_COMMAND = re.compile(r"`(rolebundle [^`]+?)(?: PATH)?`")
+"""A command that is said to be next."""
+_of_corpus: dict[str, str] = {}
 
 
-def name_folders(folders: Sequence[Path]) -> None:
-    """Let the commands that this one advises name its folders."""
+def name_folders(folders: Sequence[Path], corpus: Path) -> None:
+    """Let the commands that this one advises name its folders, or their corpus."""
     places = " ".join(f"--in {quote(str(folder))}" for folder in folders)
-    click.get_current_context().meta[_FOLDERS] = places
-
-
-def folder_options() -> str:
-    """The options that name the folders of this command, such as ``--in notes``; empty if none."""
-    context = click.get_current_context(silent=True)
-    return context.meta.get(_FOLDERS, "") if context else ""
+    _of_corpus.clear()
+    if folders:
+        _of_corpus.update({"--in": places, "--db": f"--db {quote(str(corpus))}"})
 
 
 def with_folders(advice: str) -> str:
     """An advice whose commands name the folders of this command, so that they work as they are."""
-    options = folder_options()
-    return _OF_A_CORPUS.sub(lambda found: _with(found[1], options), advice) if options else advice
+    return _COMMAND.sub(lambda found: f"`{_with(found[1])}`", advice) if _of_corpus else advice
 
 
-def _with(command: str, options: str) -> str:
-    is_elsewhere = " --in " in command or " --db " in command
-    return f"`{command}`" if is_elsewhere else f"`{command} {options}`"
+def _with(command: str) -> str:
+    """A command with the folders, or with the corpus if it takes no folders."""
+    from rolebundle.interfaces.cli.main import cli  # It knows all commands, so none may import it.
+
+    found: click.Command = cli
+    for word in command.split()[1:]:
+        if isinstance(found, click.Group):
+            found = found.get_command(click.Context(found), word) or found
+    if isinstance(found, click.Group):  # Without a name, its first command is meant.
+        found = next(iter(found.commands.values()), found)
+    taken = {option for parameter in found.params for option in parameter.opts}
+    is_elsewhere = not taken.isdisjoint({"--in", "--db"}.intersection(command.split()))
+    if command.startswith("rolebundle ingest "):  # What is named is read into the corpus itself.
+        taken.discard("--in")
+    named = [text for option, text in _of_corpus.items() if option in taken and not is_elsewhere]
+    return " ".join([command, *named[:1]])
 
 
 def print_note(line: str) -> None:

@@ -17,6 +17,7 @@ from rolebundle.interfaces.cli.options import (
     flag,
     with_call,
 )
+from rolebundle.interfaces.cli.output import name_folders
 from rolebundle.interfaces.servers.loopback import default_token_file, listen
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.interfaces.servers.serve import serve as serve_lines
@@ -47,8 +48,10 @@ def serve(call: Call, allow_write: bool, agent: str | None, approvals: str) -> N
 
 def _operations(call: Call, agent: str | None, approvals: str, allow_write: bool) -> Operations:
     """The operations of a server; what is not embedded yet is embedded beside it."""
-    engine = call.engine(agent=agent, approvals=approvals, judging=True, serving=True)
-    indexing = background_indexing(engine.workspace.path)
+    # A client's commands begin in another folder.
+    name_folders([folder.resolve() for folder in call.in_folders], call.path)
+    indexing = background_indexing(call.path)
+    engine = call.engine(agent=agent, approvals=approvals, judging=True, serving=indexing)
     indexing.start()
     return Operations(engine, allow_write=allow_write, indexing=indexing)
 

@@ -106,6 +106,8 @@ def test_usage_errors(sample_db: Path, arguments: tuple[str, ...]) -> None:
     [
         (("retreive", "x"), "Did you mean 'retrieve'?"),
         (("doctor",), "Did you mean 'corpus doctor'?"),
+        (("search", "x"), "Did you mean 'retrieve'?"),
+        (("ask", "x"), "Did you mean 'retrieve'?"),
         (("retrieve", "page", "size"), "put a text of several words in quotes"),
         (("mark", "x", "--by", "Ana"), "Missing argument"),
         (("remember", "x", "--by", "Ana"), "Missing option '--source'"),

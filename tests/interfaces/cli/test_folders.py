@@ -1,18 +1,32 @@
 """``--in FOLDER``: a folder becomes a corpus, is kept up to date, and is never written to."""
 
+import json
+import re
+import shlex
 import signal
 import stat
 import subprocess
 import sys
 from pathlib import Path
 from time import monotonic, sleep
+from typing import Any
+from unittest.mock import Mock
 
+import click
 import pytest
 
+import rolebundle
 from rolebundle import system
 from rolebundle.embedding.packaged import PackagedModel
+from rolebundle.errors import CorpusBusy
+from rolebundle.ingest import workers
 from rolebundle.interfaces.cli import folders
+from rolebundle.interfaces.cli.main import cli
+from rolebundle.interfaces.cli.options import GroupWithDefault
+from rolebundle.interfaces.cli.output import with_folders
+from rolebundle.storage.file import indexing_path, try_lock
 from support.commands import invoke
+from support.served import Served
 
 GERMAN = "Der Schlüssel liegt unter der Matte, und der Nachbar hat noch einen, den man fragt.\n"
 
@@ -44,13 +58,111 @@ def test_a_folder_is_read_once_and_then_looked_at(notes: Path) -> None:
         outcome = invoke(*command, "--in", notes)
         assert (outcome.code, outcome.err, "key" in outcome.out) == (0, "", True)
     (notes / "door.md").write_text("The door is red.\n", encoding="utf-8")
-    later = invoke("grep", "mat", "--in", f"{notes}/../notes")
-    assert "mat" in later.out and "1 changed file not read yet (door.md)" in later.err
-    # As the process in the background does.
-    assert invoke("ingest", "--in", notes).code == 0
-    assert invoke("grep", "door", "--in", notes).err == ""
+    later = invoke("grep", "door", "--in", f"{notes}/../notes")
+    assert "is red" in later.out and later.err == ""
     [listed] = invoke("ls", "--corpora", "--json").json()["corpora"]
     assert listed == {"folders": [str(notes)], "documents": 2, "corpus": str(corpus)}
+
+
+def warned(notes: Path, task: str, *options: str) -> str:
+    """What an answer says of what it may lack."""
+    bundle = invoke("retrieve", task, "--in", notes, "--format", "json", *options).json()
+    return " ".join(w["message"] for w in bundle["warnings"] if w["code"] == "INDEX_STALE")
+
+
+def test_a_handful_of_changes_is_in_the_next_answer(
+    notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (notes / "scan of a door.pdf").write_bytes(b"%PDF-1.4\n")
+    invoke("ls", "--in", notes)
+    # A process would take longer than the answer.
+    monkeypatch.setattr(workers, "_Reader", None)
+    (notes / "photo of a door.png").write_bytes(b"\x89PNG\0")
+    for text in ("red", "blue"):
+        (notes / "door.md").write_text(f"The door is {text} now.\n", encoding="utf-8")
+        assert f"is {text}" in invoke("grep", "door", "--in", notes).out
+    (notes / "door.md").unlink()
+    gone = invoke("grep", "door", "--in", notes)
+    assert (gone.out, "not read yet" in gone.err) == ("", False)
+    said = warned(notes, "Which door?")
+    assert "photo of a door.png" in said and "scan of a door.pdf" in said
+    (notes / "photo of a door.png").unlink()
+    assert "photo of a door.png" not in warned(notes, "Which door?")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda notes: [(notes / f"n{n}.md").write_text("A door.") for n in range(9)],
+        lambda notes: (notes / "a.md").write_text("A door.\n" * 30),
+        lambda notes: (notes / "a.html").write_text("<p>A door."),
+        lambda notes: (notes / ".gitignore").write_text("a.md\n"),
+    ],
+)
+def test_more_is_left_to_the_background_and_said_in_the_answer(
+    notes: Path, change: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folders, "_FEW_BYTES", 100)
+    monkeypatch.setenv("ROLEBUNDLE_READ_SECONDS", "0")  # No process for the page.
+    invoke("ls", "--in", notes)
+    change(notes)
+    assert "not read yet (" in warned(notes, "the key")
+    assert "not read yet (" in invoke("ls", "--in", notes).err
+    # As the process in the background does.
+    assert invoke("ingest", "--in", notes).code == 0
+    assert warned(notes, "the key") == "" == invoke("ls", "--in", notes).err
+
+
+def test_what_could_not_be_read_is_named_if_the_task_has_its_name(notes: Path) -> None:
+    for name in ("field permit.png", "permit 2.png", "AKIAQ3EGRIUVXSN5J7RT key.png", "~$key.md"):
+        (notes / name).write_bytes(b"\x89PNG\0")
+    (notes / "keys").mkdir()
+    (notes / "keys" / "a.png").write_bytes(b"\x89PNG\0")
+    invoke("ls", "--in", notes)
+    task = "Until when is the field permit valid?"
+    assert warned(notes, task) == "not read: field permit.png (png: image)"
+    text = invoke("retrieve", "Where is the key of the field permit?", "--in", notes).out
+    assert text.index("Caution: not read: field permit.png") < text.index("under the mat")
+    assert warned(notes, "Who has a permit?").count("png: image") == 2
+    assert "AKIA" not in warned(notes, "Where is the key?") != ""
+    assert warned(notes, "Where is the mat?") == ""
+
+
+def test_nothing_is_said_of_unread_files_under_a_policy(notes: Path) -> None:
+    (notes / "key.png").write_bytes(b"\x89PNG\0")
+    invoke("ls", "--in", notes)
+    policy = notes.parent / "policy.json"
+    rule = {"scopes": ["*"], "access_level": "confidential"}
+    policy.write_text(json.dumps({"ada": rule}), encoding="utf-8")
+    assert warned(notes, "the key", "--agent", "ada") != ""
+    [corpus] = folders.corpora_folder().glob("*/corpus.db")
+    assert invoke("policy", "set", policy, "--db", corpus).code == 0
+    (notes / "new.html").write_text("<p>New.", encoding="utf-8")
+    answer = invoke("retrieve", "key new", "--in", notes, "--agent", "ada", "--format", "json")
+    assert answer.code == 0 and answer.json()["selected"]
+    assert not any(name in answer.out for name in ("key.png", "new.html", str(notes)))
+
+
+def test_a_server_reads_what_changes_and_remembers_it(
+    notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(notes.parent)
+    before = f"from {folders.__name__} import __dict__ as own; own['_start_reader'] = print"
+    with Served("--in", "notes", before=before, ROLEBUNDLE_READ_SECONDS="0") as server:
+
+        def messages(task: str) -> str:
+            bundle = server.ask("retrieve", task=task)["result"]
+            return json.dumps([bundle["warnings"], [c["content"] for c in bundle["selected"]]])
+
+        assert "under the mat" in messages("key")
+        (notes / "door.html").write_text("<p>The door is red.", encoding="utf-8")
+        deadline = monotonic() + 20
+        while "is red" not in messages("door") or "not read yet" in messages("door"):
+            assert monotonic() < deadline
+        assert invoke("status", "--in", notes).err == ""
+        (notes / "door.html").unlink()
+        while f"`rolebundle ingest --in {notes}`" not in (said := messages("door")):
+            assert "is red" in said and monotonic() < deadline
 
 
 def test_several_folders_are_one_corpus_which_can_be_forgotten(notes: Path) -> None:
@@ -83,6 +195,30 @@ def test_what_is_skipped_is_named_once(notes: Path) -> None:
     assert invoke("ls", "--in", notes).err == ""
 
 
+def test_every_advised_command_works_as_it_is(notes: Path) -> None:
+    invoke("ls", "--in", notes)  # From now on, advice names the folders.
+    texts = "".join(
+        path.read_text("utf-8") for path in Path(rolebundle.__file__).parent.rglob("*.py")
+    )
+    advised = {*re.findall(r"`(rolebundle [a-z][^`|…]*)`", texts)}
+    of_a_corpus = 0
+    for command in sorted(advised):
+        words = shlex.split(with_folders(f"`{command}`").strip("`"))[1:]
+        context = click.Context(cli, help_option_names=["-h", "--help"])
+        while isinstance(context.command, click.Group) and words:
+            if (found := context.command.get_command(context, words[0])) is None:
+                break
+            context = click.Context(found, info_name=words.pop(0), parent=context)
+        if isinstance(context.command, GroupWithDefault):
+            default = next(iter(context.command.commands.values()))
+            context = click.Context(default, parent=context)
+        options = {option for parameter in context.command.params for option in parameter.opts}
+        assert options.isdisjoint({"--in", "--db"}) or {"--in", "--db"} & {*words}, command
+        of_a_corpus += "--in" in words
+        context.command.make_parser(context).parse_args(words)
+    assert of_a_corpus > 20
+
+
 def test_advice_names_the_folders(notes: Path) -> None:
     folder = notes.rename(notes.with_name("my notes"))
     assert "documents 1" in invoke("status", "--in", folder).out
@@ -111,6 +247,29 @@ def test_a_text_that_is_not_english_needs_another_model(
         assert (advice in outcome.err) is is_first
 
 
+def test_a_model_that_was_installed_later_is_used(
+    notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ROLEBUNDLE_MODEL")
+    started = Mock(return_value=None)
+    monkeypatch.setattr(folders, "_start_reader", started)
+    for is_installed, text in ((False, GERMAN), (True, "The key is under the mat.\n")):
+        (notes / "key.md").write_text(text, encoding="utf-8")
+        monkeypatch.setattr(PackagedModel, "is_installed", is_installed)
+        invoke("corpus", "forget", notes, "--yes")
+        improves = "answers improve when all-MiniLM-L6-v2 has embedded"
+        assert (improves in invoke("ls", "--in", notes).err) is is_installed
+        started.reset_mock()
+        invoke("ls", "--in", notes)
+        assert started.called is is_installed
+    [corpus] = folders.corpora_folder().glob("*/corpus.db")
+    assert "builds that of all-MiniLM-L6-v2" in invoke("status", "--in", notes).out
+    started.reset_mock()
+    with try_lock(indexing_path(corpus)):  # It is being embedded.
+        invoke("ls", "--in", notes)
+    assert not started.called
+
+
 def test_folders_that_are_refused(notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = notes.parent / "home"
     home.mkdir()
@@ -132,7 +291,7 @@ def test_folders_that_are_refused(notes: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_it_answers_from_what_it_has(notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert invoke("ls", "--in", notes).code == 0
     # Nothing that an answer does may write, whether the folder changed, is slow or is gone.
-    monkeypatch.setattr(folders, "read", None)
+    monkeypatch.setattr(folders, "read", Mock(side_effect=CorpusBusy("busy", "busy")))
     (notes / "key.md").write_text("Changed.\n", encoding="utf-8")
     assert "under the mat" in invoke("grep", "mat", "--in", notes).out
     monkeypatch.setattr(folders, "LOOK_SECONDS", -1.0)
