@@ -18,7 +18,7 @@ from rolebundle.contracts.why import FoundBy
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import EmbedderError
 from rolebundle.retrieval import lexical
-from rolebundle.retrieval.candidate import Candidate, Pool, Query
+from rolebundle.retrieval.candidate import SPECIFIC, Candidate, Pool, Query
 from rolebundle.retrieval.evidence import Evidence, best_by_words
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.semantic import SemanticLane, open_semantic_lane
@@ -167,10 +167,11 @@ class Lanes:
         words = lexical.task_words(
             self.corpus, self.query, best_by_words(bm25), only_facts=self.only_facts
         )
-        semantic = self.semantic
-        if semantic is None:
-            return words.with_meaning(bm25, pool.cosines, None)
-        return words.with_meaning(bm25, pool.cosines, semantic.noise, semantic.words_exponent)
+        meaning = (self.semantic.noise, self.semantic.words_exponent) if self.semantic else (None,)
+        evidence = words.with_meaning(bm25, pool.cosines, *meaning)
+        # An exact word that few passages have chooses among them.
+        least = SPECIFIC if self.rare_exact else 0.0
+        return evidence._replace(specificity=max(evidence.specificity, least))
 
     def with_matched_words(self, evidence: Evidence, passages: Iterable[Passage]) -> Evidence:
         """The evidence with the words of further passages."""

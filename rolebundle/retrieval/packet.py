@@ -125,7 +125,7 @@ def packet(
     same = [part for part in first if all(part in parts for parts in details)]
     details = [[part for part in parts if part not in same] for parts in details]
     before = [one_line(line, 2 * most) for line in _before(bundle)]
-    after = [one_line(line, 2 * most) for line in _after(bundle, same, places)]
+    after = [one_line(line, 2 * most) for line in _after(bundle, same)]
     brief = [one_line(line, most) for line in _brief(bundle, overlay)] if overlay else []
     lines = len(before) + len(after) + len(brief)
 
@@ -151,6 +151,7 @@ def packet(
     waiting = {chunk.chunk_id for chunk in [*wanted, *places]} - passages.keys()
     places = [chunk for chunk in bundle.selected if chunk.chunk_id in waiting]
     leads = [_lead(chunk, words) for chunk in places]
+    room -= _size(_limits(places))
     # If all leads fit, there is no note about them.
     room += _NOTE_CHARS if _size(leads) < room + _NOTE_CHARS else 0
     leads_shown = _fitting(leads, room - 1)
@@ -161,8 +162,8 @@ def packet(
         lines - len(told) - len(after) - len(brief_shown),
     )
     body, next_places = _by_rank(bundle.selected, passages, told_of_place)
-    after = ["", *near, *next_places, *brief_shown, *after, *left_out]
-    return "\n".join([*head, *told, *body, *after]).rstrip("\n")
+    told = [*head, *told, *body, "", *near, *next_places, *_limits(places[: len(leads_shown)])]
+    return "\n".join([*told, *brief_shown, *after, *left_out]).rstrip("\n")
 
 
 def _left_out(places: int, lines: int) -> list[str]:
@@ -291,6 +292,14 @@ def _lead(chunk: SelectedChunk, words: Collection[str]) -> str:
     return _lead_line(f"[{chunk.rank}] {place}", text, chunk.metadata.flags, mark)
 
 
+def _limits(places: Iterable[SelectedChunk]) -> list[str]:
+    """What leads may be used for, a line for those with the same limit."""
+    numbers: dict[str, list[str]] = {}
+    for chunk in places:
+        numbers.setdefault(limited_use(chunk.allowed_actions), []).append(f"[{chunk.rank}]")
+    return [f"{' '.join(of)}: {limit}." for limit, of in numbers.items() if limit]
+
+
 def _lead_line(place: str, text: str, flags: Sequence[str] | None, *notes: str) -> str:
     length = max(_MIN_QUOTE_CHARS, _LEAD_LINE_CHARS - len(place) - 5)
     return " · ".join(
@@ -358,19 +367,11 @@ def _before(bundle: RetrievalBundle) -> Iterator[str]:
         yield _ASK_AGAIN
 
 
-def _after(
-    bundle: RetrievalBundle, same: Sequence[str], places: Sequence[SelectedChunk]
-) -> Iterator[str]:
-    """What is the same for all passages or for several leads, and what was left out."""
+def _after(bundle: RetrievalBundle, same: Sequence[str]) -> Iterator[str]:
+    """What is the same for all passages, and what was left out."""
     # One date for all files, as after a fresh copy, tells nothing.
     if told := [part for part in same if not part.startswith(FILE_DATE)]:
         yield f"All passages: {'; '.join(told)}."
-    limits: dict[str, list[str]] = {}
-    for chunk in places:
-        limits.setdefault(limited_use(chunk.allowed_actions), []).append(f"[{chunk.rank}]")
-    for limit, numbers in limits.items():
-        if limit:
-            yield f"{' '.join(numbers)}: {limit}."
     ranks = {chunk.chunk_id: chunk.rank for chunk in bundle.selected}
     for approval in bundle.approvals or ():
         passages = ", ".join(f"[{ranks.get(name)}]" for name in approval.chunk_ids)
