@@ -36,8 +36,8 @@ ENOUGH_SHARE, ENOUGH_NATS = 0.65, 24
 LEAST_FACTOR = 0.01
 COMPARED = 12
 """How many of the best by BM25 are compared to see how specific the task is."""
-MANY_WORDS = 1 / 3
-"""What the best passage by BM25 has of the task's words makes it specific by this part."""
+MANY_WORDS = 0.4
+"""What these have of the task's words on average makes it specific by this part."""
 _KIND_ATTRIBUTE = "evidence_kind"
 _WORD = re.compile(r"[^\W_]+")
 _SHORT = 3
@@ -77,9 +77,9 @@ class Evidence(NamedTuple):
         noise: of the embedding model; ``None`` if meanings were not searched.
         cosines: rowid → cosine with the task.
         specificity: how many more of the task's words the best passage has than the best
-            ``COMPARED`` have on average (a missing one counts as 0), or ``MANY_WORDS`` of those
-            that it has if that is more, as in a large corpus. Each word is counted by its rarity in
-            English, so that the size of the corpus does not matter.
+            ``COMPARED`` have on average (a missing one counts as 0), or ``MANY_WORDS`` of that
+            average if it is more, as in a large corpus. Each word is counted by its rarity in
+            English, so that the size of the corpus does not matter; at least 0.
         words_factor: what the weight of BM25 is multiplied with; see :meth:`with_meaning`.
         best: the support of the best of the first passages.
         verdict: ``off_topic`` if none of the task's words occurs and nothing is close in meaning;
@@ -161,8 +161,8 @@ class Evidence(NamedTuple):
             math.fsum(self.rarities[place] for place in self.matches[rowid] & own)
             for rowid in best_by_words(bm25)
         ]
-        most = max(masses, default=0.0)
-        specificity = max(most - math.fsum(masses) / COMPARED, most * MANY_WORDS)
+        mean = math.fsum(masses) / COMPARED
+        specificity = max(0.0, max(masses, default=0.0) - mean, mean * MANY_WORDS)
         factors = [
             max((found / total / ENOUGH_SHARE) ** 2, found / ENOUGH_NATS)
             for rowid in best_by_words(bm25)

@@ -85,9 +85,9 @@ def test_words_or_meaning_make_a_passage_evidence(
 
 @pytest.mark.parametrize(
     ("matches", "specificity"),
-    [([{0, 1}], 2 * 11 / 12), ([{0, 1}, {0}], 2 - 3 / 12), ([{0, 1}] * 12, 2 / 3)],
+    [([{0, 1}], 2 * 11 / 12), ([{0, 1}, {0}], 2 - 3 / 12), ([{0, 1}] * 12, 0.4 * 2)],
 )
-def test_specificity_is_what_the_best_has_more_than_the_best_on_average_or_a_third_of_it(
+def test_specificity_is_what_the_best_has_more_than_the_twelve_best_on_average_or_a_part_of_that(
     matches: list[set[int]], specificity: float
 ) -> None:
     # It is the same in a corpus of any size.
