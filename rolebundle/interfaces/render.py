@@ -38,6 +38,7 @@ from rolebundle.retrieval.passage_text import (
     passage_notes,
     passage_place,
     shown_name,
+    standing,
 )
 from rolebundle.storage.corpus import joined
 from rolebundle.storage.lexical_index import Token, tokens
@@ -184,7 +185,10 @@ def passage(
     yield f"{_INDENT}{style('heading', title)}"
     given = (text if explain else _FIGURES.sub("", text) for text in chunk.reasons_selected)
     reasons = f"why: {'; '.join(one_line(reason, _LONG) for reason in given if reason)}"
-    yield from (style("minor", line) for line in wrapped(reasons, width, _INDENT))
+    # The reasons have its trust.
+    dates = [text for text in standing(values["metadata"]) if not text.startswith("trust: ")]
+    about = " · ".join([*dates, reasons])
+    yield from (style("minor", line) for line in wrapped(about, width, _INDENT))
     for note in passage_notes(values):
         yield from (style("caution", line) for line in wrapped(note, width, _INDENT))
     yield from excerpt_lines(chunk, terms, width, style)
@@ -217,12 +221,14 @@ def _postures(bundle: RetrievalBundle, width: int, style: Style, *, explain: boo
         yield from wrapped(fallback, width)
         return
     trust, fresh = provenance.trust_posture, provenance.freshness_posture
-    # If nobody declares trust, that is no property of this answer.
+    # If nobody declares trust, that is no property of this answer; nor does it say that dates are
+    # as one expects.
     postures = [f"trust {trust}"] if explain or trust != "undeclared" else []
-    line = " · ".join(filter(None, [*postures, f"freshness {fresh}", fallback]))
-    first, *further_lines = wrapped(line, width)
-    yield first.replace(f"trust {trust}", style(_TRUST[trust], f"trust {trust}"), 1)
-    yield from further_lines
+    postures += [f"freshness {fresh}"] if explain or fresh != "fresh" else []
+    if line := " · ".join(filter(None, [*postures, fallback])):
+        first, *further_lines = wrapped(line, width)
+        yield first.replace(f"trust {trust}", style(_TRUST[trust], f"trust {trust}"), 1)
+        yield from further_lines
 
 
 def _warnings(bundle: RetrievalBundle, width: int, *, explain: bool) -> Iterator[str]:
@@ -253,7 +259,7 @@ def _fallback(fallback: Fallback, *, explain: bool) -> str:
     states = [s for s in fallback.states or [fallback.state] if not (is_limited and s == "healthy")]
     if not explain:
         plain = [s.replace("_", " ") for s in states if s not in ("no_overlay", "healthy")]
-        return ", ".join(filter(None, [*plain, message or _USE[fallback.action]]))
+        return ", ".join(filter(None, [*plain, _USE[fallback.action]]))
     message = f": {message}" if message else ""
     return f"{' + '.join(states)}, {fallback.action}{message}".removeprefix(", ")
 

@@ -182,7 +182,7 @@ class Evidence(NamedTuple):
         is_close = any(
             (self._closeness(rowid) or 0.0) >= ENOUGH_CLOSENESS for rowid in self.cosines
         )
-        enough = FULL_COVERAGE * math.log1p(self.chunks)
+        enough = FULL_COVERAGE * math.log1p(max(1, self.chunks))
         strength = max(
             (
                 support.coverage / enough + CLOSENESS_WEIGHT * (support.closeness or 0.0)

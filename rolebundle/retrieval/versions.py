@@ -42,6 +42,9 @@ _STATES = frozenset(
     "final draft entwurf new neu old alt current copy kopie signed revised corrected".split()
 )
 
+_AS_VERSIONS = {"draft": (0,), "entwurf": (0,), "final": (math.inf,), "signed": (math.inf,)}
+"""States that order versions without a number."""
+
 STANDS_ALONE = 200
 """A text of at least so many characters says the same under any heading."""
 
@@ -201,11 +204,17 @@ def mark_duplicates(rows: Iterable[Candidate], task: str = "") -> list[list[Cand
     return groups
 
 
-def version_of(passage: Passage) -> tuple[int, ...]:
-    """The version that its document declares, or that its path names; empty without any."""
+def version_of(passage: Passage) -> tuple[float, ...]:
+    """The version that its document declares, or that its path names; empty without any.
+
+    Without a number, a draft comes before all others, and what is final or signed after them.
+    """
     declared = dict(passage.document.attributes).get("version", ())
     names = [*declared, *_VERSION.findall(passage.path)]
-    return next((tuple(map(int, _NUMBER.findall(name))) for name in names if name), ())
+    words = words_of(passage.path.rpartition("/")[2])
+    states = [_AS_VERSIONS[word] for word in words if word in _AS_VERSIONS]
+    numbers = [tuple(map(int, _NUMBER.findall(name))) for name in names if name]
+    return next(iter([*numbers, *sorted(states)]), ())
 
 
 def mark_versions(rows: Iterable[Candidate], task: str) -> None:
@@ -245,7 +254,7 @@ def _page(path: str) -> str:
 def _is_version(old: Passage, new: Passage, task: str) -> bool:
     """Whether a passage is of an older version of the page of another one, which says as much."""
     names = [
-        frozenset(words_of(_page(passage.path).rpartition("/")[2])) - _STATES
+        frozenset(words_of(_page(passage.path).rpartition("/")[2].rpartition(".")[0])) - _STATES
         for passage in (old, new)
     ]
     words, new_words = _words(old), _words(new)

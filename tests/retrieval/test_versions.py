@@ -58,6 +58,12 @@ def test_a_state_in_a_name_is_no_other_page() -> None:
     assert bundle.rejected_summary == {"other_version": 2}
 
 
+@pytest.mark.parametrize("names", [("lease v3", "lease FINAL signed"), ("lease draft", "lease v1")])
+def test_a_draft_is_before_a_number_and_what_is_final_after_it(names: tuple[str, str]) -> None:
+    pages = [document(name, [f"{TEXT}\nThe rent is {n}."]) for n, name in enumerate(names)]
+    assert places(asked(*pages)) == [f"{names[1]}.md:1-1"]
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [
