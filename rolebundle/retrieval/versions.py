@@ -272,11 +272,12 @@ def _words(passage: Passage) -> set[str]:
 
 
 def _is_named(passage: Passage, task: str) -> bool:
-    """Whether the task names the version of a passage."""
-    number = ".".join(map(str, version_of(passage)))
-    return (
-        bool(number) and re.search(rf"(?<![\d.])v?{re.escape(number)}(?!\.?\d)", task) is not None
-    )
+    """Whether the task names the version of a passage, or the state that stands for it."""
+    version = version_of(passage)
+    if states := {state for state, order in _AS_VERSIONS.items() if order == version}:
+        return not states.isdisjoint(words_of(task))
+    number = re.escape(".".join(map(str, version)))
+    return bool(number) and re.search(rf"(?<![\d.])v?{number}(?!\.?\d)", task) is not None
 
 
 def _standing(row: Candidate) -> tuple[object, ...]:

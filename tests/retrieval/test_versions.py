@@ -62,6 +62,8 @@ def test_a_state_in_a_name_is_no_other_page() -> None:
 def test_a_draft_is_before_a_number_and_what_is_final_after_it(names: tuple[str, str]) -> None:
     pages = [document(name, [f"{TEXT}\nThe rent is {n}."]) for n, name in enumerate(names)]
     assert places(asked(*pages)) == [f"{names[1]}.md:1-1"]
+    named = asked(*pages, task=f"parser token session information of the {names[0].split()[1]}")
+    assert f"{names[0]}.md:1-1" in places(named)
 
 
 @pytest.mark.parametrize(
