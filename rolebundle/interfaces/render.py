@@ -221,8 +221,7 @@ def _postures(bundle: RetrievalBundle, width: int, style: Style, *, explain: boo
         yield from wrapped(fallback, width)
         return
     trust, fresh = provenance.trust_posture, provenance.freshness_posture
-    # If nobody declares trust, that is no property of this answer; nor does it say that dates are
-    # as one expects.
+    # Undeclared trust is a property of the corpus, and recent dates need no note.
     postures = [f"trust {trust}"] if explain or trust != "undeclared" else []
     postures += [f"freshness {fresh}"] if explain or fresh != "fresh" else []
     if line := " · ".join(filter(None, [*postures, fallback])):

@@ -37,7 +37,7 @@ LEAST_FACTOR = 0.01
 COMPARED = 12
 """How many of the best by BM25 are compared to see how specific the task is."""
 MANY_WORDS = 0.4
-"""What these have of the task's words on average makes it specific by this part."""
+"""The part of their average that counts as the specificity if it is more, as in a large corpus."""
 _KIND_ATTRIBUTE = "evidence_kind"
 _WORD = re.compile(r"[^\W_]+")
 _SHORT = 3
@@ -77,7 +77,7 @@ class Evidence(NamedTuple):
         noise: of the embedding model; ``None`` if meanings were not searched.
         cosines: rowid → cosine with the task.
         specificity: how many more of the task's words the best passage has than the best
-            ``COMPARED`` have on average (a missing one counts as 0), or ``MANY_WORDS`` of that
+            ``COMPARED`` have on average (a missing one counts as 0), or ``MANY_WORDS`` times that
             average if it is more, as in a large corpus. Each word is counted by its rarity in
             English, so that the size of the corpus does not matter; at least 0.
         words_factor: what the weight of BM25 is multiplied with; see :meth:`with_meaning`.

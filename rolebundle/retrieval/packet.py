@@ -151,9 +151,8 @@ def packet(
     waiting = {chunk.chunk_id for chunk in [*wanted, *places]} - passages.keys()
     places = [chunk for chunk in bundle.selected if chunk.chunk_id in waiting]
     leads = [_lead(chunk, words) for chunk in places]
-    room -= _size(_limits(places))
     # If all leads fit, there is no note about them.
-    room += _NOTE_CHARS if _size(leads) < room + _NOTE_CHARS else 0
+    room += (_NOTE_CHARS if _size(leads) < room + _NOTE_CHARS else 0) - _size(_limits(places))
     leads_shown = _fitting(leads, room - 1)
     brief_shown = _fitting(brief, room - _size(leads_shown))
     told_of_place = dict(zip((chunk.chunk_id for chunk in places), leads_shown, strict=False))
@@ -162,8 +161,9 @@ def packet(
         lines - len(told) - len(after) - len(brief_shown),
     )
     body, next_places = _by_rank(bundle.selected, passages, told_of_place)
-    told = [*head, *told, *body, "", *near, *next_places, *_limits(places[: len(leads_shown)])]
-    return "\n".join([*told, *brief_shown, *after, *left_out]).rstrip("\n")
+    limits = _limits(places[: len(leads_shown)])
+    end = ["", *near, *next_places, *limits, *brief_shown, *after, *left_out]
+    return "\n".join([*head, *told, *body, *end]).rstrip("\n")
 
 
 def _left_out(places: int, lines: int) -> list[str]:

@@ -38,12 +38,13 @@ ABOUT_AS_GOOD = 0.7
 """A passage with this share of the first one's score may answer about as well."""
 OF_SERIES = 0.5
 """The same for a document of the first one's series, which may use other words."""
+_DRAFT = "draft entwurf brouillon borrador bozza rascunho".split()
+_FINAL = "final signed unterschrieben endfassung definitif signe definitivo firmado firmato".split()
+_AS_VERSIONS = dict.fromkeys(_DRAFT, (0.0,)) | dict.fromkeys(_FINAL, (math.inf,))
+"""State in the name of a file → its version, if the name has no number."""
 _STATES = frozenset(
-    "final draft entwurf new neu old alt current copy kopie signed revised corrected".split()
+    [*_AS_VERSIONS, *"new neu old alt current copy kopie revised corrected".split()]
 )
-
-_AS_VERSIONS = {"draft": (0,), "entwurf": (0,), "final": (math.inf,), "signed": (math.inf,)}
-"""States that order versions without a number."""
 
 STANDS_ALONE = 200
 """A text of at least so many characters says the same under any heading."""
@@ -220,9 +221,10 @@ def version_of(passage: Passage) -> tuple[float, ...]:
 def mark_versions(rows: Iterable[Candidate], task: str) -> None:
     """Write the chunk id of the newer version of a page that stands for an older one.
 
-    Their paths differ in a version, states and further words of one of them only, and their
-    headings, standing and source are equal. The newer one has most of the older one's words, and
-    all of its words of the task, which does not name the older version. It gets the better score.
+    Both are in one folder, and their names differ in a version and a state only, or one has more
+    words. Their headings, standing and source are equal. The newer one has most of the older one's
+    words, and all of its words of the task, which does not name the older version. It gets the
+    better score.
     """
     pages = defaultdict[tuple[object, ...], list[Candidate]](list)
     for row in rows:
@@ -252,7 +254,7 @@ def _page(path: str) -> str:
 
 
 def _is_version(old: Passage, new: Passage, task: str) -> bool:
-    """Whether a passage is of an older version of the page of another one, which says as much."""
+    """Whether the pages are versions of one page, and the new passage has most of the old one."""
     names = [
         frozenset(words_of(_page(passage.path).rpartition("/")[2].rpartition(".")[0])) - _STATES
         for passage in (old, new)

@@ -257,10 +257,11 @@ def _names_missing(retrieval: Retrieval) -> list[str]:
 
 
 def _others_missing(retrieval: Retrieval, *, are_asked: bool) -> list[str]:
-    """The other words of the task that occur nowhere, if it asks about them, or if it does not.
+    """The words of the task that occur nowhere, without names and the most frequent words.
 
-    It does if they weigh half of its words besides the names, which only English tells from other
-    words, and the best passage is not close in meaning. The commonest words are left out.
+    Empty unless ``are_asked`` is whether the task asks about them: they have half of the weight of
+    its words, and the best passage is not close in meaning. In English, where names are known, the
+    weight of names does not count.
     """
     query, evidence = retrieval.query, retrieval.evidence
     if evidence.verdict != "supported" or not retrieval.selected:

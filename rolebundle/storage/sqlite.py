@@ -426,16 +426,11 @@ class SqliteFile(Closable):
         return self.stamp == stamp_of(self.path, frozen=len(self.stamp) > 2)
 
     def copy_to(self, copy: Path, name: Path) -> None:
-        """Copy all that the file has at this moment into an empty file, and sync it.
-
-        Args:
-            copy: the empty file.
-            name: what the copy is called in messages.
+        """Copy the present content into an empty file, ``name`` in messages, and sync it.
 
         Raises:
             OSError: it could not be synced.
-            UsageError: it is a database.
-            StorageError, CorpusCorrupt, CorpusBusy: it could not be copied.
+            StorageError, CorpusCorrupt, CorpusBusy, UsageError: it could not be copied.
         """
         query_only = self.value("PRAGMA query_only")
         self.run("PRAGMA query_only = 0")

@@ -6,7 +6,9 @@ import pytest
 
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.retrieval.packet import packet
+from rolebundle.retrieval.versions import mark_versions
 from support.corpora import answered, document
+from support.values import passage, ranked
 
 VERSIONS = ("5.1", "7.4", "10.0", "v2", "v11.2")
 SAME = "The request parser keeps the token of a session for the next request, until it is closed."
@@ -58,12 +60,30 @@ def test_a_state_in_a_name_is_no_other_page() -> None:
     assert bundle.rejected_summary == {"other_version": 2}
 
 
-@pytest.mark.parametrize("names", [("lease v3", "lease FINAL signed"), ("lease draft", "lease v1")])
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("lease v3", "lease FINAL signed"),
+        ("lease draft", "lease v1"),
+        ("bail brouillon", "bail signé"),
+        ("contrato v2", "contrato firmado"),
+        ("Vertrag Entwurf", "Vertrag unterschrieben"),
+    ],
+)
 def test_a_draft_is_before_a_number_and_what_is_final_after_it(names: tuple[str, str]) -> None:
     pages = [document(name, [f"{TEXT}\nThe rent is {n}."]) for n, name in enumerate(names)]
     assert places(asked(*pages)) == [f"{names[1]}.md:1-1"]
     named = asked(*pages, task=f"parser token session information of the {names[0].split()[1]}")
     assert f"{names[0]}.md:1-1" in places(named)
+
+
+def test_versions_of_one_page_may_have_other_formats() -> None:
+    old, new = (
+        ranked(passage(path, f"{TEXT} {path}", path=path))
+        for path in ("offers/Brunner v2.pdf", "offers/Brunner_v3.docx")
+    )
+    mark_versions([old, new], "parser token session")
+    assert (old.version_of, new.version_of) == (new.chunk_id, None)
 
 
 @pytest.mark.parametrize(

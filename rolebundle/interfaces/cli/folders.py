@@ -107,7 +107,7 @@ def bring_up_to_date(corpus: Path, folders: Sequence[Path], admin: Callable[[], 
         return ""
     _print_later_skipped(corpus)
     now = _files_in(folders, deadline)
-    if now == before and not _embeds_later(corpus):
+    if now == before and not _needs_embedding(corpus):
         return ""
     changes = f"the folder could not be looked through in {LOOK_SECONDS:g} s"
     if now is not None:
@@ -152,8 +152,8 @@ def _are_few(changed: Collection[str], now: Files) -> bool:
     return is_small and not others and all(map(is_plain, files))
 
 
-def _embeds_later(corpus: Path) -> bool:
-    """Whether a contextual model is to embed: it was installed since, or a process was killed."""
+def _needs_embedding(corpus: Path) -> bool:
+    """Whether a contextual model must still embed: it is newly installed, or was interrupted."""
     with suppress(RolebundleError), open_reader(corpus) as reader:
         active = active_index(reader)
         if (
@@ -170,7 +170,7 @@ def _embeds_later(corpus: Path) -> bool:
 
 
 def unread(corpus: Path, folders: Sequence[Path], changes: str | None, task: str) -> str:
-    """What an answer may lack: changed files, and files without a text whose names have its words.
+    """A note on what was not read: changed files, and skipped files whose names match the task.
 
     Args:
         corpus: as for :func:`bring_up_to_date`.
@@ -189,12 +189,12 @@ def unread(corpus: Path, folders: Sequence[Path], changes: str | None, task: str
     ]
     most = max([1, *(number for number, _ in matched)])
     named = first_of([text for number, text in matched if number == most], _MAX_NAMED)
-    said = "; ".join(filter(None, [changes, f"not read: {named}" if named else ""]))
-    if said:
+    note = "; ".join(filter(None, [changes, f"not read: {named}" if named else ""]))
+    if note:
         from rolebundle.scan.confidential import without_secrets  # It loads re2.
 
-        said = without_secrets(on_one_line(said))
-    return said
+        note = without_secrets(on_one_line(note))
+    return note
 
 
 def _read_first(corpus: Path, folders: Sequence[Path], admin: Callable[[], Admin]) -> None:
@@ -250,19 +250,19 @@ def read(
                 )
                 with admin() as owner:
                     work = owner.update if seen else partial(owner.ingest, [*folders])
-                    return _recorded(corpus, folders, partial(work, progress=progress), options)
+                    return _run_ingest(corpus, folders, partial(work, progress=progress), options)
         if is_brief:
             return None
         sleep(_PAUSE_SECONDS)
 
 
-def _recorded(
+def _run_ingest(
     corpus: Path,
     folders: Sequence[Path],
     work: Callable[[IngestOptions], IngestReport],
     options: IngestOptions,
 ) -> IngestReport:
-    """What a reading reports; what it has seen and skipped is remembered."""
+    """Run an ingest, store which files it saw and skipped, and return its report."""
     # Before they are read: what changes meanwhile is looked at again.
     files, is_first = _files_in(folders) or {}, _seen(corpus) is None
     report = work(options)
@@ -351,7 +351,7 @@ def follow(
             while True:
                 try:
                     watcher = admin().watcher(print_note, Event(), indexing=indexing)
-                    watcher.update = partial(_recorded, corpus, folders, watcher.update)
+                    watcher.update = partial(_run_ingest, corpus, folders, watcher.update)
                     watcher.run()
                 except CorpusBusy:  # Another server watches.
                     sleep(_RETRY_SECONDS)
