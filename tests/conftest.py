@@ -36,6 +36,9 @@ CHECKOUT = Path(__file__).parent.parent
 # The roles of the sample corpus, which most tests ask.
 os.environ["ROLEBUNDLE_OVERLAYS"] = str(demo_overlays())
 
+# A contextual model takes long, also in the server of processes. Tests of the default turn it on.
+os.environ["ROLEBUNDLE_MODEL"] = "static"
+
 
 def pytest_configure(config: pytest.Config) -> None:
     if getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):
@@ -114,8 +117,6 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory) -> None:
     names = ("COLUMNS", "NO_COLOR", "ROLEBUNDLE_DB", "ROLEBUNDLE_DEBUG", "ROLEBUNDLE_RERANK")
     for name in names:
         os.environ.pop(name, None)
-    # A contextual model takes long. Tests of the default turn it on.
-    os.environ["ROLEBUNDLE_MODEL"] = "static"
 
 
 @pytest.fixture(scope="session")

@@ -1,14 +1,13 @@
 """A corpus with vectors for tests that damage it, and small batches for tests that kill."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from rolebundle.ingest import sync
+from rolebundle.ingest import indexes, sync
+from rolebundle.storage import writing
 from rolebundle.storage.writing import open_writer
 from support.fake_embedder import HashingProvider
-from support.operations import small_batches
 from support.sound import assert_sound
 from support.source_tree import write_files
 
@@ -39,6 +38,8 @@ def corpus_file(image: bytes, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def _small_batches() -> Iterator[None]:
-    with small_batches():
-        yield
+def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many small transactions, and a log that is folded into the file often."""
+    monkeypatch.setattr(sync, "_FILES_PER_BATCH", 3)
+    monkeypatch.setattr(indexes, "BATCH", 4)
+    monkeypatch.setattr(writing, "LOG_PAGES", 60)

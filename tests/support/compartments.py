@@ -25,7 +25,7 @@ def match_expression(terms: Iterable[Term]) -> str:
     return " OR ".join(
         '"' + folded(term.text).replace("\x00", " ").replace('"', '""') + '"'
         for term in terms
-        for _ in range(term.weight)
+        for _ in range(term.repeats)
     )
 
 

@@ -141,35 +141,6 @@ def run_session(opened: Any, talk: Callable[[Any], Awaitable[Any]]) -> Any:
     return outcome
 
 
-@contextmanager
-def shared(opened: Any) -> Iterator[Shared]:
-    """One session for many tests, from the context manager that opens it."""
-    from anyio.from_thread import start_blocking_portal
-
-    with start_blocking_portal() as portal, portal.wrap_async_context_manager(opened) as session:
-        yield Shared(portal, session)
-
-
-class Shared:
-    """A session in a thread of its own.
-
-    Args:
-        portal: to that thread.
-        session: the session.
-    """
-
-    def __init__(self, portal: Any, session: Any) -> None:
-        self._portal, self._session = portal, session
-
-    def speak(self, talk: Callable[[Any], Awaitable[Any]]) -> Any:
-        """Return what ``talk`` returns with the session, and raise what it raises."""
-        return self._portal.start_task_soon(talk, self._session).result(SECONDS)
-
-    def call(self, name: str, arguments: dict[str, Any]) -> Any:
-        """Return a tool's answer."""
-        return self.speak(lambda session: session.call_tool(name, arguments))
-
-
 def text_of(result: Any) -> str:
     return "\n".join(block.text for block in result.content)
 

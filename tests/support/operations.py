@@ -1,12 +1,10 @@
 """What a user does to a corpus, as steps that a fault may interrupt and a user then repeats."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import apsw
 
@@ -20,7 +18,7 @@ from rolebundle.contracts.policy import AuditEntry, AuditSettings
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError, UsageError
-from rolebundle.ingest import indexes, sync
+from rolebundle.ingest import indexes
 from rolebundle.ingest.indexes import Progress
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.memory.decisions import all_decisions, record_decision
@@ -28,7 +26,6 @@ from rolebundle.memory.facts import all_facts
 from rolebundle.memory.marks import put_mark
 from rolebundle.policy.audit import AuditLog
 from rolebundle.policy.audit_check import verify_audit
-from rolebundle.storage import writing
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.partition import flagged_documents
 from rolebundle.storage.vector_index import active_index
@@ -190,11 +187,6 @@ def _audit(place: Place, report: Report, rows: int = 6) -> None:
             report(reported_row(log, number))
 
 
-def _require_audit(place: Place, _: Report) -> None:
-    with Admin(place.db) as admin:
-        set_audit(admin.workspace, "required", "text")
-
-
 def _back_up(place: Place, _: Report) -> None:
     try:
         as_owner(place.db, create_backup, place.saved)
@@ -245,17 +237,6 @@ STEPS: dict[str, Step] = {
     "back up": _back_up,
     "restore": lambda place, _: as_owner(place.db, restore_backup, place.saved, confirmed=True),
 }
-
-
-@contextmanager
-def small_batches() -> Iterator[None]:
-    """Many small transactions, and a log that is folded into the file often."""
-    with (
-        patch.object(sync, "_FILES_PER_BATCH", 3),
-        patch.object(indexes, "BATCH", 4),
-        patch.object(writing, "LOG_PAGES", 60),
-    ):
-        yield
 
 
 def stored_rows(path: Path) -> Rows:

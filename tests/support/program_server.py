@@ -31,7 +31,8 @@ from io import StringIO
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
-from typing import NamedTuple
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 # The modules in C that `signal` and `socket` wrap: to import those two takes longer than the rest.
 CLIENT = """
@@ -87,7 +88,14 @@ def fork_readers(python: Callable[[], tuple[str, ...]] = forked_python) -> None:
     """Let the processes that read files for this one be forked, too."""
     from rolebundle.ingest import workers
 
-    workers._python = python
+    assert hasattr(workers, "subprocess")  # Else each of them would be a real process.
+
+    class Forked(subprocess.Popen[bytes]):
+        def __init__(self, command: list[str], **options: Any) -> None:
+            assert command[:2] == [sys.executable, "-c"]
+            super().__init__([*python(), *command[2:]], **options)
+
+    workers.subprocess = SimpleNamespace(Popen=Forked, PIPE=subprocess.PIPE)
 
 
 def share() -> None:

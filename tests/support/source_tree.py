@@ -65,8 +65,3 @@ def front(**claims: object) -> str:
     """Front matter in YAML; JSON values are YAML."""
     lines = [f"{key}: {json.dumps(value)}\n" for key, value in claims.items()]
     return "---\n" + "".join(lines) + "---\n" if claims else ""
-
-
-def codes(report: IngestReport) -> list[str]:
-    """The codes of what an ingest noted."""
-    return [note.code for note in report.notes]

@@ -12,7 +12,7 @@ from rolebundle.retrieval.candidate import Candidate, Pool, Retrieval, Weights
 from rolebundle.retrieval.evidence import Evidence
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.retrieval.scoring import normalize_metadata
+from rolebundle.retrieval.scoring import SATURATED_METADATA
 from rolebundle.storage.digests import content_hash
 
 WORDS = (
@@ -78,7 +78,7 @@ def candidate(
 def ranked(of: Passage | None = None, final: float = 0.5, **fields: Any) -> Candidate:
     """A candidate as ``rank`` returns it, with this final score."""
     row = candidate(of, **fields)
-    row.metadata, row.final = normalize_metadata(row.metadata_score), final
+    row.metadata, row.final = min(1.0, row.metadata_score / SATURATED_METADATA), final
     return row
 
 
@@ -105,9 +105,9 @@ def evidence(
     own = frozenset(range(len(frequencies)))
     rarities = [1.0] * len(frequencies)
     words = Evidence(frequencies, chunks, having, wordings or (own,), rarities)
-    bm25 = {rowid: words.weight(positions) for rowid, positions in having.items() if positions}
+    bm25 = {rowid: words.nats_of(positions) for rowid, positions in having.items() if positions}
     noise = None if cosines is None else NOISE
-    return words.with_meaning(bm25, cosines or {}, noise).judged_by([*having])
+    return words.with_measures(bm25, cosines or {}, noise).judged_by([*having])
 
 
 def rejected(
