@@ -33,7 +33,7 @@ from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.retrieval.packet import MAX_CHARS
 from rolebundle.retrieval.passage_text import best_span
 from rolebundle.retrieval.query import build_query
-from rolebundle.retrieval.semantic import closeness_to
+from rolebundle.retrieval.semantic import cosines_with_task
 
 FIRST = (1_500, 3_000)
 LONG = 1_200, 1_600
@@ -150,7 +150,7 @@ def windows(corpus: Corpus, question: Mapping[str, Any]) -> Iterator[bool]:
     """For long passages with the question's first place: whether the cut shows a line of it."""
     query = build_query(question["question"], None)
     words = {word for term in query.task_terms for word in term.text.casefold().split()}
-    closeness = closeness_to(query, StaticProvider())
+    closeness = cosines_with_task(query, StaticProvider())
     place = question["places"][0]
     right = corpus.right(question, Shown(0, place["path"], tuple(place["lines"]), [], 0))
     for share in (0.0, 0.5, 1.0):

@@ -50,8 +50,11 @@ PARTS: Mapping[str, tuple[str, Any]] = {
     "other spellings": ("rolebundle.retrieval.query._other_spellings", lambda task: {}),
     "fewer words, less weight": ("rolebundle.retrieval.evidence.LEAST_FACTOR", 1.0),
     "correction of words": ("rolebundle.retrieval.lexical.MAX_CORRECTED", 0),
-    "lift of exact words": ("rolebundle.retrieval.rank.AMONG_FIRST", sys.maxsize),
-    "lift of the best without a role": ("rolebundle.retrieval.rank.BEST_AMONG_FIRST", sys.maxsize),
+    "lift of exact words": ("rolebundle.retrieval.rank.LAST_PLACE_OF_EXACT", sys.maxsize),
+    "lift of the best without a role": (
+        "rolebundle.retrieval.rank.LAST_PLACE_OF_BEST",
+        sys.maxsize,
+    ),
     "copies": (
         "rolebundle.retrieval.rank.mark_duplicates",
         lambda rows, task: [[row] for row in rows],

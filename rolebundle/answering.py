@@ -25,7 +25,7 @@ from rolebundle.retrieval.candidate import Retrieval
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.retrieval.request import ResolvedRequest, resolve_request
 from rolebundle.retrieval.rerank import Reranker
-from rolebundle.retrieval.semantic import closeness_to
+from rolebundle.retrieval.semantic import cosines_with_task
 from rolebundle.retrieval.source_files import are_reachable, shown_path, source_warnings
 from rolebundle.storage.corpus import Corpus, contents
 from rolebundle.storage.documents import StoredFile, source_files
@@ -91,38 +91,39 @@ class Answering:
         now: datetime | None = None,
     ) -> RetrievalBundle:
         """Answer a request, and record it; see :meth:`rolebundle.engine.Engine.retrieve`."""
-        claim = request.approval
+        claimed_approver = request.approval
         if self.approver is not None:
             request = request.model_copy(update={"approval": None})
-        if_approved: Retrieval | None = None
+        approved_retrieval: Retrieval | None = None
         with self.open_inputs(request, overlay, now) as inputs:
             found, files = _search(inputs, inputs.request)
             if self.approver and found.waits_for_approval:
-                if_approved, its_files = _search(
+                approved_retrieval, approved_files = _search(
                     inputs, inputs.request.with_approval("(not approved)")
                 )
             needs = AuditNeeds.of(inputs.corpus)
-            closeness = None
+            cosines_of = None
             if request.packet and inputs.provider is not None and not found.degraded:
-                closeness = closeness_to(found.query, inputs.provider)
+                cosines_of = cosines_with_task(found.query, inputs.provider)
         # After the snapshot, because the host's program and the files may take a while.
-        person, refusal = self._approval(request, inputs.request.echo.agent, claim, if_approved)
-        if if_approved is not None and person:
-            approved = inputs.request.with_approval(person)
-            found, files = replace(if_approved, request=approved), its_files
-        paths = {name: shown_path(file.location, file.path) for name, file in files.items()}
         agent = inputs.request.echo.agent
+        person, refusal = self._approval(request, agent, claimed_approver, approved_retrieval)
+        if approved_retrieval is not None and person:
+            approved = inputs.request.with_approval(person)
+            found, files = replace(approved_retrieval, request=approved), approved_files
+        paths = {name: shown_path(file.location, file.path) for name, file in files.items()}
         terms = found.query.task.terms
         kept: list[KeptBack] = []
-        changes = source_warnings(files.values())
+        file_warnings = source_warnings(files.values())
         # Without an agent, the owner asks: under a policy such a request was refused before.
         if inputs.request.quarantined and agent is None:
             kept = why_module.kept_back(self._workspace.corpus, terms)
         if agent is None and request.deadline_ms is None and not found.all_selected:
-            changes["SOURCE_CHANGED"] = self._unread(request.task)
+            file_warnings["SOURCE_CHANGED"] = self._files_not_ingested(request.task)
         # What was not read has no metadata by which a policy could tell who may see it.
         if not found.request.has_policy:
-            changes["INDEX_STALE"] = self._workspace.unread(request.task)
+            has_all = found.evidence.best.matched == found.evidence.best.words
+            file_warnings["INDEX_STALE"] = self._workspace.unread(request.task, has_all)
         is_few = 0 < found.without_vector < _FEW * found.corpus.chunks
         if is_few and is_held(indexing_path(self._workspace.path)):
             found = replace(found, without_vector=0)
@@ -131,11 +132,11 @@ class Answering:
                 found,
                 refusal=refusal,
                 paths=paths if inputs.view.show_paths else {},
-                source_warnings=changes,
+                file_warnings=file_warnings,
                 kept_back=kept,
-                advice=self._workspace.advice if inputs.view.show_paths else str,
+                complete_message=self._workspace.advice if inputs.view.show_paths else str,
             ),
-            closeness,
+            cosines_of,
         )
 
         def hidden() -> dict[str, int]:
@@ -144,7 +145,7 @@ class Answering:
         self._workspace.recorder.record_answer(needs, bundle, agent, request.action, hidden)
         return bundle
 
-    def _unread(self, task: str) -> str:
+    def _files_not_ingested(self, task: str) -> str:
         """The files that may explain an answer without passages, and what to do."""
         corpus = self._workspace.corpus
         with corpus.reading():
@@ -155,24 +156,24 @@ class Answering:
         self,
         request: RetrievalRequest,
         agent: str | None,
-        claim: str | None,
-        if_approved: Retrieval | None,
+        claimed_approver: str | None,
+        approved_retrieval: Retrieval | None,
     ) -> tuple[str, str]:
         """Who approves the action of a request, or why it is not approved; a refusal is recorded.
 
         Args:
             request: what was asked.
             agent: the agent that asks.
-            claim: the name that the request gives.
-            if_approved: what it would get with an approval; ``None`` if that is no question.
+            claimed_approver: the name that the request gives.
+            approved_retrieval: what it would get with an approval; ``None`` if that is no question.
         """
         person = refusal = ""
-        if claim and self.approver is not None and not self.approver:
+        if claimed_approver and self.approver is not None and not self.approver:
             refusal = NOT_FROM_REQUESTS
-        elif self.approver and if_approved is not None and if_approved.released:
+        elif self.approver and approved_retrieval and approved_retrieval.selected_by_approval:
             # The program decides about the passages of the very answer that it releases.
-            released = [row.passage for row in if_approved.released]
-            question = approval_question(request, agent, claim, released)
+            released = [row.passage for row in approved_retrieval.selected_by_approval]
+            question = approval_question(request, agent, claimed_approver, released)
             person, refusal = ask_program(self.approver, question)
         if refusal:
             self._workspace.note(
@@ -180,7 +181,7 @@ class Answering:
                 agent=agent,
                 role=request.role,
                 action=request.action or "read",
-                details={"claim": claim or "", "refused": refusal},
+                details={"claim": claimed_approver or "", "refused": refusal},
             )
         return person, refusal
 

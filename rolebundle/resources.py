@@ -1,8 +1,11 @@
-"""Where the data folders lie that ship with the package."""
+"""The data that ships with the package: folders, and tables beside modules."""
 
 from __future__ import annotations
 
+import tomllib
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 _PACKAGE = Path(__file__).parent
 ENGLISH_VOCABULARY = _PACKAGE / "embedding" / "minilm_vocabulary" / "vocabulary.txt"
@@ -21,3 +24,9 @@ def data_folder(name: str) -> Path:
 def demo_overlays() -> Path:
     """The folder with the roles of the sample corpus, which no other corpus is offered."""
     return data_folder("sample_corpus") / "overlays"
+
+
+@cache
+def data_file(module: str, name: str) -> dict[str, Any]:
+    """The TOML file of a name beside a module, which passes its ``__file__``."""
+    return tomllib.loads(Path(module).with_name(name).read_text(encoding="utf-8"))

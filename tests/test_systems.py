@@ -83,7 +83,7 @@ def test_the_parent_keeps_the_limits_of_a_reader(code, exceeded, monkeypatch):
     monkeypatch.setattr(system, "LIMITS_TIME", False)
     monkeypatch.setattr(system, "LIMITS_MEMORY", False)
     pytest.importorskip("psutil")
-    seconds = 0.3 if exceeded == "time" else 60
+    seconds = 0.1 if exceeded == "time" else 60
     process = subprocess.Popen([sys.executable, "-S", "-c", code], **system.OWN_SESSION)
     with system.watched(process.pid, seconds, seconds * 3, 200 << 20) as found:
         assert process.wait(60) != 0

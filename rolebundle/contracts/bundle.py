@@ -15,7 +15,6 @@ from rolebundle.contracts.terms import (
     DatedBy,
     DecisionEffect,
     EmptyReason,
-    Evidence,
     EvidenceNeed,
     FallbackAction,
     FallbackState,
@@ -26,6 +25,7 @@ from rolebundle.contracts.terms import (
     MarkState,
     MatchKind,
     RejectionCode,
+    SelectedFor,
     TaskSupport,
     TrustPosture,
     TrustTier,
@@ -249,7 +249,7 @@ class SelectedChunk(Contract):
     lanes: list[Lane] = []
     scores: Scores
     raw: RawScores | None = None
-    evidence: Evidence | None = None
+    evidence: SelectedFor | None = None
     evidence_kinds: list[str] | None = None
     bridge_role: str | None = None
     reasons_selected: list[str]

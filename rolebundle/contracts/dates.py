@@ -7,20 +7,20 @@ never searched for dates.
 from __future__ import annotations
 
 import re
-import tomllib
 import unicodedata
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
-from functools import cache
-from importlib.resources import files
+from functools import cache, lru_cache
 from typing import Any
+
+from rolebundle.resources import data_file
 
 _CITATION_KEY = re.compile(r"(?<!\w)@[^\W\d]\w*")
 
 
 @cache
 def _table() -> Any:
-    table = tomllib.loads(files(__package__).joinpath("dates.toml").read_text(encoding="utf-8"))
+    table = data_file(__file__, "dates.toml")
     words = {word: (kind, 1) for kind, texts in table["words"].items() for word in texts.split()}
     for kind, rows in table["values"].items():
         words |= {word: (kind, value) for value, row in enumerate(rows) for word in row.split()}
@@ -47,9 +47,19 @@ def _plain(text: str) -> str:
     return "".join(sign for sign in decomposed if not unicodedata.combining(sign))
 
 
+@lru_cache(maxsize=4096)
 def is_month(word: str) -> bool:
     """Whether a word in small letters is a month's name, or its first three letters or more."""
     return bool(_month_of(_plain(word)))
+
+
+def names_of_day(date: str) -> list[str]:
+    """How people write the day and month of an ISO date: ``3 march``, ``3 märz``, ``03 03``."""
+    if not (parts := re.match(r"\d{4}-(\d\d)-(\d\d)", date)):
+        return []
+    month, day = parts.groups()
+    names = [*_table()["months"][int(month) - 1].split(), str(int(month)), month]
+    return [f"{number} {name}" for name in names for number in (day, str(int(day)))]
 
 
 def _month_of(word: str) -> int:

@@ -163,7 +163,7 @@ class Mark(NamedTuple):
     marked_at: str
 
     @property
-    def ruling(self) -> MarkState | None:
+    def owner_state(self) -> MarkState | None:
         """The state that changes answers: that of the owner. An agent's is only shown."""
         return self.state if self.authority == "owner" else None
 

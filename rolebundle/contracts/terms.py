@@ -57,9 +57,9 @@ WarningCode = Literal[
     "SUPERSEDE_IGNORED", "EVIDENCE_KIND_MISSING", "SEMANTIC_LANE_DEGRADED", "INDEX_STALE",
     "RERANK_DEGRADED", "REPLICA_STALE", "SEEN_UNKNOWN", "WEAK_EVIDENCE", "WORDS_MISSING",
     "WORDS_NOT_FOUND", "WORDS_CORRECTED", "SOURCE_CHANGED", "SOURCE_UNCHECKED",
-    "DATABASE_UNREACHABLE",
+    "DATABASE_UNREACHABLE", "MAY_BE_REPLACED",
 ]  # fmt: skip
-Evidence = Literal["task", "role"]
+SelectedFor = Literal["task", "role"]
 """What a passage is selected for."""
 TaskSupport = Literal["supported", "weak", "off_topic"]
 """How much of the task the visible corpus has."""
@@ -236,6 +236,7 @@ WARNINGS: Mapping[WarningCode, WarningRow] = {
         "Say that it is missing, and do not fill it in from other knowledge.", "note"
     ),
     "SUPERSEDE_IGNORED": WarningRow("Treat neither document as replaced, and name both."),
+    "MAY_BE_REPLACED": WarningRow("Read both, and say which one holds.", "note"),
     "SOURCE_CHANGED": WarningRow("Read the file before you rely on its passage."),
     "SOURCE_UNCHECKED": WarningRow("The files may have changed."),
     "SEMANTIC_LANE_DEGRADED": WarningRow("Relevant passages in other words may be missing."),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b, shake_256
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 from rolebundle.contracts.documents import ModelIdentity
 from rolebundle.errors import EmbedderError
 from rolebundle.lazy import numpy as np
+from rolebundle.resources import data_file
 from rolebundle.text.decoding import cleaned
 from rolebundle.text.words import counted
 
@@ -57,7 +57,7 @@ def prefixes_for(model: str) -> tuple[str, str]:
         model: its name, as a server, a folder or a model card writes it.
     """
     name = model.casefold().replace("_", "-")
-    table = tomllib.loads(Path(__file__).with_name("prefixes.toml").read_text(encoding="utf-8"))
+    table = data_file(__file__, "prefixes.toml")
     known: dict[str, str] = next(
         (row for row in table["models"] if re.search(row["pattern"], name)), {}
     )

@@ -131,7 +131,7 @@ def chunk_document(
         return ()
     text, starts = _text_of(parsed)
     has_data = ";base64," in text
-    atoms = _atoms(parsed, text, starts, settings.maximum)
+    atoms = _atoms(parsed, starts, settings.maximum)
     paths = _heading_paths(parsed.blocks)
     counts: dict[str, int] = {}
     chunks: list[StoredChunk] = []
@@ -247,7 +247,7 @@ def _short_header(header: str) -> str:
     return " | ".join(cells[: max(1, fitting)])[:_MAX_HEADER_CHARS]
 
 
-def _atoms(parsed: ParsedDocument, text: str, starts: list[int], maximum: int) -> _Atoms:
+def _atoms(parsed: ParsedDocument, starts: list[int], maximum: int) -> _Atoms:
     """The atoms of a document in order.
 
     Headings stay with the block after them, if it has the same anchor and begins within a third of

@@ -7,15 +7,13 @@ evidence there is none. The words of each type are in ``document_types.toml``.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from pathlib import Path
 from textwrap import shorten
-from typing import Any
 
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import reader_name_for
+from rolebundle.resources import data_file
 from rolebundle.text.spellings import key_of
 
 _BEGINNING = 4_000
@@ -64,9 +62,7 @@ def _any_of(words: Iterable[str]) -> str:
     return "|".join(re.escape(word).replace(r"\*", r"[^\W\d_]{2,30}") for word in longest_first)
 
 
-_TABLES: dict[str, Any] = tomllib.loads(
-    Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
-)
+_TABLES = dict(data_file(__file__, "document_types.toml"))
 _SHAPES = [
     (
         *(shape["type"], shape.get("within", _BEGINNING), shape.get("times", 1)),

@@ -407,10 +407,11 @@ def drop_index(corpus: Corpus, name: str) -> None:
 #
 # A corpus begins with the static model, which takes no time. all-MiniLM-L6-v2 knows English, so it
 # is the default where at least nine tenths of the text are English; else multilingual-e5-small. A
-# model whose extra is not installed is passed over, and without any the static model stays.
+# model whose extra is not installed is passed over: all-MiniLM-L6-v2 also knows most of a text that
+# is mostly English. Without any the static model stays.
 
 
-ENGLISH_ENOUGH = 0.9
+MOSTLY_ENGLISH, ENGLISH_ENOUGH = 0.6, 0.9
 MODEL_ENVIRONMENT = "ROLEBUNDLE_MODEL"
 """Names the default model, ``PROVIDER[:NAME]``. With ``static`` no other is a default."""
 
@@ -445,20 +446,21 @@ def contextual_model(corpus: Corpus) -> Choice:
         return parse_spec(named if name else f"onnx:{MINILM.name}"), f"{MODEL_ENVIRONMENT}={named}"
     share = english_share(sampled_contents(corpus, _SAMPLE))
     of_text = f"{share:.0%} of the text is English"
-    if model.provider == "onnx":
-        return ProviderSpec("onnx", model.model), of_text
-    candidates = [MINILM, E5] if share >= ENGLISH_ENOUGH else [E5]
-    for candidate in candidates:
-        if candidate.is_installed:
-            return ProviderSpec("onnx", candidate.name), of_text
+    is_mostly_english = share >= MOSTLY_ENGLISH or model.model == MINILM.name
+    candidates = [E5, MINILM] if is_mostly_english else [E5]
+    if share >= ENGLISH_ENOUGH and model.model != E5.name:
+        candidates.reverse()
     best = candidates[0]
-    return None, f"{of_text}, and {best.name} is not installed: {best.install}"
+    chosen = next((candidate for candidate in candidates if candidate.is_installed), None)
+    if chosen is not best:
+        of_text += f", and {best.name} is not installed: {best.install}"
+    return ProviderSpec("onnx", chosen.name) if chosen else None, of_text
 
 
 def missing_model(corpus: Corpus) -> str:
     """What is to be installed for a text that is not English; empty if nothing is."""
-    spec, reason = contextual_model(corpus)
-    return "" if spec or E5.install not in reason else reason
+    _, reason = contextual_model(corpus)
+    return reason if E5.install in reason else ""
 
 
 def is_due(corpus: Corpus, spec: ProviderSpec) -> bool:

@@ -68,7 +68,7 @@ def scan_document(document: IntakeDocument, secrets: SecretsPolicy = "mask") -> 
     result = scan_text(text, body, parsed.hidden, secrets)
     if result.text == text and result.verdict == "clean":
         return parsed, metadata, None
-    parsed = replace(parsed, flags=(*_flags(result, text, body, parsed),))
+    parsed = replace(parsed, flags=(*_flags(result, body, parsed),))
     if result.text == text:
         return parsed, metadata, _scan_record(result, text, masks=masks)
     lines = iter(result.text.split("\n"))
@@ -98,9 +98,7 @@ def with_flags(chunks: tuple[StoredChunk, ...], parsed: ParsedDocument) -> tuple
     return tuple(flagged)
 
 
-def _flags(
-    result: ScanResult, text: str, body: tuple[int, int], parsed: ParsedDocument
-) -> Iterator[Flag]:
+def _flags(result: ScanResult, body: tuple[int, int], parsed: ParsedDocument) -> Iterator[Flag]:
     """The findings in a document by line.
 
     Title and metadata are shown with each passage, and what was removed may be from any.

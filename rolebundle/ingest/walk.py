@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import stat
-import tomllib
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +22,7 @@ from rolebundle import system
 from rolebundle.contracts.ingest import Root, Skipped
 from rolebundle.errors import DocumentError, RolebundleError, with_detail
 from rolebundle.ingest.manifests import MANIFEST_NAME, FileDefaults, Manifest
+from rolebundle.resources import data_file
 from rolebundle.storage.file import BESIDE_A_CORPUS, COMPANIONS, PUBLISHED_MANIFEST
 from rolebundle.text.gitignore import GitIgnore
 from rolebundle.text.paths import matches, path_within
@@ -331,7 +331,7 @@ HIDDEN_FOLDER = "hidden folder"
 _IGNORE_FILES = frozenset({".git", ".gitignore", ".ignore"})
 _ENVIRONMENT_FILES = frozenset({"pyvenv.cfg", "conda-meta"})
 """Files of which a virtual environment has one."""
-_LEFT_OUT = tomllib.loads(Path(__file__).with_name("left_out.toml").read_text(encoding="utf-8"))
+_LEFT_OUT = data_file(__file__, "left_out.toml")
 _LOCK_FILES = frozenset(_LEFT_OUT["lock_files"].split())
 _MINIFIED = tuple(_LEFT_OUT["minified"].split())
 _OF_PROGRAMS = re.compile(r"~\$.*|(?:eh)?thumbs\.db|desktop\.ini|icon\r", re.IGNORECASE)

@@ -28,6 +28,7 @@ from ruamel.yaml.error import YAMLError
 from tomlkit.exceptions import TOMLKitError
 
 from rolebundle.errors import UsageError
+from rolebundle.resources import data_file
 from rolebundle.storage.file import partial_file, rename_synced
 from rolebundle.system import is_foreign
 
@@ -72,7 +73,7 @@ class Host(NamedTuple):
         return {key: values.get(str(value), value) for key, value in self.entry.items()}
 
 
-_TABLE = tomllib.loads(Path(__file__).with_name("hosts.toml").read_text(encoding="utf-8"))
+_TABLE = data_file(__file__, "hosts.toml")
 HOSTS: Mapping[str, Host] = {name: Host(**row) for name, row in _TABLE["hosts"].items()}
 
 

@@ -18,10 +18,10 @@ from rolebundle.retrieval.passage_text import (
     mark_note,
     moves_text,
     one_line,
-    place_of,
     quoted,
     shown_name,
-    standing,
+    shown_place,
+    trust_and_dates,
 )
 from rolebundle.text.references import without_link_lists
 from rolebundle.text.words import counted, first_of
@@ -64,7 +64,7 @@ def lookup_lines(lookup: Lookup) -> Iterator[str]:
     """One line on the document, then what was asked for of it."""
     document = lookup.document
     about = [f"document {shown_name(document.document_id, 0)}", quoted(document.title)]
-    yield " · ".join(filter(None, [*about, *standing(document.model_dump())]))
+    yield " · ".join(filter(None, [*about, *trust_and_dates(document.model_dump())]))
     for name in document.superseded_by:
         yield f"superseded by {shown_name(name, 0)}"
     if document.linked_from:
@@ -81,7 +81,7 @@ def lookup_lines(lookup: Lookup) -> Iterator[str]:
         content, link_lines = _readable_content(lookup, passage)
         left_out += link_lines
         if content.strip():
-            place = place_of({"locator": passage.locator, "anchor": passage.anchor})
+            place = shown_place({"locator": passage.locator, "anchor": passage.anchor})
             mark = mark_note(dict(passage.mark) if passage.mark else None)
             yield " · ".join(filter(None, [place, flag_note(passage.flags), mark]))
             yield from fenced(content)
@@ -142,13 +142,13 @@ def _listing(answer: Mapping[str, Any]) -> list[str]:
 
 
 def listed_line(document: Mapping[str, Any]) -> str:
-    """A document of a list: its id, title, type, standing and number of passages."""
+    """A document of a list: its id, title, type, trust, dates and number of passages."""
     read = ["partly read"] if document.get("partly_read") else []
     kind = [document["document_type"]] if document.get("document_type") else []
     if document.get("typed_by"):
         kind = [f"{kind[0]}: {document['typed_by']}"]
     size = counted(document["chunks"], "passage")
-    about = ", ".join([*map(on_one_line, kind), *standing(document), size, *read])
+    about = ", ".join([*map(on_one_line, kind), *trust_and_dates(document), size, *read])
     notes = "".join(f"; {quoted(note)}" for note in document.get("notes") or ())
     name = shown_name(document["document_id"], 0)
     return f"{name}: {quoted(document['title'])} ({about}{notes})"
@@ -180,7 +180,7 @@ def _why(answer: Mapping[str, Any]) -> list[str]:
     code = f" ({answer['code']})" if answer.get("code") else ""
     step = f" by {answer['step']}" if answer.get("step") else ""
     lines = [
-        f"{place_of(answer)}, chunk {shown_name(answer['chunk_id'])}",
+        f"{shown_place(answer)}, chunk {shown_name(answer['chunk_id'])}",
         f"outcome: {answer['outcome'].replace('_', ' ')}{rank}{step}{code}",
     ]
     if answer.get("notes"):
@@ -209,7 +209,7 @@ def comparison_lines(answer: Mapping[str, Any]) -> list[str]:
     for passage in answer["passages"]:
         title = quoted(passage.get("title") or passage["document_id"])
         chunk = f"chunk {shown_name(passage['chunk_id'])}"
-        notes = filter(None, (place_of(passage), chunk, flag_note(passage.get("flags"))))
+        notes = filter(None, (shown_place(passage), chunk, flag_note(passage.get("flags"))))
         lines.append(f"- {title} ({'; '.join(notes)})")
         lines += [f"  {_standing(standing)}" for standing in passage["standings"]]
     return lines

@@ -30,15 +30,15 @@ from rolebundle.interfaces.layout import (
 )
 from rolebundle.retrieval.packet import nearest_lines
 from rolebundle.retrieval.passage_text import (
+    best_part,
     caution,
     constraint_line,
     heading_path,
     one_line,
-    part_of,
     passage_notes,
     passage_place,
     shown_name,
-    standing,
+    trust_and_dates,
 )
 from rolebundle.storage.corpus import joined
 from rolebundle.storage.lexical_index import Token, tokens
@@ -186,7 +186,7 @@ def passage(
     given = (text if explain else _FIGURES.sub("", text) for text in chunk.reasons_selected)
     reasons = f"why: {'; '.join(one_line(reason, _LONG) for reason in given if reason)}"
     # The reasons have its trust.
-    dates = [text for text in standing(values["metadata"]) if not text.startswith("trust: ")]
+    dates = [text for text in trust_and_dates(values["metadata"]) if not text.startswith("trust: ")]
     about = " · ".join([*dates, reasons])
     yield from (style("minor", line) for line in wrapped(about, width, _INDENT))
     for note in passage_notes(values):
@@ -381,5 +381,5 @@ def excerpt(content: str, terms: Terms, above: Collection[str]) -> str:
         for line in content.splitlines()
         if not _SEPARATES.fullmatch(line.strip()) and line.strip(_HEADING_MARKS) not in shown_above
     ]
-    part = part_of("\n".join(lines) or content, terms.words, _EXCERPT_CHARS)
+    part = best_part("\n".join(lines) or content, terms.words, _EXCERPT_CHARS)
     return one_line(part, _EXCERPT_CHARS).strip(_BORDER)

@@ -18,7 +18,7 @@ from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.compact_bundle import FIELDS, Form, More, field_tree
 from rolebundle.contracts.lookup import FoundPassage, Lookup, Lookups
 from rolebundle.contracts.terms import Detail
-from rolebundle.retrieval.passage_text import one_line, part_of
+from rolebundle.retrieval.passage_text import best_part, one_line
 from rolebundle.storage.stored_values import grouped
 from rolebundle.text.words import counted
 
@@ -54,7 +54,7 @@ def filled(
     for count, content in enumerate(contents):
         room -= len(content)
         if room < 0:
-            return [*contents[:count]] or [part_of(content, words, max_chars)]
+            return [*contents[:count]] or [best_part(content, words, max_chars)]
     return [*contents]
 
 

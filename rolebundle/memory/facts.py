@@ -27,7 +27,7 @@ from rolebundle.policy.trust import AgentView
 from rolebundle.retrieval.lexical import matching_words
 from rolebundle.retrieval.lookup import find_reference
 from rolebundle.retrieval.query import read_task
-from rolebundle.retrieval.rank import has_words
+from rolebundle.retrieval.rank import has_phrase
 from rolebundle.retrieval.request import ReferenceScope
 from rolebundle.scan.confidential import without_secrets
 from rolebundle.scan.instructions import FORGED_STATE
@@ -249,7 +249,7 @@ def _check_said(seen: Corpus, fact: str, source: _Source) -> None:
         for place, (word, *_) in enumerate(task.content_words):
             words[word.text] = any(place in places for places in found)
         needed += [
-            text for text in task.exact if not any(has_words(p, text) for p in source.passages)
+            text for text in task.exact if not any(has_phrase(p, text) for p in source.passages)
         ]
     missing = [word for word, is_there in words.items() if not is_there]
     needed += [word for word in missing if any(map(str.isdigit, word))]

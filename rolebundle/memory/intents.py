@@ -253,7 +253,7 @@ _SAME = {"id", "text", "effect", "action", "decided_by", "valid_until"}
 MAX_CONSTRAINTS = 10
 """How many decisions an answer quotes; the strictest and strongest come first."""
 _STEPS = {
-    "none_found": "no decision was found that may apply",
+    "none_found": "no declared decision may apply; other documents were not searched",
     "warn": "read this before you go on",
     "require_approval": "ask a person before you do this",
     "block": "do not do this; ask a person if you think it must be done",

@@ -36,7 +36,7 @@ from rolebundle.retrieval.candidate import Candidate, Retrieval, Weights, code_o
 from rolebundle.retrieval.evidence import ENOUGH_CLOSENESS, Support, shown_kinds
 from rolebundle.retrieval.filter import is_for_other_roles, labels_of
 from rolebundle.retrieval.packet import lead_text, packet
-from rolebundle.retrieval.passage_text import Closeness, moves_text, words_searched
+from rolebundle.retrieval.passage_text import CosinesWithTask, moves_text, words_searched
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.select import CHARACTERS_PER_TOKEN
 from rolebundle.retrieval.verdict import decide_fallback
@@ -47,12 +47,12 @@ MAX_NEAREST = 3
 """How many places are named if nothing was selected."""
 
 
-def assemble(retrieval: Retrieval, closeness: Closeness | None = None) -> RetrievalBundle:
+def assemble(retrieval: Retrieval, cosines_of: CosinesWithTask | None = None) -> RetrievalBundle:
     """The bundle of a retrieval.
 
     Args:
         retrieval: what was found.
-        closeness: compares parts of passages with the task, for the packet.
+        cosines_of: compares parts of passages with the task, for the packet.
     """
     request, parts = retrieval.request, retrieval.documents_and_facts
     rows = [(part, row) for part in parts for row in part.selected]
@@ -68,14 +68,14 @@ def assemble(retrieval: Retrieval, closeness: Closeness | None = None) -> Retrie
         for rank, (part, row) in enumerate(rows, start=1)
     ]
     # What agents filed changes no verdict about documents.
-    documents = retrieval.selected
+    document_rows = retrieval.selected
     warnings = warnings_for(retrieval)
     rejected = sorted((row for part in parts for row in part.rejected), key=code_order)
     codes = sum((part.counts for part in parts), Counter[RejectionCode]())
     # Quarantined documents are no candidates: they are counted, but not listed in `rejected`.
     counts = codes + Counter[RejectionCode]({"quarantined": request.quarantined})
     evidence, weights = retrieval.evidence, retrieval.weights
-    for_task = [row for row in documents if evidence.support(row.passage.rowid).is_for_task]
+    for_task = [row for row in document_rows if evidence.support(row.passage.rowid).is_for_task]
     bundle = RetrievalBundle.model_construct(
         version="1.0",
         role_id=request.role_id,
@@ -90,7 +90,7 @@ def assemble(retrieval: Retrieval, closeness: Closeness | None = None) -> Retrie
             source_ids=list(dict.fromkeys(chunk.source_id for chunk in selected)),
             document_ids=list(dict.fromkeys(chunk.document_id for chunk in selected)),
             trust_posture=trust_posture(for_task, is_declared=retrieval.declares_trust),
-            freshness_posture=freshness_posture(documents),
+            freshness_posture=freshness_posture(document_rows),
         ),
         warnings=warnings,
         fallback=decide_fallback(warnings, retrieval),
@@ -100,7 +100,7 @@ def assemble(retrieval: Retrieval, closeness: Closeness | None = None) -> Retrie
         overlay=overlay_ref(request),
         corpus=retrieval.corpus,
         evidence=TaskEvidence.model_construct(
-            support=evidence.verdict,
+            support=evidence.task_support,
             coverage=rounded(evidence.best.coverage),
             words=len(evidence.frequencies),
             specificity=rounded(evidence.specificity),
@@ -116,17 +116,17 @@ def assemble(retrieval: Retrieval, closeness: Closeness | None = None) -> Retrie
     # The packet is made of everything else.
     budgets = [request.max_chars, (request.token_budget or 0) * CHARACTERS_PER_TOKEN]
     max_chars = min(filter(None, budgets), default=None)
-    text = packet(bundle, request.overlay, max_chars, closeness)
+    text = packet(bundle, request.overlay, max_chars, cosines_of)
     return bundle.model_copy(update={"packet": text})
 
 
 def _nearest(retrieval: Retrieval, words: Collection[str]) -> list[Lead]:
     """The nearest places if nothing was selected, because no passage is evidence."""
-    request, found = retrieval.request, retrieval.evidence
+    request, evidence = retrieval.request, retrieval.evidence
     if not retrieval.withheld_reason or request.requires_evidence:
         return []
     rows = islice((row for row in retrieval.ranked if row.is_selectable), MAX_NEAREST)
-    chunks = [selected_chunk(0, row, request, found.support(row.passage.rowid)) for row in rows]
+    chunks = [selected_chunk(0, row, request, evidence.support(row.passage.rowid)) for row in rows]
     return [
         Lead(
             chunk_id=chunk.chunk_id,
@@ -165,7 +165,7 @@ def _query_trace(retrieval: Retrieval) -> QueryTrace:
         rules.append(f"semantic:confidence({confidence:.2f})")
     return QueryTrace.model_construct(
         task_text=query.task.text,
-        lexical_query=[term.label for term in query.task_terms for _ in range(term.weight)],
+        lexical_query=[term.label for term in query.task_terms for _ in range(term.repeats)],
         expansion_query=[term.label for term in query.expansion_terms],
         semantic_query=[task.text for task in query.tasks],
         applied_overlay_rules=rules,
@@ -178,16 +178,16 @@ def _summary(
     selected: Sequence[SelectedChunk],
     codes: Counter[RejectionCode],
     request: ResolvedRequest,
-    found: Sequence[Retrieval],
+    parts: Sequence[Retrieval],
 ) -> Summary:
     tiers = Counter(chunk.metadata.trust_tier for chunk in selected)
     sources = Counter(chunk.source_id for chunk in selected)
     stale = sum(chunk.metadata.freshness.status == "stale" for chunk in selected)
     strategy = "overlay-weighted" if request.overlay else "default-weighted"
     strategy += "-rrf" if request.fusion == "rrf" else ""
-    strategy += "-contextual" if found[0].rerank else ""
+    strategy += "-contextual" if parts[0].rerank else ""
     return Summary.model_construct(
-        total_candidates=sum(len(part.candidates) for part in found),
+        total_candidates=sum(len(part.candidates) for part in parts),
         selected_count=len(selected),
         stale_count=stale + codes["stale"],
         forbidden_hits=codes["forbidden_source"],
@@ -199,7 +199,7 @@ def _summary(
 
 def _approvals(retrieval: Retrieval) -> list[Approval] | None:
     purpose = retrieval.request.purpose
-    chunk_ids = [row.chunk_id for row in retrieval.released]
+    chunk_ids = [row.chunk_id for row in retrieval.selected_by_approval]
     if not chunk_ids:
         return None
     return [
@@ -209,19 +209,19 @@ def _approvals(retrieval: Retrieval) -> list[Approval] | None:
     ]
 
 
-def _diagnostics(codes: Counter[RejectionCode], found: Sequence[Retrieval]) -> Diagnostics:
-    pool = found[0].pool
+def _diagnostics(codes: Counter[RejectionCode], parts: Sequence[Retrieval]) -> Diagnostics:
+    pool = parts[0].pool
     return Diagnostics.model_construct(
-        latency_ms=round(found[0].seconds * 1000, 3),
+        latency_ms=round(parts[0].seconds * 1000, 3),
         # Counted before any step could lose one, so that law 1 can be checked from the bundle.
-        candidate_pool_size=sum(len(part.candidates) for part in found),
+        candidate_pool_size=sum(len(part.candidates) for part in parts),
         deduped_count=codes["duplicate"],
         dropped_forbidden_count=codes["forbidden_source"],
         dropped_stale_count=codes["stale"],
         lexical_ms=round(pool.seconds.get("lexical", 0.0) * 1000, 3),
         semantic_ms=round(pool.seconds.get("semantic", 0.0) * 1000, 3),
         refills=pool.refills,
-        rerank_ms=found[0].rerank_ms,
+        rerank_ms=parts[0].rerank_ms,
     )
 
 
@@ -252,8 +252,8 @@ def selected_chunk(
     anchor = f", {passage.anchor}" if passage.anchor else ""
     is_remembered = document.source_kind == REMEMBERED_KIND
     return SelectedChunk.model_construct(
-        **columns(document, "document_id", "source_id", "title", "uri"),
-        **columns(passage, "chunk_id", "content", "content_type"),
+        **attributes_of(document, "document_id", "source_id", "title", "uri"),
+        **attributes_of(passage, "chunk_id", "content", "content_type"),
         rank=rank,
         source_type=document.source_kind,
         headings=list(passage.headings),
@@ -264,10 +264,7 @@ def selected_chunk(
         evidence_kinds=shown_kinds(kinds, passage) or None,
         bridge_role=_bridge_role(passage, overlay),
         reasons_selected=[*_reasons(row, support)],
-        overlay_hits=[
-            *row.rules,
-            *row.role_hits,
-        ],
+        overlay_hits=[*row.rules, *row.role_hits],
         moved_from={**row.moved_from} or None,
         same_in=[r.passage.locator for r in ranked if r.duplicate_of == row.chunk_id] or None,
         other_versions=[
@@ -280,7 +277,7 @@ def selected_chunk(
             **shared_fields(document, ChunkMetadata)
             | {
                 "freshness": Freshness.model_construct(
-                    **columns(document, "updated_at", "inferred_at", "dated_by"),
+                    **attributes_of(document, "updated_at", "inferred_at", "dated_by"),
                     status=row.freshness,
                     max_age_days=request.max_age_days,
                 ),
@@ -321,8 +318,8 @@ def _reasons(row: Candidate, support: Support) -> Iterator[str]:
     if row.cosine is not None and support.closeness:
         figures = f"cosine {row.cosine:.2f}, closeness {support.closeness:.2f}"
         yield f"close in meaning: {figures}" if support.closeness >= ENOUGH_CLOSENESS else figures
-    if row.contextual is not None:
-        yield f"reranked: score {row.contextual:.2f}"
+    if row.cross_encoder_score is not None:
+        yield f"reranked: score {row.cross_encoder_score:.2f}"
     document = row.passage.document
     by = " by the date of its file" if document.inferred_at and not document.updated_at else ""
     date = (document.updated_at or document.inferred_at or "")[:10]
@@ -350,7 +347,8 @@ def scores_of(row: Candidate) -> Scores:
 def raw_scores_of(row: Candidate, support: Support) -> RawScores:
     """The scores of a candidate before they were normalized, rounded to six decimals."""
     return RawScores.model_construct(
-        **_rounded(row, "bm25", "bm25_expansion", "cosine", "contextual"),
+        **_rounded(row, "bm25", "bm25_expansion", "cosine"),
+        contextual=rounded_if_any(row.cross_encoder_score),
         **_rounded(support, "coverage", "closeness"),
         matched_words=support.matched,
         metadata=rounded(row.metadata_score),
@@ -364,7 +362,7 @@ def score_weights(weights: Weights) -> ScoreWeights:
     )
 
 
-def columns(row: object, *names: str) -> dict[str, Any]:
+def attributes_of(row: object, *names: str) -> dict[str, Any]:
     """The fields of a row that a contract has under the same names."""
     return {name: getattr(row, name) for name in names}
 
@@ -376,7 +374,7 @@ def shared_fields(document: DocumentMetadata, kind: type[Contract]) -> dict[str,
 
 
 def _rounded(row: object, *names: str) -> dict[str, Any]:
-    return {name: rounded_if_any(value) for name, value in columns(row, *names).items()}
+    return {name: rounded_if_any(value) for name, value in attributes_of(row, *names).items()}
 
 
 def rounded(score: float) -> float:

@@ -49,13 +49,13 @@ class Term(NamedTuple):
 
     Attributes:
         text: the word or phrase.
-        weight: how often the term is repeated in the query.
+        repeats: how often the term is repeated in the query.
         form: whether it is a stem or another word form (``rolebundle/text/forms.py``). The index
             has these forms next to the words.
     """
 
     text: str
-    weight: int = 1
+    repeats: int = 1
     form: bool = False
 
     @property
@@ -104,7 +104,7 @@ class Query(NamedTuple):
         task_terms: the lexical terms of all wordings.
         content_words: the content words of all wordings, each once.
         wordings: the positions of the words of each wording; the task's own comes first.
-        names: the positions of the words that look like names in the task.
+        name_positions: of the words that look like names in the task.
         expansion_terms: the lexical terms of the role.
         applied_rules: for the trace of the query.
         applied_filters: for the trace of the query.
@@ -115,7 +115,7 @@ class Query(NamedTuple):
     task_terms: tuple[Term, ...]
     content_words: tuple[tuple[Term, ...], ...]
     wordings: tuple[frozenset[int], ...]
-    names: frozenset[int]
+    name_positions: frozenset[int]
     expansion_terms: tuple[Term, ...]
     applied_rules: tuple[str, ...]
     applied_filters: tuple[dict[str, Any], ...]
@@ -131,7 +131,8 @@ class Pool(NamedTuple):
     """All hits of the lanes for one query.
 
     Attributes:
-        hits: the chunk's rowid → a candidate with no more than the columns of the lanes.
+        hits: the chunk's rowid → a candidate of which only the passage, lanes, round, ``bm25``,
+            ``bm25_expansion`` and ``cosine`` are set.
         proposed: by what was searched: rowid → score of what was proposed.
         only_by_role: rowids that the first search proposed for the role's terms alone.
         confidence: how well the embedding model reads the query, in (0, 1].
@@ -159,8 +160,8 @@ class Pool(NamedTuple):
 
 # -- the score sheet -----------------------------------------------------------------------------
 
-NEAR_TIE = 0.3
-"""How much more a role's best passage may count for the task than one that the role ignores."""
+ROLE_MARGIN = 0.3
+"""For a specific task, what the role prefers has at most 1.3 times the score of its equals."""
 VAGUE_FACTOR = 2.6
 """A role's two weights are multiplied with this for a task whose words choose no passage."""
 SPECIFIC = 1.2
@@ -181,12 +182,12 @@ def role_share(policy: RetrievalPolicy, specificity: float) -> float:
     a ``specificity`` of 1.2, the task decides, and ``v`` is 0. The task always counts, unless the
     policy gives the lanes nothing.
     """
-    lanes = policy.lexical_weight + policy.semantic_weight
-    role = policy.metadata_weight + policy.rerank_weight
-    if not role or not lanes:
-        return float(role > 0)
-    role *= VAGUE_FACTOR if specificity < SPECIFIC else 0.0
-    return (role / (lanes + role) + NEAR_TIE) / (1 + NEAR_TIE)
+    lanes_weight = policy.lexical_weight + policy.semantic_weight
+    role_weight = policy.metadata_weight + policy.rerank_weight
+    if not role_weight or not lanes_weight:
+        return float(role_weight > 0)
+    role_weight *= VAGUE_FACTOR if specificity < SPECIFIC else 0.0
+    return (role_weight / (lanes_weight + role_weight) + ROLE_MARGIN) / (1 + ROLE_MARGIN)
 
 
 class Weights(NamedTuple):
@@ -225,7 +226,7 @@ class Weights(NamedTuple):
             fusion: how the lanes are joined.
             has_semantic: whether there is a semantic term.
             role_share: the highest share of the role's terms; 0 without a role.
-            words_factor: see :meth:`~rolebundle.retrieval.evidence.Evidence.with_meaning`.
+            words_factor: see :meth:`~rolebundle.retrieval.evidence.Evidence.with_measures`.
         """
         lexical, semantic = words_factor * policy.lexical_weight, policy.semantic_weight
         metadata = policy.metadata_weight
@@ -234,12 +235,12 @@ class Weights(NamedTuple):
             lexical, semantic = 1.0, 0.0
         elif fusion == "rrf" or not lexical + semantic:
             lexical = semantic = 0.5
-        lanes, role = lexical + semantic, (metadata + vocabulary) or 1.0
+        lanes_weight, role_weight = lexical + semantic, (metadata + vocabulary) or 1.0
         return cls(
-            lexical=(1 - role_share) * (lexical / lanes),
-            semantic=(1 - role_share) * (semantic / lanes),
-            metadata=role_share * (metadata / role),
-            vocabulary=role_share * (vocabulary / role),
+            lexical=(1 - role_share) * (lexical / lanes_weight),
+            semantic=(1 - role_share) * (semantic / lanes_weight),
+            metadata=role_share * (metadata / role_weight),
+            vocabulary=role_share * (vocabulary / role_weight),
             fusion=fusion,
             words_factor=words_factor,
         )
@@ -254,28 +255,33 @@ class Weights(NamedTuple):
     def role_factor(self, row: "Candidate") -> float:
         """What the role's terms of a candidate are multiplied with, in [0, 1].
 
-        The task's score ``t``, the mean of the lanes' terms by their weights, bounds them. Of the
-        role's weight ``0.3 · lanes`` counts ``t`` times, which makes the task's part and this one
-        ``lanes · t · (1 + 0.3 · role)``: of passages that answer the task about equally, the role
-        prefers its own (:meth:`near_tie_factor`). The rest counts ``min(1, t / 0.3)`` times: a role
-        lifts nothing that is far from the task. It counts fully if only words were searched,
-        because a passage without the task's words may still be about it.
-        """
-        lanes, role = self.lexical + self.semantic, self.metadata + self.vocabulary
-        if not lanes or not role:
-            return 1.0
-        rest = (role - self._near_tie) / role * self.evidence_factor(row)
-        return min(1.0, self.near_tie_factor(row) + rest)
+        With the task's score ``t``, the mean of the lanes' terms by their weights, and
+        ``margin = min(role, 0.3 · lanes)`` of the sums of the role's and the lanes' weights::
 
-    def near_tie_factor(self, row: "Candidate") -> float:
+            factor = margin / role · t  +  (role − margin) / role · min(1, t / 0.3)
+
+        By the first part (:meth:`margin_factor`) the role prefers its own among passages that
+        answer about equally. By the second it lifts nothing that is far from the task; it counts
+        fully if only words were searched, because a passage without the task's words may still be
+        about it.
+        """
+        lanes_weight, role_weight = self.lexical + self.semantic, self.metadata + self.vocabulary
+        if not lanes_weight or not role_weight:
+            return 1.0
+        rest = (role_weight - self._margin_weight) / role_weight * self.evidence_factor(row)
+        return min(1.0, self.margin_factor(row) + rest)
+
+    def margin_factor(self, row: "Candidate") -> float:
         """The part of :meth:`role_factor` that counts ``t`` times."""
-        lanes, role = self.lexical + self.semantic, self.metadata + self.vocabulary
-        return self._near_tie / role * self.lane_score(row) / lanes if lanes and role else 0.0
+        lanes_weight, role_weight = self.lexical + self.semantic, self.metadata + self.vocabulary
+        if not lanes_weight or not role_weight:
+            return 0.0
+        return self._margin_weight / role_weight * self.lane_score(row) / lanes_weight
 
     @property
-    def _near_tie(self) -> float:
+    def _margin_weight(self) -> float:
         """The part of the role's weight that decides among what answers about equally."""
-        return min(self.metadata + self.vocabulary, NEAR_TIE * (self.lexical + self.semantic))
+        return min(self.metadata + self.vocabulary, ROLE_MARGIN * (self.lexical + self.semantic))
 
     def evidence_factor(self, row: "Candidate") -> float:
         """``min(1, t / 0.3)`` as in :meth:`role_factor`; 1 if only words were searched."""
@@ -301,7 +307,7 @@ class Candidate:
         lexical: the term of the lexical lane.
         semantic: the term of the semantic lane, with what the reranking model says.
         expansion: ``bm25_expansion`` divided by the highest of the first search, in [0, 1].
-        contextual: the score by the reranking model; ``None`` if it was not scored again.
+        cross_encoder_score: the score by the reranking model; ``None`` if it was not scored again.
         metadata_score: the filter's product, in [0.01, 10].
         freshness: by the date of its document.
         metadata: the term of the role's metadata rules.
@@ -313,7 +319,7 @@ class Candidate:
         vocabulary_hits: the phrases of the role that the passage has.
         role_hits: what its mark and its evidence multiply the role's terms with.
         role_factor: their product.
-        near_tie_factor: the part of it that decides among what answers about equally.
+        margin_factor: the part of it that decides among what answers about equally.
         moved_from: the rules that changed its place → the place that it would have without them.
         lifted_for: why it was lifted.
         duplicate_of: the chunk id of the candidate that stands for it, if it is a copy.
@@ -334,7 +340,7 @@ class Candidate:
     lexical: float = 0.0
     semantic: float = 0.0
     expansion: float = 0.0
-    contextual: float | None = None
+    cross_encoder_score: float | None = None
     metadata_score: float = 0.5
     freshness: FreshnessStatus = "undated"
     metadata: float = 0.0
@@ -346,7 +352,7 @@ class Candidate:
     vocabulary_hits: tuple[str, ...] = ()
     role_hits: tuple[str, ...] = ()
     role_factor: float = 1.0
-    near_tie_factor: float = 0.0
+    margin_factor: float = 0.0
     moved_from: Mapping[str, int] = field(default_factory=dict)
     lifted_for: tuple[str, ...] = ()
     duplicate_of: str | None = None
@@ -360,17 +366,6 @@ class Candidate:
     def chunk_id(self) -> str:
         """The passage's id."""
         return self.passage.chunk_id
-
-    def as_found(self) -> "Candidate":
-        """The same hit of the lanes, with nothing of the other columns."""
-        return Candidate(
-            passage=self.passage,
-            lanes=self.lanes,
-            round=self.round,
-            bm25=self.bm25,
-            bm25_expansion=self.bm25_expansion,
-            cosine=self.cosine,
-        )
 
     @property
     def rules(self) -> tuple[str, ...]:
@@ -422,7 +417,7 @@ class Retrieval:
         rerank_problem: why it did not, or which passages it could not read; empty if all is well.
         rerank_ms: how long that took; ``None`` if it was not requested.
         absent_exact: the exact words and phrases of the task that no visible passage has.
-        unmatched: the keys of ``where`` that exclude every document; empty if one matches.
+        unmatched_keys: the keys of ``where`` that exclude every document; empty if one matches.
         best_forbidden: the rejected candidates that would be selected if they were not forbidden.
         has_trusted: whether a visible document is preferred or authoritative; taken for true in
             a large corpus, where looking takes too long.
@@ -431,9 +426,9 @@ class Retrieval:
         constraints: the active decisions about the task.
         refusal: why an approval was refused; empty if none was.
         paths: chunk id → the absolute path of its file, for those who may see it.
-        source_warnings: the messages about files that have changed since the ingest.
+        file_warnings: messages by code about files that changed, or were not ingested.
         kept_back: the quarantined documents that have the task's words, for the owner.
-        advice: makes the commands in a message name the corpus.
+        complete_message: a message → the same with the corpus named in its commands.
     """
 
     request: ResolvedRequest
@@ -452,7 +447,7 @@ class Retrieval:
     rerank_problem: str = ""
     rerank_ms: float | None = None
     absent_exact: Sequence[str] = ()
-    unmatched: str = ""
+    unmatched_keys: str = ""
     best_forbidden: Sequence[Candidate] = ()
     has_trusted: bool = True
     facts: "Retrieval | None" = None
@@ -460,9 +455,9 @@ class Retrieval:
     constraints: Sequence[Constraint] = ()
     refusal: str = ""
     paths: Mapping[str, str | None] = field(default_factory=dict)
-    source_warnings: Mapping[WarningCode, str] = field(default_factory=dict)
+    file_warnings: Mapping[WarningCode, str] = field(default_factory=dict)
     kept_back: Sequence[KeptBack] = ()
-    advice: Callable[[str], str] = str
+    complete_message: Callable[[str], str] = str
 
     @property
     def documents_and_facts(self) -> "list[Retrieval]":
@@ -480,7 +475,7 @@ class Retrieval:
         return any(part.counts["requires_approval"] for part in self.documents_and_facts)
 
     @property
-    def released(self) -> list[Candidate]:
+    def selected_by_approval(self) -> list[Candidate]:
         """The selected candidates that only an approval allows."""
         purpose = self.request.purpose
         return [
@@ -490,7 +485,7 @@ class Retrieval:
         ]
 
     @property
-    def evidence_passages(self) -> list[Passage]:
+    def judged_passages(self) -> list[Passage]:
         """What decides about the evidence: the first passages of the ranking, and by BM25."""
         rows = [row for row in self.ranked if row.is_selectable]
         first = rows[:JUDGED_PASSAGES]

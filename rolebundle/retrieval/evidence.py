@@ -36,8 +36,8 @@ ENOUGH_SHARE, ENOUGH_NATS = 0.65, 24
 LEAST_FACTOR = 0.01
 COMPARED = 12
 """How many of the best by BM25 are compared to see how specific the task is."""
-MANY_WORDS = 0.4
-"""The part of their average that counts as the specificity if it is more, as in a large corpus."""
+SHARE_OF_MEAN = 0.4
+"""The specificity is at least this share of the mean of what these have."""
 _KIND_ATTRIBUTE = "evidence_kind"
 _WORD = re.compile(r"[^\W_]+")
 _SHORT = 3
@@ -76,15 +76,15 @@ class Evidence(NamedTuple):
         rarities: how rare each word is in English, in [0, 1].
         noise: of the embedding model; ``None`` if meanings were not searched.
         cosines: rowid → cosine with the task.
-        specificity: how many more of the task's words the best passage has than the best
-            ``COMPARED`` have on average (a missing one counts as 0), or ``MANY_WORDS`` times that
-            average if it is more, as in a large corpus. Each word is counted by its rarity in
-            English, so that the size of the corpus does not matter; at least 0.
-        words_factor: what the weight of BM25 is multiplied with; see :meth:`with_meaning`.
+        specificity: ``max(best − mean, 0.4 · mean)``, at least 0, of the sums of the rarities of
+            the task's words in each of the ``COMPARED`` best by BM25; missing ones count as 0. In a
+            large corpus all of these have many of the words: there the mean itself makes the task
+            specific. Rarities are those in English, so that the size of the corpus does not matter.
+        words_factor: what the weight of BM25 is multiplied with; see :meth:`with_measures`.
         best: the support of the best of the first passages.
-        verdict: ``off_topic`` if none of the task's words occurs and nothing is close in meaning;
-            ``weak`` if the first passages have little of the words and of the meaning; else
-            ``supported``.
+        task_support: ``off_topic`` if none of the task's words occurs and nothing is close in
+            meaning; ``weak`` if the first passages have little of the words and of the meaning;
+            else ``supported``.
     """
 
     frequencies: Sequence[int] = ()
@@ -97,30 +97,32 @@ class Evidence(NamedTuple):
     specificity: float = 0.0
     words_factor: float = 1.0
     best: Support = Support()
-    verdict: TaskSupport = "supported"
+    task_support: TaskSupport = "supported"
 
     def information(self, position: int) -> float:
         """How much a word tells the chunks apart, in nats: ``ln(1 + N / df)``."""
         return math.log1p(self.chunks / max(1, self.frequencies[position]))
 
-    def weight(self, positions: Iterable[int]) -> float:
+    def nats_of(self, positions: Iterable[int]) -> float:
         """The sum of the weights of these words, in nats."""
-        return math.fsum(self.rarities[place] * self.information(place) for place in positions)
+        return math.fsum(
+            self.rarities[position] * self.information(position) for position in positions
+        )
 
     def coverage(self, rowid: int) -> float:
         """The share of the words' weight that a chunk has, in [0, 1].
 
         The mean of all wordings of which a word has a weight.
         """
-        shares = [found / total for found, total in self._found(rowid)]
+        shares = [found / total for found, total in self._nats_found(rowid)]
         # Words that are all as common as "the" choose no passage, and miss in none.
         return math.fsum(shares) / len(shares) if shares else 1.0
 
-    def _found(self, rowid: int) -> list[tuple[float, float]]:
+    def _nats_found(self, rowid: int) -> list[tuple[float, float]]:
         """For each wording with a weight: the weight of its words in the chunk, and of all."""
         matched = self.matches.get(rowid, frozenset())
-        totals = [(wording, self.weight(wording)) for wording in self.wordings]
-        return [(self.weight(matched & wording), total) for wording, total in totals if total]
+        totals = [(wording, self.nats_of(wording)) for wording in self.wordings]
+        return [(self.nats_of(matched & wording), total) for wording, total in totals if total]
 
     def support(self, rowid: int) -> Support:
         """What a passage has of the task. Its words must have been looked up."""
@@ -132,7 +134,7 @@ class Evidence(NamedTuple):
             closeness=self._closeness(rowid),
         )
 
-    def with_meaning(
+    def with_measures(
         self,
         bm25: Mapping[int, float],
         cosines: Mapping[int, float],
@@ -144,29 +146,29 @@ class Evidence(NamedTuple):
         It counts everything that is visible, allowed by the role or not.
 
         Every task has a best passage by BM25, also one that shares a single word with it by chance.
-        So the words count less in the ranking if the best passages have few of them: the highest
-        of ``(share / 0.65)²`` and ``nats / 24``, from 0.01 to 1, for the share and the weight of
-        the words that one has of a wording; and that to a power, which is low for a model that
-        hardly reads the task and so cannot replace words.
+        So the words count less in the ranking if the best passages have few of them. The factor is
+        the maximum over passages and wordings of ``max((share / 0.65)², nats / 24)``, between 0.01
+        and 1, to the power ``exponent``: ``share`` and ``nats`` are the share and the weight of the
+        wording's words that the passage has.
 
         Args:
             bm25: rowid → BM25 against the task's terms; in the order that breaks ties. The matches
-                of :func:`best_by_words` must be known.
+                of :func:`best_by_bm25` must be known.
             cosines: rowid → cosine with the task.
             noise: of the embedding model; ``None`` if meanings were not searched.
-            exponent: that power, above 0.
+            exponent: above 0; low for a model that hardly reads the task and cannot replace words.
         """
         own = self.wordings[0]
-        masses = [
-            math.fsum(self.rarities[place] for place in self.matches[rowid] & own)
-            for rowid in best_by_words(bm25)
+        rarity_sums = [
+            math.fsum(self.rarities[position] for position in self.matches[rowid] & own)
+            for rowid in best_by_bm25(bm25)
         ]
-        mean = math.fsum(masses) / COMPARED
-        specificity = max(0.0, max(masses, default=0.0) - mean, mean * MANY_WORDS)
+        mean = math.fsum(rarity_sums) / COMPARED
+        specificity = max(0.0, max(rarity_sums, default=0.0) - mean, mean * SHARE_OF_MEAN)
         factors = [
             max((found / total / ENOUGH_SHARE) ** 2, found / ENOUGH_NATS)
-            for rowid in best_by_words(bm25)
-            for found, total in self._found(rowid)
+            for rowid in best_by_bm25(bm25)
+            for found, total in self._nats_found(rowid)
         ]
         return self._replace(
             noise=noise,
@@ -179,23 +181,18 @@ class Evidence(NamedTuple):
         """The evidence, judged by the first passages, in the ranking and by BM25 (their rowids)."""
         supports = [self.support(rowid) for rowid in first]
         best = max(supports, key=lambda support: support.coverage, default=Support())
-        is_close = any(
-            (self._closeness(rowid) or 0.0) >= ENOUGH_CLOSENESS for rowid in self.cosines
-        )
+        closest = max((self._closeness(rowid) or 0.0 for rowid in self.cosines), default=0.0)
         enough = FULL_COVERAGE * math.log1p(max(1, self.chunks))
-        strength = max(
-            (
-                support.coverage / enough + CLOSENESS_WEIGHT * (support.closeness or 0.0)
-                for support in supports
-            ),
-            default=0.0,
-        )
-        verdict: TaskSupport = "supported"
-        if not any(self.frequencies) and not is_close:
-            verdict = "off_topic"
-        elif strength < 1:
-            verdict = "weak"
-        return self._replace(best=best, verdict=verdict)
+        strengths = [
+            support.coverage / enough + CLOSENESS_WEIGHT * (support.closeness or 0.0)
+            for support in supports
+        ]
+        task_support: TaskSupport = "supported"
+        if not any(self.frequencies) and closest < ENOUGH_CLOSENESS:
+            task_support = "off_topic"
+        elif max(strengths, default=0.0) < 1:
+            task_support = "weak"
+        return self._replace(best=best, task_support=task_support)
 
     def missing(self, first: Sequence[int] | None = None) -> list[int]:
         """The positions of the task's own words that no visible passage has.
@@ -205,7 +202,7 @@ class Evidence(NamedTuple):
         """
         own = self.wordings[0]
         if first is None:
-            return [place for place in sorted(own) if not self.frequencies[place]]
+            return [position for position in sorted(own) if not self.frequencies[position]]
         found = frozenset[int]().union(*(self.matches.get(rowid, ()) for rowid in first))
         return sorted(own - found)
 
@@ -214,7 +211,7 @@ class Evidence(NamedTuple):
         return None if self.noise is None or cosine is None else self.noise.closeness(cosine)
 
 
-def best_by_words(bm25: Mapping[int, float]) -> list[int]:
+def best_by_bm25(bm25: Mapping[int, float]) -> list[int]:
     """The rowids of the best by BM25; ties go to the one that comes first in the mapping."""
     return sorted(bm25, key=lambda rowid: -bm25[rowid])[:COMPARED]
 

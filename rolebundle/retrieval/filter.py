@@ -56,10 +56,10 @@ def without_later_superseders(passage: Passage, request: ResolvedRequest) -> Pas
 def rejection_of(passage: Passage, request: ResolvedRequest) -> tuple[RejectionCode, str] | None:
     """The code and the note that reject a passage; ``None`` if it is allowed.
 
-    That the agent already has the text counts last: the agent should know if a passage that it has
-    is forbidden for the action, or replaced.
+    ``already_seen`` comes last, so that the agent learns that a passage which it has is forbidden
+    for the action, or replaced.
     """
-    return first_rejection(passage, request) or seen_rejection(passage, request)
+    return policy_rejection(passage, request) or seen_rejection(passage, request)
 
 
 def seen_rejection(passage: Passage, request: ResolvedRequest) -> tuple[RejectionCode, str] | None:
@@ -81,7 +81,7 @@ def labels_of(governed: Governed) -> Labels:
     return Labels.of(governed.document, governed.flags)
 
 
-def first_rejection(
+def policy_rejection(
     governed: Governed, request: ResolvedRequest
 ) -> tuple[RejectionCode, str] | None:
     """The code and the note with which policy rejects it; ``None`` if it is allowed."""
@@ -101,10 +101,10 @@ def policy_rejections(
     by_trust = request.purpose.rejection(labels_of(governed))
     if overlay is not None:
         policy, subject = overlay.source_policy, rule_subject(document, governed.path)
-        forbidden = request.forbidden(subject)
+        forbidden = request.forbidding_rule(subject)
         if forbidden is not None:
             yield "forbidden_source", _label(forbidden)
-        if request.allowed is not None and request.allowed(subject) is None:
+        if request.allowing_rule is not None and request.allowing_rule(subject) is None:
             allowed = ", ".join(rule.condition for rule in policy.allowed_sources)
             yield "forbidden_source", f"not one of the allowed sources: {allowed}"
         if overlay.role_id in governed.excluded_roles:
@@ -112,7 +112,7 @@ def policy_rejections(
         if rejects_other_roles(request) and is_for_other_roles(governed, overlay.role_id):
             roles = ", ".join(governed.applicable_roles)
             yield "role_mismatch", f"{document.document_id} is for {roles}, not {overlay.role_id}"
-    if governed.mark is not None and governed.mark.ruling == "rejected":
+    if governed.mark is not None and governed.mark.owner_state == "rejected":
         yield "rejected_by_mark", f"rejected by {governed.mark.marked_by}: {governed.mark.reason}"
     if by_trust is not None and by_trust[0] == "taint_blocked":
         yield by_trust
@@ -267,7 +267,7 @@ def _factors(
         for name, value, by_value in boosts
         if value in by_value
     ]
-    preferred = request.preferred(rule_subject(document, passage.path))
+    preferred = request.preferring_rule(rule_subject(document, passage.path))
     if preferred is not None:
         boost = PREFERRED_SOURCE_BOOST if preferred.boost is None else preferred.boost
         # A boost of 1 only keeps a later rule from matching, so it is no reason for a passage.

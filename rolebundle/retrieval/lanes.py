@@ -19,21 +19,21 @@ from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import EmbedderError
 from rolebundle.retrieval import lexical
 from rolebundle.retrieval.candidate import SPECIFIC, Candidate, Pool, Query
-from rolebundle.retrieval.evidence import Evidence, best_by_words
+from rolebundle.retrieval.evidence import Evidence, best_by_bm25
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.semantic import SemanticLane, open_semantic_lane
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.lexical_index import verify_lexical_indexes
 from rolebundle.storage.passages import content_hashes, passages_by_rowid, prefetch_passages
-from rolebundle.storage.stored_values import damaged
+from rolebundle.storage.stored_values import damaged, grouped
 
 
-class Search(Protocol):
+class LaneSearch(Protocol):
     """One way to find chunks for one query. Its scores are comparable among themselves."""
 
     @property
     def by(self) -> FoundBy:
-        """What it searches by; :data:`COLUMNS` has the column of its scores."""
+        """What it searches by; :func:`hit_of` has the columns of its scores."""
 
     @property
     def lane(self) -> Lane:
@@ -74,14 +74,12 @@ class Lanes:
     only_facts: bool = False
 
     @property
-    def searches(self) -> list[Search]:
+    def searches(self) -> list[LaneSearch]:
         """What is searched, each by its own scores."""
-        words: list[Search] = [
-            *lexical.words_lanes(
-                self.corpus, self.query, self.rare_exact, only_facts=self.only_facts
-            )
-        ]
-        return words if self.semantic is None else [*words, self.semantic]
+        words = lexical.word_searches(
+            self.corpus, self.query, self.rare_exact, only_facts=self.only_facts
+        )
+        return [*words, self.semantic] if self.semantic else [*words]
 
     def propose(self, pool: Pool, depth: int, within: Sequence[int] | None = None) -> Pool:
         """The pool with what the lanes propose, each chunk with the true scores of all lanes.
@@ -127,7 +125,7 @@ class Lanes:
             seconds=seconds,
         )
 
-    def measure(self, passages: Sequence[Passage]) -> dict[int, Candidate]:
+    def hits_for(self, passages: Sequence[Passage]) -> dict[int, Candidate]:
         """Rowid → the hit that each of these passages would have if every lane had proposed it."""
         rowids = [passage.rowid for passage in passages]
         scores = {
@@ -143,14 +141,14 @@ class Lanes:
             for passage in passages
         }
 
-    def wordings(self, pool: Pool) -> list[Pool]:
+    def pools_by_wording(self, pool: Pool) -> list[Pool]:
         """The first search's hits as they would be for each wording alone; empty with only one."""
         tasks = self.query.tasks
         if len(tasks) == 1:
             return []
         passages = [hit.passage for hit in pool.hits.values() if hit.round == 0]
         return [
-            pool._replace(hits=lanes.measure(passages))
+            pool._replace(hits=lanes.hits_for(passages))
             for number in range(len(tasks))
             for lanes in [self._of_wording(number)]
         ]
@@ -165,10 +163,10 @@ class Lanes:
         hits = sorted(pool.hits.values(), key=lambda hit: hit.passage.chunk_id)
         bm25 = {hit.passage.rowid: hit.bm25 for hit in hits if hit.bm25}
         words = lexical.task_words(
-            self.corpus, self.query, best_by_words(bm25), only_facts=self.only_facts
+            self.corpus, self.query, best_by_bm25(bm25), only_facts=self.only_facts
         )
         meaning = (self.semantic.noise, self.semantic.words_exponent) if self.semantic else (None,)
-        evidence = words.with_meaning(bm25, pool.cosines, *meaning)
+        evidence = words.with_measures(bm25, pool.cosines, *meaning)
         # An exact word that few passages have chooses among them.
         least = SPECIFIC if self.rare_exact else 0.0
         return evidence._replace(specificity=max(evidence.specificity, least))
@@ -184,11 +182,8 @@ class Lanes:
 
     def seen_texts(self, chunk_ids: Sequence[str]) -> dict[str, list[str]]:
         """The hash of each text of these passages → the ids that have this text."""
-        ids: dict[str, list[str]] = {}
         known = content_hashes(self.corpus, chunk_ids) if chunk_ids else {}
-        for chunk_id, text in known.items():
-            ids.setdefault(text, []).append(chunk_id)
-        return ids
+        return grouped((text, chunk_id) for chunk_id, text in known.items())
 
     def words_only(self, degraded: str) -> Lanes:
         """The lexical lane alone, and why the semantic lane does not run."""
@@ -203,7 +198,7 @@ class Lanes:
 def hit_of(
     passage: Passage,
     lanes: tuple[Lane, ...],
-    number: int,
+    round_number: int,
     scores: Mapping[FoundBy, Mapping[int, float]],
 ) -> Candidate:
     """The hit of a passage.
@@ -211,7 +206,7 @@ def hit_of(
     Args:
         passage: the passage.
         lanes: the lanes that proposed it.
-        number: the search that found it.
+        round_number: the search that found it.
         scores: what it searches by → rowid → score.
     """
     task, role, cosine = (
@@ -222,7 +217,7 @@ def hit_of(
     return Candidate(
         passage,
         lanes,
-        number,
+        round_number,
         bm25=(task or 0.0) if has_words else None,
         bm25_expansion=(role or 0.0) if has_words else None,
         cosine=cosine,

@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from rolebundle.contracts.terms import Lane
 from rolebundle.contracts.why import FoundBy
@@ -30,23 +31,23 @@ from rolebundle.text.spellings import others_of
 from rolebundle.text.words import is_english, rarity
 
 if TYPE_CHECKING:
-    from rolebundle.storage.postings import Occurrences, Places, Postings
+    from rolebundle.storage.postings import Indices, Occurrences, Postings
 
 RARE = 50
 """An exact term is rare if at most so many chunks have it."""
 EXACT_PROPOSED = 5
 """How many of the best chunks with a rare exact term are proposed."""
-OFTEN = 2
+MIN_CHUNKS_OF_SPELLING = 2
 """A word may be the right spelling of another one if so many chunks have it, or one in a corpus of
 under a hundred."""
 MIN_LETTERS, MAX_LETTERS = 4, 20
 """The length of words that may be misspelled."""
-MIN_LETTERS_OF_SLIP, LONG = 5, 8
-"""In languages other than English: of a misspelled word, and of one with a wrong letter."""
+MIN_LETTERS_OF_SLIP, MIN_LETTERS_OF_REPLACED = 5, 8
+"""The fewest letters of a misspelled word in other languages, and of one with a letter replaced."""
 MAX_CORRECTED = 4
 """How many words of a task are corrected at most, and how many spellings of each are compared."""
-_DOER = re.compile("(.{3,})ers?$")
-"""What the doer does: the English stems leave a roofer apart from the roof."""
+_AGENT_NOUN = re.compile("(.{3,})ers?$")
+"""English stems do not join roofer and roof."""
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 _MIN_IDF = 1e-6
 
@@ -54,7 +55,8 @@ _MIN_IDF = 1e-6
 # -- the lane ------------------------------------------------------------------------------------
 
 
-class WordsLane(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class WordSearch:
     """The index of words, ready to be searched for the task's terms, or for the role's.
 
     Attributes:
@@ -64,23 +66,19 @@ class WordsLane(NamedTuple):
         exact: words and phrases; the best chunks with each are proposed, too.
     """
 
+    lane: ClassVar[Lane] = "lexical"
     by: FoundBy
     words: CombinedPostings
     terms: Sequence[Term]
     exact: Sequence[str] = ()
 
-    @property
-    def lane(self) -> Lane:
-        """Its name in answers."""
-        return "lexical"
-
     def propose(self, depth: int, within: Sequence[int] | None = None) -> dict[int, float]:
         """Rowid → BM25 of the best chunks."""
         having = [
             rowid
-            for words in self.exact
+            for phrase in self.exact
             for rowid in self.words.best(
-                [*map(Term, (words, *others_of(words)))], EXACT_PROPOSED, within
+                [*map(Term, (phrase, *others_of(phrase)))], EXACT_PROPOSED, within
             )
         ]
         return self.score(having) | self.words.best(self.terms, depth, within)
@@ -91,10 +89,10 @@ class WordsLane(NamedTuple):
         return {rowid: score for rowid, score in scores.items() if score}
 
 
-def words_lanes(
+def word_searches(
     corpus: Corpus, query: Query, exact: Sequence[str] = (), *, only_facts: bool = False
-) -> list[WordsLane]:
-    """The lanes of the task's terms and of the role's.
+) -> list[WordSearch]:
+    """The searches for the task's terms and for the role's.
 
     Args:
         corpus: an open corpus.
@@ -102,10 +100,10 @@ def words_lanes(
         exact: the rare exact words and phrases of the task.
         only_facts: search remembered facts, by the statistics of documents and facts.
     """
-    index = _index(corpus, only_facts=only_facts)
+    index = _index(corpus, with_facts=only_facts)
     return [
-        WordsLane("task_words", index, query.task_terms, exact),
-        WordsLane("role_words", index, query.expansion_terms),
+        WordSearch("task_words", index, query.task_terms, exact),
+        WordSearch("role_words", index, query.expansion_terms),
     ]
 
 
@@ -117,18 +115,18 @@ def read_ahead(corpus: Corpus, query: Query) -> None:
         *(term for word in query.content_words for term in word),
         *map(Term, query.task.exact),
     ]
-    for part in _index(corpus, only_facts=True).parts:
+    for part in _index(corpus, with_facts=True).parts:
         part.read(corpus, [_phrase(term) for term in terms])
 
 
 def exact_words(corpus: Corpus, query: Query) -> tuple[list[str], list[str]]:
     """The rare exact words and phrases of a task, and the exact ones that occur nowhere."""
-    exact = [[Term(words), *map(Term, others_of(words))] for words in query.task.exact]
+    exact = [[Term(phrase), *map(Term, others_of(phrase))] for phrase in query.task.exact]
     counts = _index(corpus).frequencies(exact)
     counted = list(zip(query.task.exact, counts, strict=True))
     return (
-        [words for words, count in counted if 0 < count <= RARE],
-        [words for words, count in counted if not count],
+        [phrase for phrase, count in counted if 0 < count <= RARE],
+        [phrase for phrase, count in counted if not count],
     )
 
 
@@ -136,33 +134,35 @@ def with_corrections(corpus: Corpus, query: Query) -> Query:
     """The query in which each misspelled word of the task is searched as a known one as well.
 
     A word counts as misspelled if English and the visible chunks do not have it, and one change of
-    a letter turns it into a word that ``OFTEN`` of them have. Of several, function words
-    come first, then English words, then the more frequent. Names and the function words of all
-    languages are as they are.
+    a letter turns it into a word that ``MIN_CHUNKS_OF_SPELLING`` of them have. Names and the
+    function words of all languages are as they are.
 
-    A task of another language has correct words that English lacks, and other forms of known words.
-    There, only likely slips count (:func:`_is_likely_slip`), if a passage of the task's language
-    has the known word.
+    An English task: of several such words, function words come first, then English words, then the
+    more frequent.
+
+    A task in another language has correct words that English lacks, and other forms of known words.
+    So only likely slips count (:func:`_is_likely_slip`), if a passage of the task's language has
+    the known word; of several the more frequent.
     """
     index = _index(corpus)
     languages = frozenset(query.task.languages)
-    own = sorted(query.wordings[0] - query.names)
-    places = [place for place in own if _may_be_misspelled(query.content_words[place][0].text)]
-    if not index.parts or not places:
+    own = sorted(query.wordings[0] - query.name_positions)
+    words = list(query.content_words)
+    positions = [position for position in own if _may_be_misspelled(words[position][0].text)]
+    if not index.parts or not positions:
         return query
-    counts = index.frequencies([query.content_words[place] for place in places])
-    content_words = list(query.content_words)
+    counts = index.frequencies([words[position] for position in positions])
     corrected: dict[str, str] = {}
-    unknown = [place for place, count in zip(places, counts, strict=True) if not count]
+    unknown = [position for position, count in zip(positions, counts, strict=True) if not count]
     stems: list[Term] = []
-    for place in unknown[:MAX_CORRECTED]:
-        word = content_words[place][0].text
+    for position in unknown[:MAX_CORRECTED]:
+        word = words[position][0].text
         # A word alone shows no language, and need not have its marks: zolta for żółtej.
         forms = [Term(stem, form=True) for stem in stems_in_any_language(word)]
-        forms += [Term(verb) for verb in _DOER.findall(word)]
+        forms += [Term(verb) for verb in _AGENT_NOUN.findall(word)]
         found = index.frequencies([[form] for form in forms])
         if known := [form for form, count in zip(forms, found, strict=True) if count]:
-            content_words[place] = (*content_words[place], *known)
+            words[position] = (*words[position], *known)
             stems += known
             continue
         changed = [
@@ -172,22 +172,22 @@ def with_corrections(corpus: Corpus, query: Query) -> Query:
         often = [
             (not languages and (other in ENGLISH_STOP_WORDS, is_english(other)), count, other)
             for count, other in zip(counted, changed, strict=True)
-            if count >= min(OFTEN, 1 + index.chunks // 100)
+            if count >= min(MIN_CHUNKS_OF_SPELLING, 1 + index.chunks // 100)
         ]
         for _, _, other in sorted(often, reverse=True)[:MAX_CORRECTED]:
-            if (is_english(other) and not languages) or _is_written(index, other, languages):
+            if (is_english(other) and not languages) or _occurs_as_written(index, other, languages):
                 corrected[word] = other
-                content_words[place] = (*content_words[place], Term(other))
+                words[position] = (*words[position], Term(other))
                 break
     terms = tuple(Term(other) for other in corrected.values())
     return query._replace(
-        content_words=tuple(content_words),
+        content_words=tuple(words),
         task_terms=(*query.task_terms, *stems, *terms),
         corrected=corrected,
     )
 
 
-def _is_written(index: CombinedPostings, word: str, languages: frozenset[str]) -> bool:
+def _occurs_as_written(index: CombinedPostings, word: str, languages: frozenset[str]) -> bool:
     """Whether one of the best chunks for a word has it; the index may only know another form.
 
     Args:
@@ -223,13 +223,13 @@ def _is_likely_slip(word: str, other: str, languages: frozenset[str]) -> bool:
     if not languages:
         return has_edges or other not in ENGLISH_STOP_WORDS
     is_replaced = len(word) == len(other) and not is_swapped
-    least = LONG if is_replaced else MIN_LETTERS_OF_SLIP
+    least = MIN_LETTERS_OF_REPLACED if is_replaced else MIN_LETTERS_OF_SLIP
     return has_edges and len(word) >= least and other not in stop_words_of(tuple(STOP_WORDS))
 
 
 def one_change_away(word: str) -> list[str]:
     """The words with a letter removed, replaced or added, or two swapped (Damerau, 1964)."""
-    splits = [(word[:place], word[place:]) for place in range(len(word) + 1)]
+    splits = [(word[:cut], word[cut:]) for cut in range(len(word) + 1)]
     found = {head + tail[1:] for head, tail in splits if tail}
     found |= {head + tail[1] + tail[0] + tail[2:] for head, tail in splits if len(tail) > 1}
     found |= {head + letter + tail[1:] for head, tail in splits if tail for letter in _ALPHABET}
@@ -241,7 +241,7 @@ def task_words(
     corpus: Corpus, query: Query, rowids: Sequence[int], *, only_facts: bool = False
 ) -> Evidence:
     """How often the task's content words occur in all visible chunks, and in which of these."""
-    index = _index(corpus, only_facts=only_facts)
+    index = _index(corpus, with_facts=only_facts)
     return Evidence(
         frequencies=index.frequencies(query.content_words),
         chunks=index.chunks,
@@ -256,16 +256,17 @@ def matching_words(
 ) -> dict[int, frozenset[int]]:
     """Rowid → the positions of the words of which the chunk has a term, for each of the chunks."""
     positions: dict[int, set[int]] = {rowid: set() for rowid in rowids}
-    for position, having in enumerate(_index(corpus, only_facts=True).matches(words, rowids)):
+    for position, having in enumerate(_index(corpus, with_facts=True).matches(words, rowids)):
         for rowid in having:
             positions[rowid].add(position)
     return {rowid: frozenset(matched) for rowid, matched in positions.items()}
 
 
 @once_in_snapshot
-def _index(corpus: Corpus, *, only_facts: bool = False) -> CombinedPostings:
-    visible = compartments.searchable_compartments(corpus, with_facts=only_facts)
-    searched = [part.id for part in visible if part.is_of_facts is only_facts]
+def _index(corpus: Corpus, *, with_facts: bool = False) -> CombinedPostings:
+    """The words of documents, or those of documents and facts, of which facts are searched."""
+    visible = compartments.searchable_compartments(corpus, with_facts=with_facts)
+    searched = [part.id for part in visible if part.is_of_facts is with_facts]
     return CombinedPostings.of(corpus, [part.id for part in visible], searched)
 
 
@@ -319,7 +320,7 @@ class CombinedPostings(NamedTuple):
         chunks = None if within is None else chunks_of(self.corpus, within)
         for part, weighted, average in self._weighted(terms):
             if part in self.searched:
-                among = None if chunks is None else part.places(chunks)
+                among = None if chunks is None else part.indices_of(chunks)
                 scores = part.bm25(weighted, average, among)
                 found |= part.highest(scores, depth, among)
         return first_by_score(self.corpus, found, depth)
@@ -328,7 +329,7 @@ class CombinedPostings(NamedTuple):
         """Rowid → score, for each of these chunks; 0 if it has no term."""
         found = dict.fromkeys(rowids, 0.0)
         for part, weighted, average in self._weighted(terms):
-            among = part.places(rowids)
+            among = part.indices_of(rowids)
             scores = part.bm25(weighted, average, among)
             found |= zip(part.rowids[among].tolist(), scores.tolist(), strict=True)
         return found
@@ -336,7 +337,7 @@ class CombinedPostings(NamedTuple):
     def frequencies(self, words: Sequence[Sequence[Term]]) -> list[int]:
         """For each word, how many chunks have one of its terms."""
         return [
-            sum(len(places) for places in of_parts)
+            sum(len(indices) for indices in of_parts)
             for of_parts in zip(*(self._having(part, words) for part in self.parts), strict=True)
         ] or [0] * len(words)
 
@@ -344,14 +345,14 @@ class CombinedPostings(NamedTuple):
         """For each word, which of these rowids are of chunks with one of its terms."""
         found: list[set[int]] = [set() for _ in words]
         for part in self.parts:
-            among = part.places(rowids)
+            among = part.indices_of(rowids)
             if not len(among):
                 continue
-            for rows, places in zip(found, self._having(part, words), strict=True):
-                rows.update(part.common(among, places))
+            for rows, indices in zip(found, self._having(part, words), strict=True):
+                rows.update(part.common(among, indices))
         return found
 
-    def _having(self, part: Postings, words: Sequence[Sequence[Term]]) -> list[Places]:
+    def _having(self, part: Postings, words: Sequence[Sequence[Term]]) -> list[Indices]:
         phrases = [[_phrase(term) for term in terms] for terms in words]
         part.read(self.corpus, [phrase for of_word in phrases for phrase in of_word])
         return [part.having(self.corpus, of_word) for of_word in phrases]
@@ -364,12 +365,12 @@ class CombinedPostings(NamedTuple):
         found = [part.read(self.corpus, phrases) for part in self.parts]
         average = sum(part.tokens for part in self.parts) / max(1, self.chunks)
         idfs = [
-            inverse_frequency(self.chunks, sum(len(places) for places, _ in of_parts))
+            inverse_frequency(self.chunks, sum(len(indices) for indices, _ in of_parts))
             for of_parts in zip(*found, strict=True)
         ]
         for part, occurrences in zip(self.parts, found, strict=True):
-            weights = (term.weight for term in terms)
-            yield part, list(zip(occurrences, idfs, weights, strict=True)), average
+            repeats = (term.repeats for term in terms)
+            yield part, list(zip(occurrences, idfs, repeats, strict=True)), average
 
 
 def _phrase(term: Term) -> Phrase:

@@ -69,7 +69,7 @@ def list_documents(corpus: Corpus, request: ListRequest, scope: ReferenceScope) 
     """
     limit = request.limit or DEFAULT_LISTED
     after = request.after or ""
-    is_whole = request.prefix is None and scope.may_read is None and not scope.outside
+    is_whole = request.prefix is None and scope.may_read is None and not scope.not_valid_now
     if is_whole and may_be_stored(after):
         # Only what is shown is read: a large corpus has many names.
         later = documents.document_names(corpus, after=after, limit=limit + 1)
@@ -150,7 +150,9 @@ def _expanded(
 ) -> list[str | LookupFailure]:
     expanded: list[str | LookupFailure] = []
     for reference in references:
-        if not is_glob(reference) or scope.named(documents.documents_named(corpus, reference, ())):
+        if not is_glob(reference) or scope.without_invalid(
+            documents.documents_named(corpus, reference, ())
+        ):
             expanded.append(reference)
             continue
         matching = _matching(corpus, reference, scope)
@@ -179,7 +181,7 @@ def _matching(corpus: Corpus, prefix: str, scope: ReferenceScope) -> list[Docume
     if not may_be_stored(prefix):
         return []
     # Facts are many, and agents file them: whoever wants them asks for them.
-    named = scope.named(documents.document_names(corpus, facts=prefix.startswith(FACTS)))
+    named = scope.without_invalid(documents.document_names(corpus, facts=prefix.startswith(FACTS)))
     if prefix in ("", ".") and not (scope.absolute and scope.folder and prefix):
         return named
     if is_glob(prefix):
@@ -228,7 +230,7 @@ def _first_readable(
 
 
 def _nothing_below(corpus: Corpus, prefix: str, scope: ReferenceScope) -> UsageError:
-    named = scope.named(documents.document_names(corpus))
+    named = scope.without_invalid(documents.document_names(corpus))
     known = {(folder, folder) for name in named for folder in _folders(name)}
     names = [*sorted(known), *((name.document_id, name.path) for name in named)]
     near = [] if scope.may_read else similar_names(prefix, names)[:MAX_SUGGESTIONS]
@@ -258,18 +260,21 @@ _LAST_PART = re.compile("[/#]")
 """Before the name of a file, or of a record in it."""
 _EACH_LINE = "(?m)"
 """``^`` and ``$`` match at each line."""
+_INNER_SPACE = re.compile(r"(?<=\S)\s+(?=\S)")
+_GAP = r"(?:[ \t]+|[ \t]*\n[ \t]*)"
+"""What a space of a text stands for."""
 _ESCAPE = re.compile(r"\\(?:[pP](?:\{[^}]*\}|.)|.)", re.DOTALL)
 
 
-class _Hit(NamedTuple):
+class _FoundLine(NamedTuple):
     """A line, or a name, that was found: its document and its number among those in it, from 1; the
-    chunk that has it, its line in the file (``None`` if it has none), and what is shown of it.
+    chunk that has it, its first and last line in the file (``None`` without), and what is shown.
     """  # noqa: D205
 
     document_id: str
     number: int
     rowid: int
-    line: int | None
+    lines: tuple[int, int] | None
     shown: str
 
 
@@ -321,7 +326,7 @@ def _position(after: str | None) -> tuple[int, str]:
 
 def _hits(
     corpus: Corpus, pattern: LinePattern, named: list[DocumentName], scope: ReferenceScope
-) -> Iterator[_Hit]:
+) -> Iterator[_FoundLine]:
     seconds = 0.0
     for first in range(0, len(named), READ_AT_ONCE):
         part = named[first : first + READ_AT_ONCE]
@@ -332,7 +337,7 @@ def _hits(
             for text in texts.get(name.row, ()):
                 corpus.raise_if_interrupted()
                 started = perf_counter()
-                matches = [*pattern.find(text.content)]
+                found = [*pattern.find(text.content)]
                 seconds += perf_counter() - started
                 if seconds > MAX_SECONDS:
                     raise Interrupted(
@@ -341,22 +346,23 @@ def _hits(
                         "search only a folder or source, or with a simpler expression",
                     )
                 has_lines = has_lines_of_file(text.content, text.start_line, text.end_line)
-                for place, shown in matches:
-                    line = text.start_line + place if has_lines else None
+                for first_line, end_line, shown in found:
+                    lines = (text.start_line + first_line, text.start_line + end_line)
                     # Chunks may overlap.
-                    if line is None or line > last_line:
-                        last_line, number = line or last_line, number + 1
-                        yield _Hit(name.document_id, number, text.rowid, line, shown)
+                    if not has_lines or lines[0] > last_line:
+                        last_line, number = lines[1] if has_lines else last_line, number + 1
+                        of_file = lines if has_lines else None
+                        yield _FoundLine(name.document_id, number, text.rowid, of_file, shown)
             if not number and (own := texts.get(name.row)):
                 for head in _head_lines(name, heads[name.row], pattern):
-                    yield _Hit(name.document_id, 1, own[0].rowid, None, head)
+                    yield _FoundLine(name.document_id, 1, own[0].rowid, None, head)
 
 
 def _head_lines(name: DocumentName, head: DocumentHead, pattern: LinePattern) -> list[str]:
     """The first of the names of a document that has a match, with what it is; or none."""
     people = ((key, ", ".join(texts)) for key, texts in head.attributes if key in _PEOPLE)
     names = (("title", head.title), ("file", _LAST_PART.split(name.document_id)[-1]), *people)
-    found = (f"{kind}: {shown}" for kind, text in names for _, shown in pattern.find(text))
+    found = (f"{kind}: {shown}" for kind, text in names for *_, shown in pattern.find(text))
     return [*islice(found, 1)]
 
 
@@ -374,8 +380,9 @@ def _readable_texts(
     }
 
 
-def _line(hit: _Hit, passage: Passage) -> FoundLine:
-    lines = f"{passage.start_line}-{passage.end_line}" if hit.line is None else str(hit.line)
+def _line(hit: _FoundLine, passage: Passage) -> FoundLine:
+    first, last = hit.lines or (passage.start_line, passage.end_line)
+    lines = str(first) if hit.lines and first == last else f"{first}-{last}"
     return FoundLine(
         locator=f"{passage.place}:{lines}",
         document_id=hit.document_id,
@@ -393,7 +400,8 @@ def _line(hit: _Hit, passage: Passage) -> FoundLine:
 class LinePattern:
     """A text or a regular expression of RE2. Case counts only if it has a capital letter.
 
-    A text is compared as words are (:mod:`rolebundle.text.spellings`), an expression exactly.
+    A text is compared as words are (:mod:`rolebundle.text.spellings`), and may go on in the next
+    line, as in a PDF; an expression is compared exactly, line by line.
 
     Args:
         pattern: what is searched for.
@@ -409,13 +417,13 @@ class LinePattern:
         # An expression is compared with the letters as they are.
         self._folds = not is_regex
         pattern = pattern if is_regex else folded(pattern) or pattern
+        of_words = _GAP.join(map(re.escape, _INNER_SPACE.split(pattern)))
         try:
             _check_text(pattern, is_regex=is_regex)
             self._regex = linear.check(
-                _EACH_LINE + pattern if is_regex else pattern,
-                literal=not is_regex,
+                _EACH_LINE + pattern if is_regex else of_words,
                 case_sensitive=any(map(str.isupper, letters)),
-                never_nl=True,
+                never_nl=is_regex,
             )
         except linear.PatternError as error:
             raise UsageError(
@@ -425,8 +433,8 @@ class LinePattern:
                 + (r", or an expression of RE2 such as E-\d{4}" if is_regex else " of one line"),
             ) from None
 
-    def find(self, text: str) -> Iterator[tuple[int, str]]:
-        """The numbers of the lines that have a match, from 0, and what is shown of each."""
+    def find(self, text: str) -> Iterator[tuple[int, int, str]]:
+        """The first and last line of each match, from 0, and what is shown of them."""
         lines = text.split("\n") if self._folds and not text.isascii() else None
         data = (folded(text) if lines else text).encode()
         number = start = 0
@@ -437,11 +445,12 @@ class LinePattern:
             number += data.count(b"\n", start, line_start)
             line = data[line_start:line_end].decode().rstrip()
             place = len(data[line_start : match.start()].decode())
+            last = number + line.count("\n")
             if lines:
-                line = lines[number].rstrip()
+                line = "\n".join(lines[number : last + 1]).rstrip()
                 place = placed(line).starts[place]
-            yield number, _shown(line, place)
-            number, start = number + 1, line_end + 1
+            yield number, last, _shown(line.replace("\n", " "), place)
+            number, start = last + 1, line_end + 1
 
 
 def _check_text(pattern: str, *, is_regex: bool) -> None:

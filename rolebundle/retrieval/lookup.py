@@ -173,9 +173,11 @@ def find_reference(corpus: Corpus, reference: str, scope: ReferenceScope) -> Nam
     if not may_be_stored(reference):
         return None
     passage = passage_by_id(corpus, reference)
-    if passage is not None and passage.document.document_id not in scope.outside:
+    if passage is not None and passage.document.document_id not in scope.not_valid_now:
         return Named("chunk", [passage])
-    named = scope.named(documents.documents_named(corpus, reference, scope.locations(reference)))
+    named = scope.without_invalid(
+        documents.documents_named(corpus, reference, scope.locations(reference))
+    )
     if len(named) > 1:
         raise _ambiguous(f"{reference}: several documents have this path", named)
     if named:
@@ -188,11 +190,11 @@ def find_reference(corpus: Corpus, reference: str, scope: ReferenceScope) -> Nam
                 "if its file has text, ingest it again, or run `rolebundle corpus doctor`",
             )
         return Named("document", passages)
-    counted = references.parse_passages(reference)
-    counted = None if counted and counted[0] in scope.outside else counted
-    passages = _numbered_passages(corpus, reference, counted) if counted else []
-    if passages:
-        return Named("passages", passages)
+    numbered = references.parse_passages(reference)
+    if numbered and numbered[0] not in scope.not_valid_now:
+        passages = _numbered_passages(corpus, reference, numbered)
+        if passages:
+            return Named("passages", passages)
     lines = references.parse_lines(reference)
     if lines is not None and lines.start <= lines.end:
         passages = _passages_at_lines(corpus, reference, lines, scope)
@@ -209,7 +211,9 @@ def find_reference(corpus: Corpus, reference: str, scope: ReferenceScope) -> Nam
 def _passages_at_lines(
     corpus: Corpus, reference: str, lines: Lines, scope: ReferenceScope
 ) -> list[Passage]:
-    named = scope.named(documents.documents_named(corpus, lines.path, scope.locations(lines.path)))
+    named = scope.without_invalid(
+        documents.documents_named(corpus, lines.path, scope.locations(lines.path))
+    )
     rows = [document.row for document in named]
     passages = passages_of_documents(corpus, rows, lines.start, lines.end)
     ids = {passage.document.document_id for passage in passages}
@@ -218,8 +222,9 @@ def _passages_at_lines(
             f"{reference}: these lines belong to several documents",
             [document for document in named if document.document_id in ids],
         )
-    all_passages = passages_of_documents(corpus, rows) if len(named) == 1 else []
-    if all_passages and not passages and scope.may_read is None:
+    if passages or len(named) != 1 or scope.may_read is not None:
+        return passages
+    if all_passages := passages_of_documents(corpus, rows):
         first = min(part.start_line for part in all_passages)
         last = max(part.end_line for part in all_passages)
         raise UsageError(
@@ -231,10 +236,10 @@ def _passages_at_lines(
 
 
 def _numbered_passages(
-    corpus: Corpus, reference: str, counted: tuple[str, int, int]
+    corpus: Corpus, reference: str, numbered: tuple[str, int, int]
 ) -> list[Passage]:
     """The passages that a reference numbers; none if there is no such document."""
-    document, first, count = counted
+    document, first, count = numbered
     passages = passages_from(corpus, document, first, count) if first and count else []
     total = 0 if passages else len(passages_of_document(corpus, document))
     if total:
@@ -267,7 +272,7 @@ def _suggestions(corpus: Corpus, reference: str, scope: ReferenceScope) -> list[
     """References with the names of documents that a wrong one may mean."""
     lines = references.parse_lines(reference)
     first, last = (min(lines[1:]), max(lines[1:])) if lines else (0, 0)
-    names = scope.named(documents.document_names(corpus))
+    names = scope.without_invalid(documents.document_names(corpus))
     near = references.similar_names(
         references.named_document(reference), ((name.document_id, name.path) for name in names)
     )
@@ -293,7 +298,7 @@ def _linking(corpus: Corpus, passage: Passage, scope: ReferenceScope) -> list[st
         for row in rows
         if (passages := [*filter(scope.reads, passages_of_documents(corpus, [row]))])
     )
-    return sorted({*linking} - {passage.document.document_id, *scope.outside})[:_MAX_LINKING]
+    return sorted({*linking} - {passage.document.document_id, *scope.not_valid_now})[:_MAX_LINKING]
 
 
 def _document(passage: Passage, linked_from: list[str]) -> FoundDocument:

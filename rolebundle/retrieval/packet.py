@@ -28,7 +28,7 @@ from rolebundle.retrieval.passage_text import (
     DATA,
     FILE_DATE,
     MAX_COPIES,
-    Closeness,
+    CosinesWithTask,
     best_span,
     caution,
     constraint_line,
@@ -40,10 +40,10 @@ from rolebundle.retrieval.passage_text import (
     mark_note,
     one_line,
     passage_details,
-    passage_heading,
-    place_of,
+    passage_header,
     quoted,
     shown_name,
+    shown_place,
     words_searched,
 )
 from rolebundle.text.words import counted, first_of
@@ -58,15 +58,15 @@ _MIN_PROSE_BYTES = 25
 MAX_CHARS = 2_800
 """Characters of a packet if the request has no limit of its own."""
 _MOST_PASSAGES = 2
-"""How many passages are shown if the request has no limit of its own, one more with `also`, ..."""
+"""How many passages are shown if the request has no limit of its own; one more with `also`."""
 _FALLS_OFF = 2 / 3
-"""... or fewer, if the others' final score is below this share of the best one's."""
-_PASSAGE_SHARE = 5
+"""Then none is shown whose final score is below this share of the best one's."""
+_PASSAGE_SHARE = 1 / 5
 """A passage may always be as long as this part of the packet."""
 _LEADS_SHARE = 0.5
 """The leads' part of what is left, if they need it."""
 _LINE_CHARS = 1_000
-_SHARE = 8
+_LINE_SHARE = 1 / 8
 """Texts of one line are not longer than this part of the packet."""
 _MIN_FENCED = 5
 """A fence and the end of its line, and an empty line between two passages."""
@@ -98,7 +98,7 @@ def packet(
     bundle: RetrievalBundle,
     overlay: Overlay | None = None,
     max_chars: int | None = None,
-    closeness: Closeness | None = None,
+    cosines_of: CosinesWithTask | None = None,
 ) -> str:
     """The packet of an answer.
 
@@ -106,10 +106,10 @@ def packet(
         bundle: the answer. If its request has no limit, the packet has fewer passages.
         overlay: the overlay that it was made with; ``None`` without a role.
         max_chars: the most characters of the packet; 1,000 or more. Default: ``MAX_CHARS``.
-        closeness: chooses the parts of long passages by their meaning, too.
+        cosines_of: chooses the parts of long passages by their meaning, too.
     """
     room = max_chars or MAX_CHARS
-    length, most = room // _PASSAGE_SHARE, min(_LINE_CHARS, room // _SHARE)
+    text_chars, line_chars = int(room * _PASSAGE_SHARE), min(_LINE_CHARS, int(room * _LINE_SHARE))
     words = words_searched(bundle.query)
     head = []
     if bundle.request and bundle.request.as_of:
@@ -124,9 +124,9 @@ def packet(
     first = details[0] if len(details) > 1 else []
     same = [part for part in first if all(part in parts for parts in details)]
     details = [[part for part in parts if part not in same] for parts in details]
-    before = [one_line(line, 2 * most) for line in _before(bundle)]
-    after = [one_line(line, 2 * most) for line in _after(bundle, same)]
-    brief = [one_line(line, most) for line in _brief(bundle, overlay)] if overlay else []
+    before = [one_line(line, 2 * line_chars) for line in _before(bundle)]
+    after = [one_line(line, 2 * line_chars) for line in _after(bundle, same)]
+    brief = [one_line(line, line_chars) for line in _brief(bundle, overlay)] if overlay else []
     lines = len(before) + len(after) + len(brief)
 
     room -= _size(head) + (1 + bool(lines)) * _NOTE_CHARS
@@ -137,12 +137,14 @@ def packet(
     kept = min(_size(leads), int(room * _LEADS_SHARE))
     room -= _size(near := nearest_lines(bundle))
     shown: list[str] = []
-    frames = _size([passage_heading(*both) for both in zip(values, details, strict=True)])
+    frames = _size([passage_header(*both) for both in zip(values, details, strict=True)])
     frames += 2 * _MIN_FENCED * len(values)
-    length = max(length, _equal_part([len(v["content"]) for v in values], room - kept - frames))
+    text_chars = max(
+        text_chars, _equal_part([len(v["content"]) for v in values], room - kept - frames)
+    )
     for value, parts in zip(values, details, strict=True):
         left = room - kept - _size(shown)
-        block = _block(value, parts, words, length, left, closeness)
+        block = _block(value, parts, words, text_chars, left, cosines_of)
         if not block:
             break
         shown.append(block)
@@ -152,7 +154,7 @@ def packet(
     places = [chunk for chunk in bundle.selected if chunk.chunk_id in waiting]
     leads = [_lead(chunk, words) for chunk in places]
     # If all leads fit, there is no note about them.
-    room += (_NOTE_CHARS if _size(leads) < room + _NOTE_CHARS else 0) - _size(_limits(places))
+    room += (_NOTE_CHARS if _size(leads) < room + _NOTE_CHARS else 0) - _size(_use_limits(places))
     leads_shown = _fitting(leads, room - 1)
     brief_shown = _fitting(brief, room - _size(leads_shown))
     told_of_place = dict(zip((chunk.chunk_id for chunk in places), leads_shown, strict=False))
@@ -161,7 +163,7 @@ def packet(
         lines - len(told) - len(after) - len(brief_shown),
     )
     body, next_places = _by_rank(bundle.selected, passages, told_of_place)
-    limits = _limits(places[: len(leads_shown)])
+    limits = _use_limits(places[: len(leads_shown)])
     end = ["", *near, *next_places, *limits, *brief_shown, *after, *left_out]
     return "\n".join([*head, *told, *body, *end]).rstrip("\n")
 
@@ -286,13 +288,13 @@ def nearest_lines(bundle: RetrievalBundle) -> list[str]:
 
 def _lead(chunk: SelectedChunk, words: Collection[str]) -> str:
     """The line of a next place, without what it may be used for."""
-    place = place_of(chunk.citation.model_dump()) or shown_name(chunk.chunk_id)
+    place = shown_place(chunk.citation.model_dump()) or shown_name(chunk.chunk_id)
     mark = mark_note(chunk.metadata.mark.model_dump() if chunk.metadata.mark else None)
     text = lead_text(chunk, words)
     return _lead_line(f"[{chunk.rank}] {place}", text, chunk.metadata.flags, mark)
 
 
-def _limits(places: Iterable[SelectedChunk]) -> list[str]:
+def _use_limits(places: Iterable[SelectedChunk]) -> list[str]:
     """What leads may be used for, a line for those with the same limit."""
     numbers: dict[str, list[str]] = {}
     for chunk in places:
@@ -313,7 +315,7 @@ def _block(
     words: Collection[str],
     length: int,
     room: int,
-    closeness: Closeness | None,
+    cosines_of: CosinesWithTask | None,
 ) -> str:
     """The block of a passage, or of its best part; empty if too little of it fits.
 
@@ -323,15 +325,15 @@ def _block(
         words: of the task.
         length: the most characters of its text.
         room: the most characters of the block.
-        closeness: see :func:`best_span`.
+        cosines_of: see :func:`best_span`.
     """
     content: str = passage["content"]
     length = min(length, room, len(content))
     while length >= min(_MIN_CUT_CHARS, len(content)):
         cut = passage
         if length < len(content):
-            cut = cut_passage(passage, *best_span(content, words, length, closeness))
-        lines = ["", passage_heading(cut, details), *fenced(cut["content"])]
+            cut = cut_passage(passage, *best_span(content, words, length, cosines_of))
+        lines = ["", passage_header(cut, details), *fenced(cut["content"])]
         excess = _size(lines) - room
         if excess <= 0:
             return "\n".join(lines)
@@ -351,10 +353,8 @@ def _before(bundle: RetrievalBundle) -> Iterator[str]:
         yield f"{found} Do not claim anything about these documents."
     if line := caution(bundle):
         codes = {warning.code for warning in bundle.warnings} - shown_as("owner", "note")
-        advice = (
-            [] if is_empty else [WARNINGS[code].advice for code in WARNINGS if code in codes][:1]
-        )
-        yield " ".join([line, *advice])
+        advice = [row.advice for code, row in WARNINGS.items() if code in codes and not is_empty]
+        yield " ".join([line, *advice[:1]])
     for warning in bundle.warnings:
         meaning = WARNINGS[warning.code]
         if meaning.shown == "note" and not is_empty:
@@ -368,10 +368,10 @@ def _before(bundle: RetrievalBundle) -> Iterator[str]:
 
 
 def _after(bundle: RetrievalBundle, same: Sequence[str]) -> Iterator[str]:
-    """What is the same for all passages, and what was left out."""
+    """What is the same for the passages that are no leads, and what was left out."""
     # One date for all files, as after a fresh copy, tells nothing.
     if told := [part for part in same if not part.startswith(FILE_DATE)]:
-        yield f"All passages: {'; '.join(told)}."
+        yield f"Passages in full: {'; '.join(told)}."
     ranks = {chunk.chunk_id: chunk.rank for chunk in bundle.selected}
     for approval in bundle.approvals or ():
         passages = ", ".join(f"[{ranks.get(name)}]" for name in approval.chunk_ids)
@@ -381,9 +381,9 @@ def _after(bundle: RetrievalBundle, same: Sequence[str]) -> Iterator[str]:
         yield f"Shown before: {first_of(before, MAX_COPIES)}."
     # What only ranks lower is behind the leads, and more of it says nothing.
     counts = bundle.rejected_summary.items()
-    kept_back = [f"{count} {code}" for code, count in counts if code not in RANKED_LOWER]
-    if kept_back:
-        yield f"Rejected: {', '.join(kept_back)} (do not guess what they say)."
+    not_shown = [f"{count} {code}" for code, count in counts if code not in RANKED_LOWER]
+    if not_shown:
+        yield f"Rejected: {', '.join(not_shown)} (do not guess what they say)."
 
 
 def _brief(bundle: RetrievalBundle, overlay: Overlay) -> Iterator[str]:

@@ -3,7 +3,7 @@
 task + overlay ─▶ query ─▶ lexical lane ─┐
                   └──────▶ semantic lane ┴▶ merge ─▶ filter ─▶ rank ─▶ select ─▶ RetrievalBundle
 
-The lanes are asked again until enough candidates are selected, or would be (law 2). ``rank`` asks
+The lanes are asked again until enough candidates are allowed (law 2, docs/laws.md). ``rank`` asks
 the reranking model, and between ``rank`` and ``select`` it is judged whether the first passages
 are evidence for the task.
 
@@ -113,11 +113,11 @@ def _documents_and_facts(
     documents = _in_rounds(lanes, request, reranker, depth)
     if not has_facts(lanes.corpus):
         return documents
-    facts = _in_rounds(lanes.of_facts(), _of_facts(documents), None, FACTS_DEPTH)
+    facts = _in_rounds(lanes.of_facts(), _request_for_facts(documents), None, FACTS_DEPTH)
     return replace(documents, facts=facts)
 
 
-def _of_facts(documents: Retrieval) -> ResolvedRequest:
+def _request_for_facts(documents: Retrieval) -> ResolvedRequest:
     """The request for remembered facts, which has what the documents leave of the budget."""
     budget = documents.request.token_budget
     if budget is not None:
@@ -128,15 +128,17 @@ def _of_facts(documents: Retrieval) -> ResolvedRequest:
 def _in_rounds(
     lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None, depth: int
 ) -> Retrieval:
-    """Search once; then again, among the allowed documents or deeper, until enough remains.
+    """Search; as long as too few candidates are allowed, search again.
+
+    The second time only the allowed documents are searched, then deeper each time.
 
     The first round fixes the weights and what the task's words are worth.
     """
-    within, unmatched = matching_documents(lanes.corpus, request.where)
-    matching, is_limited_to_allowed = within, False
+    within, unmatched_keys = matching_documents(lanes.corpus, request.where)
+    is_limited_to_allowed = False
     pool = lanes.propose(Pool(), depth, within)
     evidence, semantic = lanes.evidence(pool), lanes.semantic
-    template = Retrieval(
+    base = Retrieval(
         request=request,
         query=lanes.query,
         evidence=evidence,
@@ -146,28 +148,28 @@ def _in_rounds(
         degraded=lanes.degraded,
         without_vector=semantic.without_vector() if semantic else 0,
         absent_exact=lanes.absent_exact,
-        unmatched=unmatched,
+        unmatched_keys=unmatched_keys,
     )
-    found = _one_round(lanes, template, pool, reranker)
+    found = _one_round(lanes, base, pool, reranker)
     while pool.yielded >= depth and _allowed_in_answer(found) < max(request.limit, JUDGED_PASSAGES):
         # Law 2. The first search reads all that `where` matches, so that the bundle can report what
         # policy rejects. If the filter rejects something, the next search is as deep, but limited
         # to the documents that it allows. Each after that is deeper than the last.
         if found.filtered_out and not is_limited_to_allowed:
-            within = allowed_documents(lanes.corpus, request, matching)
+            within = allowed_documents(lanes.corpus, request, within)
             is_limited_to_allowed = True
         elif depth < MAX_DEPTH:
             depth = min(MAX_DEPTH, 4 * depth)
         else:
             break
         pool = lanes.propose(pool, depth, within)
-        found = _one_round(lanes, template, pool, reranker)
+        found = _one_round(lanes, base, pool, reranker)
     # The evidence that the allowed passages lack may be among what policy rejected.
     passages = [row.passage for row in found.filtered_out] if found.withheld_reason else []
     judged = lanes.with_matched_words(found.evidence, passages).judged_by(
         [p.rowid for p in passages]
     )
-    has_rejected_evidence = bool(passages) and judged.verdict == "supported"
+    has_rejected_evidence = bool(passages) and judged.task_support == "supported"
     trace_rules(found.ranked, found.selected, request, found.weights)
     return replace(
         found,
@@ -183,18 +185,16 @@ def _in_rounds(
     )
 
 
-def _one_round(
-    lanes: Lanes, template: Retrieval, pool: Pool, reranker: Reranker | None
-) -> Retrieval:
+def _one_round(lanes: Lanes, base: Retrieval, pool: Pool, reranker: Reranker | None) -> Retrieval:
     """The steps from what the lanes have proposed so far to the selection."""
-    request, weights = template.request, template.weights
-    scoring = (reranker.scores, reranker.most) if reranker else ()
+    request, weights = base.request, base.weights
+    reranking = (reranker.scores, reranker.max_passages) if reranker else ()
     candidates = merge(pool, weights)
     filter_candidates(candidates, request)
-    wordings = lanes.wordings(pool)
-    ranked = rank(candidates, pool, request, weights, lanes.rare_exact, wordings, *scoring)
-    found = replace(template, pool=pool, candidates=candidates, ranked=ranked)
-    evidence, first = template.evidence._replace(cosines=pool.cosines), found.evidence_passages
+    by_wording = lanes.pools_by_wording(pool)
+    ranked = rank(candidates, pool, request, weights, lanes.rare_exact, by_wording, *reranking)
+    found = replace(base, pool=pool, candidates=candidates, ranked=ranked)
+    evidence, first = base.evidence._replace(cosines=pool.cosines), found.judged_passages
     evidence = lanes.with_matched_words(evidence, first)
     evidence = evidence.judged_by([passage.rowid for passage in first])
     withheld = withheld_because(evidence, request, has_allowed=bool(first))
@@ -206,11 +206,10 @@ def _one_round(
 
 def weights_for(request: ResolvedRequest, evidence: Evidence, *, has_semantic: bool) -> Weights:
     """The weights of the score's terms: the role's depend on how specific the task is."""
-    share = (
-        role_share(request.retrieval_policy, evidence.specificity) if request.ranks_by_role else 0.0
-    )
+    policy = request.retrieval_policy
+    share = role_share(policy, evidence.specificity) if request.ranks_by_role else 0.0
     return Weights.of(
-        request.retrieval_policy,
+        policy,
         request.fusion,
         has_semantic=has_semantic,
         role_share=share,
@@ -250,10 +249,10 @@ def _facts_about_task(
 
 def withheld_because(evidence: Evidence, request: ResolvedRequest, *, has_allowed: bool) -> str:
     """Why no passage is selected: nothing has the task, or too little does; empty if neither."""
-    if evidence.verdict == "off_topic":
+    if evidence.task_support == "off_topic":
         return "no word of the task occurs, and nothing is near it in meaning"
     # If policy rejected everything, its codes say why.
-    if evidence.verdict == "weak" and request.requires_evidence and has_allowed:
+    if evidence.task_support == "weak" and request.requires_evidence and has_allowed:
         return "evidence is required, and no passage has enough of the task's words"
     return ""
 

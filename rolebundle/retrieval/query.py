@@ -95,7 +95,7 @@ def build_query(task: str, overlay: Overlay | None, also: Sequence[str] = ()) ->
     """
     tasks = tuple(map(read_task, (task, *also)))
     content_words = tuple(dict.fromkeys(word for task in tasks for word in task.content_words))
-    places = {word: place for place, word in enumerate(content_words)}
+    positions = {word: position for position, word in enumerate(content_words)}
     rules = [rule for task in tasks for rule in task.rules]
     if also:
         rules.append(f"task:also({len(also)})")
@@ -111,10 +111,10 @@ def build_query(task: str, overlay: Overlay | None, also: Sequence[str] = ()) ->
         tasks=tasks,
         task_terms=_together(tasks),
         content_words=content_words,
-        wordings=tuple(frozenset(places[word] for word in task.content_words) for task in tasks),
-        names=frozenset(
-            place
-            for place, (word, *_) in enumerate(content_words)
+        wordings=tuple(frozenset(positions[word] for word in task.content_words) for task in tasks),
+        name_positions=frozenset(
+            position
+            for position, (word, *_) in enumerate(content_words)
             if not word.form and word.text in tasks[0].names
         ),
         expansion_terms=expansion,
@@ -129,19 +129,19 @@ def words_of(text: str) -> list[str]:
 
 
 def _together(tasks: Iterable[Task]) -> tuple[Term, ...]:
-    """The terms of all wordings; a term of several has the sum of its weights, up to a bound."""
-    weights: Counter[tuple[str, bool]] = Counter()
+    """The terms of all wordings; their repeats are added, up to a bound."""
+    repeats: Counter[tuple[str, bool]] = Counter()
     for task in tasks:
-        weights.update({(term.text, term.form): term.weight for term in task.terms})
-    most = MAX_REPEATS * STEM_WEIGHT
-    return tuple(Term(text, min(weight, most), form) for (text, form), weight in weights.items())
+        repeats.update({(term.text, term.form): term.repeats for term in task.terms})
+    limit = MAX_REPEATS * STEM_WEIGHT
+    return tuple(Term(text, min(count, limit), form) for (text, form), count in repeats.items())
 
 
 def read_task(text: str) -> Task:
     """Read everything from the text of a task."""
-    seen = visible(text)
-    shortened = _ABBREVIATION.sub(" ", seen)
-    task = lower_capitals(with_whole_numbers(shortened if _WORD.search(shortened) else seen))
+    shown = visible(text)
+    shortened = _ABBREVIATION.sub(" ", shown)
+    task = lower_capitals(with_whole_numbers(shortened if _WORD.search(shortened) else shown))
     languages = likely_languages(task)
     unspaced_words: list[str] = []
     has_forms = bool(languages) or not task.isascii()
@@ -165,7 +165,7 @@ def read_task(text: str) -> Task:
     compounds = _COMPOUND.findall(task)
     # The parts of a version say nothing alone.
     counts.update(_searchable(compound) for compound in filter(_VERSION.fullmatch, compounds))
-    others = _other_spellings(seen)
+    others = _other_spellings(shown)
     counts.update(list(others))
     kinds = [(counts, 1, False)]
     if has_forms:
@@ -192,8 +192,8 @@ def read_task(text: str) -> Task:
         words=words_of(text),
         terms=tuple(Term(term, weight, form) for (term, form), weight in weights.items()),
         content_words=tuple(content[:MAX_CONTENT_WORDS]),
-        names=_names(seen),
-        exact=_exact(seen),
+        names=_names(shown),
+        exact=_exact(shown),
         years=tuple(_YEAR.findall(text)),
         as_written={word.lower(): word for word in _WRITTEN.findall(text)},
         rules=tuple(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from functools import lru_cache
 
 from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.overlay import RetrievalPolicy
@@ -15,14 +14,14 @@ from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.scoring import add_role, contains, fold_text, merge, scale_by_range
 from rolebundle.retrieval.versions import (
     ABOUT_AS_GOOD,
-    asked_of_newest,
     copies_among,
     mark_duplicates,
     mark_versions,
     newest_first,
     put_newest_first,
+    words_if_newest_asked,
 )
-from rolebundle.text.spellings import also_written, folded, others_of
+from rolebundle.text.spellings import others_of, with_spellings
 
 MAX_RERANKED = 50
 """How many candidates, the best by their lanes, a server's model reads: this bounds the cost."""
@@ -30,9 +29,9 @@ RERANKED_SHARE = 0.85
 """The model's share of the semantic term."""
 DIVERSITY_STEP = 0.15
 
-BEST_AMONG_FIRST = 5
+LAST_PLACE_OF_BEST = 5
 """With a role, the passage that is first without one has this place or a better one (law 11)."""
-AMONG_FIRST = 3
+LAST_PLACE_OF_EXACT = LAST_PLACE_OF_WORDING = 3
 """A passage with a rare exact word of the task, or the best for a wording, has this place or a
 better one."""
 
@@ -43,9 +42,9 @@ def rank(
     request: ResolvedRequest,
     weights: Weights,
     exact: Sequence[str] = (),
-    wordings: Sequence[Pool] = (),
+    pools_by_wording: Sequence[Pool] = (),
     score_passages: Callable[[Sequence[Passage]], Mapping[str, float]] | None = None,
-    most: int = MAX_RERANKED,
+    max_passages: int = MAX_RERANKED,
 ) -> list[Candidate]:
     """Score and order the candidates that policy allows by :func:`ranking_order`.
 
@@ -55,15 +54,15 @@ def rank(
         request: the resolved request.
         weights: of the score's terms.
         exact: the rare exact words and phrases of the task.
-        wordings: what the first search would say of its hits for each wording of the task alone.
+        pools_by_wording: the hits of round 0, scored for each wording of the task alone.
         score_passages: asks the reranking model for the scores of the best passages, by chunk id;
             a passage may be missing.
-        most: how many passages it reads.
+        max_passages: how many of them it reads.
     """
     allowed = [row for row in candidates if row.code is None]
     if score_passages is not None:
         first = [row for row in allowed if row.round == 0]
-        rerank(first, score_passages, weights, most)
+        add_rerank_scores(first, score_passages, weights, max_passages)
     for row in allowed:
         add_role(row, request, weights)
         row.weigh(weights)
@@ -72,45 +71,46 @@ def rank(
     ranked = sorted(allowed, key=ranking_order)
     penalize_sources(ranked, request)
     ranked.sort(key=ranking_order)
-    asked = asked_of_newest(request.task)
-    if asked is not None:
-        put_newest_first(ranked, request.min_score, asked)
-    for words in exact:
-        having = (row for row in ranked if has_words(row.passage, words))
-        _lift(ranked, next(having, None), AMONG_FIRST, f"exact:{words}")
-    _lift_wordings(ranked, wordings, weights)
+    task_words = words_if_newest_asked(request.task)
+    if task_words is not None:
+        put_newest_first(ranked, request.min_score, task_words)
+    for phrase in exact:
+        having = (row for row in ranked if has_phrase(row.passage, phrase))
+        _lift(ranked, next(having, None), LAST_PLACE_OF_EXACT, f"exact:{phrase}")
+    _lift_wordings(ranked, pools_by_wording, weights)
     if request.overlay is not None:
-        # As without a role, if the role's own `fusion` scores them differently.
+        # Without a role, the request's own fusion counts. If it is another one, the candidates
+        # are scored again with it.
         fusion = request.echo.fusion or "weighted"
-        plain = candidates
+        without_role = candidates
         if fusion != weights.fusion:
-            plain = merge(pool, weights._replace(fusion=fusion))
-        of_role = [
+            without_role = merge(pool, weights._replace(fusion=fusion))
+        rejected_by_role = [
             row
             for row in candidates
             if row.code is not None and is_rejected_only_by_role(row.passage, request)
         ]
-        if of_role:
-            groups = copies_among([*allowed, *of_role], request.task)
-        best = _best_without_role(groups, plain, weights._replace(fusion=fusion), asked)
-        _lift(ranked, best, BEST_AMONG_FIRST, "first without a role")
+        if rejected_by_role:
+            groups = copies_among([*allowed, *rejected_by_role], request.task)
+        best = _best_without_role(groups, without_role, weights._replace(fusion=fusion), task_words)
+        _lift(ranked, best, LAST_PLACE_OF_BEST, "first without a role")
     return ranked
 
 
-def rerank(
+def add_rerank_scores(
     rows: Sequence[Candidate],
     score_passages: Callable[[Sequence[Passage]], Mapping[str, float]],
     weights: Weights,
-    most: int = MAX_RERANKED,
+    max_passages: int = MAX_RERANKED,
 ) -> None:
     """Mix the reranking model's scores into the semantic term.
 
     ``semantic = 0.15 · semantic + 0.85 · score``, where ``score`` is scaled by minimum and maximum
-    among the best ``most``, and 0 for all others. A passage that the model could not read keeps its
-    term, and so do all if there is no score.
+    among the best ``max_passages``, and 0 for all others. A passage that the model could not read
+    keeps its term, and so do all if there is no score.
     """
     ordered = sorted(rows, key=lambda row: (-weights.lane_score(row), row.chunk_id))
-    best = ordered[:most]
+    best = ordered[:max_passages]
     found = score_passages([row.passage for row in best])
     scaled = scale_by_range(found)
     unread = {row.chunk_id for row in best} - scaled.keys()
@@ -118,37 +118,34 @@ def rerank(
         if row.chunk_id not in unread:
             term = RERANKED_SHARE * scaled.get(row.chunk_id, 0.0)
             row.semantic = (1 - RERANKED_SHARE) * row.semantic + term
-            row.contextual = found.get(row.chunk_id)
+            row.cross_encoder_score = found.get(row.chunk_id)
 
 
-def has_words(passage: Passage, words: str) -> bool:
-    """Whether the passage's text, headings or title have these words, one after the other."""
-    text = _with_spellings(" ".join((passage.document.title, *passage.headings, passage.content)))
-    return any(contains(text, fold_text(one)) for one in (words, *others_of(words)))
-
-
-@lru_cache(maxsize=1024)
-def _with_spellings(text: str) -> str:
-    own = folded(text)
-    return fold_text(f"{own} {also_written(own)}")
+def has_phrase(passage: Passage, phrase: str) -> bool:
+    """Whether the passage's text, headings or title have a phrase."""
+    parts = (passage.document.title, *passage.headings, passage.content)
+    text = fold_text(with_spellings(" ".join(parts)))
+    return any(contains(text, fold_text(one)) for one in (phrase, *others_of(phrase)))
 
 
 def _best_without_role(
     groups: Iterable[Sequence[Candidate]],
-    plain: Sequence[Candidate],
+    without_role: Sequence[Candidate],
     weights: Weights,
-    asked: Set[str] | None,
+    task_words: Set[str] | None,
 ) -> Candidate | None:
     """The allowed candidate that would be first without a role.
 
     Args:
         groups: the :func:`copies_among` the candidates that nothing but the role rejects.
-        plain: all candidates with the lanes' scores by the weights' ``fusion``.
+        without_role: all candidates with the lanes' scores by the weights' ``fusion``.
         weights: the request's, with the fusion of a request without a role.
-        asked: what the task asks of the newest version; ``None`` if it asks for none.
+        task_words: the task's content words if it asks for the newest version, else ``None``.
     """
     # Whether meanings count does not depend on the role's weights.
-    has_semantic = any(row.cosine is not None or row.contextual is not None for row in plain)
+    has_semantic = any(
+        row.cosine is not None or row.cross_encoder_score is not None for row in without_role
+    )
     weights = Weights.of(
         RetrievalPolicy(),
         weights.fusion,
@@ -156,7 +153,7 @@ def _best_without_role(
         role_share=0.0,
         words_factor=weights.words_factor,
     )
-    scores = {row.chunk_id: weights.lane_score(row) for row in plain}
+    scores = {row.chunk_id: weights.lane_score(row) for row in without_role}
 
     def order(copies: Sequence[Candidate]) -> tuple[int, float, float, str]:
         best = max(scores[row.chunk_id] for row in copies)
@@ -165,8 +162,8 @@ def _best_without_role(
 
     best_first = [row for copies in sorted(groups, key=order) for row in copies]
     allowed = [row for row in best_first if row.code is None]
-    if asked is not None:
-        allowed = newest_first(allowed, lambda row: scores[row.chunk_id], asked)
+    if task_words is not None:
+        allowed = newest_first(allowed, lambda row: scores[row.chunk_id], task_words)
     return next(iter(allowed), None)
 
 
@@ -192,21 +189,21 @@ def _lift(ranked: list[Candidate], lifted: Candidate | None, place: int, reason:
     ranked.sort(key=ranking_order)
 
 
-def _lift_wordings(ranked: list[Candidate], wordings: Sequence[Pool], weights: Weights) -> None:
+def _lift_wordings(ranked: list[Candidate], pools: Sequence[Pool], weights: Weights) -> None:
     """Lift the best passage for each wording that the first passages answer much worse.
 
     Such a wording asks for a second subject. Wordings of one subject have the same best passages.
     """
     missed: dict[str, Candidate] = {}
-    for pool in wordings:
+    for pool in pools:
         alone = {row.chunk_id: weights.lane_score(row) for row in merge(pool, weights)}
         rows = [row for row in ranked if row.is_selectable and row.chunk_id in alone]
         best = max(rows, key=lambda row: alone[row.chunk_id], default=None)
-        first = max((alone[row.chunk_id] for row in rows[:AMONG_FIRST]), default=0.0)
+        first = max((alone[row.chunk_id] for row in rows[:LAST_PLACE_OF_WORDING]), default=0.0)
         if best is not None and first < ABOUT_AS_GOOD * alone[best.chunk_id]:
             missed[best.chunk_id] = best
-    lifted = [*missed.values()][: AMONG_FIRST - 1]
-    for place, row in enumerate(lifted, AMONG_FIRST + 1 - len(lifted)):
+    lifted = [*missed.values()][: LAST_PLACE_OF_WORDING - 1]
+    for place, row in enumerate(lifted, LAST_PLACE_OF_WORDING + 1 - len(lifted)):
         _lift(ranked, row, place, "best for a wording")
 
 

@@ -26,21 +26,23 @@ class ReferenceScope(NamedTuple):
             absolute ones.
         may_read: whether a role of the agent may read a passage; ``None`` if it may read all that
             it sees.
-        outside: ids of documents that do not apply now, and that nothing names.
+        not_valid_now: ids of documents that do not apply now, and that nothing names.
     """
 
     absolute: bool = False
     folder: str | None = None
     may_read: Callable[[Passage], bool] | None = None
-    outside: frozenset[str] = frozenset()
+    not_valid_now: frozenset[str] = frozenset()
 
     def reads(self, passage: Passage) -> bool:
         """Whether a passage may be read."""
         return self.may_read is None or self.may_read(passage)
 
-    def named(self, documents: Sequence[Any]) -> list[Any]:
+    def without_invalid(self, documents: Sequence[Any]) -> list[Any]:
         """The names (``DocumentName``) of the documents that apply now."""
-        return [document for document in documents if document.document_id not in self.outside]
+        return [
+            document for document in documents if document.document_id not in self.not_valid_now
+        ]
 
     def locations(self, path: str) -> list[str]:
         """The locations of files that a path may mean."""
@@ -58,15 +60,15 @@ class ResolvedRequest(NamedTuple):
         seen_texts: the hash of each of their texts → the ids that have it; found by the search.
         overlay: the role's overlay, or ``None`` without a role.
         overlay_digest: names the overlay's content; empty without an overlay.
-        forbidden: gives the first rule of the overlay that forbids a document.
-        allowed: gives the first rule that allows it; ``None`` if there are no such rules.
-        preferred: gives the first rule that prefers it.
+        forbidding_rule: gives the first rule of the overlay that forbids a document.
+        allowing_rule: gives the first rule that allows it; ``None`` if there are no such rules.
+        preferring_rule: gives the first rule that prefers it.
         ranks_by_role: whether the overlay has a part in the ranking.
         retrieval_policy: the overlay's retrieval policy, or the defaults.
         vocabulary: the overlay's vocabulary, or an empty one.
         fusion: how the lanes are joined.
         limit: the most passages to select.
-        min_score: the minimum of the final score; the diversity penalty takes no score under it.
+        min_score: the minimum of the final score; a diversity penalty lowers no score below it.
         token_budget: the most estimated tokens to select; ``None`` for no bound.
         max_chars: the most characters of the packet; ``None`` for the usual.
         max_age_days: the age from which a document is stale.
@@ -90,9 +92,9 @@ class ResolvedRequest(NamedTuple):
     seen_texts: Mapping[str, Sequence[str]]
     overlay: Overlay | None
     overlay_digest: str
-    forbidden: FirstMatch
-    allowed: FirstMatch | None
-    preferred: FirstMatch
+    forbidding_rule: FirstMatch
+    allowing_rule: FirstMatch | None
+    preferring_rule: FirstMatch
     ranks_by_role: bool
     retrieval_policy: RetrievalPolicy
     vocabulary: Vocabulary
@@ -145,7 +147,6 @@ def resolve_request(
     is_set = "max_selected_chunks" in policy.model_fields_set
     more = MORE_PLACES if request.packet and not is_set else 0
     sources = overlay.source_policy if overlay else SourcePolicy()
-    fusion = request.fusion or policy.fusion
     max_age = policy.freshness_max_age_days
     # The echo has the field names of the request.
     echo = {name: getattr(request, name) for name in RequestEcho.model_fields}
@@ -160,13 +161,13 @@ def resolve_request(
         seen_texts={},
         overlay=overlay,
         overlay_digest=overlay_digest,
-        forbidden=first_match(sources.forbidden_sources),
-        allowed=first_match(sources.allowed_sources) if sources.allowed_sources else None,
-        preferred=first_match(sources.preferred_sources),
+        forbidding_rule=first_match(sources.forbidden_sources),
+        allowing_rule=first_match(sources.allowed_sources) if sources.allowed_sources else None,
+        preferring_rule=first_match(sources.preferred_sources),
         ranks_by_role=overlay is not None and overlay.ranks,
         retrieval_policy=policy,
         vocabulary=overlay.vocabulary if overlay else Vocabulary(),
-        fusion=fusion,
+        fusion=request.fusion or policy.fusion,
         limit=request.limit or policy.max_selected_chunks + more,
         min_score=policy.min_score,
         token_budget=request.token_budget,

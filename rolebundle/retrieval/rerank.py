@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 MAX_RERANKED_HERE = 20
 """How many passages a model in this process reads: a small one takes 0.1 to 0.2 s for each."""
-MAX_PASSAGES = 4
-"""Passages of one request. On a busy processor a small cross-encoder may take a second for each."""
+PASSAGES_PER_CALL = 4
+"""A call of the model has so many: a small one may take a second for each on a busy processor."""
 DEADLINE_SHARE = 0.3
 """The part of a request's deadline in which the server is asked; an answer may take as long."""
 
@@ -53,7 +53,7 @@ class Reranker:
         deadline: float | None = None,
     ) -> None:
         self._spec, self._task, self._check_time = spec, task, check_time
-        self.most = MAX_RERANKED_HERE if spec.provider == "folder" else MAX_RERANKED
+        self.max_passages = MAX_RERANKED_HERE if spec.provider == "folder" else MAX_RERANKED
         self._seconds_to_ask = QUERY_DEADLINE_SECONDS
         self._end = float("inf")
         if deadline is not None:
@@ -108,7 +108,7 @@ class Reranker:
         """The model and how many candidates it has scored; ``None`` if it could not score them."""
         if self._problem or not self._scores:
             return None
-        scored = sum(row.contextual is not None for row in ranked)
+        scored = sum(row.cross_encoder_score is not None for row in ranked)
         return RerankState(provider=self._spec.provider, model=self._spec.name, scored=scored)
 
     @property
@@ -130,7 +130,7 @@ class Reranker:
 
     def _ask_all(self, passages: Sequence[Passage]) -> None:
         model = cross_encoder_for(replace(self._spec, deadline_seconds=self._seconds_to_ask))
-        for batch in batches(passages, MAX_PASSAGES):
+        for batch in batches(passages, PASSAGES_PER_CALL):
             self._ask(model, batch)
             if not self._scores:
                 # The fault is the model's and not these texts'.

@@ -7,6 +7,7 @@ each lane that can score it, no matter which lane proposed it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from types import MappingProxyType
 
@@ -53,11 +54,11 @@ def merge(pool: Pool, weights: Weights) -> list[Candidate]:
       the scores spread over [0, 1] about as the normalized ones do, so that the role's terms count
       alike.
 
-    Neither deeper searches nor what only the role's terms proposed change these scores.
+    The scales are fixed by round 0, without what only the role's terms proposed.
 
     Only what a candidate has of the task counts here. The role's terms count in ``rank``.
     """
-    rows = sorted((hit.as_found() for hit in pool.hits.values()), key=lambda row: row.chunk_id)
+    rows = sorted(map(replace, pool.hits.values()), key=lambda row: row.chunk_id)
     first = [row for row in rows if row.round == 0]
     best = max((row.bm25 or 0.0 for row in first), default=0.0)
     best_of_role = max((row.bm25_expansion or 0.0 for row in first), default=0.0)
@@ -139,18 +140,18 @@ def add_role(row: Candidate, request: ResolvedRequest, weights: Weights) -> None
     if not request.ranks_by_role:
         return
     passage = row.passage
-    _, row.vocabulary_hits = vocabulary_score(passage.content, passage.tags, request.vocabulary)
+    row.vocabulary_hits = vocabulary_hits(passage.content, passage.tags, request.vocabulary)
     by_expansion = request.retrieval_policy.expansion_weight
     row.vocabulary = (1 - by_expansion) * _by_phrases(row.vocabulary_hits)
     row.vocabulary += by_expansion * row.expansion
     row.role_factor, factors = weights.role_factor(row), {}
-    row.near_tie_factor = weights.near_tie_factor(row)
+    row.margin_factor = weights.margin_factor(row)
     if (by_evidence := weights.evidence_factor(row)) < 1.0:
         factors["penalty:weak-evidence"] = by_evidence
-    if passage.mark is not None and passage.mark.ruling is not None:
-        by_mark = factors[f"mark:{passage.mark.state}"] = mark_factor(passage.mark.ruling)
+    if passage.mark is not None and passage.mark.owner_state is not None:
+        by_mark = factors[f"mark:{passage.mark.state}"] = mark_factor(passage.mark.owner_state)
         row.role_factor *= by_mark
-        row.near_tie_factor *= by_mark
+        row.margin_factor *= by_mark
     row.metadata = _metadata_term(row, row.metadata_score)
     row.vocabulary *= row.role_factor
     row.role_hits = tuple(f"{name}(×{round(factor, 3):g})" for name, factor in factors.items())
@@ -164,8 +165,8 @@ def trace_rules(
 ) -> None:
     """Write which of the overlay's rules changed the place of each shown passage.
 
-    The place without a rule is that in the ranking with scores as if the overlay had no such rule
-    for any passage. What lifts and diversity do stays as it is.
+    The place without a rule: what the rule gives is taken from every passage, and they are sorted
+    again. Lifts and the diversity of sources stay.
     """
     rows = [row for row in ranked if row.is_selectable]
     place = {row.chunk_id: number for number, row in enumerate(rows, start=1)}
@@ -211,36 +212,29 @@ def _metadata_term(row: Candidate, score: float) -> float:
     0 for a passage that no rule prefers or that has a penalty, 1 for a boost of 3 or more.
     """
     preference = min(1.0, max(0.0, score - BASE_SCORE))
-    rest = row.role_factor - row.near_tie_factor
-    return row.near_tie_factor * preference + rest * normalize_metadata(score)
+    rest = row.role_factor - row.margin_factor
+    return row.margin_factor * preference + rest * min(1.0, score / SATURATED_METADATA)
 
 
-def normalize_metadata(score: float) -> float:
-    """``min(1, m / 2.25)`` for the metadata score ``m``, which is at least 0."""
-    return min(1.0, score / SATURATED_METADATA)
+def vocabulary_hits(text: str, tags: Sequence[str], vocabulary: Vocabulary) -> tuple[str, ...]:
+    """The phrases of the role's vocabulary that a chunk has.
 
-
-def vocabulary_score(
-    text: str, tags: Sequence[str], vocabulary: Vocabulary
-) -> tuple[float, tuple[str, ...]]:
-    """How much of the role's vocabulary a chunk has, in [0, 1], and the phrases it has.
-
-    +0.15 for each boost phrase in the text, +0.08 for each preferred term in the text or the tags,
-    −0.2 for each suppress phrase in the text, clamped to [0, 1]. Case and spacing do not count. A
-    phrase must begin with a word: "threat model" is in "threat models", "api" is not in "rapid".
+    Boost and suppress phrases are looked for in the text, preferred terms also in the tags. Case
+    and spacing do not count. A phrase must begin with a word: "threat model" is in "threat models",
+    "api" is not in "rapid".
     """
     phrases = vocabulary.boost_phrases, vocabulary.preferred_terms, vocabulary.suppress_phrases
-    return _vocabulary_score(text, tuple(tags), *(tuple(group) for group in phrases))
+    return _vocabulary_hits(text, tuple(tags), *map(tuple, phrases))
 
 
 @lru_cache(maxsize=1024)
-def _vocabulary_score(
+def _vocabulary_hits(
     text: str,
     tags: tuple[str, ...],
     boosts: tuple[str, ...],
     preferred: tuple[str, ...],
     suppressed: tuple[str, ...],
-) -> tuple[float, tuple[str, ...]]:
+) -> tuple[str, ...]:
     # Cached, because the next request often has many of the same candidates.
     content = fold_text(text)
     tagged = fold_text(" | ".join(tags).replace("-", " ")) + " | " + fold_text(" | ".join(tags))
@@ -249,18 +243,21 @@ def _vocabulary_score(
         ("preferred", _phrases_in(f"{content} | {tagged}", preferred)),
         ("suppress", _phrases_in(content, suppressed)),
     )
-    hits = tuple(f"vocab:{kind}({phrase})" for kind, phrases in found for phrase in phrases)
-    return _phrase_score(hits), hits
+    return tuple(f"vocab:{kind}({phrase})" for kind, phrases in found for phrase in phrases)
 
 
-def _phrase_score(hits: Iterable[str]) -> float:
+def phrase_score(hits: Iterable[str]) -> float:
+    """How much these phrases of the role's vocabulary count, in [0, 1].
+
+    +0.15 for each boost phrase, +0.08 for each preferred term, −0.2 for each suppress phrase.
+    """
     points = (_POINTS[hit.partition("(")[0]] for hit in hits)
     return min(1.0, max(0.0, sum(points)))
 
 
 def _by_phrases(hits: Iterable[str]) -> float:
     """The part of the vocabulary term that phrases give, in [0, 1]."""
-    return min(1.0, _phrase_score(hits) / PREFERRED_POINTS)
+    return min(1.0, phrase_score(hits) / PREFERRED_POINTS)
 
 
 @lru_cache(maxsize=4096)

@@ -73,16 +73,16 @@ def _rejection(
         return "low_score", f"score {row.final:.3f} is under the floor of {request.min_score:g}"
     if sources.total() >= request.limit:
         after = f" ({row.final:.3f} after source diversity)" if row.diversity_penalty else ""
-        most = counted(request.limit, "passage")
+        limit = counted(request.limit, "passage")
         return (
             "budget_cut",
-            f"score {row.before_diversity:.3f}{after} is past the limit of {most}",
+            f"score {row.before_diversity:.3f}{after} is past the limit of {limit}",
         )
     is_full = sources[source] >= policy.max_chunks_per_source
     # What a lift keeps is not limited: the best for the task (law 11), and exact words.
     if policy.diversity == "hard" and is_full and not row.is_exempt:
-        most = counted(policy.max_chunks_per_source, "passage")
-        return "budget_cut", f"it is past the role's limit of {most} of {source}"
+        limit = counted(policy.max_chunks_per_source, "passage")
+        return "budget_cut", f"it is past the role's limit of {limit} of {source}"
     cost, budget = estimated_tokens(row.passage.content), request.token_budget
     if budget is not None and tokens + cost > budget:
         used = f"{tokens} of token_budget {budget} are used"
@@ -98,9 +98,9 @@ def estimated_tokens(text: str) -> int:
 def best_forbidden(found: Retrieval) -> list[Candidate]:
     """The candidates that would be selected if the role forbade no source, best first.
 
-    They are scored like the allowed candidates, by lanes, metadata and vocabulary, and have to
-    stand among the selected ones. The other steps of the ranking compare candidates with each
-    other. Forbidden candidates take no part in these, so that they influence only a warning.
+    They get the scores of lanes, metadata and vocabulary, are sorted together with the selected
+    candidates, and cut by the same limits. They are not compared as copies or versions, and not
+    lifted, so that they influence only a warning.
     What is rejected for another reason as well is not among them.
     """
     request = found.request

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from rolebundle.contracts.documents import ModelIdentity, Noise
 from rolebundle.contracts.terms import Lane
@@ -12,7 +13,7 @@ from rolebundle.embedding.noise import noise_of
 from rolebundle.embedding.provider import EmbeddingProvider, unit_vectors
 from rolebundle.errors import EmbedderError
 from rolebundle.retrieval.candidate import POOL_DEPTH, Query
-from rolebundle.retrieval.passage_text import Closeness
+from rolebundle.retrieval.passage_text import CosinesWithTask
 from rolebundle.storage import compartments, vector_index, vector_search
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.stored_values import DAMAGE_HINT
@@ -39,6 +40,8 @@ class SemanticLane:
         only_facts: whether it searches remembered facts, and not documents.
     """
 
+    by: ClassVar[FoundBy] = "meaning"
+    lane: ClassVar[Lane] = "semantic"
     corpus: Corpus
     index: EmbeddingIndex
     vector: bytes
@@ -49,34 +52,22 @@ class SemanticLane:
     only_facts: bool = False
 
     @property
-    def by(self) -> FoundBy:
-        """What it searches by."""
-        return "meaning"
-
-    @property
-    def lane(self) -> Lane:
-        """Its name in answers."""
-        return "semantic"
-
-    @property
     def words_exponent(self) -> float:
-        """The power of the factor of the words; see :meth:`Evidence.with_meaning`."""
+        """The power of the factor of the words; see :meth:`Evidence.with_measures`."""
         is_static = self.index.identity.model.provider == "static"
         return self.confidence * (1.0 if is_static else CONTEXTUAL_EXPONENT)
 
     def propose(self, depth: int, within: Sequence[int] | None = None) -> dict[int, float]:
         """Rowid → cosine of the nearest chunks."""
         is_first = depth == POOL_DEPTH and not self.only_facts
-        return dict(
-            vector_search.search(
-                self.corpus,
-                self.index,
-                self.vector,
-                depth,
-                within,
-                only_facts=self.only_facts,
-                shortlist=self.shortlist if is_first else None,
-            )
+        return vector_search.search(
+            self.corpus,
+            self.index,
+            self.vector,
+            depth,
+            within,
+            only_facts=self.only_facts,
+            shortlist=self.shortlist if is_first else None,
         )
 
     def score(self, rowids: Sequence[int]) -> dict[int, float]:
@@ -180,10 +171,10 @@ def query_vectors(query: Query, provider: EmbeddingProvider) -> list[bytes]:
     return [bytes(vectors[0].tobytes())]
 
 
-def closeness_to(query: Query, provider: EmbeddingProvider) -> Closeness | None:
+def cosines_with_task(query: Query, provider: EmbeddingProvider) -> CosinesWithTask | None:
     """Compares sentences with the task, to choose the part of a long passage that answers.
 
-    ``None`` for models that need longer for the sentences of an answer than for its search.
+    ``None`` unless the model is static: others are too slow to embed each sentence.
     """
     if provider.identity.provider != "static":
         return None

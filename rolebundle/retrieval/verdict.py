@@ -29,7 +29,7 @@ _AGES: dict[FreshnessPosture, str] = {
     "stale": "passages of which some are old and none is recent",
 }
 _TRUST = ("; no document of the corpus declares trust", ", some from trusted documents")
-"""What is known of the passages of an answer without a limitation; not that they answer."""
+"""Of an answer without a limitation. It must not claim that the passages answer."""
 _ONLY_FOR_ROLE = "none of these passages has enough of the task; only the role chose them"
 
 
@@ -41,16 +41,16 @@ def decide_fallback(warnings: Sequence[BundleWarning], retrieval: Retrieval) -> 
         retrieval: how it was searched.
     """
     messages = {warning.code: warning.message for warning in warnings}
-    meanings = [row.limitation for code, row in WARNINGS.items() if code in messages]
-    limitations = [limitation for limitation in meanings if limitation]
+    rows = [row for code, row in WARNINGS.items() if code in messages]
+    limitations = [row.limitation for row in rows if row.limitation]
     if retrieval.request.overlay is None:
         limitations.append(Limitation("no_overlay", "continue"))
     if retrieval.degraded:
         limitations.append(Limitation(None, "degrade", "the semantic lane did not run"))
     cautions: tuple[WarningCode, ...] = ("WORDS_MISSING", "WEAK_EVIDENCE")
-    for code in cautions:
-        if caution := messages.get(code):
-            limitations.append(Limitation(None, "warn", caution))
+    limitations += [
+        Limitation(None, "warn", messages[code]) for code in cautions if code in messages
+    ]
     if retrieval.selected:
         supports = [retrieval.evidence.support(row.passage.rowid) for row in retrieval.selected]
         if retrieval.request.ranks_by_role and not any(s.is_for_task for s in supports):
@@ -60,7 +60,9 @@ def decide_fallback(warnings: Sequence[BundleWarning], retrieval: Retrieval) -> 
     verdict = empty_verdict(retrieval)
     # The reason is enough: the other sentences are about the passages of an answer.
     limitations = [
-        Limitation("no_strong_match", "block", retrieval.advice(_why_empty(verdict, retrieval))),
+        Limitation(
+            "no_strong_match", "block", retrieval.complete_message(_why_empty(verdict, retrieval))
+        ),
         *(limitation._replace(sentence="") for limitation in limitations),
     ]
     return fallback_of(limitations, verdict)
@@ -180,7 +182,7 @@ def empty_verdict(retrieval: Retrieval) -> EmptyReason:
     """
     if retrieval.corpus.chunks == 0:
         return "corpus_empty"
-    if retrieval.unmatched:
+    if retrieval.unmatched_keys:
         return "nothing_matches_where"
     if retrieval.counts["budget_cut"]:
         return "over_budget"
@@ -219,16 +221,12 @@ def _why_empty(verdict: EmptyReason, retrieval: Retrieval) -> str:
     reasons = ", ".join(f"{codes[code]} {code}" for code in REJECTION_CODES if codes[code])
     counts = f"candidates rejected: {reasons}" if reasons else "no candidates"
     if verdict == "nothing_matches_where":
-        return f"no document matches {retrieval.unmatched}; correct `where`, or ask without it"
+        return f"no document matches {retrieval.unmatched_keys}; correct `where`, or ask without it"
     if verdict == "corpus_empty":
         reason = _why_no_documents(request)
     elif verdict == "lane_down":
-        problem = f"the semantic lane did not run: {retrieval.degraded}"
-        if not retrieval.degraded:
-            chunks = counted(retrieval.corpus.chunks, "chunk")
-            without = f"{retrieval.without_vector} of {chunks} without a vector"
-            problem = f"{without}; run `rolebundle corpus embed`"
-        reason = f"the search was incomplete ({counts}); {problem}"
+        state = f"did not run: {retrieval.degraded}" if retrieval.degraded else "lacks vectors"
+        reason = f"the search was incomplete ({counts}); the semantic lane {state}"
     else:
         reason = _why_none_selected(verdict, retrieval, counts)
     return reason + narrowed_by(request.where)

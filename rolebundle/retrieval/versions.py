@@ -50,7 +50,7 @@ STANDS_ALONE = 200
 """A text of at least so many characters says the same under any heading."""
 
 
-def asked_of_newest(task: str) -> Set[str] | None:
+def words_if_newest_asked(task: str) -> Set[str] | None:
     """The content words of a task that asks for the newest version; ``None`` for other tasks."""
     text = f" {' '.join(words_of(task))} "
     asking = [words.split() for words in newest_words() if f" {words} " in text]
@@ -59,13 +59,13 @@ def asked_of_newest(task: str) -> Set[str] | None:
     return frozenset(text.split()).difference(*asking, stop_words_of(likely_languages(task)))
 
 
-def put_newest_first(ranked: list[Candidate], min_score: float, asked: Set[str]) -> None:
+def put_newest_first(ranked: list[Candidate], min_score: float, task_words: Set[str]) -> None:
     """Reorder the passages that answer about as well as the first one: the newest first.
 
     They exchange their scores, so that nothing else moves.
     """
     rows = [row for row in ranked if row.is_selectable]
-    by_date = newest_first(rows, lambda row: row.final, asked, min_score)
+    by_date = newest_first(rows, lambda row: row.final, task_words, min_score)
     finals, least = sorted((row.final for row in by_date), reverse=True), -math.inf
     for row in reversed(by_date):
         least = max(finals.pop(), math.nextafter(least, math.inf))
@@ -79,14 +79,15 @@ def put_newest_first(ranked: list[Candidate], min_score: float, asked: Set[str])
 def newest_first(
     rows: Sequence[Candidate],
     score: Callable[[Candidate], float],
-    asked: Set[str],
+    task_words: Set[str],
     min_score: float = 0.0,
 ) -> list[Candidate]:
     """The rows that answer about as well as the first one, which is among them; the newest first.
 
     They are of the same search, have most of its score, and all words of the task that it has.
-    Without the last condition newer passages about something else come first. If another one has
-    twice as many of the words, its words count, and the first one is the last. Documents of one
+    Without the last condition newer passages about something else come first. If another of them
+    has more than twice as many of the task's words as the first one, its words are required, and
+    the first one is put last. Documents of one
     series, such as the minutes of each meeting, use other words: they need less of its score.
     """
     same_search = [row for row in rows if row.round == rows[0].round]
@@ -94,7 +95,7 @@ def newest_first(
     near = [row for row in good_enough if score(row) >= ABOUT_AS_GOOD * score(rows[0])]
     if not near:
         return []
-    words = [asked & _words_in(row.passage) for row in near]
+    words = [task_words & _words_with_names(row.passage) for row in near]
     most = max(words, key=len)
     wanted = words[0] if 2 * len(words[0]) >= len(most) else most
     about_as_good = [row for row, has in zip(near, words, strict=True) if wanted <= has]
@@ -140,7 +141,7 @@ def _of_name(words: Iterable[str]) -> frozenset[str]:
     return frozenset(w for w in words if len(w) > 1 and not is_month(w)) - _STATES
 
 
-def _words_in(passage: Passage) -> Set[str]:
+def _words_with_names(passage: Passage) -> Set[str]:
     text = " ".join((passage.path, passage.document.title, *passage.headings, passage.content))
     return frozenset(words_of(text))
 
@@ -150,10 +151,9 @@ def _day_of_copying(rows: Iterable[Candidate]) -> str:
 
     They were copied or unpacked together, so that the day does not order their contents.
     """
-    days = {
-        row.passage.document.document_id: row.passage.document.inferred_at or "" for row in rows
-    }
-    counts = Counter(day[:10] for day in days.values() if day)
+    found = (row.passage.document for row in rows)
+    written = {(document.document_id, document.inferred_at) for document in found}
+    counts = Counter(time[:10] for _, time in written if time)
     day, documents = max(counts.items(), key=lambda item: (item[1], item[0]), default=("", 0))
     return day if documents > 1 and documents * 2 >= counts.total() else ""
 
@@ -182,12 +182,12 @@ def mark_duplicates(rows: Iterable[Candidate], task: str = "") -> list[list[Cand
     That passage gets the best score of its copies.
 
     Copies are passages with the same text, apart from white space and, among files of several
-    formats, markup; a short text needs the same headings, too. They are one place in an answer. The
-    one that stands for the others was found by the earliest search, so that it does not depend on
-    the request's limit. Of several it has the higher trust, then an internal origin, then fewer
-    flags, then a path that does not name it a copy or an old version, then the later date, then the
-    better score, then the shorter path. Of copies with the same standing and source it is then the
-    one of the version that the task names, or of the newest.
+    formats, markup; a short text needs the same headings, too. They are one place in an answer.
+    Which one stands for the others is decided by, in this order: the earliest round, so that it
+    does not depend on the limit; the higher trust; an internal origin; fewer flags; a path that
+    does not name it a copy or an old version; the later date; the better score; the shorter path.
+    Among those with the same :func:`_equal_labels` as that one, it is the one of the version that
+    the task names, or of the newest.
 
     Superseded candidates are not compared: a newer version of a document may have the same text,
     and must not be rejected as a copy of the old one.
@@ -197,7 +197,7 @@ def mark_duplicates(rows: Iterable[Candidate], task: str = "") -> list[list[Cand
         first = copies[0]
         for row in copies[1:]:
             row.duplicate_of = first.chunk_id
-        best = min(copies, key=ranking_order) if len(copies) > 1 else first
+        best = min(copies, key=ranking_order)
         first.round = best.round
         if best.final > first.final:
             first.lift, first.final = best.final - first.final, best.final
@@ -229,8 +229,8 @@ def mark_versions(rows: Iterable[Candidate], task: str) -> None:
     pages = defaultdict[tuple[object, ...], list[Candidate]](list)
     for row in rows:
         if row.is_selectable and version_of(row.passage):
-            folder, _, _ = _page(row.passage.path).rpartition("/")
-            pages[(folder, *row.passage.headings, *_standing(row))].append(row)
+            folder, _, _ = _without_version(row.passage.path).rpartition("/")
+            pages[(folder, *row.passage.headings, *_equal_labels(row))].append(row)
     for page_rows in pages.values():
         page_rows.sort(key=lambda row: version_of(row.passage), reverse=True)
         for number, row in enumerate(page_rows):
@@ -249,17 +249,18 @@ def mark_versions(rows: Iterable[Candidate], task: str) -> None:
 
 
 @lru_cache(maxsize=4096)
-def _page(path: str) -> str:
+def _without_version(path: str) -> str:
     return _VERSION.sub(" ", folded(path))
 
 
 def _is_version(old: Passage, new: Passage, task: str) -> bool:
     """Whether the pages are versions of one page, and the new passage has most of the old one."""
     names = [
-        frozenset(words_of(_page(passage.path).rpartition("/")[2].rpartition(".")[0])) - _STATES
+        frozenset(words_of(_without_version(passage.path).rpartition("/")[2].rpartition(".")[0]))
+        - _STATES
         for passage in (old, new)
     ]
-    words, new_words = _words(old), _words(new)
+    words, new_words = _words_of_text(old), _words_of_text(new)
     return (
         version_of(old) < version_of(new)
         and (names[0] <= names[1] or names[1] <= names[0])
@@ -269,7 +270,7 @@ def _is_version(old: Passage, new: Passage, task: str) -> bool:
     )
 
 
-def _words(passage: Passage) -> set[str]:
+def _words_of_text(passage: Passage) -> set[str]:
     return {*_WORDS.findall(passage.content.casefold())}
 
 
@@ -282,8 +283,11 @@ def _is_named(passage: Passage, task: str) -> bool:
     return bool(number) and re.search(rf"(?<![\d.])v?{number}(?!\.?\d)", task) is not None
 
 
-def _standing(row: Candidate) -> tuple[object, ...]:
-    """What must be equal in two versions, so that one can stand for the other."""
+def _equal_labels(row: Candidate) -> tuple[object, ...]:
+    """What must be equal in two versions, so that one can stand for the other.
+
+    The round, source, trust, origin, sensitivity, scope, roles and flags.
+    """
     passage, document = row.passage, row.passage.document
     visible = document.sensitivity, document.scope, passage.applicable_roles, passage.excluded_roles
     origin = document.source_id, document.trust_tier, document.origin
@@ -291,10 +295,8 @@ def _standing(row: Candidate) -> tuple[object, ...]:
 
 
 def _in_order_of_standing(same: list[Candidate], task: str) -> list[Candidate]:
-    if len(same) == 1:
-        return same
     ordered = sorted(same, key=_copy_order)
-    equal = [row for row in ordered if _standing(row) == _standing(ordered[0])]
+    equal = [row for row in ordered if _equal_labels(row) == _equal_labels(ordered[0])]
     first = max(equal, key=lambda row: (_is_named(row.passage, task), version_of(row.passage)))
     return [first, *(row for row in ordered if row is not first)]
 

@@ -1,4 +1,4 @@
-"""The warnings of an answer, what its caller should do, and why it is empty. Pure.
+"""The warnings of an answer. Pure.
 
 ``CONDITIONS`` has the condition of each warning: a function of the retrieval that returns the
 message, which is empty if the warning does not hold.
@@ -13,20 +13,25 @@ from rolebundle.contracts.bundle import BundleWarning
 from rolebundle.contracts.dates import newest_words
 from rolebundle.contracts.request import Where
 from rolebundle.contracts.terms import (
+    TRUSTED_TIERS,
     FreshnessPosture,
+    RejectionCode,
     TrustPosture,
     WarningCode,
 )
 from rolebundle.retrieval.candidate import Candidate, Retrieval
 from rolebundle.retrieval.evidence import ENOUGH_CLOSENESS, shown_kinds
-from rolebundle.retrieval.passage_text import one_line
+from rolebundle.retrieval.passage_text import one_line, quoted, shown_name
 from rolebundle.retrieval.query import words_of
+from rolebundle.retrieval.replacements import stated_replacements
 from rolebundle.retrieval.select import conflicts
 from rolebundle.text.spellings import key_of
 from rolebundle.text.words import age, counted, first_of, is_english, is_ordinary, words_found
 
 MAX_NAMED_CONFLICTS = 5
 """How many conflicts are named; the others are counted."""
+MAX_NAMED_REPLACEMENTS = 2
+"""How many statements that something is replaced are named."""
 MAX_MISSING_WORDS = 5
 """How many missing words are named; the others are counted."""
 _MAX_KINDS_CHARS = 500
@@ -34,6 +39,8 @@ _COMPOUND = 12
 """A German noun of so many letters is a compound."""
 _PART = 4
 """The least number of letters of a compound's part."""
+USUAL_TRUST = 0.1
+"""The least share of the candidates that are trusted, if declared trust is usual in a corpus."""
 LOW_DIVERSITY_FROM = 3
 """From how many selected passages on, all of one source, there may be a warning."""
 
@@ -72,10 +79,10 @@ def narrowed_by(where: Where | None) -> str:
 def _weak_evidence(retrieval: Retrieval) -> str:
     """Little of the task in the first passages. An empty answer has a verdict of its own."""
     evidence = retrieval.evidence
-    if not retrieval.selected or evidence.verdict == "supported":
+    if not retrieval.selected or evidence.task_support == "supported":
         return ""
     best = evidence.best
-    first = [passage.rowid for passage in retrieval.evidence_passages]
+    first = [passage.rowid for passage in retrieval.judged_passages]
     anywhere = {part for name in _names_missing(retrieval) for part in words_of(name)}
     words = _words_at(retrieval, evidence.missing(first))
     lacking = first_of(
@@ -87,18 +94,23 @@ def _weak_evidence(retrieval: Retrieval) -> str:
 
 
 def _no_high_trust_match(retrieval: Retrieval) -> str:
-    """Also empty if no document declares trust: then every answer would have the warning."""
+    """Without a role only if documents with declared trust are usual, or a passage is untrusted.
+
+    One trusted note among a person's files says nothing about the others.
+    """
     selected = retrieval.selected
     has_untrusted = any(row.passage.document.trust_tier == "untrusted" for row in selected)
-    if trust_posture(selected) != "weak" or not (retrieval.has_trusted or has_untrusted):
+    trusted = sum(row.passage.document.trust_tier in TRUSTED_TIERS for row in retrieval.candidates)
+    is_usual = trusted >= USUAL_TRUST * len(retrieval.candidates)
+    is_expected = retrieval.has_trusted and (retrieval.request.overlay is not None or is_usual)
+    if trust_posture(selected) != "weak" or not (is_expected or has_untrusted):
         return ""
     return "no authoritative or preferred passage was selected"
 
 
 def _only_shared_corpus(retrieval: Retrieval) -> str:
-    if not retrieval.request.ranks_by_role or not retrieval.selected:
-        return ""
-    if any(map(_is_role_specific, retrieval.selected)):
+    selected = retrieval.request.ranks_by_role and retrieval.selected
+    if not selected or any(map(_is_role_specific, selected)):
         return ""
     return "no passage has anything of the role's own"
 
@@ -151,14 +163,12 @@ def _approval_refused(retrieval: Retrieval) -> str:
 
 
 def _restrictions(retrieval: Retrieval) -> str:
-    counts = retrieval.counts
-    blocked, waiting = counts["taint_blocked"], counts["requires_approval"]
-    parts = []
-    if blocked:
-        parts.append(f"not trusted enough for the action: {blocked}")
-    if waiting:
-        parts.append(f"usable for the action only with an approval: {waiting}")
-    return "; ".join(parts)
+    reasons: Mapping[RejectionCode, str] = {
+        "taint_blocked": "not trusted enough for the action",
+        "requires_approval": "usable for the action only with an approval",
+    }
+    counts = [(reason, retrieval.counts[code]) for code, reason in reasons.items()]
+    return "; ".join(f"{reason}: {count}" for reason, count in counts if count)
 
 
 def _low_diversity(retrieval: Retrieval) -> str:
@@ -167,11 +177,8 @@ def _low_diversity(retrieval: Retrieval) -> str:
     is_one = len(sources) == 1 and len(retrieval.selected) >= LOW_DIVERSITY_FROM
     if not (retrieval.request.retrieval_policy.require_source_diversity and is_one):
         return ""
-    source = sources.pop()
-    others = any(
-        row.bm25 and row.passage.document.source_id != source for row in retrieval.candidates
-    )
-    return f"every passage comes from {source}" if others else ""
+    found = {row.passage.document.source_id for row in retrieval.candidates if row.bm25}
+    return f"every passage comes from {min(sources)}" if found - sources else ""
 
 
 def _conflicting_evidence(retrieval: Retrieval) -> str:
@@ -199,6 +206,18 @@ def _supersede_ignored(retrieval: Retrieval) -> str:
     return "; ".join(sorted(claims))
 
 
+def _may_be_replaced(retrieval: Retrieval) -> str:
+    """What lower candidates say that they replace in the document of the first passage."""
+    if not retrieval.selected:
+        return ""
+    first = retrieval.selected[0]
+    statements = stated_replacements(first, retrieval.ranked, retrieval.request.task)
+    return "; ".join(
+        f"{shown_name(by.passage.locator)} says of {shown_name(first.passage.path)}: {quoted(text)}"
+        for by, text in statements[:MAX_NAMED_REPLACEMENTS]
+    )
+
+
 def _evidence_kind_missing(retrieval: Retrieval) -> str:
     """The required evidence kinds that no passage shows. An empty answer has its own verdict."""
     overlay = retrieval.request.overlay
@@ -215,7 +234,7 @@ def _evidence_kind_missing(retrieval: Retrieval) -> str:
 def _index_stale(retrieval: Retrieval) -> str:
     chunks, remedy = retrieval.without_vector, "run `rolebundle corpus embed`"
     embedding = f"{counted(chunks, 'chunk')} without a vector; {remedy}" if chunks else ""
-    return "; ".join(filter(None, [retrieval.source_warnings.get("INDEX_STALE"), embedding]))
+    return "; ".join(filter(None, [retrieval.file_warnings.get("INDEX_STALE"), embedding]))
 
 
 def _seen_unknown(retrieval: Retrieval) -> str:
@@ -241,14 +260,14 @@ def _names_missing(retrieval: Retrieval) -> list[str]:
     An exact word is not missing if all its parts occur.
     """
     query, missing = retrieval.query, retrieval.evidence.missing()
-    words = {query.content_words[place][0].text: place for place in missing}
+    words = {query.content_words[position][0].text: position for position in missing}
     absent = [
         exact
         for exact in retrieval.absent_exact
         if " " in exact or words.keys() & set(words_of(exact))
     ]
     parts = {part for exact in absent for part in words_of(exact)}
-    named = [word for word, place in words.items() if place in query.names and word not in parts]
+    named = [word for word in words if words[word] in query.name_positions and word not in parts]
     if named and query.task.languages:
         # All nouns of German have capitals. A long one is a compound and as exact as a name.
         least = _COMPOUND if "de" in query.task.languages else 0
@@ -259,22 +278,22 @@ def _names_missing(retrieval: Retrieval) -> list[str]:
 def _others_missing(retrieval: Retrieval, *, are_asked: bool) -> list[str]:
     """The words of the task that occur nowhere, without names and the most frequent words.
 
-    Empty unless ``are_asked`` is whether the task asks about them: they have half of the weight of
-    its words, and the best passage is not close in meaning. In English, where names are known, the
-    weight of names does not count.
+    The task *asks about* them if they have half of the weight of its words, and the best passage is
+    not close in meaning. They are returned only if that is ``are_asked``. In English, where names
+    are known, the weight of names does not count.
     """
     query, evidence = retrieval.query, retrieval.evidence
-    if evidence.verdict != "supported" or not retrieval.selected:
+    if evidence.task_support != "supported" or not retrieval.selected:
         return []  # The caution names words.
     named = {*words_of(" ".join(_names_missing(retrieval))), *query.corrected}
     found = _words_at(retrieval, evidence.missing()).items()
-    absent = {word: place for word, place in found if not named & {*words_of(word)}}
+    absent = {word: position for word, position in found if not named & {*words_of(word)}}
     own = evidence.wordings[0]
-    asked = evidence.weight(own if query.task.languages else own - query.names)
+    asked = evidence.nats_of(own if query.task.languages else own - query.name_positions)
     does_ask = (
         (evidence.best.closeness or 0.0) < ENOUGH_CLOSENESS
-        and asked <= 2 * evidence.weight(absent.values())
-        and asked <= 2 * evidence.weight(absent[w] for w in _not_in_parts(retrieval, [*absent]))
+        and asked <= 2 * evidence.nats_of(absent.values())
+        and asked <= 2 * evidence.nats_of(absent[w] for w in _not_in_parts(retrieval, [*absent]))
     )
     return [*absent] if does_ask is are_asked else []
 
@@ -285,7 +304,7 @@ def _not_in_parts(retrieval: Retrieval, words: Sequence[str]) -> list[str]:
     An English word is taken as it is.
     """
     passages = [row.passage for row in retrieval.candidates]
-    texts = [key_of(f"{place.path} {place.document.title} {place.content}") for place in passages]
+    texts = [key_of(f"{p.path} {p.document.title} {p.content}") for p in passages]
     return [
         word
         for word in words
@@ -308,17 +327,17 @@ def _words_corrected(retrieval: Retrieval) -> str:
     return f"also searched for likely spellings: {pairs}" if pairs else ""
 
 
-def _words_at(retrieval: Retrieval, places: Sequence[int]) -> dict[str, int]:
-    """Word, as the task has it → its place, of these places without the ordinary words.
+def _words_at(retrieval: Retrieval, positions: Sequence[int]) -> dict[str, int]:
+    """Word, as the task has it → its position, of these positions without the ordinary words.
 
     That a text lacks an ordinary word says little.
     """
     query = retrieval.query
-    terms = [(query.content_words[place][0], place) for place in places]
+    terms = [(query.content_words[position][0], position) for position in positions]
     return {
-        word: place
-        for term, place in terms
-        if place in query.names or not (term.form or is_ordinary(term.text))
+        word: position
+        for term, position in terms
+        if position in query.name_positions or not (term.form or is_ordinary(term.text))
         for word in _as_written(retrieval, [term.text])
     }
 
@@ -360,6 +379,7 @@ CONDITIONS: Mapping[WarningCode, Callable[[Retrieval], str]] = {
     "LOW_DIVERSITY": _low_diversity,
     "CONFLICTING_EVIDENCE": _conflicting_evidence,
     "SUPERSEDE_IGNORED": _supersede_ignored,
+    "MAY_BE_REPLACED": _may_be_replaced,
     "EVIDENCE_KIND_MISSING": _evidence_kind_missing,
     "SEMANTIC_LANE_DEGRADED": lambda retrieval: retrieval.degraded,
     "INDEX_STALE": _index_stale,
@@ -370,8 +390,8 @@ CONDITIONS: Mapping[WarningCode, Callable[[Retrieval], str]] = {
     "DATABASE_UNREACHABLE": _database_unreachable,
     "SEEN_UNKNOWN": _seen_unknown,
     "RERANK_DEGRADED": lambda retrieval: retrieval.rerank_problem,
-    "SOURCE_CHANGED": lambda retrieval: retrieval.source_warnings.get("SOURCE_CHANGED", ""),
-    "SOURCE_UNCHECKED": lambda retrieval: retrieval.source_warnings.get("SOURCE_UNCHECKED", ""),
+    "SOURCE_CHANGED": lambda retrieval: retrieval.file_warnings.get("SOURCE_CHANGED", ""),
+    "SOURCE_UNCHECKED": lambda retrieval: retrieval.file_warnings.get("SOURCE_UNCHECKED", ""),
     "APPROVAL_REFUSED": _approval_refused,
 }
 """Each warning's condition, in the order of the bundle."""
@@ -381,7 +401,7 @@ def warnings_for(retrieval: Retrieval) -> list[BundleWarning]:
     """What the reader of the bundle should know; remembered facts do not count."""
     messages = {code: message_of(retrieval) for code, message_of in CONDITIONS.items()}
     return [
-        BundleWarning.model_construct(code=code, message=retrieval.advice(message))
+        BundleWarning.model_construct(code=code, message=retrieval.complete_message(message))
         for code, message in messages.items()
         if message
     ]

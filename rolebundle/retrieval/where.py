@@ -10,8 +10,8 @@ from typing import NamedTuple
 from rolebundle.contracts.documents import LINKS, TASK, Passage, iso_utc
 from rolebundle.contracts.request import Where
 from rolebundle.retrieval.filter import (
-    first_rejection,
     path_rules,
+    policy_rejection,
     rejects_by_age,
     rejects_other_roles,
 )
@@ -169,7 +169,7 @@ def allowed_documents(
             by_role=rejects_other_roles(request),
             by_path=path_rules(request),
         )
-        if first_rejection(group, request) is None
+        if policy_rejection(group, request) is None
         for rowid in group.rowids
     }
     return sorted(allowed if within is None else allowed.intersection(within))

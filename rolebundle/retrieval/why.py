@@ -30,7 +30,7 @@ from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import AccessDenied, UsageError
 from rolebundle.policy.access import active_policy, rule_for
 from rolebundle.retrieval.bundle import (
-    columns,
+    attributes_of,
     overlay_ref,
     passage_mark,
     raw_scores_of,
@@ -109,7 +109,7 @@ def explain(
         role_id=request.role_id,
         task=request.task,
         chunk_id=passage.chunk_id,
-        **columns(document, "document_id", "source_id", "title"),
+        **attributes_of(document, "document_id", "source_id", "title"),
         locator=passage.locator,
         anchor=passage.anchor or None,
         flags=list(passage.flags) or None,
@@ -156,13 +156,13 @@ class Execution:
         retrieval, pool = self.retrieval, self.retrieval.pool
         request, weights = retrieval.request, retrieval.weights
         missing = [passage for passage in passages if passage.rowid not in pool.hits]
-        pool = pool._replace(hits={**pool.hits, **self.lanes.measure(missing)})
+        pool = pool._replace(hits={**pool.hits, **self.lanes.hits_for(missing)})
         supposed = {passage.rowid for passage in passages}
         candidates = merge(pool, weights)
         filter_candidates(candidates, request, supposed)
-        scoring = (self.reranker.known, self.reranker.most) if self.reranker else ()
-        wordings = self.lanes.wordings(pool)
-        ranked = rank(candidates, pool, request, weights, self.lanes.rare_exact, wordings, *scoring)
+        reranking = (self.reranker.known, self.reranker.max_passages) if self.reranker else ()
+        pools = self.lanes.pools_by_wording(pool)
+        ranked = rank(candidates, pool, request, weights, self.lanes.rare_exact, pools, *reranking)
         select(ranked, request, retrieval.withheld_reason)
         return ranked
 
@@ -252,7 +252,7 @@ def _words_trace(execution: Execution, passage: Passage) -> dict[str, list[str]]
 def _lane_traces(execution: Execution, passage: Passage) -> list[LaneTrace]:
     pool, query, lanes = execution.retrieval.pool, execution.retrieval.query, execution.lanes
     rowid = passage.rowid
-    hit = pool.hits.get(rowid) or lanes.measure([passage])[rowid]
+    hit = pool.hits.get(rowid) or lanes.hits_for([passage])[rowid]
     no_task = "" if query.task_terms else "the task has no words"
     no_role = "" if query.expansion_terms else "no role adds words to this task"
     no_index = "" if lanes.semantic else lanes.degraded or "only words were asked for"
@@ -321,7 +321,7 @@ def _score_trace(
         weights=score_weights(retrieval.weights),
         vocabulary=list(own.vocabulary_hits),
         moved_from={rule: own.moved_from.get(rule, place) for rule in own.rules},
-        mark_factor=mark_factor(mark.ruling) if mark and mark.ruling else None,
+        mark_factor=mark_factor(mark.owner_state) if mark and mark.owner_state else None,
         lift="; ".join(own.lifted_for),
         place=place,
         of=len(ranked),
@@ -387,13 +387,13 @@ def why_hidden(corpus: Corpus, reference: str, scope: ReferenceScope, agent: str
         rule, denied = rule_of(corpus, agent)
         [number] = compartments.chunks_by_compartment(corpus, [passage.rowid])
         stored = compartments.stored_compartments(corpus)
-        [place] = [compartment for compartment in stored if compartment.id == number]
+        [own_compartment] = [compartment for compartment in stored if compartment.id == number]
     return WhyAsAgent(
         agent=agent,
         reference=reference,
         document_id=passage.document.document_id,
         locator=passage.locator,
-        hidden=[denied] if denied else list(hiding_rules(place, agent, rule)),
+        hidden=[denied] if denied else list(hiding_rules(own_compartment, agent, rule)),
     )
 
 

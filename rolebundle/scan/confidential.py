@@ -107,43 +107,17 @@ LIST_CHARS = 1_000
 """... this near to one another are a list of people."""
 
 
-_ROLES = re.compile(
-    r"(?:abuse|admin|administrator|billing|bot|bugs?|contact|contributors|devs?|developers?|example"
-    r"|feedback|git|hello|help|hg|hostmaster|info|jobs|legal|list(?:s|serv)?|mail|mailer-daemon|me|name"
-    r"|news|no-?reply|do-?not-?reply|office|owner|postmaster|press|privacy|root|sales|security"
-    r"|someone|somebody|ssh|support|svn|sysadmin|team|test|user(?:name)?|users|webmaster|www|you"
-    r"|your[._-]?\w*)\d*(?:[+].*)?|.*(?:-request|-subscribe|-unsubscribe|-devel?|-users?|-list|noreply)",
-    re.IGNORECASE,
-)
-"""Mailboxes of roles, mailing lists and examples (RFC 2142)."""
-_NO_DOMAIN = re.compile(
-    r"(?:.*\.)?(?:example|test|invalid|localhost|local|localdomain|lan|internal)"
-    r"|(?:.*\.)?(?:example|foo|bar|foobar|domain|mydomain|yourdomain|company|acme|test|host|server|site"
-    r"|email|mail)\.[a-z]+(?:\.[a-z]{2})?|(?:users\.)?noreply\..*|lists?\..*|googlegroups\.com|vger\.kernel\.org|(?:.*\.)?example\.[a-z.]+",
-    re.IGNORECASE,
-)
-_TOP_LEVEL = re.compile(
-    r"com|org|net|edu|gov|mil|int|info|biz|name|pro|dev|app|cloud|email|online|tech|xyz|agency|world"
-    r"|company|digital|academy|museum|aero|coop|jobs|mobi|travel|tel|cat|eu|[a-z]{2}",
-    re.IGNORECASE,
-)
+_ROLES = secrets.expression("role_mailbox")
+_NO_DOMAIN = secrets.expression("no_domain")
+_TOP_LEVEL = secrets.expression("top_level_domain")
+_CARD = secrets.expression("known_card")
 _FILE_ENDINGS = frozenset("js ts go hs rb cs db gz xz so md py rs sh ps pm".split())
 _IBAN_LENGTHS = {
-    entry[:2]: int(entry[2:])
-    for entry in (
-        "AD24 AE23 AL28 AT20 AZ28 BA20 BE16 BG22 BH22 BR29 BY28 CH21 CR22 CY28 CZ24 DE22 DK18 DO28 "
-        "EE20 EG29 ES24 FI18 FO18 FR27 GB22 GE22 GI23 GL18 GR27 GT28 HR21 HU28 IE22 IL23 IQ23 IS26 "
-        "IT27 JO30 KW30 KZ20 LB28 LC32 LI21 LT20 LU20 LV21 LY25 MC27 MD24 ME22 MK19 MR27 MT31 MU30 "
-        "NL18 NO15 PK24 PL28 PS29 PT25 QA29 RO24 RS22 SA24 SC31 SE24 SI19 SK24 SM27 ST25 SV28 TL23 "
-        "TN24 TR26 UA29 VA22 VG24 XK20"
-    ).split()
+    country: int(length)
+    for length, countries in secrets.TABLE["iban_countries"].items()
+    for country in countries.split()
 }
 _NUMBER_NEIGHBOURS = frozenset("0123456789.,-_/:+=#%$&@*^~ABCDEFabcdef\\")
-_CARD = re.compile(
-    r"(?:4\d{3}|5[1-5]\d\d|35(?:2[89]|[3-8]\d)|6011|64[4-9]\d|65\d\d)\d{12}"
-    r"|3[47]\d{13}|3(?:0[0-5]|[68]\d)\d{11}"
-)
-"""The numbers of known issuers (ISO 7812)."""
 _MIN_PHONE, _MAX_PHONE = 9, 15
 _MIN_PLAIN_PHONE = 11
 

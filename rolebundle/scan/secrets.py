@@ -9,14 +9,14 @@ random too.
 from __future__ import annotations
 
 import re
-import tomllib
 from base64 import b64decode
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, starmap
 from math import log2
-from pathlib import Path
 from typing import Literal, NamedTuple
 
+from rolebundle.resources import data_file
 from rolebundle.scan.finding import Finding
 from rolebundle.scan.linear import compiled
 from rolebundle.scan.note_passwords import LABEL, PAIR, Span, is_common, labelled, paired
@@ -26,6 +26,9 @@ _MAX_KEY_CHARS = 65_536
 _MIN_KEY_RUN = 32
 _MIN_KEY_BITS = 2.5
 
+_HEX = "[0-9a-fA-F]"
+_QUOTED = r"\"[^\"\s]{6,}\"|'[^'\s]{6,}'|`[^`\s]{6,}`"
+_VALUE = rf"(?:{_QUOTED}|[^\s\"'`<>]{{6,}})"
 Value = Literal["whole", "password", "key", "token", "basic", "label", "pair"]
 """How a match is judged: a ``whole`` match by its entropy; a value that follows a name by its kind.
 
@@ -42,113 +45,51 @@ class Format(NamedTuple):
     Args:
         kind: its name. The finding's kind is ``secret_`` and this name.
         begins: an RE2 expression for its beginning. For a named value, everything before the value.
-        goes_on: an RE2 expression for the rest.
+        goes_on: an RE2 expression for the rest; by default a value in quotes or without them.
         min_bits: the lowest entropy per character of a ``whole`` match, in bits.
         value: how the match is judged. All but ``whole`` report and mask the value only.
     """
 
     kind: str
     begins: str
-    goes_on: str
+    goes_on: str = _VALUE
     min_bits: float = 2.5
     value: Value = "whole"
 
 
-_HEX = "[0-9a-fA-F]"
-_QUOTED = r"\"[^\"\s]{6,}\"|'[^'\s]{6,}'|`[^`\s]{6,}`"
-_VALUE = rf"(?:{_QUOTED}|[^\s\"'`<>]{{6,}})"
 # `name = `, `"name": `, `name := `, `['name'] = `, `define('NAME', `, `<name>`, `--name `.
 _SIGN = r"(?:[\"'\]\\]{0,3}[ \t]{0,8}(?::=|=>|=|:)[ \t]{0,8}\\?|[\"'],[ \t]{0,8}|>)"
 _OPTION = r"(?i:\s--?(?:[a-z]+-)?"
 
 
-def _placed(kind: str, begins: str) -> Format:
-    return Format(kind, begins, _VALUE, value="password")
-
-
-def _named_formats(names: str, value: Value) -> list[Format]:
+def _named_formats(value: Value, alternatives: Sequence[str]) -> list[Format]:
+    names = "|".join(alternatives)
     return [
-        Format("named_secret", rf"(?i:{names}){_SIGN}", _VALUE, value=value),
-        Format("named_secret", rf"{_OPTION}(?:{names}))[ \t]{{1,4}}", _VALUE, value=value),
+        Format("named_secret", rf"(?i:{names}){_SIGN}", value=value),
+        Format("named_secret", rf"{_OPTION}(?:{names}))[ \t]{{1,4}}", value=value),
     ]
 
 
-TABLE = tomllib.loads(Path(__file__).with_name("findings.toml").read_text(encoding="utf-8"))
+TABLE = data_file(__file__, "findings.toml")
 """What is found, and how much it weighs."""
 PERSONAL = tuple(Format(**row) for row in TABLE["personal"])
 """The formats of personal data."""
 FORMATS = (
     *(Format(**row) for row in TABLE["secrets"]),
-    # A place or a name calls the value a secret.
-    Format(
-        "password_in_url", r"[A-Za-z0-9]://[^\s:/@\"'<>]*:", r"[^\s/@\"'<>]{4,}@", value="password"
-    ),
-    Format(
-        "authorization",
-        r"(?i:authorization[\"'\]]{0,2}\s{0,3}[:=,]\s{0,3}[\"'`]?basic\s{1,3})",
-        r"[A-Za-z0-9+/]{8,}={0,2}",
-        value="basic",
-    ),
-    Format("docker_login", r"\"auth\"\s{0,4}:\s{0,4}\"", r"[A-Za-z0-9+/]{8,}={0,2}", value="basic"),
-    Format(
-        "authorization",
-        r"(?i:authorization[\"'\]]{0,2}\s{0,3}[:=,]\s{0,3}[\"'`]?(?:bearer|token|bot|apikey)\s{1,3})",
-        r"[A-Za-z0-9._~+/=:-]{8,}",
-        value="token",
-    ),
-    _placed("netrc_password", r"\blogin\s{1,9}[^\s]+\s{1,9}password\s{1,9}"),
-    _placed("pgpass_password", r":(?:\d{4,5}|\*):[\w.*-]+:[\w.*-]+:"),
-    _placed("password_option", r"\s(?:-u|--user|--proxy-user)[ =]{1,3}[\"']?[\w.@+-]+:"),
-    _placed(
-        "password_option",
-        r"(?:mysql\w*|mariadb[\w-]*|sshpass|redis-cli|(?:docker|podman) login)\b[^\n|;]{0,80}?"
-        r"\s-[pa] ?",
-    ),
-    _placed(
-        "named_secret",
-        r"(?i:\b(?:bind_?pw|requirepass|masterauth|storepass|keypass|psk|identified by"
-        r"|convertto-securestring(?: -string)?))[ \t]{0,3}[ \t=:][ \t]{0,3}",
-    ),
-    # The environment of a container: a name, and its value on the next line.
-    _placed(
-        "named_secret",
-        r"(?i:name[\"']?: ?[\"']?[\w-]{0,40}(?:passw(?:or)?d|pass|secret|token|key))"
-        r"[\"']?,?\s{1,40}(?i:[\"']?value[\"']?:)[ \t]{0,4}",
-    ),
-    Format("password_hash", r"\$(?:[1567y]|2[abxy]|apr1|argon2\w{0,2})\$", r"[\w./=,+$-]{20,}"),
-    *_named_formats(r"passw(?:or)?d|passphrase|\bpwd|[_-]pwd|\bpass|[_-]pass", "password"),
-    *_named_formats(
-        r"(?:api|access|secret|private|auth|encryption|signing|master|shared|app|application|account"
-        r"|client|consumer|license|service|deploy|storage|webhook|jwt|secret[_-]?access)[._-]?key"
-        r"|client[_-]?secret|secret|[_-]salt|credential",
-        "key",
-    ),
-    *_named_formats(r"token", "token"),
+    *chain.from_iterable(starmap(_named_formats, TABLE["names"].items())),
     Format("password", LABEL, "", value="label"),
     Format("password", PAIR, "", value="pair"),
 )
-"""Of several findings at one place the first format counts: one that its issuer publishes says more
-than the name before a value, and a name in code more than a word in a note."""
 
-_PLACEHOLDER = re.compile(
-    r"example|dummy|placeholder|change[-_]?(?:me|it|this)|your[-_]?|redacted|sample|masked|xxxx|\*\*\*"
-    r"|<|\$\{|0000000|123456789|abcdefgh|\.\.\.|…",
-    re.IGNORECASE,
-)
-"""What documentation writes in the place of a secret."""
-_PLACEHOLDER_VALUE = re.compile(
-    r"^(?:my|the|some|test|our|new)[-_]|^:|^(?-i:[a-z.-]+(?:/[a-z\d.-]+){2,})$|fake|insert|replace|todo|foobar|hunter2|letmein|qwerty|[-_]here"
-    r"|\{[\w.\[\]\"'()]*\}|%\(|\$\(|^\$\w+$|1234567|abcdefg",
-    re.IGNORECASE,
-)
-_REFERENCE = re.compile(
-    r"(?:os|process|env|config|self|this|settings|secrets?|vars?|data|request|args|options|params"
-    r"|credentials|ctx|context|app|user)[.\[]"
-    r"|(?:arn|vault|op|ssm|kms|file|env|https?|urn|sha\d+|md5)[:-]|\w+:/|[.~]{0,2}/(?-i:[a-z._-]+/)"
-    r"|\$(?:\d|argon|scrypt|pbkdf)|(?:pbkdf2|bcrypt|argon2|scrypt|sha\d+|md5)|\[",
-    re.IGNORECASE,
-)
-"""A value that says where the secret is, or that is the hash of a password."""
+
+def expression(name: str) -> re.Pattern[str]:
+    """A list of alternatives in the data file, without regard to case."""
+    return re.compile("|".join(TABLE["expressions"][name]), re.IGNORECASE)
+
+
+_PLACEHOLDER = expression("placeholder")
+_PLACEHOLDER_VALUE = expression("placeholder_value")
+_REFERENCE = expression("reference")
 _WORDS = re.compile(
     r"(?:[A-Za-z]+\d{0,4}|\d{1,4})(?:(?:[-_.:/@+]{1,3}|%20)(?:[A-Za-z]+\d{0,4}|\d{1,4}))*[!?.]*"
 )

@@ -129,7 +129,7 @@ class Corpus(SqliteFile):
 
     lexical: ClassVar[LexicalIndex] = lazy_module("rolebundle.storage.lexical_index")
     vectors: ClassVar[VectorIndex] = lazy_module("rolebundle.storage.vector_search")
-    min_scanned: ClassVar[int] = 2_000
+    min_vectors_in_memory: ClassVar[int] = 2_000
     """From how many vectors on a process that answers again keeps them in memory."""
     is_shared: ClassVar[bool] = False
     """Whether several machines use it, so that it knows no file of one of them, such as that of its
@@ -139,7 +139,7 @@ class Corpus(SqliteFile):
     is_restricted: bool = False
     """Whether only the compartments of :meth:`restrict_to_compartments` are visible."""
     _has_vectors: bool = False
-    searched_first: int = 0
+    first_snapshot_searched: int = 0
     """The first :attr:`snapshot` in which vectors were searched."""
     in_place_of: str | None = None
     """The name of the database's link, if this replica answers because it cannot be reached."""
@@ -472,8 +472,8 @@ def changed_since(corpus: Corpus, generation: int) -> Ranges | None:
 
 
 _shared: WeakValueDictionary[tuple[object, ...], Any] = WeakValueDictionary()
-"""For all connections of this process to a file. Each open corpus holds those that it uses: as long
-as one does, no other file can have its stamp."""
+"""For all connections of this process. A value lives as long as an open corpus uses it: that holds
+the file open, so that no other file gets the same stamp."""
 
 
 def up_to_date(corpus: Corpus, name: Hashable, read: Callable[[], _T]) -> _T:

@@ -199,7 +199,7 @@ class DocumentName(NamedTuple):
     location: str
 
 
-PLACED = "document d JOIN source s ON s.id = d.source JOIN file f ON f.id = d.file"
+DOCUMENT_TABLES = "document d JOIN source s ON s.id = d.source JOIN file f ON f.id = d.file"
 BY_PLACE = "d.document_id = s.source_id || '/' || ?"
 """The condition of an attachment at a place."""
 _NAME = {"row": "d.id"}
@@ -218,7 +218,7 @@ def document_names(
     """
     chosen = "document_id > ? AND (? = 1 OR source_kind <> ?) ORDER BY document_id LIMIT ?"
     bindings = (after, facts, REMEMBERED_KIND, NO_LIMIT if limit is None else limit)
-    return corpus.select(DocumentName, f"{PLACED} WHERE {chosen}", bindings, _NAME)
+    return corpus.select(DocumentName, f"{DOCUMENT_TABLES} WHERE {chosen}", bindings, _NAME)
 
 
 def documents_named(corpus: Corpus, name: str, locations: Sequence[str]) -> list[DocumentName]:
@@ -229,7 +229,9 @@ def documents_named(corpus: Corpus, name: str, locations: Sequence[str]) -> list
     columns = (("document_id", [name]), ("location", locations), ("path", [name]))
     for column, names in columns:
         named = f"{column} {AMONG} ORDER BY document_id"
-        if found := corpus.select(DocumentName, f"{PLACED} WHERE {named}", (names,), _NAME):
+        if found := corpus.select(
+            DocumentName, f"{DOCUMENT_TABLES} WHERE {named}", (names,), _NAME
+        ):
             files = [d for d in found if place_of(d.document_id, d.source_id, d.path) == d.path]
             return files or found
     # People type letters with marks in composed form; some file systems have the decomposed one.
@@ -240,7 +242,9 @@ def documents_named(corpus: Corpus, name: str, locations: Sequence[str]) -> list
             return found
     if ATTACHED not in name:
         return []
-    return corpus.select(DocumentName, f"{PLACED} WHERE {BY_PLACE} ORDER BY 2", (name,), _NAME)
+    return corpus.select(
+        DocumentName, f"{DOCUMENT_TABLES} WHERE {BY_PLACE} ORDER BY 2", (name,), _NAME
+    )
 
 
 def ids_outside_validity(corpus: Corpus, at: str) -> frozenset[str]:
@@ -275,7 +279,7 @@ def listed_documents(corpus: Corpus, rowids: Sequence[int]) -> list[tuple[Docume
     """Metadata and number of chunks of these documents, ordered by id."""
     chunks = "(SELECT count(*) FROM chunk c WHERE c.document = d.id)"
     rows = corpus.rows(
-        f"SELECT {chunks}, {', '.join(METADATA.values())} FROM {PLACED} "
+        f"SELECT {chunks}, {', '.join(METADATA.values())} FROM {DOCUMENT_TABLES} "
         f"WHERE d.id {AMONG} ORDER BY document_id",
         (rowids,),
     )
@@ -311,7 +315,7 @@ class DocumentKind(NamedTuple):
 
 def document_kinds(corpus: Corpus) -> list[DocumentKind]:
     """The kinds of the documents, sorted."""
-    grouped = f"{PLACED} GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 1, 2, 3, 4, 5, 6"
+    grouped = f"{DOCUMENT_TABLES} GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 1, 2, 3, 4, 5, 6"
     return corpus.select(DocumentKind, grouped, columns={"documents": "count(*)"})
 
 
@@ -333,8 +337,8 @@ def document_groups(
         by_date: whether ``updated_at`` and ``inferred_at`` count, too.
         by_role: whether it looks at applicable roles, too. If the chunks of a document have
             different ones, it is in several groups.
-        by_path: if paths count, too: which of them policy treats alike, for documents with this
-            metadata. It may look at the source kind in addition to the keys of policy.
+        by_path: if paths count, too: gives a key for the metadata and path of a document; those
+            with equal keys are one group. It may look at the source kind, too.
     """
     kinds = "coalesce(found.kinds, '[]')"
     found = (
@@ -397,7 +401,7 @@ def documents_with(corpus: Corpus, field: str, holds: Callable[[Sequence[str]], 
     types = [_TYPES[column] for column in columns]
     answers: dict[Row, bool] = {}
     rowids = set()
-    for rowid, *row in corpus.rows(f"SELECT d.id, {', '.join(columns)} FROM {PLACED}"):
+    for rowid, *row in corpus.rows(f"SELECT d.id, {', '.join(columns)} FROM {DOCUMENT_TABLES}"):
         values = tuple(row)
         if values not in answers:  # Many documents have the same ones.
             [read] = typed([values], *types)
@@ -487,10 +491,8 @@ def has_trusted(corpus: Corpus) -> bool:
 def count_partly_read(corpus: Corpus) -> int:
     """How many documents a reader has read in part only."""
     # The quotation marks of a key are no part of a value, in which they are escaped.
-    rows = corpus.rows(
-        "SELECT count(*) FROM document WHERE attributes LIKE ?", (f'%"{PARTLY_READ}"%',)
-    )
-    return int(rows[0][0])
+    partly_read = "SELECT count(*) FROM document WHERE attributes LIKE ?"
+    return int(corpus.value(partly_read, (f'%"{PARTLY_READ}"%',)))
 
 
 def count_types(corpus: Corpus) -> Counter[str]:
@@ -517,7 +519,7 @@ def dominating(corpus: Corpus) -> str:
     most = "SELECT document, count(*) FROM chunk GROUP BY document ORDER BY 2 DESC, 1 LIMIT 1"
     for row, count in corpus.rows(most) if documents > MANY_DOCUMENTS else ():
         if 2 * count > chunks:
-            path = corpus.value(f"SELECT f.path FROM {PLACED} WHERE d.id = ?", (row,))
+            path = corpus.value(f"SELECT f.path FROM {DOCUMENT_TABLES} WHERE d.id = ?", (row,))
             step = "if few will ask for it, name it in a file `.ignore`, and ingest again"
             return f"{path}: has {count:,} of the corpus's {chunks:,} passages; {step}"
     return ""
@@ -531,7 +533,7 @@ def self_declared(corpus: Corpus) -> list[SelfDeclaredDocument]:
     from rolebundle.contracts.upkeep import SelfDeclaredDocument
 
     rows = corpus.rows(
-        f"SELECT document_id, path, trust_tier, self_declared, supersedes FROM {PLACED} "
+        f"SELECT document_id, path, trust_tier, self_declared, supersedes FROM {DOCUMENT_TABLES} "
         "WHERE self_declared <> '[]' ORDER BY document_id"
     )
     documents = []
@@ -553,5 +555,5 @@ def self_declared(corpus: Corpus) -> list[SelfDeclaredDocument]:
 
 def scopes_and_places(corpus: Corpus) -> list[tuple[str, str, str]]:
     """The combinations of scope, path and location in the corpus."""
-    rows = corpus.rows(f"SELECT scope, path, location FROM {PLACED} GROUP BY 1, 2, 3")
+    rows = corpus.rows(f"SELECT scope, path, location FROM {DOCUMENT_TABLES} GROUP BY 1, 2, 3")
     return typed(rows, str, str, str)

@@ -109,11 +109,9 @@ def filed_since(corpus: Corpus, name: str, since: str) -> int:
 
 def document_from(corpus: Corpus, address: str) -> str | None:
     """The id of the first visible document, no fact, that was fetched from an address."""
-    fetched = "uri = ? AND id NOT IN (SELECT document FROM remembered) ORDER BY id LIMIT 1"
-    found: str | None = corpus.value(
-        f"SELECT document_id FROM document WHERE {fetched}", (address,)
-    )
-    return found
+    fetched = "uri = ? AND id NOT IN (SELECT document FROM remembered) ORDER BY id"
+    found = corpus.column(f"SELECT document_id FROM document WHERE {fetched}", (address,))
+    return next(iter(found), None)
 
 
 _FILE_OF = "file f JOIN document d ON d.file = f.id"

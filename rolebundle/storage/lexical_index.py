@@ -15,7 +15,7 @@ from rolebundle.storage.compartments import searchable_compartments
 from rolebundle.storage.corpus import Corpus, Ranges, record_changes, true_generation
 from rolebundle.storage.sqlite import AMONG, Binding, Row
 from rolebundle.storage.stored_values import damaged
-from rolebundle.text.spellings import also_written, folded, placed
+from rolebundle.text.spellings import also_written, folded, placed, with_spellings
 
 COLUMNS = ("title", "headings", "content", "tags", "hints", "names")
 COLUMN_WEIGHTS = (2.0, 1.5, 1.0, 1.0, 1.0, 0.5)
@@ -93,13 +93,7 @@ def indexed_texts(row: Row) -> list[str]:
     Other spellings of its words are among the hints.
     """
     *texts, hints = map(folded, row[1:-1])
-    return [*texts, f"{hints} {also_written(' '.join(texts))}", _with_spellings(row[-1])]
-
-
-@lru_cache(maxsize=1024)
-def _with_spellings(path: str) -> str:
-    names = folded(path)
-    return f"{names} {also_written(names)}"
+    return [*texts, f"{hints} {also_written(' '.join(texts))}", with_spellings(row[-1])]
 
 
 def extent(corpus: Corpus, compartment: int) -> tuple[int, int]:

@@ -62,10 +62,8 @@ def text_hash(corpus: Corpus, kind: MarkKind, target: str) -> str | None:
     That of a document is the hash of those of its passages, in order.
     """
     if kind == "chunk":
-        found: str | None = corpus.value(
-            "SELECT content_hash FROM chunk WHERE chunk_id = ?", (target,)
-        )
-        return found
+        of_chunk = "SELECT content_hash FROM chunk WHERE chunk_id = ?"
+        return next(iter(corpus.column(of_chunk, (target,))), None)
     hashes = corpus.column(
         "SELECT c.content_hash FROM document d JOIN chunk c ON c.document = d.id "
         "WHERE d.document_id = ? ORDER BY c.ordinal",

@@ -10,8 +10,8 @@ from rolebundle.storage import marks
 from rolebundle.storage.corpus import Corpus, contents
 from rolebundle.storage.documents import (
     BY_PLACE,
+    DOCUMENT_TABLES,
     METADATA,
-    PLACED,
     documents_named,
     known_metadata,
     superseders,
@@ -42,15 +42,16 @@ _ROW = {"rowid": "id"}  # A view has no rowid.
 def passages_sql(condition: str) -> str:
     """Chunks with all that belongs to them, for a WHERE condition."""
     return (
-        f"SELECT {', '.join((*_CHUNK.values(), 'd.id', *METADATA.values()))} FROM {PLACED} "
-        "JOIN chunk c ON c.document = d.id LEFT JOIN scanned ON scanned.document = d.id "
+        f"SELECT {', '.join((*_CHUNK.values(), 'd.id', *METADATA.values()))} "
+        f"FROM {DOCUMENT_TABLES} JOIN chunk c ON c.document = d.id "
+        "LEFT JOIN scanned ON scanned.document = d.id "
         f"WHERE {condition} ORDER BY c.document, c.ordinal"
     )
 
 
 def _documents_sql(condition: str) -> str:
     """The condition of the documents of chunks that meet a condition."""
-    placed = "" if condition.startswith("c.") else f"JOIN ({PLACED}) ON d.id = c.document"
+    placed = "" if condition.startswith("c.") else f"JOIN ({DOCUMENT_TABLES}) ON d.id = c.document"
     return f"IN (SELECT c.document FROM chunk c {placed} WHERE {condition})"
 
 
@@ -203,14 +204,21 @@ def chunk_texts(
     return typed(rows, int, str, tuple[str, ...], str, tuple[str, ...], str, str | None)
 
 
+_SAMPLED_CHARS = 1_000
+
+
 def sampled_contents(corpus: Corpus, count: int) -> list[str]:
-    """The texts of at most ``count`` chunks, spread over the corpus."""
+    """A part of each document that has one of ``count`` chunks, spread over the corpus."""
     first, last = corpus.rows("SELECT min(id), max(id) FROM chunk")[0]
     if first is None:
         return []
     step = max(1, (last - first + 1) // count)
     sample = range(first, last + 1, step)[:count]
-    return [content for _, _, _, content, *_ in chunk_texts(corpus, sample)]
+    rows = corpus.rows(
+        f"SELECT document, content FROM chunk WHERE id {AMONG} ORDER BY id", (sample,)
+    )
+    of_documents: dict[int, list[str]] = grouped(typed(rows, int, str))
+    return ["\n".join(texts)[:_SAMPLED_CHARS] for texts in of_documents.values()]
 
 
 class PlacedText(NamedTuple):

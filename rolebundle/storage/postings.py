@@ -45,19 +45,19 @@ _OF_A_PHRASE = 64
 """What is kept for each phrase, counted as postings."""
 _WEIGHTS = np.array(COLUMN_WEIGHTS)
 
-Places = NDArray[np.int32]
-"""Chunks by their place among those of a compartment, sorted."""
+Indices = NDArray[np.int32]
+"""Chunks by their index in ``Postings.rowids``, sorted."""
 
 
 class Occurrences(NamedTuple):
     """Where a phrase occurs.
 
     Attributes:
-        places: of the chunks that have it.
+        indices: of the chunks that have it.
         counts: how often each has it, weighted by the column, float32.
     """
 
-    places: Places
+    indices: Indices
     counts: NDArray[np.float32]
 
 
@@ -99,10 +99,10 @@ class Postings:
         rowids = np.concatenate([self.rowids[stays], changed])
         order = np.argsort(rowids, kind="stable")
         new._set(corpus, rowids[order], np.concatenate([self.lengths[stays], lengths])[order])
-        # The new place of each chunk that stays, or −1; and of each that was read.
-        places = np.argsort(order, kind="stable").astype(np.int32)
+        # The new index of each chunk that stays, or −1; and of each that was read.
+        indices = np.argsort(order, kind="stable").astype(np.int32)
         moved = np.full(len(self.rowids), -1, np.int32)
-        moved[stays] = places[: len(stays)]
+        moved[stays] = indices[: len(stays)]
         keys = _keys_of_texts(corpus, changed)
         # What comes before the first change stays as it is.
         first = int(np.argmin(np.append(moved, -1) == np.arange(len(moved) + 1)))
@@ -112,16 +112,17 @@ class Postings:
         }
         return new
 
-    def _moved(self, known: Occurrences, moved: Places, first: int, keys: Integers) -> Occurrences:
-        """Occurrences of the former generation at their new places, with those of new keys."""
-        cut = np.searchsorted(known.places, first)
-        if cut == len(known.places) and not len(keys):
+    def _moved(self, known: Occurrences, moved: Indices, first: int, keys: Integers) -> Occurrences:
+        """Occurrences of the former generation at their new indices, with those of new keys."""
+        cut = np.searchsorted(known.indices, first)
+        if cut == len(known.indices) and not len(keys):
             return known
-        places, added = moved[known.places[cut:]], self._counted(keys)
-        at = np.concatenate([known.places[:cut], places[places >= 0], added.places])
-        counts = np.concatenate([known.counts[:cut], known.counts[cut:][places >= 0], added.counts])
-        by_place = np.argsort(at, kind="stable") if len(keys) else slice(None)
-        return Occurrences(at[by_place], counts[by_place])
+        indices, added = moved[known.indices[cut:]], self._counted(keys)
+        stays = indices >= 0
+        at = np.concatenate([known.indices[:cut], indices[stays], added.indices])
+        counts = np.concatenate([known.counts[:cut], known.counts[cut:][stays], added.counts])
+        by_index = np.argsort(at, kind="stable") if len(keys) else slice(None)
+        return Occurrences(at[by_index], counts[by_index])
 
     def read(self, corpus: Corpus, phrases: Sequence[Phrase]) -> list[Occurrences]:
         """Where each phrase occurs."""
@@ -130,7 +131,7 @@ class Postings:
         if missing:
             # A new mapping, because other threads may read the old one.
             known = known | self._from_index(corpus, missing)
-            size = sum(_OF_A_PHRASE + len(found.places) for found in known.values())
+            size = sum(_OF_A_PHRASE + len(found.indices) for found in known.values())
             if size > max(MAX_KEPT, MAX_KEPT_OF_A_CHUNK * len(self.rowids)):
                 known = {phrase: known[phrase] for phrase in phrases}
             self._known = known
@@ -150,41 +151,41 @@ class Postings:
         starts = np.flatnonzero(np.diff(rowids, prepend=-1))
         weights = _WEIGHTS[columns]
         counts = np.add.reduceat(weights, starts) if len(starts) else weights
-        places = np.searchsorted(self.rowids, rowids[starts])
-        if not np.array_equal(self.rowids[places[places < len(self.rowids)]], rowids[starts]):
+        indices = np.searchsorted(self.rowids, rowids[starts])
+        if not np.array_equal(self.rowids[indices[indices < len(self.rowids)]], rowids[starts]):
             raise self._damaged()
-        return Occurrences(places.astype(np.int32), counts.astype(np.float32))
+        return Occurrences(indices.astype(np.int32), counts.astype(np.float32))
 
-    def having(self, corpus: Corpus, phrases: Sequence[Phrase]) -> Places:
-        """The places of all chunks that have any of the phrases."""
-        found = [occurrences.places for occurrences in self.read(corpus, phrases)]
+    def having(self, corpus: Corpus, phrases: Sequence[Phrase]) -> Indices:
+        """The indices of all chunks that have any of the phrases."""
+        found = [occurrences.indices for occurrences in self.read(corpus, phrases)]
         if len(found) == 1:
             return found[0]
         # Marking is several times as fast as sorting.
         has_any = np.zeros(len(self.rowids), bool)
-        for places in found:
-            has_any[places] = True
+        for indices in found:
+            has_any[indices] = True
         return np.flatnonzero(has_any).astype(np.int32)
 
-    def common(self, places: Places, others: Places) -> list[int]:
+    def common(self, indices: Indices, others: Indices) -> list[int]:
         """The rowids of the chunks that are among both."""
-        at, _ = _shared(others, places)
-        return [int(rowid) for rowid in self.rowids[places[at]]]
+        at, _ = _shared(others, indices)
+        return [int(rowid) for rowid in self.rowids[indices[at]]]
 
-    def places(self, rowids: Sequence[int] | Integers) -> Places:
-        """The places of those chunks that are in this compartment."""
+    def indices_of(self, rowids: Sequence[int] | Integers) -> Indices:
+        """The indices of those chunks that are in this compartment."""
         wanted = np.sort(np.array(rowids, np.int64))
-        places = np.searchsorted(self.rowids, wanted)
-        is_within = places < len(self.rowids)
-        places, wanted = places[is_within], wanted[is_within]
-        found: Places = places[self.rowids[places] == wanted].astype(np.int32)
+        indices = np.searchsorted(self.rowids, wanted)
+        is_within = indices < len(self.rowids)
+        indices, wanted = indices[is_within], wanted[is_within]
+        found: Indices = indices[self.rowids[indices] == wanted].astype(np.int32)
         return found
 
     def bm25(
         self,
         query: Iterable[tuple[Occurrences, float, int]],
         average: float,
-        among: Places | None = None,
+        among: Indices | None = None,
     ) -> Floats:
         """The scores of chunks, each at least 0; 0 for those that have no phrase of the query.
 
@@ -194,47 +195,47 @@ class Postings:
         Args:
             query: of each phrase, where it occurs, its idf, and how often the query has it.
             average: the mean number of tokens of a chunk.
-            among: the places of the chunks that are scored, sorted; ``None`` for all.
+            among: the indices of the chunks that are scored, sorted; ``None`` for all.
         """
         scores = np.zeros(len(self.rowids) if among is None else len(among))
         for occurrences, idf, repeated in query:
-            at, places, counts = _among(occurrences, among)
+            at, indices, counts = _among(occurrences, among)
             often = counts.astype(np.float64)
-            length = K1 * (1 - B + B * self.lengths[places] / average)
+            length = K1 * (1 - B + B * self.lengths[indices] / average)
             part = idf * (often * (K1 + 1) / (often + length))
             for _ in range(repeated):
                 scores[at] += part
         return scores
 
-    def highest(self, scores: Floats, number: int, among: Places | None = None) -> dict[int, float]:
+    def highest(self, scores: Floats, depth: int, among: Indices | None = None) -> dict[int, float]:
         """Rowid → score, for the highest scores above 0, and for all that tie with the last one."""
         best = np.flatnonzero(scores)
-        if len(best) > number:
-            least = np.partition(scores[best], -number)[-number]
+        if len(best) > depth:
+            least = np.partition(scores[best], -depth)[-depth]
             best = best[scores[best] >= least]
-        places = best if among is None else among[best]
-        return dict(zip(self.rowids[places].tolist(), scores[best].tolist(), strict=True))
+        indices = best if among is None else among[best]
+        return dict(zip(self.rowids[indices].tolist(), scores[best].tolist(), strict=True))
 
 
 _NO_KEYS = np.empty(0, np.int64)
 
 
 def _among(
-    occurrences: Occurrences, among: Places | None
-) -> tuple[NDArray[np.integer], Places, NDArray[np.float32]]:
+    occurrences: Occurrences, among: Indices | None
+) -> tuple[NDArray[np.integer], Indices, NDArray[np.float32]]:
     """The occurrences in chunks that are searched, with the positions of these chunks."""
-    places, counts = occurrences
+    indices, counts = occurrences
     if among is None:
-        return places, places, counts
-    positions, at = _shared(places, among)
+        return indices, indices, counts
+    positions, at = _shared(indices, among)
     return positions, among[positions], counts[at]
 
 
-def _shared(places: Places, among: Places) -> tuple[Integers, Integers]:
-    """The positions in ``among``, and those in ``places``, of what both have. Both are sorted."""
-    at = np.searchsorted(places, among)
-    positions = np.flatnonzero(at < len(places))
-    positions = positions[places[at[positions]] == among[positions]]
+def _shared(indices: Indices, among: Indices) -> tuple[Integers, Integers]:
+    """The positions in ``among``, and those in ``indices``, of what both have. Both are sorted."""
+    at = np.searchsorted(indices, among)
+    positions = np.flatnonzero(at < len(indices))
+    positions = positions[indices[at[positions]] == among[positions]]
     return positions, at[positions]
 
 

@@ -70,9 +70,9 @@ def decision_name(decision: DecisionKey) -> str:
 
 def carried_names(replica: Corpus) -> list[str]:
     """The names of all that a replica holds, as in ``carried``."""
-    documents = replica.rows("SELECT document_id FROM document")
+    documents = replica.column("SELECT document_id FROM document")
     decided = replica.rows("SELECT scope, number FROM decision")
-    return [*(name for (name,) in documents), *map(decision_name, decided)]
+    return [*documents, *map(decision_name, decided)]
 
 
 def carried_hash(corpus_id: str, name: str) -> bytes:

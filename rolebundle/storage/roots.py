@@ -69,13 +69,11 @@ def count_documents(corpus: Corpus, location: str) -> int:
 
 def sources_outside(corpus: Corpus, location: str) -> set[str]:
     """The sources of documents that do not come from a path, as their owner gave them."""
-    return set(
-        corpus.column(
-            "SELECT DISTINCT s.source_id FROM file f JOIN document d ON d.file = f.id "
-            f"JOIN source s ON s.id = d.source WHERE NOT {_BELOW} AND {_GIVEN_SOURCE}",
-            _bounds(location),
-        )
+    sources = (
+        "SELECT DISTINCT s.source_id FROM file f JOIN document d ON d.file = f.id "
+        f"JOIN source s ON s.id = d.source WHERE NOT {_BELOW} AND {_GIVEN_SOURCE}"
     )
+    return set(corpus.column(sources, _bounds(location)))
 
 
 def move_files(corpus: Corpus, moves: Mapping[str, str]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Sequence
+from functools import partial
 from hashlib import blake2b
 
 from rolebundle.storage.sqlite import Row, SqliteFile
@@ -63,9 +64,8 @@ _SCHEMA = (
 )
 
 
-_encode = json.JSONEncoder(
-    ensure_ascii=False, separators=(",", ":"), check_circular=False, default=bytes.hex
-).encode
+_JSON = partial(json.JSONEncoder, ensure_ascii=False, separators=(",", ":"), check_circular=False)
+_encode = _JSON(default=bytes.hex).encode
 
 
 def row_digest(values: Sequence[object]) -> bytes:
@@ -88,10 +88,7 @@ def digest_rows(digest: blake2b, rows: Sequence[Row]) -> None:
         blobs.append(blob)
         return {"bytes": len(blob)}
 
-    encode = json.JSONEncoder(
-        ensure_ascii=False, separators=(",", ":"), check_circular=False, default=length
-    ).encode
-    digest.update(encode(rows).encode("utf-8", "surrogatepass"))
+    digest.update(_JSON(default=length).encode(rows).encode("utf-8", "surrogatepass"))
     for blob in blobs:
         digest.update(blob)
 

@@ -22,7 +22,7 @@ from rolebundle.storage.digests import (
     file_digest,
 )
 from rolebundle.storage.documents import (
-    PLACED,
+    DOCUMENT_TABLES,
     FileIdentity,
     StoredChunk,
     StoredDocument,
@@ -216,7 +216,7 @@ class _Batch:
     ) -> dict[str, int]:
         """Update the file's row, and remove the documents that it has no more."""
         # The index has the names of files.
-        renamed = f"SELECT c.id FROM {PLACED} JOIN chunk c ON c.document = d.id "
+        renamed = f"SELECT c.id FROM {DOCUMENT_TABLES} JOIN chunk c ON c.document = d.id "
         chunks = self.corpus.column(f"{renamed}WHERE f.id = ? AND path <> ?", (file_row, file.path))
         reindexed = chunks_by_compartment(self.corpus, chunks)
         for compartment, rowids in reindexed.items():

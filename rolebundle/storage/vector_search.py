@@ -32,8 +32,8 @@ def search(
     *,
     only_facts: bool = False,
     shortlist: Sequence[int] | None = None,
-) -> list[tuple[int, float]]:
-    """The ``limit`` nearest (rowid, cosine) of documents, or of remembered facts, nearest first.
+) -> Cosines:
+    """The ``limit`` nearest chunks of documents, or of remembered facts, nearest first.
 
     All that tie with the last one are among them; see :func:`first_by_score`.
 
@@ -59,12 +59,12 @@ def search(
             lambda most: corpus.vectors.nearest(corpus, index.id, vector, most, searched, within),
             limit,
         )
-    return list(first_by_score(corpus, found, limit).items())
+    return first_by_score(corpus, found, limit)
 
 
 def _searched(corpus: Corpus, *, only_facts: bool) -> list[int]:
     searchable = compartments.searchable_compartments(corpus, with_facts=True)
-    return sorted(place.id for place in searchable if place.is_of_facts is only_facts)
+    return sorted(part.id for part in searchable if part.is_of_facts is only_facts)
 
 
 def search_with_ties(
@@ -90,15 +90,16 @@ def shortlist_in_memory(
 ) -> list[int] | None:
     """The rowids of all chunks that may be among the nearest, by the vectors in memory.
 
-    ``None`` if these are few, in the first snapshot in which this reader searches, because to read
-    them takes as long as to measure them all, or if too many may be among the nearest.
+    ``None``, so that all vectors are measured: if the corpus has few; in the first snapshot in
+    which this reader searches, because reading them takes as long as measuring; or if more than
+    ``MAX_CANDIDATES`` may be among the nearest.
     """
     searched = _searched(corpus, only_facts=only_facts)
     vectors = sum(index.vector_counts.get(compartment, 0) for compartment in searched)
-    if vectors < corpus.min_scanned:
+    if vectors < corpus.min_vectors_in_memory:
         return None
-    corpus.searched_first = corpus.searched_first or corpus.snapshot
-    if corpus.snapshot in (0, corpus.searched_first):
+    corpus.first_snapshot_searched = corpus.first_snapshot_searched or corpus.snapshot
+    if corpus.snapshot in (0, corpus.first_snapshot_searched):
         return None
     # Imported here, because numpy takes time.
     from rolebundle.storage.vector_scan import scan_of

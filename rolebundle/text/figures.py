@@ -11,6 +11,7 @@ from functools import cache, lru_cache
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+from rolebundle.resources import data_file
 from rolebundle.text.languages import ENGLISH_STOP_WORDS, latin_language
 from rolebundle.text.words import stem
 
@@ -19,6 +20,8 @@ Reading = tuple[str, Any]
 ("date", (2026, 5, None)), ("version", "1.2"), ("name", "cve-2024-1")."""
 Range = tuple[int, int]
 Units = list[tuple[str, Fraction]]
+
+_TABLES = data_file(__file__, "figures.toml")
 
 
 class Cell(NamedTuple):
@@ -98,28 +101,6 @@ def find_figures(text: str) -> list[Figure]:
 
 # -- units -----------------------------------------------------------------------------------------
 
-_PREFIXES = """-9 n nano;-6 µ micro;-6 μ micro;-6 u micro;-3 m milli;-2 c centi;3 k kilo;3 K kilo;
-6 M mega;9 G giga;12 T tera;15 P peta"""
-_BASES = """time 1 s second;length 1 m metre;length 1 m meter;mass 1 g gram;byte 1 B byte;
-Hz 1 Hz hertz;W 1 W watt;J 1 J joule;J 3600 Wh Wh;V 1 V volt;A 1 A ampere;Pa 1 Pa pascal;
-length3 1/1000 l litre;length3 1/1000 L liter;byte 1/8 b bit;byte 1/8 bit bit"""
-_OTHERS = """time 60 min mins minute;time 3600 h hr hrs hour;time 86400 d day;time 604800 week wk;
-time 1209600 fortnight;time 1 sec secs;month 1 month;month 12 year yr yrs;month 120 decade;
-month 1200 century centuries;byte 1024 KiB kibibyte;byte 1048576 MiB mebibyte;
-byte 1073741824 GiB gibibyte;byte 1099511627776 TiB tebibyte;bps 1000000 Mbps;bps 1000000000 Gbps;
-length 0.0254 inch inches;length 0.3048 ft foot feet;length 0.9144 yd yard;length 1609.344 mi mile;
-length2 1 m²;length2 1000000 km²;length2 10000 ha hectare;length2 4046.8564224 acre;length3 1 m³;
-length3 0.003785411784 gal gallon;cup 1 cup;spoon 3 tbsp tablespoon;spoon 1 tsp teaspoon;
-mass 1000000 t tonne;mass 453.59237 lb lbs pound;mass 28.349523125 oz ounce;cal 1000 kcal;
-° 1 ° degree deg;°C 1 °C ºC ℃ celsius degree;°F 1 °F ºF ℉ fahrenheit degree;K 1 K kelvin;
-dB 1 dB decibel;px 1 px pixel;dpi 1 dpi;fps 1 fps;rpm 1 rpm;ppm 1 ppm;% 1 % percent;% 0.1 ‰;
-pp 1 percentage-points;x 1 x × times fold;$ 1 $ USD dollar;€ 1 € EUR euro;£ 1 £ GBP;£ 1 pound;
-£ 1/100 p pence penny;$ 1/100 ¢ cent;€ 1/100 cent;
-¥ 1 ¥ JPY yen;₹ 1 ₹ INR rupee;franc 1 CHF franc;kr 1 kr krone kroner krona kronor SEK NOK DKK;
-zł 1 zł PLN zloty"""
-
-_SIZES = "1 KB kB kbyte;2 MB mbyte;3 GB gbyte;4 TB tbyte;5 PB pbyte"
-
 
 @cache
 def _units() -> dict[str, Units]:
@@ -134,17 +115,18 @@ def _units() -> dict[str, Units]:
             if len(name) > 1:
                 units.setdefault(name.lower(), of_name)
 
-    for line in _OTHERS.split(";"):
+    tables = _TABLES["units"]
+    for line in tables["others"]:
         dimension, factor, *names = line.split()
         add(dimension, Fraction(factor), names)
-    for line in _BASES.split(";"):
+    for line in tables["with_prefixes"]:
         dimension, factor, sign, word = line.split()
         add(dimension, Fraction(factor), (sign, word))
-        for prefix in _PREFIXES.split(";"):
+        for prefix in tables["prefixes"]:
             power, short, long = prefix.split()
             names = [short + sign, long + word]
             add(dimension, Fraction(factor) * Fraction(10) ** int(power), names)
-    for line in _SIZES.split(";"):
+    for line in tables["sizes"]:
         exponent, *names = line.split()
         for base in (1000, 1024):
             add("byte", Fraction(base) ** int(exponent), names)
@@ -160,65 +142,36 @@ def units_of(name: str) -> Units:
 # -- notations -------------------------------------------------------------------------------------
 
 
-def _numbered(names: str, first: int) -> dict[str, int]:
-    groups = enumerate(names.split("/"), first)
-    return {name: number for number, group in groups for name in group.split()}
+def _numbered(table: str) -> dict[str, int]:
+    """The words of a table with their numbers."""
+    rows = _TABLES[table].items()
+    return {word: int(number) for number, words in rows for word in words.split()}
 
 
 def _either(words: Iterable[str]) -> str:
     return "|".join(sorted(words, key=len, reverse=True))
 
 
-_SMALL = _numbered(
-    "zero/one/two/three/four/five/six/seven/eight/nine/ten/eleven/twelve/thirteen/fourteen/"
-    "fifteen/sixteen/seventeen/eighteen/nineteen/twenty", 0,
-) | {
-    word: 10 * number
-    for word, number in _numbered("thirty/forty/fifty/sixty/seventy/eighty/ninety", 3).items()
-}  # fmt: skip
-_LARGE = {
-    "hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12,
-    "dozen": 12, "k": 10**3, "bn": 10**9,
-}  # fmt: skip
+_SMALL, _LARGE, _MONTHS = map(_numbered, ("small", "large", "months"))
 _LETTERS = {"M": 10**6, "G": 10**9, "T": 10**12}
-_MONTHS = _numbered(
-    "january jan/february feb/march mar/april apr/may/june jun/july jul/august aug/"
-    "september sept sep/october oct/november nov/december dec", 1,
-)  # fmt: skip
-_GAP = r"(?:[ \u00a0\u202f]|[ \t]*\r?\n[ \t]*)"
-_DIGITS = (
-    r"(?:\d{1,3}(?:,\d{2,3})*,\d{3}(?!\d|,\d)(?:\.\d+)?"
-    r"|(?<!\d )\d{1,3}(?:[\u00a0\u202f '’]\d{3})+(?!\d| \d)(?:[.,]\d+)?"
-    r"|\d{1,3}(?:\.\d{3})+,\d+|(?<!,)\d+,\d+(?![,\d]|\.\d)|\d+(?:\.\d+)?)"
-)
-_WORD = rf"(?:{_either(_SMALL)})"
-_MONTH = rf"(?P<month>{_either(_MONTHS)})\b\.?"
-_ALONE = r"(?<![\w.])"
-_PATTERNS = {
-    "address": r"(?:https?|ftp)://[^\s<>\"`|)\]]+|www\.[^\s<>\"`|)\]]+|[\w.+-]+@[\w-]+\.\w[\w.]*",
-    "iso": rf"(?<![^\W_])(?<![.-])(?P<year>\d{{4}})[-/](?:(?P<mm>\d\d?)|{_MONTH})"
-    r"(?:[-/](?P<day>\d\d?))?(?=T\d|_|[^\w/-]|$)",
-    "numeric": r"(?<![\w./-])(?P<day>\d\d?)[./](?P<mm>\d\d?)[./](?P<year>\d{4})(?![\w/]|\.\d)",
-    "name": rf"{_ALONE}(?:(?:\d+\.){{2,}}\d+\b(?!,\d)(?:[-+/]?\w+)*|\d+(?:\.\d+)*\.x\b"
-    r"|0x[\da-f]+\b|(?=[\da-f]*\d)(?=\d*[a-f])[\da-f]{7,}\b"
-    r"|(?!(?:mid|pre|post|top|under|over|sub)-\d|_\d)(?=[\w./-]*\d)[^\W\d]\w*(?:[-./]\w+)*)",
-    "day_month": rf"{_ALONE}(?P<day>\d\d?)(?:st|nd|rd|th|\.)?[- ](?:of )?{_MONTH}"
-    r"(?:,?[- ](?P<year>\d{4})\b)?",
-    "month_day": rf"\b{_MONTH} (?P<day>\d\d?)(?:st|nd|rd|th)?\b(?![.:]?\d|,\d)"
-    r"(?:,? (?P<year>\d{4})\b)?",
-    "month_year": rf"\b{_MONTH},? (?P<year>\d{{4}})\b",
-    "clock": r"(?:(?<![\w.:/])|(?<=\dT))(?P<hour>[01]?\d|2[0-4])"
-    r"(?:(?:[:.](?P<minute>[0-5]\d))?[ \u00a0]?(?P<noon>[ap])\.?m\b"
-    r"|:(?P<past>[0-5]\d)(?::\d\d)?(?:Z\b|(?![\w:]|\.\d)))",
-    "ordinal": rf"{_ALONE}(?P<ordinal>\d+)(?:st|nd|rd|th)\b",
-    "number": r"(?P<sign>(?<![\w)\].])-|−|\bminus (?![$€£¥₹]))?"
-    r"(?:(?:US)?(?P<currency>[$€£¥₹])[ \u00a0\u202f]?"
-    r"|\b(?P<code>USD|EUR|GBP|CHF|JPY|INR|SEK|NOK|DKK|PLN|kr)[ \u00a0\u202f])?"
-    rf"(?:(?<![\w.%])(?<!\w\()|(?<=\.\.)|(?<=\d[xT]))(?P<digits>{_DIGITS})",
-    "twice": r"\btwice\b",
-    "word": rf"\b(?P<word>a(?= (?:hundred|thousand|million|billion|dozen)\b)|{_WORD})\b"
-    r"(?!-(?:first|second|third|\w+th|years?-olds?)\b)",
+_WORDS = {name: "".join(pieces) for name, pieces in _TABLES["words"].items()} | {
+    "small": _either(_SMALL),
+    "months": _either(_MONTHS),
 }
+_GAP = _WORDS["gap"]
+
+
+def _expressions(table: str) -> dict[str, str]:
+    """The expressions of a table, with what stands for `%name%`."""
+    expressions = {name: "".join(pieces) for name, pieces in _TABLES[table].items()}
+    for word, meaning in _WORDS.items():
+        for name, text in expressions.items():
+            expressions[name] = text.replace(f"%{word}%", meaning)
+    return expressions
+
+
+_PATTERNS = _expressions("figures")
+_BESIDE = {name: re.compile(text, re.IGNORECASE) for name, text in _expressions("beside").items()}
 _LONGEST = 60
 """A longer number is no figure."""
 _EACH = {kind: re.compile(pattern, re.IGNORECASE) for kind, pattern in _PATTERNS.items()}
@@ -226,18 +179,7 @@ _FIGURE = re.compile(
     "|".join(f"(?P<{kind}>{re.sub('[?]P<.*?>', '', text)})" for kind, text in _PATTERNS.items()),
     re.IGNORECASE,
 )
-_MORE_WORDS = re.compile(
-    rf"(?:[- ]|(?<=hundred) and |(?<=thousand) and )({_WORD}|hundred|thousand|million|billion)\b",
-    re.IGNORECASE,
-)
 _SCALE = re.compile(rf"[- \u00a0]?((?i:{_either(_LARGE)}))\b\.?|([mMGT])(?!\w)")
-_UNIT = re.compile(
-    rf"(?:{_GAP}|-)?(?:(?:more|additional|extra|full|whole|consecutive|calendar|working|business"
-    r"|of an?|an?|US|degrees?(?= ?(?:[CF]\b|celsius|fahrenheit)))[ -])?(?:(square|cubic)[ -])?"
-    r"(per ?cent\b|percentage points?|(?!x ?\d)[^\W\d_²³]+[²³]?|[°º][CF]\b|×(?! ?\d)|[%‰$¢€£¥₹°℃℉])"
-    r"(?![^\W\d]|(?<=[ \u00a0](?-i:[A-Z]))\d)",
-    re.IGNORECASE,
-)
 _WORKING = re.compile(r"\b(?:working|business)\b", re.IGNORECASE)
 _RATE = re.compile(
     rf"{_GAP}?/{_GAP}?([^\W\d]+)| (?:per|pro) ([^\W\d]+)"
@@ -361,7 +303,7 @@ def _values(digits: str, has_comma: bool) -> tuple[list[Fraction], Fraction]:
 def _words(text: str, start: int, end: int) -> tuple[Fraction, int]:
     """The value of a number in words, and its end: "twelve hundred", "two hundred and five"."""
     total, current = 0, _SMALL.get(text[start:end].lower(), 1)
-    while more := _MORE_WORDS.match(text, end):
+    while more := _BESIDE["more_words"].match(text, end):
         value = _SMALL.get(more[1].lower())
         if value is None:
             scale = _LARGE[more[1].lower()]
@@ -378,7 +320,7 @@ def _words(text: str, start: int, end: int) -> tuple[Fraction, int]:
 
 def _unit_after(text: str, end: int) -> tuple[Units, int]:
     """The unit that follows a number, and its end; the number's end if there is none."""
-    match = _UNIT.match(text, end)
+    match = _BESIDE["unit"].match(text, end)
     if match is None:
         return [], end
     name = match[2].replace("per cent", "percent")
@@ -424,22 +366,6 @@ _SEPARATORS = [
         r"[,()]\s?",
     )
 ]
-_BOUND = re.compile(
-    r"\b(?:(?P<most>no\w* (?:more|longer|later|higher|larger|older) than"
-    r"|(?:none|not|never|cannot|\w+n't)(?: (?!for\b)[^\W\d]+){1,4} (?:more|longer|later|older) than"
-    r"|up to|max(?:imum)?|within"
-    r"|at (?:the )?(?:most|latest)|(?:less|fewer|lower|shorter|smaller) than|under|below)"
-    r"|no\w* (?:less|fewer|sooner|earlier|lower|shorter) than|at (?:the )?(?:least|earliest)"
-    r"|min(?:imum)?|(?:more|longer|higher|larger|older) than|over|above)(?: [^\W\d]+){0,3} ?$",
-    re.IGNORECASE,
-)
-_BOUND_AFTER = re.compile(
-    r"(?P<most> or (?:less|fewer|under|below|shorter|earlier|younger)\b(?! than)"
-    r"| at (?:the )?(?:most|latest)\b| max(?:imum)?\b)"
-    r"| ?\+(?=\W)| (?:or|and) (?:more|over|above|longer|later|older)\b(?! than)"
-    r"| at (?:the )?(?:least|earliest)\b| min(?:imum)\b",
-    re.IGNORECASE,
-)
 _NOUN = re.compile(rf"(?:{_GAP}|-)([^\W\d_]+)")
 _REACH = 120
 """Characters: so far from a figure are the words that count, in a long sentence."""
@@ -489,8 +415,8 @@ def _in_context(figures: list[Figure], text: str) -> list[Figure]:
         measured: tuple[Reading, ...] = ()
         if figure.amount is not None and not figure.unit:
             measured = tuple((unit, figure.amount * factor) for unit, factor in units)
-        bound = _BOUND.search(text[max(0, place - _REACH) : place])
-        after = _BOUND_AFTER.match(text, figure.end)
+        bound = _BESIDE["bound_before"].search(text[max(0, place - _REACH) : place])
+        after = _BESIDE["bound_after"].match(text, figure.end)
         return replace(
             figure,
             nouns=nouns,

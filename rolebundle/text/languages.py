@@ -12,40 +12,29 @@ guess finds no less than no guess.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from itertools import chain
-from pathlib import Path
-from typing import Any
 
 from rolebundle.lazy import lazy_pattern
+from rolebundle.resources import data_file
 from rolebundle.text.spellings import folded
 
 # -- function words --------------------------------------------------------------------------------
 
-_TABLES: dict[str, Any] = tomllib.loads(
-    Path(__file__).with_name("stop_words.toml").read_text(encoding="utf-8")
-)
+_TABLES = data_file(__file__, "stop_words.toml")
 ENGLISH_STOP_WORDS = frozenset(_TABLES["english"].split())
 
 NEGATIONS = frozenset("no not never none nobody nothing neither nor cannot without nowhere".split())
 """English words that deny; besides the contractions that end with "n't"."""
 
-NUMBER_WORDS: dict[str, float] = {
-    word: float(number)
-    for number, word in enumerate(
-        "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
-        "sixteen seventeen eighteen nineteen twenty".split(),
-        start=1,
-    )
-}
-NUMBER_WORDS |= {
-    word: 10.0 * number
-    for number, word in enumerate("thirty forty fifty sixty seventy eighty ninety".split(), start=3)
-}
-"""English numbers as words, and their values."""
+NUMBER_WORDS = frozenset(
+    "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
+    "sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty "
+    "ninety".split()
+)
+"""English numbers as words."""
 
 
 FREQUENT_WORDS = {code: frozenset(words.split()) for code, words in _TABLES["frequent"].items()}
@@ -92,19 +81,7 @@ _MIN_HITS = 2
 
 # The letters of a language other than a to z, for texts too short to contain function words.
 _ALPHABETS: dict[str, str] = _TABLES["letters"]
-# The first pattern that matches decides. Two languages: the letters do not distinguish them.
-_BY_LETTERS = {
-    "[ыэъё]": ("ru",),
-    "[іїєґ]": ("uk",),
-    "[ђјљњћџ]": ("sr",),
-    "[\u0400-\u04ff]": ("ru", "uk"),
-    "[\u0370-\u03ff\u1f00-\u1fff]": ("el",),
-    "[\u0561-\u0587]": ("hy",),
-    "[پچژگ]": ("fa",),
-    "[\u0620-\u06d3]": ("ar",),
-    "[\u0904-\u0963]": ("hi",),
-    "[\u0b83-\u0bcd]": ("ta",),
-}
+_BY_LETTERS: dict[str, list[str]] = _TABLES["by_letters"]
 UNSPACED = (
     # Thai, Lao, Myanmar, Khmer; Chinese, Japanese; Korean.
     "\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u2fdf\u3005-\u3007\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
@@ -202,7 +179,7 @@ def non_latin_language(text: str) -> str:
 
 def _by_letters(text: str) -> tuple[str, ...]:
     return next(
-        (languages for letters, languages in _BY_LETTERS.items() if re.search(letters, text)), ()
+        (tuple(codes) for letters, codes in _BY_LETTERS.items() if re.search(letters, text)), ()
     )
 
 

@@ -162,6 +162,13 @@ def also_written(text: str) -> str:
     return " ".join(dict.fromkeys(map(_others_of_word, _candidates(text))))
 
 
+@lru_cache(maxsize=2048)
+def with_spellings(text: str) -> str:
+    """The folded text, and the other spellings of its words."""
+    own = folded(text)
+    return f"{own} {also_written(own)}"
+
+
 def _candidates(text: str) -> list[str]:
     """The words and spaced numbers of a text that may have another spelling."""
     found = []

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from typing import NamedTuple
 
 import Stemmer
 
-from rolebundle.lazy import lazy_pattern
 from rolebundle.resources import ENGLISH_VOCABULARY
 from rolebundle.text.forms import forms
 from rolebundle.text.languages import (
@@ -152,19 +151,36 @@ def age(hours: float) -> str:
     return counted(int(hours), "hour") if hours < 48 else counted(int(hours / 24), "day")
 
 
-MIN_CHARS, MAX_CHARS = 15, 400
-# Where sentences end: after a full stop, at a semicolon, at a blank line, before an item of a list
-# or a heading.
-END = lazy_pattern(
-    r"(?<=[.!?])[\"')\]”’]*\s+(?=[^\sa-z])|(?<=;)\s+|\n\s*\n\s*|\n(?=\s*(?:[-*•+|#>]|\d+[.)])\s)"
+_ABBREVIATIONS = frozenset(
+    "e.g i.e eg ie cf vs viz dr mr mrs ms prof sr jr st mt ed eds approx ca est min max dept inc "
+    "ltd co corp gen gov rev jan feb mar apr jun jul aug sep sept oct nov dec z.b d.h u.a bzw ggf "
+    "usw evtl bspw inkl zzgl abs str tel vgl".split()
 )
-_CODE = lazy_pattern(r"```.*?(?:```|\Z)", re.DOTALL)
-_MARKER = lazy_pattern(r"\s*(?:[-*•+>]+|\d+[.)])\s+")
+_BEFORE_NUMBERS = frozenset(
+    "no nos nr fig figs eq ref refs sec sect ch chap vol vols pp p art".split()
+)
+_INITIALS = re.compile(r"[^\W\d_](?:\.[^\W\d_])*")
+_MONTH = re.compile(
+    r"\s+(?:jan|feb|mär|apr|ma[ijy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])", re.IGNORECASE
+)
+_ENDING = re.compile(r"[\w.'’]*$")
+_BEFORE_ORDINALS = re.compile(r"\b(?:vom|am|zum|im|beim|de[rnms]|die|das|bis) *$", re.IGNORECASE)
+"""German words before a number with a full stop: ``vom 4.``, ``die 2. Mahnung``."""
 
 
-def sentences(text: str) -> Iterator[str]:
-    """The sentences of a text, each on one line; without tables, headings and source code."""
-    for part in END.split(_CODE.sub("\n\n", text)):
-        line = _MARKER.sub("", " ".join(part.split()), count=1).replace("`", "").replace("*", "")
-        if MIN_CHARS <= len(line) <= MAX_CHARS and line[0] not in "#|":
-            yield line
+def is_no_sentence_end(text: str, stop: int) -> bool:
+    """Whether the full stop at ``stop`` follows an abbreviation, or the number of a day or item.
+
+    Nor does a sentence end before a small letter.
+    """
+    before, following = text[max(0, stop - 12) : stop], text[stop + 1 : stop + 8]
+    if following.lstrip()[:1].islower():
+        return True
+    word = _ENDING.findall(before)[0].lower()
+    if word in _BEFORE_NUMBERS:
+        return following.lstrip()[:1].isdigit()
+    if word.isdigit() and len(word) < 3:
+        before = before.removesuffix(word).rstrip(" \t")
+        is_ordinal = _MONTH.match(following) or _BEFORE_ORDINALS.search(before)
+        return before[-1:] in ("", "\n", ".", ":", ";") or is_ordinal is not None
+    return word in _ABBREVIATIONS or (word != "i" and _INITIALS.fullmatch(word) is not None)

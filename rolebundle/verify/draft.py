@@ -25,7 +25,7 @@ from operator import itemgetter
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from rolebundle.text.tokens import Range, is_inside
-from rolebundle.text.words import WORD
+from rolebundle.text.words import WORD, is_no_sentence_end
 
 # -- citations -------------------------------------------------------------------------------------
 
@@ -391,17 +391,6 @@ def _unmarked(text: str, start: int, end: int) -> Range:
 # -- sentences -------------------------------------------------------------------------------------
 
 _STOP = re.compile(r"[.!?…]+|[。！？｡।॥؟۔]+")
-_ABBREVIATIONS = frozenset(
-    "e.g i.e eg ie cf vs viz dr mr mrs ms prof sr jr st mt ed eds approx ca est min max dept inc "
-    "ltd co corp gen gov rev jan feb mar apr jun jul aug sep sept oct nov dec z.b d.h u.a bzw ggf "
-    "usw evtl bspw inkl zzgl abs str tel vgl".split()
-)
-_BEFORE_NUMBERS = frozenset(
-    "no nos nr fig figs eq ref refs sec sect ch chap vol vols pp p art".split()
-)
-_INITIALS = re.compile(r"[^\W\d_](?:\.[^\W\d_])*")
-_MONTH = re.compile(r"\s+(?:jan|feb|mär|apr|mai|jun|jul|aug|sep|okt|nov|dez)", re.IGNORECASE)
-_ENDING = re.compile(r"[\w.]*$")
 _MAX_CODE_LINES = 2_000
 _MAX_SENTENCE, _MAX_BLOCK, _LONGEST_WORD = 1_000, 20_000, 100
 """Characters. What is longer is checked in parts, so that no check takes long."""
@@ -427,7 +416,7 @@ def _ranges(
         if following >= end:
             break
         is_free = not after or text[following - 1].isspace() or match[0][-1] in "。！？｡"
-        is_short = match[0] == "." and after and is_abbreviation(text, match.start())
+        is_short = match[0] == "." and after and is_no_sentence_end(text, match.start())
         if is_free and not is_short and not text[following].islower():
             yield start, start + len(text[start:following].rstrip())
             start = following
@@ -464,18 +453,6 @@ def _after(text: str, at: int, end: int, characters: str = " \t\r\n\u00a0\u3000"
     return at
 
 
-def is_abbreviation(text: str, stop: int) -> bool:
-    """Whether the full stop at ``stop`` follows an abbreviation, or the number of a day or line."""
-    before, following = text[max(0, stop - 12) : stop], text[stop + 1 : stop + 8]
-    word = _ENDING.findall(before)[0].lower()
-    if word in _BEFORE_NUMBERS:
-        return following.lstrip()[:1].isdigit()
-    if word.isdigit():
-        begins = before.removesuffix(word).rstrip(" \t")[-1:] in ("", "\n")
-        return begins or (len(word) < 3 and _MONTH.match(following) is not None)
-    return word in _ABBREVIATIONS or (word != "i" and _INITIALS.fullmatch(word) is not None)
-
-
 def _states_something(sentence: Sentence) -> bool:
     """Whether a sentence states something that can be true or false."""
     prose = sentence.prose(with_quotes=True)
@@ -502,6 +479,6 @@ def sentence_starts(content: str) -> tuple[int, ...]:
     """Where the sentences and items of a passage begin, in order; the first is 0."""
     starts = {0}
     for match in _BREAK.finditer(content):
-        if match[0][0] != "." or not is_abbreviation(content, match.start()):
+        if match[0][0] != "." or not is_no_sentence_end(content, match.start()):
             starts.add(match.end())
     return tuple(sorted(starts))

@@ -20,7 +20,7 @@ from rolebundle.contracts.request import MAX_SEEN
 from rolebundle.contracts.verification import Finding, FindingCode, VerifyRequest
 from rolebundle.errors import UsageError
 from rolebundle.retrieval.candidate import Pool
-from rolebundle.retrieval.filter import first_rejection, without_later_superseders
+from rolebundle.retrieval.filter import policy_rejection, without_later_superseders
 from rolebundle.retrieval.lanes import open_lanes
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.request import ResolvedRequest
@@ -46,7 +46,7 @@ def is_evidence(passage: Passage) -> bool:
     return document.origin != "agent" or document.trust_tier != "untrusted"
 
 
-class Evidence:
+class DraftEvidence:
     """The passages of a request. Without a bundle and ids, all of the visible corpus.
 
     Attributes:
@@ -137,7 +137,9 @@ class Evidence:
 
     def _usable(self, stored: Iterable[Passage]) -> list[Passage]:
         passages = (without_later_superseders(passage, self._request) for passage in stored)
-        return [p for p in passages if is_evidence(p) and first_rejection(p, self._request) is None]
+        return [
+            p for p in passages if is_evidence(p) and policy_rejection(p, self._request) is None
+        ]
 
 
 def _names_of(passage: Passage) -> tuple[str, ...]:
@@ -194,7 +196,7 @@ def _failure(named: _Named, passage: Passage | None, request: ResolvedRequest) -
     more: dict[str, object] = {"chunk_id": chunk_id, "verdict": "failed"}
     if passage is None:
         code, note = "unknown_passage", "the corpus has no passage with this id for you"
-    elif rejection := first_rejection(passage, request):
+    elif rejection := policy_rejection(passage, request):
         code = "stale_source" if rejection[0] in ("stale", "expired") else "rejected_source"
         note = f"{rejection[0]}: {rejection[1]}"
         more["remedy"] = "Remove what is based on this passage."

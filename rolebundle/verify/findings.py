@@ -79,8 +79,7 @@ def finding(
         "locator": passage.locator if passage else None,
         "note": note or None,
         "remedy": remedy,
-    }
-    values |= more
+    } | more
     return Finding(code=code, fails=values["verdict"] == "failed", **values)
 
 

@@ -82,7 +82,7 @@ def check_quote(
 
 def is_term(text: str) -> bool:
     """Whether a quote is so short that it may be a name or an expression of the author's."""
-    words = words_of(text)
+    words = lower_words(text)
     if is_unspaced(text):
         return len(text) <= 2 * _TERM_WORDS
     return len(words) <= _TERM_WORDS and not any(is_figure(word) or denies(word) for word in words)
@@ -95,7 +95,7 @@ def is_term(text: str) -> bool:
 def _readings(text: str) -> tuple[tuple[re.Pattern[str], ...], ...]:
     """The ways to read a quote: as it is, and as parts between ellipses."""
     whole = _LETTER_IN_BRACKETS.sub(r"\1", text)
-    parts = [part for part in _ELLIPSIS.split(whole) if words_of(part)]
+    parts = [part for part in _ELLIPSIS.split(whole) if lower_words(part)]
     readings = [[_literal(whole)]]
     if 1 < len(parts) <= _MAX_PARTS or (parts and parts != [whole]):
         readings.append([_literal(part) for part in parts])
@@ -227,7 +227,7 @@ _CUT_BEFORE = re.compile(r"[^\W_](?:[-‐‑/_'’])?\Z|\d[.,:]\Z")
 _CUT_AFTER = re.compile(r"[-‐‑/_'’]?[^\W_]")
 
 
-def words_of(text: str) -> list[str]:
+def lower_words(text: str) -> list[str]:
     """The words of a text in lowercase, with straight apostrophes."""
     return [word.lower().replace("’", "'") for word in WORD.findall(text)]
 
@@ -279,8 +279,8 @@ def _limit_left_out(content: str, end: int, around: tuple[str, str]) -> str:
     rest = _STOP.split(content[end:last])[0]
     phrase = _PHRASE.match(rest)
     limit = _LIMIT.search(_CLAUSE_AFTER.split(rest)[0]) or phrase
-    text = rest if words_of(rest) else content[last:following]
-    limit = limit or (None if words_of(rest) else _NEXT_LIMIT.match(text))
+    text = rest if lower_words(rest) else content[last:following]
+    limit = limit or (None if lower_words(rest) else _NEXT_LIMIT.match(text))
     if limit is None or _is_said(text, around, needs_limit=limit is not phrase):
         return ""
     return f"The passage goes on: “{_excerpt(text)}”."
@@ -288,10 +288,10 @@ def _limit_left_out(content: str, end: int, around: tuple[str, str]) -> str:
 
 def _is_said(text: str, around: tuple[str, str], *, needs_limit: bool = True) -> bool:
     """Whether the draft's sentence has two content words of a text, and limits what it quotes."""
-    words = words_of(" ".join(around))
+    words = lower_words(" ".join(around))
     said = {stem(word) for word in words if word not in ENGLISH_STOP_WORDS}
     limits = not needs_limit or any(map(_turns, words)) or _LIMIT.search(" ".join(around))
-    return bool(limits) and len(said.intersection(map(stem, words_of(text)))) > 1
+    return bool(limits) and len(said.intersection(map(stem, lower_words(text)))) > 1
 
 
 def _cut_word(content: str, start: int, end: int) -> str:
@@ -306,9 +306,9 @@ def _denial_before(content: str, start: int, around: tuple[str, str]) -> str:
     """The word right before a quote that denies it, if the draft's sentence has no such word."""
     starts = sentence_starts(content)
     before = content[starts[bisect_right(starts, start) - 1] : start]
-    near = words_of(_CLAUSE_END.split(_NO_NEGATION.sub(" ", before))[-1])[-_NEAR:]
+    near = lower_words(_CLAUSE_END.split(_NO_NEGATION.sub(" ", before))[-1])[-_NEAR:]
     denial = next(filter(_is_denial, near), "")
-    if not denial or any(map(_is_denial, words_of(" ".join(around)))):
+    if not denial or any(map(_is_denial, lower_words(" ".join(around)))):
         return ""
     return f"The passage says “{denial}” before it: “{_excerpt(before)}”."
 
@@ -316,7 +316,7 @@ def _denial_before(content: str, start: int, around: tuple[str, str]) -> str:
 def _gap(content: str, start: int, end: int) -> str:
     """Why an ellipsis must not leave out ``content[start:end]``, or nothing."""
     gap = content[start:end].strip(" \n`*_")
-    if len(gap) <= _MAX_GAP and not any(map(_turns, words_of(gap))):
+    if len(gap) <= _MAX_GAP and not any(map(_turns, lower_words(gap))):
         return ""
     return f"The ellipsis leaves out “{_excerpt(gap)}”."
 

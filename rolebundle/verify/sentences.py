@@ -19,7 +19,7 @@ from rolebundle.text.languages import ENGLISH_STOP_WORDS
 from rolebundle.text.tokens import tokens_of
 from rolebundle.text.words import language_of, stem, stems_of
 from rolebundle.verify.draft import sentence_starts
-from rolebundle.verify.quotes import denies, words_of
+from rolebundle.verify.quotes import denies, lower_words
 
 COVERED = 0.5
 """The least share of a sentence's content words that must stand together."""
@@ -138,12 +138,12 @@ _Operators = frozenset[tuple[int, int]]
 @lru_cache(maxsize=4096)
 def _operators(text: str, copied_by: frozenset[str] | None = None) -> _Operators:
     """The operators of a text, or of its clauses of which ``copied_by`` has half of the words."""
-    is_only = "only" in words_of(text)  # "May only" is "must".
+    is_only = "only" in lower_words(text)  # "May only" is "must".
     found = set[tuple[int, int]]()
     for clause in _CLAUSE.split(text):
         stems = content_words(clause)
         if copied_by is None or 2 * len(copied_by & stems) >= len(stems) > 0:
-            words = (word for word in words_of(clause) if word in _OPERATOR)
+            words = (word for word in lower_words(clause) if word in _OPERATOR)
             found.update(
                 _OPERATOR[word] for word in words if not (is_only and word in ("may", "can"))
             )
@@ -155,20 +155,16 @@ def _polarity(text: str) -> tuple[frozenset[str], frozenset[str]]:
     """The stems that a text affirms, in clauses without a negation, and those that it denies."""
     affirmed, denied = set[str](), set[str]()
     for clause in _SCOPE.split(_NO_DENIAL.sub(" ", text)):
-        words = [w for w in words_of(clause) if w != "longer"]  # "No longer" is "not".
+        words = [w for w in lower_words(clause) if w != "longer"]  # "No longer" is "not".
         is_denial = [denies(word) or word in _DENIALS for word in words]
-        content = [
-            not d and w not in ENGLISH_STOP_WORDS for w, d in zip(words, is_denial, strict=True)
+        stems = [
+            "" if denial or word in ENGLISH_STOP_WORDS else stem(word)
+            for word, denial in zip(words, is_denial, strict=True)
         ]
         if not any(is_denial):
-            affirmed.update(
-                stem(w) for w, is_content in zip(words, content, strict=True) if is_content
-            )
-        for at in (at for at, is_one in enumerate(is_denial) if is_one):
-            after = [
-                w for w, is_content in zip(words[at:], content[at:], strict=True) if is_content
-            ]
-            denied.update(map(stem, after[:_DENIED_WORDS]))
+            affirmed.update(filter(None, stems))
+        for at in (at for at, denial in enumerate(is_denial) if denial):
+            denied.update([*filter(None, stems[at:])][:_DENIED_WORDS])
     return frozenset(affirmed), frozenset(denied)
 
 

@@ -33,11 +33,11 @@ from rolebundle.storage.digests import verify_passages
 from rolebundle.text.tokens import is_inside
 from rolebundle.text.words import counted
 from rolebundle.verify.draft import Citation, Sentence, parse_draft
-from rolebundle.verify.evidence import Evidence, check_citation, cited_lines, titled
+from rolebundle.verify.evidence import DraftEvidence, check_citation, cited_lines, titled
 from rolebundle.verify.figures import check_figures
 from rolebundle.verify.findings import check_sources, finding, shortened, validated_draft
 from rolebundle.verify.judge import Judge, opinion_findings
-from rolebundle.verify.quotes import check_quote, is_term, words_of
+from rolebundle.verify.quotes import check_quote, is_term, lower_words
 from rolebundle.verify.sentences import (
     SENTENCE_START,
     best_match,
@@ -84,7 +84,7 @@ def verify(
         for sentence in parse_draft(request.draft):
             corpus.raise_if_interrupted()
             sentences.append(sentence)
-        evidence = Evidence(corpus, request, resolved)
+        evidence = DraftEvidence(corpus, request, resolved)
         findings = [*evidence.findings]
         for number, sentence in enumerate(sentences):
             corpus.raise_if_interrupted()
@@ -147,7 +147,7 @@ class SentenceCheck:
     """
 
     def __init__(
-        self, sentence: Sentence, evidence: Evidence, beside: Sequence[Citation], previous: str
+        self, sentence: Sentence, evidence: DraftEvidence, beside: Sequence[Citation], previous: str
     ) -> None:
         self._sentence, self._start, self._previous = sentence, sentence.start, previous
         self._prose, self._text = sentence.prose(), sentence.prose(with_quotes=True)
@@ -166,7 +166,7 @@ class SentenceCheck:
         # "(a.md:1-2) (a.md:7-7)": all are for the same words.
         gaps = pairwise(sentence.citations)
         self._is_adjacent = all(
-            not words_of(sentence.text[a.end - self._start : b.start - self._start])
+            not lower_words(sentence.text[a.end - self._start : b.start - self._start])
             for a, b in gaps
         )
         self._beside = [p for c in beside for p in evidence.named_by(c, self._all)]
@@ -203,7 +203,7 @@ class SentenceCheck:
         for citation, named in self._named:
             own = self._text[position : citation.start - self._start]
             segment, position = (
-                own if words_of(own) else segment or self._text,
+                own if lower_words(own) else segment or self._text,
                 citation.end - self._start,
             )
             prose = segment if self._sentence.has_content else ""
@@ -300,7 +300,7 @@ def _not_checked(text: str, sentences: Sequence[Sentence], first: int) -> Findin
 
 def _verdict(
     sentences: Sequence[Sentence],
-    evidence: Evidence,
+    evidence: DraftEvidence,
     findings: Sequence[Finding],
     required: frozenset[str],
 ) -> tuple[Verdict, str]:

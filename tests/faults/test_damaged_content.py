@@ -70,7 +70,7 @@ def test_a_misshapen_vector_is_reported_and_mended(
     corpus_file: Path, tree: Path, statement: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Law 6, also if the vectors are in memory, as from the second answer on."""
-    monkeypatch.setattr(Corpus, "min_scanned", 1)
+    monkeypatch.setattr(Corpus, "min_vectors_in_memory", 1)
     with mended(corpus_file, tree):
         tamper(corpus_file, statement)
         assert codes_of(corpus_file) == {"vectors_damaged"}

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.contracts.documents import DocumentMetadata
+from rolebundle.contracts.ingest import IngestReport
 from rolebundle.contracts.terms import ORIGINS, TRUST_TIERS, Sensitivity, trust_rank
 from rolebundle.engine import Engine
 from rolebundle.ingest import sync
@@ -32,9 +33,15 @@ from rolebundle.storage.writing import open_writer
 from support.amounts import rounds
 from support.commands import invoke
 from support.sound import assert_sound
-from support.source_tree import BODY, OWNER, Tree, codes, front
+from support.source_tree import BODY, OWNER, Tree, front
 
 # -- The order of authority: flags > the owner's manifest > the document ---------------------------
+
+
+def codes(report: IngestReport) -> list[str]:
+    """The codes of what an ingest noted."""
+    return [note.code for note in report.notes]
+
 
 SENSITIVITIES = get_args(Sensitivity)
 ROLES = [["r"], ["s"], ["r", "s"], ["s", "r"], []]

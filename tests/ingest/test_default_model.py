@@ -127,6 +127,24 @@ class TestChoice:
         assert spec == ProviderSpec("onnx", E5.name)
         assert "8" in reason
 
+    def test_mostly_english_texts_get_the_english_model_if_there_is_no_other(self, db, notes):
+        write(notes, GERMAN, first=FILES, count=2)
+        ingest_without_waiting(notes, db)
+        is_english = property(lambda model: model.name == MINILM.name)
+        with patch.object(PackagedModel, "is_installed", is_english):
+            spec, reason = chosen(db)
+            write(notes, GERMAN, count=FILES)
+            ingest_without_waiting(notes, db)
+            assert chosen(db)[0] is None
+        assert spec == ProviderSpec("onnx", MINILM.name)
+        assert f"{E5.name} is not installed" in reason
+
+    def test_a_long_document_in_another_language_does_not_decide(self, db, notes):
+        write(notes, ENGLISH + 4 * ENGLISH.format("it"), first=FILES, count=30)
+        (notes / "manual.md").write_text("\n\n".join(f"# {n}\n\n{GERMAN * 3}" for n in range(99)))
+        ingest_without_waiting(notes, db)
+        assert chosen(db)[0] == ProviderSpec("onnx", MINILM.name)
+
     def test_without_an_extra_the_static_model_stays_and_status_says_why(self, db):
         with patch.object(PackagedModel, "is_installed", PropertyMock(return_value=False)):
             outcome = invoke("ingest", "--db", db)

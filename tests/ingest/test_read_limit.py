@@ -27,7 +27,7 @@ from support.source_tree import Tree
 
 @pytest.fixture
 def stuck(monkeypatch):
-    stuck_reader.use(monkeypatch, 0.3)
+    stuck_reader.use(monkeypatch, 0.4)
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def processes(monkeypatch):
     started = []
     forked_python()  # The server that it starts the first time is none of them.
 
-    class Recorded(subprocess.Popen[bytes]):
+    class Recorded(workers.subprocess.Popen):
         def __init__(self, *arguments: Any, **options: Any) -> None:
             super().__init__(*arguments, **options)
             started.append(self)
@@ -58,8 +58,8 @@ ONLY_LINUX = pytest.mark.skipif(not system.LIMITS_MEMORY, reason="only Linux lim
 
 @pytest.mark.usefixtures("stuck")
 @pytest.mark.parametrize(("words", "code", "reason"), [
-    (BUSY, "too_slow", "more than 0.3 s of processor time"),
-    pytest.param(WAITING, "too_slow", "or 3.0 s in all", marks=pytest.mark.slow),
+    (BUSY, "too_slow", "more than 0.4 s of processor time"),
+    pytest.param(WAITING, "too_slow", "or 4.0 s in all", marks=pytest.mark.slow),
     pytest.param(GREEDY, "too_much_memory", "takes too much memory", marks=ONLY_LINUX),
     (CRASHING, "reader_crashed", "ended with code -11"),
 ])  # fmt: skip

@@ -3,7 +3,7 @@
 import os
 import re
 import shutil
-import sys
+import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -756,7 +756,7 @@ def test_workers_create_the_same_corpus(notes, tmp_path, monkeypatch):
     expected = contents(notes.db)
     notes.db = tmp_path / "2.db"
     # Real processes: those of other tests are forked from one that has imported everything.
-    monkeypatch.setattr(workers, "_python", lambda: (sys.executable, "-c"))
+    monkeypatch.setattr(workers, "subprocess", subprocess)
     together = notes.ingest(workers=2)
     assert counted(together) == counted(alone)
     assert [skip.code for skip in together.skipped] == ["bad_metadata"]

@@ -47,7 +47,7 @@ def test_a_word_weighs_its_rarity_times_ln_of_1_plus_chunks_by_frequency(
     position: int, weight: float
 ) -> None:
     words = Evidence(frequencies=(1, 10, 100, 0), chunks=100, rarities=(1.0, 1.0, 1.0, 0.5))
-    assert words.weight([position]) == pytest.approx(weight, abs=1e-5)
+    assert words.nats_of([position]) == pytest.approx(weight, abs=1e-5)
 
 
 def test_coverage_is_the_share_of_the_words_by_weight() -> None:
@@ -119,7 +119,7 @@ ONE_OF_FOUR: dict[str, Any] = {"matches": {1: {0}}, "frequencies": (1,) * 4}
     ],
 )
 def test_how_much_of_the_task_there_is(fields: dict[str, Any], verdict: str) -> None:
-    assert evidence(**{"chunks": 1000} | fields).verdict == verdict
+    assert evidence(**{"chunks": 1000} | fields).task_support == verdict
 
 
 # -- for every corpus ----------------------------------------------------------------------------
@@ -143,7 +143,7 @@ def found(draw: st.DrawFn) -> Evidence:
     wordings = draw(st.lists(some, min_size=1, max_size=3))
     words = Evidence(frequencies, chunks, matches, wordings, rarities)
     noise = None if cosines is None else NOISE
-    return words.with_meaning(bm25, cosines or {}, noise).judged_by([*matches])
+    return words.with_measures(bm25, cosines or {}, noise).judged_by([*matches])
 
 
 @given(found())
@@ -165,7 +165,7 @@ def test_a_further_word_never_lowers_the_evidence(of: Evidence, data: st.DataObj
     after = of._replace(matches=matches).judged_by([*matches])
     assert after.support(row).coverage >= of.support(row).coverage
     states = ["off_topic", "weak", "supported"]
-    assert states.index(after.verdict) >= states.index(of.verdict)
+    assert states.index(after.task_support) >= states.index(of.task_support)
 
 
 # -- the bundle, which contains every candidate --------------------------------------------

@@ -18,7 +18,7 @@ from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.retrieval.candidate import Query, Term
-from rolebundle.retrieval.lexical import CombinedPostings, matching_words, words_lanes
+from rolebundle.retrieval.lexical import CombinedPostings, matching_words, word_searches
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.semantic import query_vectors
 from rolebundle.storage import compartments, postings
@@ -132,7 +132,7 @@ def proposed(
     corpus: Corpus, query: Query, depth: int, within: Sequence[int] | None = None
 ) -> list[dict[int, float]]:
     """What the task's terms and the role's propose."""
-    return [lane.propose(depth, within) for lane in words_lanes(corpus, query)]
+    return [lane.propose(depth, within) for lane in word_searches(corpus, query)]
 
 
 def assert_same(found: dict[int, float], expected: dict[int, float]) -> None:
@@ -185,7 +185,7 @@ def test_scores_do_not_depend_on_the_compartments(
         assert_same(found[1], expected[1])
         rows = [row for (row,) in apart.rows("SELECT id FROM chunk")]
         for own, other in zip(
-            words_lanes(apart, expanded), words_lanes(together, expanded), strict=True
+            word_searches(apart, expanded), word_searches(together, expanded), strict=True
         ):
             assert own.score(rows) == pytest.approx(other.score(rows), rel=CLOSE, abs=1e-15)
         # A search within documents has the same scores.
@@ -239,7 +239,7 @@ def test_the_roles_terms_are_scored_separately(
     searched = build_query("token", overlay(vocabulary={"boost_phrases": ["threat model"]}))
     with open_reader(build(tmp_path, documents)) as corpus:
         rows = sorted(set[int]().union(*proposed(corpus, searched, depth)))
-        scores = [lane.score(rows) for lane in words_lanes(corpus, searched)]
+        scores = [lane.score(rows) for lane in word_searches(corpus, searched)]
         names = passages_by_rowid(corpus, rows)
     found = {names[row].chunk_id: tuple(row in own for own in scores) for row in rows}
     assert found == expected

@@ -9,7 +9,7 @@ import pytest
 
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
-from rolebundle.retrieval.versions import asked_of_newest, put_newest_first
+from rolebundle.retrieval.versions import put_newest_first, words_if_newest_asked
 from support.commands import invoke
 from support.source_tree import write_files
 from support.values import passage, ranked
@@ -284,7 +284,7 @@ def test_a_first_passage_with_few_of_the_words_is_behind_those_with_twice_as_man
         ranked(passage(name, text, path=f"{name}.md", updated_at=day), final, freshness="fresh")
         for name, (day, final, text) in texts.items()
     ]
-    asked = asked_of_newest("the newest grant proposal: what budget do we ask for?")
+    asked = words_if_newest_asked("the newest grant proposal: what budget do we ask for?")
     assert asked is not None
     put_newest_first(rows, 0.0, asked)
     assert [row.chunk_id for row in rows] == ["bid", "draw", "memo", "guest"]

@@ -19,7 +19,7 @@ from rolebundle.retrieval.query import (
     build_query,
     read_task,
 )
-from rolebundle.retrieval.rank import MAX_RERANKED, rerank
+from rolebundle.retrieval.rank import MAX_RERANKED, add_rerank_scores
 from rolebundle.retrieval.rerank import Reranker
 from rolebundle.workspace import Workspace
 from support.bundles import messages
@@ -43,7 +43,7 @@ from support.values import candidate, passage, weights
 
 def task_terms(task: str) -> dict[str, int]:
     terms = build_query(task, None).task_terms
-    return {term.text: term.weight for term in terms if not term.form}
+    return {term.text: term.repeats for term in terms if not term.form}
 
 
 @pytest.mark.parametrize(
@@ -272,19 +272,19 @@ def degradations(bundle: RetrievalBundle) -> list[str]:
 
 def test_a_worked_example() -> None:
     pool = [make_candidate("a", 1.0), make_candidate("b", 0.8), make_candidate("c", 0.6)]
-    rerank(pool, lambda _: {"a": 0.2, "b": 0.7, "c": 0.45}, weights())
+    add_rerank_scores(pool, lambda _: {"a": 0.2, "b": 0.7, "c": 0.45}, weights())
     # By minimum and maximum a has 0, b 1 and c 0.5: 0.15 · own + 0.85 · score.
     assert [one.semantic for one in pool] == pytest.approx([0.15, 0.97, 0.515])
-    assert [one.contextual for one in pool] == [0.2, 0.7, 0.45]
+    assert [one.cross_encoder_score for one in pool] == [0.2, 0.7, 0.45]
 
 
 def test_what_was_not_read_keeps_its_term_and_what_was_not_asked_counts_as_the_last() -> None:
     pool = [make_candidate(f"{n:02}", 1 - n / 100) for n in range(MAX_RERANKED + 1)]
     scores = {one.chunk_id: 1 - n / 100 for n, one in enumerate(pool[:-1]) if n != 3}
-    rerank(pool, lambda _: {}, weights())
+    add_rerank_scores(pool, lambda _: {}, weights())
     assert pool[-1].semantic == 0.5
-    rerank(pool, lambda _: scores, weights())
-    assert (pool[3].semantic, pool[3].contextual) == (0.97, None)
+    add_rerank_scores(pool, lambda _: scores, weights())
+    assert (pool[3].semantic, pool[3].cross_encoder_score) == (0.97, None)
     assert pool[-1].semantic == pytest.approx(0.15 * 0.5)
 
 
@@ -350,7 +350,7 @@ def test_a_server_too_slow_for_the_deadline_changes_nothing(
         handler.json({"results": rows})
 
     server.faults["/v1/rerank"] = slow
-    bundle = reranked(db, server, "rerank", deadline_ms=4000)
+    bundle = reranked(db, server, "rerank", deadline_ms=2000)
     assert bundle.selected and bundle.rerank is None and len(degradations(bundle)) == 1
 
 

@@ -12,7 +12,7 @@ from rolebundle.contracts.overlay import Overlay, RetrievalPolicy, Vocabulary
 from rolebundle.contracts.terms import Fusion
 from rolebundle.retrieval.candidate import (
     FULL_EVIDENCE,
-    NEAR_TIE,
+    ROLE_MARGIN,
     SPECIFIC,
     VAGUE_FACTOR,
     Candidate,
@@ -23,7 +23,7 @@ from rolebundle.retrieval.candidate import (
 from rolebundle.retrieval.filter import add_metadata_score
 from rolebundle.retrieval.pipeline import weights_for
 from rolebundle.retrieval.rank import rank
-from rolebundle.retrieval.scoring import normalize_metadata, trace_rules, vocabulary_score
+from rolebundle.retrieval.scoring import add_role, phrase_score, trace_rules, vocabulary_hits
 from support.corpora import overlay, resolved
 from support.values import SUPPORTED, passage, weights
 from support.values import candidate as allowed
@@ -76,7 +76,8 @@ NINE = [f"w{n}" for n in range(9)]
     ],
 )  # fmt: skip
 def test_vocabulary(text: str, tags: tuple[str, ...], words: dict[str, Any], points: float) -> None:
-    assert vocabulary_score(text, tags, Vocabulary(**words))[0] == pytest.approx(points)
+    hits = vocabulary_hits(text, tags, Vocabulary(**words))
+    assert phrase_score(hits) == pytest.approx(points)
 
 
 VOCABULARY = {"boost_phrases": ["threat"]}
@@ -143,7 +144,11 @@ def test_one_preferred_term_is_the_most_that_counts() -> None:
     ("score", "normalized"), [(0.0, 0.0), (0.09, 0.04), (0.9, 0.4), (2.25, 1.0), (10.0, 1.0)]
 )
 def test_metadata_saturates(score: float, normalized: float) -> None:
-    assert normalize_metadata(score) == pytest.approx(normalized, abs=1e-8)
+    # Without lanes the task does not bound the role's terms.
+    only_metadata = Weights(0.0, 0.0, 1.0, 0.0, "weighted")
+    row = allowed(metadata_score=score, of_weights=only_metadata)
+    add_role(row, resolved(overlay(vocabulary=VOCABULARY)), only_metadata)
+    assert row.metadata == pytest.approx(normalized, abs=1e-8)
 
 
 @pytest.mark.parametrize(
@@ -307,7 +312,7 @@ def test_a_role_has_its_share(
 def test_a_vague_task_gives_the_role_more_and_a_specific_one_little() -> None:
     for specificity, weight in ((0, 0.4), (SPECIFIC - 0.01, 0.4), (SPECIFIC, 0.0), (50, 0.0)):
         role = VAGUE_FACTOR * weight
-        share = (role / (0.6 + role) + NEAR_TIE) / (1 + NEAR_TIE)
+        share = (role / (0.6 + role) + ROLE_MARGIN) / (1 + ROLE_MARGIN)
         assert role_share(RetrievalPolicy(), specificity) == pytest.approx(share)
 
 
@@ -320,7 +325,7 @@ def test_the_roles_part_needs_evidence_for_the_task(
     both = Weights.of(RetrievalPolicy(), fusion, has_semantic=True, role_share=share)
     of_lexical = 0.6 if fusion == "weighted" else 0.5
     mean = of_lexical * lexical + (1 - of_lexical) * semantic
-    near_tie = min(share, NEAR_TIE * (1 - share))
+    near_tie = min(share, ROLE_MARGIN * (1 - share))
     of_role = share - near_tie
     expected = near_tie * mean + of_role * min(1.0, mean / FULL_EVIDENCE)
     assert share * both.role_factor(row) == pytest.approx(expected if share else 0)
@@ -339,7 +344,7 @@ def test_for_a_specific_task_the_role_decides_between_near_equal_passages(
     row = allowed(lexical=task, semantic=task)
     row.metadata = row.vocabulary = role * of.role_factor(row)
     row.weigh(of)
-    assert row.final == pytest.approx(task * (1 + NEAR_TIE * role) / (1 + NEAR_TIE))
+    assert row.final == pytest.approx(task * (1 + ROLE_MARGIN * role) / (1 + ROLE_MARGIN))
 
 
 @pytest.mark.parametrize(("fusion", "has_semantic"), MODES)

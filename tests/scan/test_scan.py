@@ -486,3 +486,5 @@ def test_joiners_beside_dashes_are_those_of_books():
 def test_what_a_narrator_does_is_no_instruction():
     assert find_instructions("I forget what I said. She forgets all that you said.") == ()
     assert find_instructions("Forget what I said.")
+    # A correction of a mail.
+    assert find_instructions("Sorry, forget what I wrote on the 4th. We take the other one.") == ()

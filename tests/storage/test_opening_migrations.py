@@ -189,7 +189,7 @@ def test_indexes_of_vectors_of_earlier_versions_are_dropped(tmp_path: Path) -> N
         index = vector_index.active_index(corpus)
         assert index is not None
         vector = corpus.value("SELECT vector FROM embedded WHERE chunk = 1")
-        assert [row for row, _ in vector_search.search(corpus, index, vector, 5)] == [1]
+        assert [*vector_search.search(corpus, index, vector, 5)] == [1]
     with open_writer(path) as corpus:
         assert find_problems(corpus) == []
     assert not [name for name in names_in(path) if name.startswith(("fast_", "vectors_"))]

@@ -199,7 +199,7 @@ class TestWhatIsAllowed:
             assert index is not None
             assert index.vectors == len(rows)
             vector = restricted.value("SELECT vector FROM main.embedded WHERE chunk = 3")
-            found = [row for row, _ in vector_search.search(restricted, index, vector, 100)]
+            found = vector_search.search(restricted, index, vector, 100)
             assert sorted(found) == rows
             assert [*vector_search.cosines(restricted, index.id, vector, [1, 2, 3, 4])] == rows
             assert [*passages_by_rowid(restricted, [1, 2, 3, 4])] == rows

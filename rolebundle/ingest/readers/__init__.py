@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from html import unescape
 from importlib import import_module
 from itertools import groupby
-from pathlib import Path
 from posixpath import basename
-from typing import Any, cast
+from typing import cast
 
 from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
+from rolebundle.resources import data_file
 from rolebundle.text.decoding import decode, looks_binary, split_lines
 
 MAX_TITLE_CHARS = 500
@@ -37,11 +36,6 @@ whole file; its code is the reason (``unreadable_pdf``, …).
 Reader = tuple[int, Read]
 """The version of a reader, and what it reads with. The version must be raised if the output
 changes, so that unchanged files are read again."""
-
-
-def data_file(name: str) -> dict[str, Any]:
-    """The content of a file of data of this folder."""
-    return tomllib.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
 
 
 def open_text(data: bytes, path: str) -> tuple[list[str], tuple[str, ...]]:
@@ -187,7 +181,7 @@ def is_own_title(title: str) -> bool:
 # -- formats --
 
 
-_TABLES = data_file("formats.toml")
+_TABLES = data_file(__file__, "formats.toml")
 FORMATS: Mapping[str, str] = _TABLES["formats"]
 """Each reader with the suffixes of its files."""
 HEAVY_FORMATS = frozenset("archive docx epub msg opendocument pdf pptx rtf xlsx".split())

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers import data_file, office, ooxml, reader_name_for, reader_named
+from rolebundle.ingest.readers import office, ooxml, reader_name_for, reader_named
 from rolebundle.ingest.readers.notation import CHECKED, UNCHECKED, list_number
 from rolebundle.ingest.readers.office import Action, Look, Walk
 from rolebundle.ingest.readers.package import (
@@ -27,6 +27,7 @@ from rolebundle.ingest.readers.package import (
     number_in,
     package_reader,
 )
+from rolebundle.resources import data_file
 from rolebundle.scan.hidden_style import WHITE, color
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -152,7 +153,7 @@ def _style_look(style: Any) -> Look:
 # Numbers of lists
 
 
-_FORMS = data_file("list_numbers.toml")["word"]
+_FORMS = data_file(__file__, "list_numbers.toml")["word"]
 
 
 def _levels(root: Any) -> dict[int, Any]:

@@ -33,7 +33,7 @@ from rolebundle.text.decoding import decode, one_line
 
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _BARS = re.compile("[|·•»›]")
-_SKIPPED_TAGS = "script style template iframe head progress meter".split()
+_SKIPPED_TAGS = "script style template iframe head title progress meter".split()
 # Where pages have their navigation.
 _REGIONS: Any = etree.XPath(
     "descendant::*[self::nav or self::header or self::footer or self::aside or @role='navigation'"
@@ -316,4 +316,4 @@ def _set_apart(element: Any) -> None:
             element.tail = f" {element.tail or ''}"
 
 
-READERS = {"html": (15, lambda data, path, _separator: [read_page(data, path)])}
+READERS = {"html": (16, lambda data, path, _separator: [read_page(data, path)])}

@@ -13,9 +13,10 @@ from typing import Any
 from lxml import etree
 
 from rolebundle.ingest.parsed import Block, BlockKind
-from rolebundle.ingest.readers import data_file, notation
+from rolebundle.ingest.readers import notation
 from rolebundle.ingest.readers.html_hidden import LIST_STYLE
 from rolebundle.ingest.readers.package import integer_in, row_line
+from rolebundle.resources import data_file
 from rolebundle.text.decoding import one_line
 
 # -- lines --
@@ -90,7 +91,7 @@ BLOCKS = frozenset(
 )
 # Longer lists and tables are cut anyway. One block per item gives each chunk its own lines.
 _MAX_LIST_CHARS = 1800
-_LIST_FORMS = data_file("list_numbers.toml")["css"]
+_LIST_FORMS = data_file(__file__, "list_numbers.toml")["css"]
 _PLAIN_FORMS = {"ol": "1", "1": "1", "a": "a", "A": "A", "i": "i", "I": "I"}
 """The forms of lists without a style, by their tag and the values of `type`."""
 VERBATIM = frozenset(("pre", "listing", "xmp", "plaintext"))

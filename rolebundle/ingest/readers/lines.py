@@ -34,13 +34,13 @@ from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
 from rolebundle.ingest.readers import (
     MAX_TITLE_CHARS,
     block_of,
-    data_file,
     first_text,
     is_blank,
     open_text,
     runs,
     title_in,
 )
+from rolebundle.resources import data_file
 from rolebundle.text.decoding import one_line
 from rolebundle.text.references import HEADING_LINES
 
@@ -264,7 +264,7 @@ definitions the level is 0.
 @cache
 def _definitions() -> Mapping[str, str]:
     """The expression for what begins a definition, by the suffix or name of the file."""
-    outlines, found = data_file("outlines.toml"), dict[str, str]()
+    outlines, found = data_file(__file__, "outlines.toml"), dict[str, str]()
     for suffixes, expression in outlines["definitions"].items():
         whole = expression
         for name, part in reversed(outlines["parts"].items()):

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from typing import Literal
 
-from rolebundle.ingest.readers import data_file
+from rolebundle.resources import data_file
 
 Script = Literal["", "raised", "lowered"]
 """The place of characters: on the line, raised as exponents are, or lowered as indices are."""
@@ -25,7 +25,7 @@ _NOTED = re.compile(r"(?:(?<!\d)(?:1\d{3}|20\d{2})|[^\W\d_]{4}|[.,;:!?»”\"’
 _VARIABLE = re.compile(r"(?:(?<![^\W_])[^\W\d_]|[)\]}])\Z")
 _ROMAN = ("", "0", "00", "000", "01", "1", "10", "100", "1000", "02")
 _MAX_LIST_NUMBER = 3999
-_LETTERS_OF = data_file("list_numbers.toml")
+_LETTERS_OF = data_file(__file__, "list_numbers.toml")
 _REPEATED, _COUNTING, _NUMERALS = (_LETTERS_OF[n] for n in ("repeated", "counting", "numerals"))
 _ONES = (
     " one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen"

@@ -14,10 +14,10 @@ from fractions import Fraction
 from functools import lru_cache, partial
 from operator import eq, ge, gt, le, lt, ne
 
-from rolebundle.ingest.readers import data_file
 from rolebundle.ingest.readers.notation import chinese_number
+from rolebundle.resources import data_file
 
-_TABLES = data_file("number_formats.toml")
+_TABLES = data_file(__file__, "number_formats.toml")
 BUILT_IN = {
     int(number): code for code, numbers in _TABLES["codes"].items() for number in numbers.split()
 }

@@ -13,7 +13,6 @@ from typing import Any
 from lxml import etree
 
 from rolebundle.errors import DocumentError
-from rolebundle.ingest.readers import data_file
 from rolebundle.ingest.readers.mathml import mathml_text
 from rolebundle.ingest.readers.metafile import metafile_lines
 from rolebundle.ingest.readers.notation import Script, formula, written
@@ -27,6 +26,7 @@ from rolebundle.ingest.readers.package import (
     number_in,
     properties_of,
 )
+from rolebundle.resources import data_file
 from rolebundle.scan.hidden_style import Color, color
 from rolebundle.text.decoding import one_line
 
@@ -121,7 +121,7 @@ def _table(rows: Mapping[str, str]) -> Mapping[int, str]:
     return {start + code: sign for code, sign in pairs if sign != " " for start in (0, _PRIVATE)}
 
 
-SYMBOLS = {font: _table(rows) for font, rows in data_file("symbols.toml").items()}
+SYMBOLS = {font: _table(rows) for font, rows in data_file(__file__, "symbols.toml").items()}
 """The characters of a font, whose name is in lower case."""
 
 
@@ -266,7 +266,7 @@ def _add_picture(walk: Walk, name: str, look: Look) -> None:
 
 # Equations
 
-_MATHML = {name: parts.split() for name, parts in data_file("omml.toml").items()}
+_MATHML = {name: parts.split() for name, parts in data_file(__file__, "omml.toml").items()}
 """The element of MathML that an element of OMML is, and what is inside of it; else a row."""
 _SIGNS = {"acc": "\u0302", "bar": "\u0305", "nary": "∫"}
 _FENCES = (("open", "begChr", "("), ("separators", "sepChr", "|"), ("close", "endChr", ")"))

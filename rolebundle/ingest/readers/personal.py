@@ -22,8 +22,9 @@ from lxml import etree
 
 from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
-from rolebundle.ingest.readers import data_file, open_text, parser_errors, unique_key
+from rolebundle.ingest.readers import open_text, parser_errors, unique_key
 from rolebundle.ingest.readers.html import read_page
+from rolebundle.resources import data_file
 from rolebundle.text.decoding import cleaned, decode, one_line
 from rolebundle.text.strict_json import LocatedObject, NotStrictError, line_index, parse_located
 from rolebundle.text.words import counted
@@ -55,7 +56,7 @@ def _records(lines: Sequence[str], names: str) -> Iterator[tuple[int, int]]:
 # -- calendars --
 
 
-_LABELS = data_file("labels.toml")
+_LABELS = data_file(__file__, "labels.toml")
 _DAY_OF_RULE = re.compile(r"([+-]?\d*)([A-Z]{2})")
 
 
@@ -70,8 +71,11 @@ def _read_calendar(data: bytes, path: str, _separator: str) -> Iterable[ParsedDo
     for start, end in _records(lines, "VEVENT|VTODO|VJOURNAL"):
         try:
             event = icalendar.Component.from_ical("\r\n".join(lines[start - 1 : end]))
-            blocks.append(Block("paragraph", "\n".join(_event_lines(event)), start, end))
-            starts += [_time_text(event[key]) for key in ("DTSTART", "DUE") if key in event]
+            times = [_time_text(event[key]) for key in ("DTSTART", "DUE") if key in event]
+            shown = "\n".join(_event_lines(event))
+            # Each event is a passage.
+            blocks.append(Block("paragraph", shown, start, end, anchor=" ".join(times[:1])))
+            starts += times
         except (ValueError, KeyError, IndexError, AttributeError, TypeError):
             bad += 1
             blocks.append(Block("paragraph", "\n".join(lines[start : end - 1]), start, end))
@@ -164,10 +168,10 @@ _ESCAPED = re.compile(r"\\([nN;,\\])")
 def _read_contacts(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocument]:
     """One document per file, with one block for each contact."""
     lines, notes = open_text(data, path)
-    blocks = [
-        Block("paragraph", "\n".join(_card_lines(lines[start:end])), start, end)
-        for start, end in _records(lines, "VCARD")
-    ]
+    blocks = []
+    for start, end in _records(lines, "VCARD"):
+        name, _, details = "\n".join(_card_lines(lines[start:end])).partition("\n")
+        blocks.append(Block("paragraph", f"{name}\n{details}".strip(), start, end, anchor=name))
     yield _document(blocks, blocks[0].text.partition("\n")[0] if len(blocks) == 1 else "", notes)
 
 
@@ -349,8 +353,8 @@ def _read_archive(data: bytes, path: str, _separator: str) -> Iterator[ParsedDoc
 
 
 READERS = {
-    "ics": (2, _read_calendar),
-    "vcf": (1, _read_contacts),
+    "ics": (3, _read_calendar),
+    "vcf": (2, _read_contacts),
     "enex": (4, _read_notes),
     "canvas": (1, _read_board),
     "subtitles": (2, _read_subtitles),

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers import data_file, office, ooxml
+from rolebundle.ingest.readers import office, ooxml
 from rolebundle.ingest.readers.notation import list_number
 from rolebundle.ingest.readers.office import Action, Look, Piece, Walk
 from rolebundle.ingest.readers.package import (
@@ -18,6 +18,7 @@ from rolebundle.ingest.readers.package import (
     number_in,
     package_reader,
 )
+from rolebundle.resources import data_file
 from rolebundle.scan.hidden_style import WHITE, Color
 
 _EMU = 12_700  # per point
@@ -42,7 +43,7 @@ shapes that it shows, each with the part that has it."""
 
 _COLORS = {"solidFill": "color", "highlight": "fill"}
 _BULLETS = frozenset(("buNone", "buChar", "buBlip", "buAutoNum"))
-_NUMBERS = data_file("list_numbers.toml")["powerpoint"]
+_NUMBERS = data_file(__file__, "list_numbers.toml")["powerpoint"]
 _AROUND = {"ParenBoth": "({})", "ParenR": "{})", "Period": "{}.", "Minus": "{}-"}
 _SCHEME = re.compile(rf"({'|'.join(_NUMBERS)}|)\w*?({'|'.join(_AROUND)}|)")
 

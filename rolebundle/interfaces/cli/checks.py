@@ -55,7 +55,9 @@ _NOTE_CHARS = 400
     type=click.File("rb"),
     help="The bundle that the draft was written from, as JSON.",
 )
-@with_call("overlay_dirs", "as_json", request=VerifyRequest, without=["draft", "bundle"])
+@with_call(
+    "in_folders", "overlay_dirs", "as_json", request=VerifyRequest, without=["draft", "bundle"]
+)
 def verify(call: Call, draft_file: BinaryIO, bundle_file: BinaryIO | None) -> None:
     """Check the quotes, citations, figures and sentences of a DRAFT against their sources.
 
@@ -116,7 +118,7 @@ _READING_TOOLS = frozenset({"Glob", "Grep", "LS", "NotebookRead", "Read"})
     "Be the hook that a host calls before a tool: read its JSON (tool_name, tool_input) or a "
     "request from standard input. Exit code 2 stops the tool, with the reason on standard error.",
 )
-@with_call("overlay_dirs", "as_json", request=CheckRequest, without=["intent"])
+@with_call("in_folders", "overlay_dirs", "as_json", request=CheckRequest, without=["intent"])
 def check(call: Call, intent: str | None, request_file: BinaryIO | None, hook: bool) -> None:
     """Find decisions that may apply to INTENT: none_found, warn, require_approval or block.
 

@@ -31,9 +31,9 @@ from rolebundle.retrieval.passage_text import (
     flag_note,
     mark_note,
     one_line,
-    place_of,
     quoted,
     shown_name,
+    shown_place,
 )
 from rolebundle.storage.documents import document_kinds
 from rolebundle.storage.opening import open_reader
@@ -99,7 +99,7 @@ def text(why: Why, width: int = DEFAULT_WIDTH, style: Style = PLAIN) -> str:
     """The answer for a person: the verdict, each step, and the score to beat."""
     lines = [style("heading", cut(one_line(f"{why.role_id or NO_ROLE} · {why.task}"), width))]
     of = f"  (best ranked of {why.passages})" if why.passages > 1 else ""
-    place = style("locator", place_of({"locator": why.locator, "anchor": why.anchor}))
+    place = style("locator", shown_place({"locator": why.locator, "anchor": why.anchor}))
     lines.append(f"{place}  {shown_name(why.chunk_id)}{of}")
     notes = [flag_note(why.flags), mark_note(why.mark.model_dump() if why.mark else None)]
     notes += [
@@ -204,6 +204,7 @@ def _rules(bundle: RetrievalBundle) -> Iterator[str]:
     help="The roles, with commas. One is compared with no role.",
 )
 @with_call(
+    "in_folders",
     "overlay_dirs",
     "html_file",
     "as_json",

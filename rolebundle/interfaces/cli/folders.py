@@ -169,14 +169,19 @@ def _needs_embedding(corpus: Path) -> bool:
     return False
 
 
-def unread(corpus: Path, folders: Sequence[Path], changes: str | None, task: str) -> str:
-    """A note on what was not read: changed files, and skipped files whose names match the task.
+def unread(
+    corpus: Path, folders: Sequence[Path], changes: str | None, task: str, has_all: bool
+) -> str:
+    """A note on what was not read: changed files, and skipped files that may be about the task.
+
+    These have its words in their names, or are scans whose names say nothing.
 
     Args:
         corpus: as for :func:`bring_up_to_date`.
         folders: as ``corpus``.
         changes: what that returned; ``None`` to look now.
         task: what is asked.
+        has_all: whether a passage has all of its words, so that no scan needs to be named.
     """
     if changes is None:
         before, now = _seen(corpus), _files_in(folders, monotonic() + LOOK_SECONDS)
@@ -188,13 +193,22 @@ def unread(corpus: Path, folders: Sequence[Path], changes: str | None, task: str
         for path, reason in names
     ]
     most = max([1, *(number for number, _ in matched)])
-    named = first_of([text for number, text in matched if number == most], _MAX_NAMED)
+    may_be = [] if has_all else names
+    scans = [f"{path} (no text)" for path, reason in may_be if _is_nameless_scan(path, reason)]
+    named = first_of([text for number, text in matched if number == most] + scans, _MAX_NAMED)
     note = "; ".join(filter(None, [changes, f"not read: {named}" if named else ""]))
     if note:
         from rolebundle.scan.confidential import without_secrets  # It loads re2.
 
         note = without_secrets(on_one_line(note))
     return note
+
+
+_NO_NAME = re.compile(r"(?:img|image|scan|dsc|doc|document|dokument|page|seite|[\W\d_])+", re.I)
+
+
+def _is_nameless_scan(path: str, reason: str) -> bool:
+    return reason.startswith("no text") and _NO_NAME.fullmatch(Path(path).stem) is not None
 
 
 def _read_first(corpus: Path, folders: Sequence[Path], admin: Callable[[], Admin]) -> None:

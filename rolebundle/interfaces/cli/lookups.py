@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from shlex import quote
 from typing import Any, BinaryIO
 
 import click
@@ -126,7 +127,7 @@ def ls(call: Call, prefix: str | None, corpora: bool) -> None:
 
 def _print_next(call: Call, what: str, after: str | None) -> None:
     if after and not call.as_json:
-        print_note(f"there are more {what}; continue with --after {after}")
+        print_note(f"there are more {what}; continue with --after {quote(after)}")
 
 
 @click.command()
@@ -148,7 +149,10 @@ def grep(call: Call, pattern: str, prefix: str | None) -> None:
     with call.engine(in_working_folder=True) as engine:
         found = engine.grep(parsed(GrepRequest, given))
     lines = (_found_line(line, call.style) for line in found.lines)
-    call.print(found, lines, empty="no line matches", exclude_none=True)
+    case = (
+        "; a capital letter in the pattern makes case count" if pattern != pattern.lower() else ""
+    )
+    call.print(found, lines, empty=f"no line matches{case}", exclude_none=True)
     _print_next(call, "lines", found.next)
 
 

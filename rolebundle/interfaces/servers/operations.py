@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import re
 import sys
-import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -52,6 +51,7 @@ from rolebundle.interfaces.shape import (
     shaped_verification,
 )
 from rolebundle.policy.overlays import list_overlays
+from rolebundle.resources import data_file
 from rolebundle.retrieval.packet import MAX_CHARS
 from rolebundle.retrieval.passage_text import best_span, cut_passage, words_searched
 from rolebundle.text.references import is_glob
@@ -66,7 +66,7 @@ _PLACE = re.compile(r"a(\d{1,9})\.(\d{1,4})")
 _NAME_CHARS = 20
 """The line with the name of an answer is shorter."""
 
-_TEXTS = tomllib.loads(Path(__file__).with_name("operations.toml").read_text(encoding="utf-8"))
+_TEXTS = data_file(__file__, "operations.toml")
 """What models read: its head says what each field is."""
 INSTRUCTIONS: str = _TEXTS["instructions"]
 

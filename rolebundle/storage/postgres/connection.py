@@ -122,7 +122,7 @@ class PostgresCorpus(Corpus):
 
     lexical: ClassVar[LexicalIndex] = indexes
     vectors: ClassVar[VectorIndex] = indexes
-    min_scanned: ClassVar[int] = 1
+    min_vectors_in_memory: ClassVar[int] = 1
     is_shared: ClassVar[bool] = True
     checks_itself: ClassVar[bool] = True
     connection: psycopg.Connection[Row] = field(kw_only=True)

@@ -169,10 +169,10 @@ def test_tables_with_cells_over_several_have_their_lines(span):
 
 
 def test_lines_beyond_the_limit_of_libxml2_are_correct():
-    page = "<body>\n" + "".join(f"<p>line {i}</p>\n" for i in range(2, 80_000)) + "</body>"
-    parsed_blocks = read(page).blocks
-    assert len(parsed_blocks) == 79_998
-    for block in parsed_blocks[::10_000]:
+    lines = (f"<p>line {i}</p>\n" if i % 20 == 0 else "\n" for i in range(2, 80_000))
+    parsed_blocks = read(f"<body>\n{''.join(lines)}</body>").blocks
+    assert len(parsed_blocks) == 3_999
+    for block in parsed_blocks[::100]:
         number = int(block.text.split()[1])
         assert block.start_line <= number <= block.end_line
         assert number > 65_000 or block.start_line == block.end_line

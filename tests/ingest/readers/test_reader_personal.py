@@ -13,6 +13,7 @@ from oxmsg.storage import Storage, Stream
 
 from ingest.office.parts import zipped
 from rolebundle.errors import DocumentError
+from rolebundle.ingest.chunking import ChunkSettings, chunk_document
 from support.reading import read_all, read_document
 
 ICS = """BEGIN:VCALENDAR
@@ -138,6 +139,18 @@ def found(text: str, path: str) -> list[tuple[str, int, int]]:
 def test_what_programs_keep_is_written_for_people(path, text, expected):
     assert found(text, path) == expected
     assert found(text.replace("\n", "\r\n"), path) == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "anchors"),
+    [
+        ("a.ics", ICS, ["2026-05-02 10:00", "2026-05-10", ""]),
+        ("a.vcf", VCF, ["Jörg Müller", "Müller, Jörg"]),
+    ],
+)
+def test_each_event_and_contact_is_a_passage(path, text, anchors):
+    chunks = chunk_document("d", read_document(text, path), ChunkSettings())
+    assert [chunk.anchor for chunk in chunks] == anchors
 
 
 def test_times_of_subtitles_are_places():

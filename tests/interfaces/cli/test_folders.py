@@ -13,6 +13,7 @@ from typing import Any
 from unittest.mock import Mock
 
 import click
+import pypdf
 import pytest
 
 import rolebundle
@@ -125,6 +126,19 @@ def test_what_could_not_be_read_is_named_if_the_task_has_its_name(notes: Path) -
     assert text.index("Caution: not read: field permit.png") < text.index("under the mat")
     assert warned(notes, "Who has a permit?").count("png: image") == 2
     assert "AKIA" not in warned(notes, "Where is the key?") != ""
+    assert warned(notes, "Where is the mat?") == ""
+
+
+def test_a_scan_whose_name_says_nothing_may_be_about_a_task_that_no_passage_answers_in_full(
+    notes: Path,
+) -> None:
+    blank = pypdf.PdfWriter()
+    blank.add_blank_page(200, 200)
+    for name in ("IMG_2231 (1).pdf", "tax 2025.pdf"):
+        blank.write(notes / name)
+    (notes / "IMG_1.png").write_bytes(b"\x89PNG\0")
+    invoke("ls", "--in", notes)
+    assert warned(notes, "Which permit is for the mat?") == "not read: IMG_2231 (1).pdf (no text)"
     assert warned(notes, "Where is the mat?") == ""
 
 

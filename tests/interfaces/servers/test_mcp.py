@@ -4,7 +4,8 @@ What a process of its own is needed for is in test_mcp_process.py.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -16,13 +17,12 @@ from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.overlays import overlay_folders
 from support.mcp import (
     OVERLAYS,
+    SECONDS,
     TASK,
-    Shared,
     error_of,
     http_server,
     needs_mcp,
     server_of,
-    shared,
     stdio_session,
     text_of,
 )  # fmt: skip
@@ -30,6 +30,35 @@ from support.mcp import (
 pytestmark = needs_mcp
 
 NOW = "2026-03-01T00:00:00Z"
+
+
+class Shared:
+    """A session in a thread of its own.
+
+    Args:
+        portal: to that thread.
+        session: the session.
+    """
+
+    def __init__(self, portal: Any, session: Any) -> None:
+        self._portal, self._session = portal, session
+
+    def speak(self, talk: Callable[[Any], Awaitable[Any]]) -> Any:
+        """Return what ``talk`` returns with the session, and raise what it raises."""
+        return self._portal.start_task_soon(talk, self._session).result(SECONDS)
+
+    def call(self, name: str, arguments: dict[str, Any]) -> Any:
+        """Return a tool's answer."""
+        return self.speak(lambda session: session.call_tool(name, arguments))
+
+
+@contextmanager
+def shared(opened: Any) -> Iterator[Shared]:
+    """One session for many tests, from the context manager that opens it."""
+    from anyio.from_thread import start_blocking_portal
+
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(opened) as session:
+        yield Shared(portal, session)
 
 
 @pytest.fixture(scope="module")

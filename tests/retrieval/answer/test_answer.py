@@ -27,7 +27,7 @@ from rolebundle.retrieval.bundle import selected_chunk
 from rolebundle.retrieval.candidate import Candidate
 from rolebundle.retrieval.evidence import Support
 from rolebundle.retrieval.packet import packet
-from rolebundle.retrieval.passage_text import limited_use, part_of, passage_heading
+from rolebundle.retrieval.passage_text import best_part, limited_use, passage_header
 from rolebundle.retrieval.verdict import decide_fallback, fallback_of
 from rolebundle.retrieval.warnings import CONDITIONS, freshness_posture, trust_posture, warnings_for
 from rolebundle.storage.documents import Scanned, StoredDocument
@@ -379,7 +379,9 @@ def test_a_passage_close_in_meaning_may_say_a_missing_word_in_other_words() -> N
 class TestExact:
     """What is quoted, numbers and identifiers can only be meant exactly."""
 
-    OFTEN = document("often", [f"restart the pump after an alarm{' again' * n}" for n in range(6)])
+    MIN_CHUNKS_OF_SPELLING = document(
+        "often", [f"restart the pump after an alarm{' again' * n}" for n in range(6)]
+    )
     OTHERS = document("others", [f"the weather is slow to start, day{n}" for n in range(90)])
 
     @pytest.mark.parametrize(
@@ -400,7 +402,7 @@ class TestExact:
         far = "words about other things " * 30
         rare = document("rare", [f"{content} {far}"], document_type="manual")
         task = f"restart the pump after an alarm {word}"
-        documents = [self.OFTEN, self.OTHERS, rare]
+        documents = [self.MIN_CHUNKS_OF_SPELLING, self.OTHERS, rare]
         bundle = answered(documents, role if has_role else None, task=task)
         first = [passage.document_id for passage in bundle.selected[:3]]
         assert first == ["often", "often", "rare"]
@@ -408,7 +410,7 @@ class TestExact:
 
     @pytest.mark.parametrize("word", ["6261", "E_COLD", "pumpState", '"slow stop"'])
     def test_one_that_no_passage_has_is_named(self, word: str) -> None:
-        bundle = answered([self.OFTEN], task=f"restart the pump {word}")
+        bundle = answered([self.MIN_CHUNKS_OF_SPELLING], task=f"restart the pump {word}")
         assert word.strip('"') in messages(bundle)["WORDS_MISSING"]
 
 
@@ -556,7 +558,7 @@ def heading(title: str, *headings: str, content: str = "Stop it.") -> str:
         "content": content,
         "citation": {"locator": "signing-keys.md:3-4"},
     }
-    beginning, _, names = passage_heading(passage, []).partition(" · ")
+    beginning, _, names = passage_header(passage, []).partition(" · ")
     assert beginning == "[1] signing-keys.md:3-4"
     return names
 
@@ -580,14 +582,28 @@ CONTENT = "First line.\n\nThe token lives 30 days. The key lives longer. It is r
 
 @given(st.text(max_size=300), st.integers(1, 200))
 def test_a_part_is_not_longer_than_asked(content: str, length: int) -> None:
-    part = part_of(content, ["a"], length)
+    part = best_part(content, ["a"], length)
     assert len(part) <= length
     assert part in content
 
 
 def test_a_part_has_the_words_and_whole_sentences() -> None:
-    assert part_of(CONTENT, ["key", "renewed"], 42) == "The key lives longer. It is renewed."
-    assert part_of(CONTENT, [], 30) == "First line."
+    assert best_part(CONTENT, ["key", "renewed"], 42) == "The key lives longer. It is renewed."
+    assert best_part(CONTENT, [], 30) == "First line."
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Unser Schreiben vom 4. Mai 2026 ersetzt das Angebot.",
+        "Das Angebot gilt bis zum 2. Termin im Saal.",
+        "Das Angebot gilt für Köln, 13. bis 17. Mai.",
+        "1. The offer of Dr. Moss replaces No. 5, i.e. Mr. Lee's.",
+    ],
+)
+def test_a_number_of_a_day_or_an_abbreviation_ends_no_sentence(sentence: str) -> None:
+    text = f"This is before the others. {sentence} And another one follows, which has no such word."
+    assert best_part(text, ["offer", "angebot"], len(sentence) + 10) == sentence
 
 
 # -- Postures: how far an answer can be trusted, and how current it is -----------------------------
@@ -672,3 +688,25 @@ def test_the_warning_needs_a_declaration(
     assert ("NO_HIGH_TRUST_MATCH" in codes) == is_warned
     assert (bundle.fallback.action == "degrade") == is_warned
     assert bundle.provenance.trust_posture == ("weak" if is_warned else "undeclared")
+
+
+@pytest.mark.parametrize(
+    ("tier", "trusted", "has_role", "is_warned"),
+    [
+        ("general", 1, False, False),
+        ("general", 1, True, True),
+        ("general", 6, False, True),
+        ("untrusted", 1, False, True),
+    ],
+)
+def test_without_a_role_one_trusted_document_says_nothing_of_the_others(
+    tier: TrustTier, trusted: int, has_role: bool, is_warned: bool
+) -> None:
+    others = [
+        document(f"d{n}", ["token of bread"], trust_tier="preferred" if n < trusted else "general")
+        for n in range(12)
+    ]
+    documents = [document("answer", ["token rotation"], trust_tier=tier), *others]
+    bundle = answered(documents, overlay() if has_role else None, limit=1)
+    assert bundle.selected[0].document_id == "answer"
+    assert ("NO_HIGH_TRUST_MATCH" in {warning.code for warning in bundle.warnings}) == is_warned

@@ -158,7 +158,7 @@ NOWHERE: dict[str, Any] = {"where": {"source": "nowhere"}}
         ("lane_down", [BREAD], None, {"provider": BROKEN}, [UNREACHABLE]),
         ("lane_down", [document("bread", ["flour", "butter"])], BY_FLOOR, {"waiting": 1},
          ["(candidates rejected: 1 low_score)",
-          "1 of 2 chunks without a vector; run `rolebundle corpus embed`"]),
+          "the semantic lane lacks vectors"]),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )  # fmt: skip

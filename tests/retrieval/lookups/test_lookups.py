@@ -348,6 +348,13 @@ def test_lines_have_the_locators_of_their_files(corpus_grep: Corpus) -> None:
     assert found(corpus_grep, "60 seconds") == ["guides/a.md:4: is 60 seconds."]
 
 
+def test_a_text_may_go_on_in_the_next_line(corpus_grep: Corpus) -> None:
+    window = ["guides/a.md:3-4: The grace window is 60 seconds."]
+    assert found(corpus_grep, "window is  60") == window == found(corpus_grep, "grace window is")
+    assert found(corpus_grep, "A page. Error") == ["pages/b.md:1-9: A page. Error E-6260, again."]
+    assert found(corpus_grep, "windowis") == found(corpus_grep, r"window is", regex=True) == []
+
+
 @pytest.mark.parametrize(
     ("pattern", "is_regex", "lines"),
     [
@@ -400,8 +407,8 @@ def test_a_pattern_that_cannot_be_searched_for_is_refused(
 def test_of_a_long_line_the_part_around_the_match_is_shown(place: int) -> None:
     line = "ä" * place + "needle" + "ö" * (10_000 - place)
     [match] = LinePattern("needle", is_regex=False).find(f"\n{line}\n")
-    number, shown = match
-    assert number == 1
+    first, last, shown = match
+    assert first == last == 1
     assert len(shown) <= MAX_SHOWN + 2
     assert "needle" in shown and shown.strip("…") in line
 

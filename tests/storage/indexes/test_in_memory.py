@@ -32,7 +32,7 @@ actions = st.tuples(
 
 @pytest.fixture(autouse=True)
 def no_minimum(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Corpus, "min_scanned", 1)
+    monkeypatch.setattr(Corpus, "min_vectors_in_memory", 1)
 
 
 def known(corpus: Corpus) -> tuple[object, ...]:
@@ -46,7 +46,7 @@ def known(corpus: Corpus) -> tuple[object, ...]:
         active = vector_index.active_index(corpus)
         assert active is not None
         query = np.eye(DIMENSIONS)[0].astype("<f4").tobytes()
-        return words, vector_search.search(corpus, active, query, 3)
+        return words, [*vector_search.search(corpus, active, query, 3).items()]
 
 
 def read_anew(path: Path) -> tuple[object, ...]:

@@ -21,7 +21,7 @@ COUNT = 300
 
 @pytest.fixture(autouse=True)
 def no_minimum(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Corpus, "min_scanned", 1)
+    monkeypatch.setattr(Corpus, "min_vectors_in_memory", 1)
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def answers(corpus: Corpus, query: np.ndarray, *limits: int) -> list[list[tuple[
         index = vector_index.active_index(corpus)
         assert index is not None
         vector = query.astype("<f4").tobytes()
-        return [vector_search.search(corpus, index, vector, limit) for limit in limits]
+        return [[*vector_search.search(corpus, index, vector, limit).items()] for limit in limits]
 
 
 def scans(corpus: Corpus) -> list[IndexScan]:

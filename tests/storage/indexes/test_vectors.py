@@ -71,13 +71,13 @@ class TestSearch:
         self, corpus_exact: Corpus, index: EmbeddingIndex
     ) -> None:
         found = vector_search.search(corpus_exact, index, unit(1, 0), 10)
-        assert [row for row, _ in found] == [1, 2, 3, 4]
-        assert [cosine for _, cosine in found] == pytest.approx([1, 0.6, 0, -1], abs=1e-6)
+        assert [*found] == [1, 2, 3, 4]
+        assert [*found.values()] == pytest.approx([1, 0.6, 0, -1], abs=1e-6)
 
     def test_within_documents(self, corpus_exact: Corpus, index: EmbeddingIndex) -> None:
         # Rows 1–3 are the first document's. The restriction comes before the nearest are taken.
-        assert [r for r, _ in vector_search.search(corpus_exact, index, unit(1, 0), 1, [2])] == [4]
-        assert vector_search.search(corpus_exact, index, unit(1, 0), 9, []) == []
+        assert [*vector_search.search(corpus_exact, index, unit(1, 0), 1, [2])] == [4]
+        assert vector_search.search(corpus_exact, index, unit(1, 0), 9, []) == {}
 
     def test_given_rows_are_scored(self, corpus_exact: Corpus, index: EmbeddingIndex) -> None:
         found = vector_search.cosines(corpus_exact, index.id, unit(0, 1), [2, 3, 6, 99])
