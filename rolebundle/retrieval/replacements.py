@@ -20,9 +20,11 @@ from rolebundle.text.languages import likely_languages, stop_words_of
 
 _REPLACING_WORDS = (
     "supersed", "replaces", "replaced by", "replaced with", "substituted", "take the place",
-    "amended", "amendment", "amends", "varies", "deleted", "shall read", "please read",
-    "cancelled", "canceled", "called off", "withdrawn", "revoked", "correction", "corrects",
-    "postponed", "put back", "rescheduled", "increased to", "reduced to", "raised to",
+    "takes the place", "amended", "amendment", "amends", "varies", "deleted", "shall read",
+    "please read", "cancelled", "canceled", "called off", "cancel the", "cancel our", "withdrawn",
+    "revoked", "correction", "corrects", "forget what", "ignore my", "ignore the mail",
+    "no longer holds", "no longer valid", "postponed", "put back", "rescheduled", "increased to",
+    "reduced to", "raised to",
     "ersetz", "hinfällig", "aufgehoben", "ungültig", "storniert", "widerruf", "korrektur",
     "berichtig", "an stelle", "anstelle", "an die stelle", "heben wir", "verschoben", "abweichend",
     "remplace", "annul", "abrog", "désormais", "reporté",
