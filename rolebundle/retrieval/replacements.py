@@ -125,8 +125,9 @@ def _stated(row: Candidate, document: DocumentMetadata) -> Iterator[str]:
 
 
 def _places_of_replacing(text: str) -> list[int]:
-    folded = text.lower()
-    return sorted(at for word in _REPLACING_WORDS if (at := folded.find(word)) >= 0)
+    # Some capital letters are two small ones, which would move the places.
+    small = text.lower() if len(text.lower()) == len(text) else text
+    return sorted(at for word in _REPLACING_WORDS if (at := small.find(word)) >= 0)
 
 
 def _names_in(text: str) -> frozenset[str]:

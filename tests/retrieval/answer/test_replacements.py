@@ -13,6 +13,7 @@ OLD = "Offer No. 5518 of 3 March 2026: sash windows, total price 9,400 pounds fo
     [
         (OLD, "This supersedes our offer of 3 March."),
         (OLD, "Offer 5518 is withdrawn."),
+        (OLD, f"{'İ' * 99} Offer 5518 is withdrawn."),
         (OLD, "In the offer of March 3 the price is replaced by 9,900."),
         ("Satzung vom 14. März 2014. Der Vorstand haftet für den price of windows.",
          "Diese Satzung ersetzt die Satzung vom 14. März 2014."),
