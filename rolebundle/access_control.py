@@ -285,13 +285,18 @@ class AccessControl:
         return conceal_paths(text, (self.workspace.path, *self.overlay_folders))
 
     @contextmanager
-    def naming_quarantined(self, reference: str, agent: str | None) -> Iterator[None]:
-        """A block in which the owner is told that a reference names a quarantined document."""
+    def naming_unavailable(self, reference: str, agent: str | None) -> Iterator[None]:
+        """A block in which an error says that a reference names what is not read or quarantined.
+
+        Under a policy it says neither; of quarantined documents only the owner learns.
+        """
         try:
             yield
         except UsageError as error:
-            is_owner = self.resolve_agent(agent) is None and not self.has_policy()
-            if error.code == "not_found" and is_owner:
+            is_open = error.code == "not_found" and not self.has_policy()
+            if is_open and (note := self.workspace.unread(reference, True)):
+                error.hint = f"{note}; {error.hint}"
+            if is_open and self.resolve_agent(agent) is None:
                 scope = self.reference_scope(UNRESTRICTED_VIEW)
                 if quarantined := why_module.quarantined_error(
                     self.workspace.corpus, reference, scope

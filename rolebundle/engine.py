@@ -159,7 +159,7 @@ class Engine(Closable):
             if self.answering.approver is not None:
                 request = request.model_copy(update={"approval": None})
             with (
-                self.access.naming_quarantined(reference, request.agent),
+                self.access.naming_unavailable(reference, request.agent),
                 self.answering.open_inputs(request, overlay) as inputs,
             ):
                 explanation = why_module.explain(
@@ -271,7 +271,7 @@ class Engine(Closable):
         """
         with self.access.recording_refusals(agent):
             with (
-                self.access.naming_quarantined(reference, agent),
+                self.access.naming_unavailable(reference, agent),
                 self.access.open_lookup(agent) as (corpus, scope),
             ):
                 lookup = lookup_module.look_up(

@@ -140,6 +140,8 @@ def test_a_scan_whose_name_says_nothing_may_be_about_a_task_that_no_passage_answ
     invoke("ls", "--in", notes)
     assert warned(notes, "Which permit is for the mat?") == "not read: IMG_2231 (1).pdf (no text)"
     assert warned(notes, "Where is the mat?") == ""
+    got = invoke("get", "notes/tax 2025.pdf", "--in", notes)
+    assert got.code == 2 and "next: not read: tax 2025.pdf (no text in its 1 page" in got.err
 
 
 def test_nothing_is_said_of_unread_files_under_a_policy(notes: Path) -> None:
