@@ -118,7 +118,7 @@ def packet(
     if bundle.selected:
         cite = overlay.synthesis_policy.citation_style if overlay else "inline"
         head.append(f"{DATA} {_CITE[cite]}")
-    wanted, places = _parted(bundle)
+    wanted, places = _passages_and_leads(bundle)
     values = [*_with_title_once(chunk.model_dump(exclude_none=True) for chunk in wanted)]
     details = [*map(passage_details, values)]
     first = details[0] if len(details) > 1 else []
@@ -130,9 +130,9 @@ def packet(
     lines = len(before) + len(after) + len(brief)
 
     room -= _size(head) + (1 + bool(lines)) * _NOTE_CHARS
-    told = _fitting(before, room / 2)
+    before_shown = _fitting(before, room / 2)
     after = _fitting(after, room / 5)
-    room -= _size([*told, *after])
+    room -= _size([*before_shown, *after])
     leads = [_lead(chunk, words) for chunk in places]
     kept = min(_size(leads), int(room * _LEADS_SHARE))
     room -= _size(near := nearest_lines(bundle))
@@ -157,15 +157,15 @@ def packet(
     room += (_NOTE_CHARS if _size(leads) < room + _NOTE_CHARS else 0) - _size(_use_limits(places))
     leads_shown = _fitting(leads, room - 1)
     brief_shown = _fitting(brief, room - _size(leads_shown))
-    told_of_place = dict(zip((chunk.chunk_id for chunk in places), leads_shown, strict=False))
+    lead_by_id = dict(zip((chunk.chunk_id for chunk in places), leads_shown, strict=False))
     left_out = _left_out(
         len(bundle.selected) - len(shown) - len(leads_shown),
-        lines - len(told) - len(after) - len(brief_shown),
+        lines - len(before_shown) - len(after) - len(brief_shown),
     )
-    body, next_places = _by_rank(bundle.selected, passages, told_of_place)
+    body, next_places = _by_rank(bundle.selected, passages, lead_by_id)
     limits = _use_limits(places[: len(leads_shown)])
     end = ["", *near, *next_places, *limits, *brief_shown, *after, *left_out]
-    return "\n".join([*head, *told, *body, *end]).rstrip("\n")
+    return "\n".join([*head, *before_shown, *body, *end]).rstrip("\n")
 
 
 def _left_out(places: int, lines: int) -> list[str]:
@@ -192,7 +192,7 @@ def _by_rank(
     return body, [leads[name] for name in ids[end:] if name in leads]
 
 
-def _parted(bundle: RetrievalBundle) -> tuple[list[SelectedChunk], list[SelectedChunk]]:
+def _passages_and_leads(bundle: RetrievalBundle) -> tuple[list[SelectedChunk], list[SelectedChunk]]:
     """The passages that are shown, and the places that are leads.
 
     Filed facts come after the documents, and are shown.
@@ -370,8 +370,8 @@ def _before(bundle: RetrievalBundle) -> Iterator[str]:
 def _after(bundle: RetrievalBundle, same: Sequence[str]) -> Iterator[str]:
     """What is the same for the passages that are no leads, and what was left out."""
     # One date for all files, as after a fresh copy, tells nothing.
-    if told := [part for part in same if not part.startswith(FILE_DATE)]:
-        yield f"Passages in full: {'; '.join(told)}."
+    if shared := [part for part in same if not part.startswith(FILE_DATE)]:
+        yield f"Passages in full: {'; '.join(shared)}."
     ranks = {chunk.chunk_id: chunk.rank for chunk in bundle.selected}
     for approval in bundle.approvals or ():
         passages = ", ".join(f"[{ranks.get(name)}]" for name in approval.chunk_ids)

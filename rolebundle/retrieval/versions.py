@@ -19,7 +19,7 @@ from rolebundle.text.spellings import folded
 
 tokens = lazy_module("rolebundle.text.tokens")
 
-_COPY_PATH = re.compile(
+_COPY_OR_OLD_PATH = re.compile(
     r"(?:^|[/ _.(-])(?:copy|kopie|backup|bak|old|archived?|previous|deprecated)(?=$|[/ _.)-])",
     re.IGNORECASE,
 )
@@ -172,7 +172,7 @@ def _age_order(row: Candidate, copied_on: str = "") -> tuple[int, bool, str, lis
     written = (document.inferred_at or "")[:10]
     date = document.updated_at or (written if written != copied_on else "")
     versions = map(int, _VERSION_NUMBER.findall(row.passage.path.rpartition("/")[2]))
-    is_old = bool(_COPY_PATH.search(row.passage.path))
+    is_old = bool(_COPY_OR_OLD_PATH.search(row.passage.path))
     return 2 if document.origin == "internal" else 1, not is_old, date[:10], [*versions]
 
 
@@ -328,7 +328,7 @@ def _copy_order(row: Candidate) -> tuple[int, int, bool, int, bool, str, float, 
     # One in the future counts as none.
     known = "" if row.freshness == "undated" else document.updated_at or ""
     date = "".join(chr(0x10FFFF - ord(sign)) for sign in known)
-    is_old = bool(_COPY_PATH.search(path))
+    is_old = bool(_COPY_OR_OLD_PATH.search(path))
     tier = TRUST_TIERS.index(document.trust_tier)
     return (
         row.round,

@@ -340,8 +340,8 @@ def _rivals(own: Candidate, ranked: Sequence[Candidate]) -> list[Rival]:
         winners = [row for row in ranked if row.chunk_id == own.duplicate_of]
     elif own.code == "conflict_downrank":
         newer = {document.document_id for document in own.passage.superseded_by}
-        replacements = (row for row in ranked if row.passage.document.document_id in newer)
-        winners = list(islice(replacements, MAX_RIVALS))
+        superseding = (row for row in ranked if row.passage.document.document_id in newer)
+        winners = list(islice(superseding, MAX_RIVALS))
     elif own.code is not None:
         before = [row for row in selected if ranking_order(row) < ranking_order(own)]
         winners = before[-MAX_RIVALS:]
