@@ -202,7 +202,8 @@ def _with_block_text(block: Block, text: str, masks: bool) -> Block:
         heading = _clean(heading, masks)
     # The header row may be in the text of another block.
     header = _clean(block.header, masks) if block.header else ""
-    return block._replace(text=text, heading=heading, header=header)
+    anchor = _clean(block.anchor, masks) if block.anchor else ""
+    return block._replace(text=text, heading=heading, header=header, anchor=anchor)
 
 
 def _scan_record(result: ScanResult, text: str, *, masks: bool) -> Scanned:

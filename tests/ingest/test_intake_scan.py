@@ -6,6 +6,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import openpyxl
 import pytest
 
 from rolebundle.admin import Admin
@@ -249,6 +250,20 @@ def test_names_and_tags_are_scanned(world):
         assert quarantined_documents(corpus) == {"r", f"wiki/note{WORDS_IN_TAGS}.md"}
         [tags] = corpus.rows("SELECT tags FROM document WHERE document_id = 's'")
     assert tags == ('["ab"]',)
+
+
+def test_a_secret_in_the_name_of_a_sheet_or_contact_is_masked(world):
+    secret = "AKIA" + "Q3EGRIT5XVB2WL7N"  # The name of a sheet is short.
+    book = openpyxl.Workbook()
+    book.active.title = secret
+    book.active.append(["ferry", "price"])
+    book.save(world.root / "a.xlsx")
+    world.write("a.vcf", f"BEGIN:VCARD\nFN:{secret}\nTEL:0123\nEND:VCARD\n")
+    world.ingest()
+    with open_reader(world.db) as corpus:
+        passages = passages_by_rowid(corpus, search_everywhere(corpus, "ferry OR 0123"))
+    assert len(passages) == 2
+    assert secret not in repr([*passages.values()])
 
 
 def test_a_secret_in_a_tag_or_attribute_is_masked_and_an_empty_one_removed():

@@ -168,10 +168,13 @@ _ESCAPED = re.compile(r"\\([nN;,\\])")
 def _read_contacts(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocument]:
     """One document per file, with one block for each contact."""
     lines, notes = open_text(data, path)
-    blocks = []
-    for start, end in _records(lines, "VCARD"):
-        name, _, details = "\n".join(_card_lines(lines[start:end])).partition("\n")
-        blocks.append(Block("paragraph", f"{name}\n{details}".strip(), start, end, anchor=name))
+    # Each contact is a passage.
+    blocks = [
+        Block(
+            "paragraph", "\n".join(_card_lines(lines[start:end])), start, end, anchor=f"contact {n}"
+        )
+        for n, (start, end) in enumerate(_records(lines, "VCARD"), 1)
+    ]
     yield _document(blocks, blocks[0].text.partition("\n")[0] if len(blocks) == 1 else "", notes)
 
 
