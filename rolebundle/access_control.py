@@ -10,6 +10,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from rolebundle.contracts.documents import Passage, iso_utc
+from rolebundle.contracts.lookup import LookupFailure
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import WriteKind
 from rolebundle.errors import AccessDenied, RolebundleError, UsageError
@@ -284,6 +285,12 @@ class AccessControl:
         """Replace the paths of the corpus and the overlay folders by their last component."""
         return conceal_paths(text, (self.workspace.path, *self.overlay_folders))
 
+    def with_unread(self, reference: str, error: UsageError | LookupFailure) -> str:
+        """The hint of an error, with what was not read, if the reference may name that."""
+        is_open = error.code == "not_found" and not self.has_policy()
+        note = self.workspace.unread(reference, True) if is_open else ""
+        return "; ".join(filter(None, [note, error.hint]))
+
     @contextmanager
     def naming_unavailable(self, reference: str, agent: str | None) -> Iterator[None]:
         """A block in which an error says that a reference names what is not read or quarantined.
@@ -293,10 +300,9 @@ class AccessControl:
         try:
             yield
         except UsageError as error:
-            is_open = error.code == "not_found" and not self.has_policy()
-            if is_open and (note := self.workspace.unread(reference, True)):
-                error.hint = f"{note}; {error.hint}"
-            if is_open and self.resolve_agent(agent) is None:
+            error.hint = self.with_unread(reference, error)
+            is_owner = self.resolve_agent(agent) is None and not self.has_policy()
+            if error.code == "not_found" and is_owner:
                 scope = self.reference_scope(UNRESTRICTED_VIEW)
                 if quarantined := why_module.quarantined_error(
                     self.workspace.corpus, reference, scope

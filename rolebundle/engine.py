@@ -304,7 +304,9 @@ class Engine(Closable):
                 answer = listing_module.look_up_all(
                     corpus, references, scope, outline=outline, section=section
                 )
-            for failure in answer.failures:
+            for number, failure in enumerate(answer.failures):
+                hint = self.access.with_unread(failure.reference, failure)
+                answer.failures[number] = failure.model_copy(update={"hint": hint})
                 if failure.code == "role_denied":
                     self.access.record_refusal(agent, None, failure.code)
             self._record(
@@ -324,7 +326,10 @@ class Engine(Closable):
         """
         request = request or ListRequest()
         with self.access.recording_refusals(request.agent):
-            with self.access.open_lookup(request.agent) as (corpus, scope):
+            with (
+                self.access.naming_unavailable(request.prefix or "", request.agent),
+                self.access.open_lookup(request.agent) as (corpus, scope),
+            ):
                 listing = listing_module.list_documents(corpus, request, scope)
             self._record("get", request.agent, details={"documents": len(listing.documents)})
             return listing
@@ -338,7 +343,10 @@ class Engine(Closable):
             Interrupted: ``search_too_long``.
         """
         with self.access.recording_refusals(request.agent):
-            with self.access.open_lookup(request.agent) as (corpus, scope):
+            with (
+                self.access.naming_unavailable(request.prefix or "", request.agent),
+                self.access.open_lookup(request.agent) as (corpus, scope),
+            ):
                 found = listing_module.find_lines(corpus, request, scope)
             details = {"lines": len(found.lines)}
             self._record("grep", request.agent, query=request.pattern, details=details)

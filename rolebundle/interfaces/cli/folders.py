@@ -227,10 +227,7 @@ def _read_first(corpus: Path, folders: Sequence[Path], admin: Callable[[], Admin
         _print_skipped(reasons)
         with open_reader(corpus) as reader:
             spec, _ = indexes.contextual_model(reader)
-            better = (
-                spec
-                and f"answers improve when {spec.name} has embedded the passages, in the background"
-            )
+            better = spec and f"{spec.name} embeds in the background; then answers improve"
             if note := indexes.missing_model(reader) or better:
                 print_note(f"note: {note}")
         # A contextual model, if there is one, embeds for long.

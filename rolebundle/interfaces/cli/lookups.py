@@ -149,9 +149,7 @@ def grep(call: Call, pattern: str, prefix: str | None) -> None:
     with call.engine(in_working_folder=True) as engine:
         found = engine.grep(parsed(GrepRequest, given))
     lines = (_found_line(line, call.style) for line in found.lines)
-    case = (
-        "; a capital letter in the pattern makes case count" if pattern != pattern.lower() else ""
-    )
+    case = "; case counts, as it has a capital letter" if pattern != pattern.lower() else ""
     call.print(found, lines, empty=f"no line matches{case}", exclude_none=True)
     _print_next(call, "lines", found.next)
 

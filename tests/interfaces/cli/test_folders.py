@@ -140,8 +140,10 @@ def test_a_scan_whose_name_says_nothing_may_be_about_a_task_that_no_passage_answ
     invoke("ls", "--in", notes)
     assert warned(notes, "Which permit is for the mat?") == "not read: IMG_2231 (1).pdf (no text)"
     assert warned(notes, "Where is the mat?") == ""
-    got = invoke("get", "notes/tax 2025.pdf", "--in", notes)
-    assert got.code == 2 and "next: not read: tax 2025.pdf (no text in its 1 page" in got.err
+    for words in (["get", "notes/tax 2025.pdf"], ["get", "notes/tax 2025.pdf", "notes/x.md"],
+                  ["ls", "tax 2025.pdf"], ["grep", "mat", "tax 2025.pdf"]):  # fmt: skip
+        got = invoke(*words, "--in", notes)
+        assert got.code == 2 and "next: not read: tax 2025.pdf (no text in its 1 page" in got.err
 
 
 def test_nothing_is_said_of_unread_files_under_a_policy(notes: Path) -> None:
@@ -273,7 +275,7 @@ def test_a_model_that_was_installed_later_is_used(
         (notes / "key.md").write_text(text, encoding="utf-8")
         monkeypatch.setattr(PackagedModel, "is_installed", is_installed)
         invoke("corpus", "forget", notes, "--yes")
-        improves = "answers improve when all-MiniLM-L6-v2 has embedded"
+        improves = "all-MiniLM-L6-v2 embeds in the background; then answers improve"
         assert (improves in invoke("ls", "--in", notes).err) is is_installed
         started.reset_mock()
         invoke("ls", "--in", notes)
