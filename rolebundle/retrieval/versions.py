@@ -87,8 +87,8 @@ def newest_first(
     They are of the same search, have most of its score, and all words of the task that it has.
     Without the last condition newer passages about something else come first. If another of them
     has more than twice as many of the task's words as the first one, its words are required, and
-    the first one is put last. Documents of one
-    series, such as the minutes of each meeting, use other words: they need less of its score.
+    the first one is put last. Documents of one series, such as the minutes of each meeting, use
+    other words: they need less of its score.
     """
     same_search = [row for row in rows if row.round == rows[0].round]
     good_enough = [row for row in same_search if score(row) >= min_score]

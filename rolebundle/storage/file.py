@@ -260,7 +260,7 @@ def try_lock(path: Path) -> Iterator[bool]:
 
 
 def is_held(path: Path) -> bool:
-    """Whether somebody is in a block of :func:`try_lock` for a path."""
+    """Whether a process, or this one, holds the lock of :func:`try_lock` on a path."""
     with try_lock(path) as is_free:
         return not is_free
 
