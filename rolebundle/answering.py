@@ -122,8 +122,8 @@ class Answering:
             file_warnings["SOURCE_CHANGED"] = self._files_not_ingested(request.task)
         # What was not read has no metadata by which a policy could tell who may see it.
         if not found.request.has_policy:
-            has_all = found.evidence.best.matched == found.evidence.best.words
-            file_warnings["INDEX_STALE"] = self._workspace.unread(request.task, has_all)
+            has_half = 2 * found.evidence.best.matched >= found.evidence.best.words
+            file_warnings["INDEX_STALE"] = self._workspace.unread(request.task, has_half)
         is_few = 0 < found.without_vector < _FEW * found.corpus.chunks
         if is_few and is_held(indexing_path(self._workspace.path)):
             found = replace(found, without_vector=0)

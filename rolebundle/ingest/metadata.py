@@ -185,9 +185,13 @@ def _add_date(merged: dict[str, Any], path: str, parsed: ParsedDocument, declare
 
     That in the name of its file, which is of what it is about, and then that of its format, which
     also may say more exactly when. In a file of several documents their own dates are first, and
-    that of a mail is more exact than a name without a day.
+    that of a mail is more exact than a name without a day. ``nov 23`` may be a day.
     """
-    name, of_format = date_in_name(PurePosixPath(path).name), merged.get("updated_at") or ""
+    file_name, of_format = PurePosixPath(path).name, merged.get("updated_at") or ""
+    name = date_in_name(file_name)
+    may_be_day = len(name) == len("2023-11") and name[:4] not in file_name
+    if may_be_day and of_format[5:7] in ("", name[5:7]):
+        name = ""
     if declared or not (name or of_format):
         return ""
     has_day = len(name) == len("2026-03-12")

@@ -62,7 +62,7 @@ def messages(lines: list[str], at: int = 0, label: str = "", depth: int = 0) -> 
         if not any(lines[i].strip() for i in between):
             inner = [_QUOTE.sub("", text, count=1) for text in lines[first:end]]
             above = (label, at, lines[:first])
-            name = _attribution(lines[:first]) or label
+            name = _attribution(lines[:first]) or label or QUOTED
             found = messages(inner, at + first, name, depth + 1)
             return [above, *found, *messages(lines[end:], at + end, label, _MAX_DEPTH)]
     for first in range(len(lines)):

@@ -61,8 +61,10 @@ _MOST_PASSAGES = 2
 """How many passages are shown if the request has no limit of its own; one more with `also`."""
 _FALLS_OFF = 2 / 3
 """Then none is shown whose final score is below this share of the best one's."""
+_FIRST_SHARE = 2 / 5
+"""The first passage may always be as long as this part of the packet, so that it is rarely cut."""
 _PASSAGE_SHARE = 1 / 5
-"""A passage may always be as long as this part of the packet."""
+"""Other passages may always be as long as this part of the packet."""
 _LEADS_SHARE = 0.5
 """The leads' part of what is left, if they need it."""
 _LINE_CHARS = 1_000
@@ -109,7 +111,8 @@ def packet(
         cosines_of: chooses the parts of long passages by their meaning, too.
     """
     room = max_chars or MAX_CHARS
-    text_chars, line_chars = int(room * _PASSAGE_SHARE), min(_LINE_CHARS, int(room * _LINE_SHARE))
+    first_chars, text_chars = int(room * _FIRST_SHARE), int(room * _PASSAGE_SHARE)
+    line_chars = min(_LINE_CHARS, int(room * _LINE_SHARE))
     words = words_searched(bundle.query)
     head = []
     if bundle.request and bundle.request.as_of:
@@ -144,7 +147,8 @@ def packet(
     )
     for value, parts in zip(values, details, strict=True):
         left = room - kept - _size(shown)
-        block = _block(value, parts, words, text_chars, left, cosines_of)
+        most = text_chars if shown else max(text_chars, first_chars)
+        block = _block(value, parts, words, most, left, cosines_of)
         if not block:
             break
         shown.append(block)

@@ -94,7 +94,8 @@ HEADERS = "From: Ann\nSent: 3 March\nTo: Bo"
      [("", f"New.\n{ON}:"), (ON, f"Old.\n{ON}:"), (ON, "Older.")]),
     (f"New.\n\n-----Original Message-----\n{HEADERS}\n\nOld.",
      [("", f"New.\n\n-----Original Message-----\n{HEADERS}"), ("Ann, 3 March", "Old.")]),
-    ("> Old.\n\nNew.", [("", "Old."), ("", "New.")]),
+    ("> Old.\n\nNew.", [("quoted", "Old."), ("", "New.")]),
+    ("New.\n\nAnn\n\n> Old.\n> > Older.", [("", "New.\n\nAnn"), ("quoted", "Old."), ("quoted", "Older.")]),
     ("> where?\nhere\n> when?\nnow", [("", "> where?\nhere\n> when?\nnow")]),
 ])  # fmt: skip
 def test_what_a_mail_quotes_is_apart_without_marks(text, expected):

@@ -369,6 +369,8 @@ class TestIngest:
             "Page 2025.html": page.format("2025-07-01"), "Page 2024.html": page.format("2025-07-01"),
             "Page 2026.html": page.format("2025-07-01"), "Note 2026.md": "Text.\n",
             "Page 2025-02.html": page.format("2025-07-01"), "Re prices 2025.eml": mail.format(4),
+            "weekly jul 23.md": "Text.\n", "weekly jul 23.html": page.format("2025-07-01"),
+            "weekly mar 24.html": page.format("2025-07-01"),
             "fair.ics": f"{event}END:VEVENT\nEND:VCALENDAR\n", "note.md": "Text.\n",
             "2025-05-05 all.mbox": "".join(
                 f"From a@b.example Sun Mar  {day} 10:00:00 2026\n{mail.format(day)}\n" for day in (1, 2)
@@ -393,6 +395,10 @@ class TestIngest:
             "Note 2026.md": ("2026-01-01", "name without a day", False),
             "Page 2025-02.html": ("2025-02-28", "name without a day", False),
             "Re prices 2025.eml": ("2026-03-04", "format", False),
+            # A year or a day.
+            "weekly jul 23.md": ("", None, True),
+            "weekly jul 23.html": ("2025-07-01", "format", False),
+            "weekly mar 24.html": ("2024-03-31", "name without a day", False),
             "fair.ics": ("2026-03-01", "format", False),
             "note.md": ("", None, True),
             "2025-05-05 all.mbox": ("2026-03-02", "format", False),

@@ -561,8 +561,8 @@ def _with_long_header(message: Any) -> Any:
 
 
 READERS = {
-    "emlx": (5, _read_emlx),
-    "msg": (5, _read_msg),
-    "eml": (10, lambda data, path, _separator: [_read_message(data, path)]),
-    "mbox": (10, _read_mailbox),
+    "emlx": (6, _read_emlx),
+    "msg": (6, _read_msg),
+    "eml": (11, lambda data, path, _separator: [_read_message(data, path)]),
+    "mbox": (11, _read_mailbox),
 }

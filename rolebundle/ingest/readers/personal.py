@@ -13,7 +13,7 @@ import zipfile
 from base64 import b64decode
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from html import unescape
 from quopri import decodestring
 from typing import Any
@@ -91,8 +91,10 @@ def _event_lines(event: Any) -> Iterator[str]:
     yield one_line(str(event.get("SUMMARY", "")))
     for key, label in _LABELS["times"].items():
         if key in event:
-            end = event.get("DTEND") if key == "DTSTART" else None
-            times = " – ".join(_time_text(value) for value in (event[key], end) if value)
+            times = _time_text(event[key])
+            if key == "DTSTART" and "DTEND" in event:
+                end = _time_text(event["DTEND"], is_end=True)
+                times += f" – {end}" if end > times else ""
             zone = event[key].params.get("TZID")
             yield f"{label}: {times}" + (f" ({zone})" if zone else "")
     for rule in _values(event, "RRULE"):
@@ -108,8 +110,8 @@ def _event_lines(event: Any) -> Iterator[str]:
         values = [
             v.to_ical().decode() if key == "CATEGORIES" else str(v) for v in _values(event, key)
         ]
-        if values:
-            yield f"{label}: {one_line(', '.join(values))}"
+        if text := one_line(", ".join(values)):
+            yield f"{label}: {text}"
     for key in ("DESCRIPTION", "COMMENT"):
         yield from (line for value in _values(event, key) for line in str(value).splitlines())
 
@@ -119,10 +121,10 @@ def _values(event: Any, key: str) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _time_text(value: Any) -> str:
+def _time_text(value: Any, is_end: bool = False) -> str:
     time = value.dt
     if not isinstance(time, datetime):
-        return str(time)
+        return str(time - timedelta(days=is_end))  # The day after the last one ends it.
     return time.strftime("%Y-%m-%d %H:%M") + (" UTC" if str(time.tzinfo) == "UTC" else "")
 
 
@@ -356,7 +358,7 @@ def _read_archive(data: bytes, path: str, _separator: str) -> Iterator[ParsedDoc
 
 
 READERS = {
-    "ics": (3, _read_calendar),
+    "ics": (4, _read_calendar),
     "vcf": (2, _read_contacts),
     "enex": (4, _read_notes),
     "canvas": (1, _read_board),

@@ -170,7 +170,7 @@ def _needs_embedding(corpus: Path) -> bool:
 
 
 def unread(
-    corpus: Path, folders: Sequence[Path], changes: str | None, task: str, has_all: bool
+    corpus: Path, folders: Sequence[Path], changes: str | None, task: str, has_half: bool
 ) -> str:
     """A note on what was not read: changed files, and skipped files that may be about the task.
 
@@ -181,7 +181,7 @@ def unread(
         folders: as ``corpus``.
         changes: what that returned; ``None`` to look now.
         task: what is asked.
-        has_all: whether a passage has all of its words, so that no scan needs to be named.
+        has_half: whether a passage has half of its words, so that no scan needs to be named.
     """
     if changes is None:
         before, now = _seen(corpus), _files_in(folders, monotonic() + LOOK_SECONDS)
@@ -193,7 +193,7 @@ def unread(
         for path, reason in names
     ]
     most = max([1, *(number for number, _ in matched)])
-    may_be = [] if has_all else names
+    may_be = [] if has_half else names
     scans = [f"{path} (no text)" for path, reason in may_be if _is_nameless_scan(path, reason)]
     named = first_of([text for number, text in matched if number == most] + scans, _MAX_NAMED)
     note = "; ".join(filter(None, [changes, f"not read: {named}" if named else ""]))

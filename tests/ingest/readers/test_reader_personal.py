@@ -39,6 +39,17 @@ SUMMARY:Paint the gate
 DUE;VALUE=DATE:20260510
 END:VTODO
 BEGIN:VEVENT
+SUMMARY:Closed
+DTSTART;VALUE=DATE:20261221
+DTEND;VALUE=DATE:20270104
+LOCATION:
+END:VEVENT
+BEGIN:VEVENT
+SUMMARY:Fair
+DTSTART;VALUE=DATE:20261224
+DTEND;VALUE=DATE:20261225
+END:VEVENT
+BEGIN:VEVENT
 SUMMARY:Damaged
 DTSTART:soon
 END:VEVENT
@@ -122,7 +133,9 @@ def found(text: str, path: str) -> list[tuple[str, int, int]]:
             [
                 (EVENT, 3, 18),
                 ("Paint the gate\nDue: 2026-05-10", 19, 22),
-                ("SUMMARY:Damaged\nDTSTART:soon", 23, 26),
+                ("Closed\nWhen: 2026-12-21 – 2027-01-03", 23, 28),
+                ("Fair\nWhen: 2026-12-24", 29, 33),
+                ("SUMMARY:Damaged\nDTSTART:soon", 34, 37),
             ],
         ),
         ("a.vcf", VCF, [(CARDS[0], 1, 11), (CARDS[1], 12, 17)]),
