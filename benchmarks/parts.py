@@ -48,20 +48,20 @@ PARTS: Mapping[str, tuple[str, Any]] = {
     ),
     "repeated words": ("rolebundle.retrieval.query.MAX_REPEATS", 1),
     "other spellings": ("rolebundle.retrieval.query._other_spellings", lambda task: {}),
-    "fewer words, less weight": ("rolebundle.retrieval.evidence.LEAST_FACTOR", 1.0),
+    "fewer words, less weight": ("rolebundle.retrieval.evidence.MIN_WORDS_FACTOR", 1.0),
     "correction of words": ("rolebundle.retrieval.lexical.MAX_CORRECTED", 0),
-    "lift of exact words": ("rolebundle.retrieval.rank.LAST_PLACE_OF_EXACT", sys.maxsize),
+    "lift of exact words": ("rolebundle.retrieval.rank.MAX_RANK_OF_EXACT", sys.maxsize),
     "lift of the best without a role": (
-        "rolebundle.retrieval.rank.LAST_PLACE_OF_BEST",
+        "rolebundle.retrieval.rank.MAX_RANK_OF_BEST",
         sys.maxsize,
     ),
     "copies": (
-        "rolebundle.retrieval.rank.mark_duplicates",
+        "rolebundle.retrieval.rank.detect_duplicates",
         lambda rows, task: [[row] for row in rows],
     ),
     "source diversity": ("rolebundle.retrieval.rank.DIVERSITY_STEP", 0.0),
-    "the role's vocabulary": ("rolebundle.retrieval.candidate.VOCABULARY_FACTOR", 0.0),
-    "evidence for the role's part": ("rolebundle.retrieval.candidate.FULL_EVIDENCE", 1e-9),
+    "the role's vocabulary": ("rolebundle.retrieval.values.VOCABULARY_FACTOR", 0.0),
+    "evidence for the role's part": ("rolebundle.retrieval.values.FULL_LANE_SCORE", 1e-9),
     "the role": ("rolebundle.retrieval.pipeline.role_share", lambda policy, specificity: 0.0),
 }
 """Part → what is replaced, and with what. "nothing" replaces a constant with its own value."""

@@ -285,10 +285,10 @@ class AccessControl:
         """Replace the paths of the corpus and the overlay folders by their last component."""
         return conceal_paths(text, (self.workspace.path, *self.overlay_folders))
 
-    def with_unread(self, reference: str, error: UsageError | LookupFailure) -> str:
+    def with_unread_note(self, reference: str, error: UsageError | LookupFailure) -> str:
         """The hint of an error, with what was not read, if the reference may name that."""
         is_open = error.code == "not_found" and not self.has_policy()
-        note = self.workspace.unread(reference, True) if is_open else ""
+        note = self.workspace.unread_note(reference, True) if is_open else ""
         return "; ".join(filter(None, [note, error.hint]))
 
     @contextmanager
@@ -300,7 +300,7 @@ class AccessControl:
         try:
             yield
         except UsageError as error:
-            error.hint = self.with_unread(reference, error)
+            error.hint = self.with_unread_note(reference, error)
             is_owner = self.resolve_agent(agent) is None and not self.has_policy()
             if error.code == "not_found" and is_owner:
                 scope = self.reference_scope(UNRESTRICTED_VIEW)

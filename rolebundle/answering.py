@@ -21,12 +21,12 @@ from rolebundle.policy.overlays import ResolvedOverlay, load_role
 from rolebundle.policy.trust import AgentView
 from rolebundle.retrieval import pipeline
 from rolebundle.retrieval.bundle import assemble
-from rolebundle.retrieval.candidate import Retrieval
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.retrieval.request import ResolvedRequest, resolve_request
 from rolebundle.retrieval.rerank import Reranker
 from rolebundle.retrieval.semantic import cosines_with_task
 from rolebundle.retrieval.source_files import are_reachable, shown_path, source_warnings
+from rolebundle.retrieval.values import Retrieval
 from rolebundle.storage.corpus import Corpus, contents
 from rolebundle.storage.documents import StoredFile, source_files
 from rolebundle.storage.file import indexing_path, is_held
@@ -45,7 +45,7 @@ else:
     intents_module = lazy_module("rolebundle.memory.intents")
 
 
-_FEW = 0.1
+_FEW_WITHOUT_VECTOR = 0.1
 """A smaller share of passages without a vector is no reason to worry while they are embedded."""
 
 
@@ -96,44 +96,45 @@ class Answering:
             request = request.model_copy(update={"approval": None})
         approved_retrieval: Retrieval | None = None
         with self.open_inputs(request, overlay, now) as inputs:
-            found, files = _search(inputs, inputs.request)
-            if self.approver and found.waits_for_approval:
+            retrieval, files = _search(inputs, inputs.request)
+            if self.approver and retrieval.waits_for_approval:
                 approved_retrieval, approved_files = _search(
                     inputs, inputs.request.with_approval("(not approved)")
                 )
-            needs = AuditNeeds.of(inputs.corpus)
+            audit_needs = AuditNeeds.of(inputs.corpus)
             cosines_of = None
-            if request.packet and inputs.provider is not None and not found.degraded:
-                cosines_of = cosines_with_task(found.query, inputs.provider)
+            if request.packet and inputs.provider is not None and not retrieval.degraded:
+                cosines_of = cosines_with_task(retrieval.query, inputs.provider)
         # After the snapshot, because the host's program and the files may take a while.
         agent = inputs.request.echo.agent
-        person, refusal = self._approval(request, agent, claimed_approver, approved_retrieval)
-        if approved_retrieval is not None and person:
-            approved = inputs.request.with_approval(person)
-            found, files = replace(approved_retrieval, request=approved), approved_files
+        approved_by, refusal = self._approval(request, agent, claimed_approver, approved_retrieval)
+        if approved_retrieval is not None and approved_by:
+            approved = inputs.request.with_approval(approved_by)
+            retrieval, files = replace(approved_retrieval, request=approved), approved_files
         paths = {name: shown_path(file.location, file.path) for name, file in files.items()}
-        terms = found.query.task.terms
-        kept: list[KeptBack] = []
+        terms = retrieval.query.task.terms
+        kept_back: list[KeptBack] = []
         file_warnings = source_warnings(files.values())
         # Without an agent, the owner asks: under a policy such a request was refused before.
         if inputs.request.quarantined and agent is None:
-            kept = why_module.kept_back(self._workspace.corpus, terms)
-        if agent is None and request.deadline_ms is None and not found.all_selected:
+            kept_back = why_module.kept_back(self._workspace.corpus, terms)
+        if agent is None and request.deadline_ms is None and not retrieval.all_selected:
             file_warnings["SOURCE_CHANGED"] = self._files_not_ingested(request.task)
         # What was not read has no metadata by which a policy could tell who may see it.
-        if not found.request.has_policy:
-            has_half = 2 * found.evidence.best.matched >= found.evidence.best.words
-            file_warnings["INDEX_STALE"] = self._workspace.unread(request.task, has_half)
-        is_few = 0 < found.without_vector < _FEW * found.corpus.chunks
-        if is_few and is_held(indexing_path(self._workspace.path)):
-            found = replace(found, without_vector=0)
+        if not retrieval.request.has_policy:
+            best = retrieval.evidence.best_support
+            has_half = 2 * best.matched_words >= best.total_words
+            file_warnings["INDEX_STALE"] = self._workspace.unread_note(request.task, has_half)
+        few_wait = 0 < retrieval.without_vector < _FEW_WITHOUT_VECTOR * retrieval.corpus.chunks
+        if few_wait and is_held(indexing_path(self._workspace.path)):
+            retrieval = replace(retrieval, without_vector=0)
         bundle = assemble(
             replace(
-                found,
+                retrieval,
                 refusal=refusal,
                 paths=paths if inputs.view.show_paths else {},
                 file_warnings=file_warnings,
-                kept_back=kept,
+                kept_back=kept_back,
                 complete_message=self._workspace.advice if inputs.view.show_paths else str,
             ),
             cosines_of,
@@ -142,7 +143,7 @@ class Answering:
         def hidden() -> dict[str, int]:
             return why_module.hidden_candidates(self._workspace.corpus, agent, terms)
 
-        self._workspace.recorder.record_answer(needs, bundle, agent, request.action, hidden)
+        self._workspace.recorder.record_answer(audit_needs, bundle, agent, request.action, hidden)
         return bundle
 
     def _files_not_ingested(self, task: str) -> str:
@@ -167,14 +168,14 @@ class Answering:
             claimed_approver: the name that the request gives.
             approved_retrieval: what it would get with an approval; ``None`` if that is no question.
         """
-        person = refusal = ""
+        approved_by = refusal = ""
         if claimed_approver and self.approver is not None and not self.approver:
             refusal = NOT_FROM_REQUESTS
         elif self.approver and approved_retrieval and approved_retrieval.selected_by_approval:
             # The program decides about the passages of the very answer that it releases.
             released = [row.passage for row in approved_retrieval.selected_by_approval]
             question = approval_question(request, agent, claimed_approver, released)
-            person, refusal = ask_program(self.approver, question)
+            approved_by, refusal = ask_program(self.approver, question)
         if refusal:
             self._workspace.note(
                 "approval",
@@ -183,7 +184,7 @@ class Answering:
                 action=request.action or "read",
                 details={"claim": claimed_approver or "", "refused": refusal},
             )
-        return person, refusal
+        return approved_by, refusal
 
     @contextmanager
     def open_inputs(
@@ -247,11 +248,11 @@ class Answering:
 def _search(inputs: Inputs, request: ResolvedRequest) -> tuple[Retrieval, dict[str, StoredFile]]:
     """The retrieval for a request, and the files of its selected passages by chunk id."""
     corpus, provider = inputs.corpus, inputs.provider
-    found = pipeline.search(corpus, request, provider, inputs.reranker)
+    retrieval = pipeline.search(corpus, request, provider, inputs.reranker)
     if contents(corpus).decisions:
         constraints = intents_module.constraints_on(corpus, request, inputs.view, provider)
-        found = replace(found, constraints=constraints)
-    return found, source_files(corpus, [row.chunk_id for row in found.all_selected])
+        retrieval = replace(retrieval, constraints=constraints)
+    return retrieval, source_files(corpus, [row.chunk_id for row in retrieval.all_selected])
 
 
 def request_time(request: RetrievalRequest, now: datetime | None = None) -> datetime:

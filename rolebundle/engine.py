@@ -239,10 +239,10 @@ class Engine(Closable):
             for role in roles:
                 with self.access.recording_refusals(request.agent, role):
                     self.access.check_role(view, role, has_own_overlay=False)
-            first = [None] if without_role and view.allows_role(None) else []
+            no_role = [None] if without_role and view.allows_role(None) else []
             return [
                 self.retrieve(request.model_copy(update={"role": role}), None, now)
-                for role in dict.fromkeys([*first, *roles])
+                for role in dict.fromkeys([*no_role, *roles])
             ]
 
     def get(
@@ -305,7 +305,7 @@ class Engine(Closable):
                     corpus, references, scope, outline=outline, section=section
                 )
             for number, failure in enumerate(answer.failures):
-                hint = self.access.with_unread(failure.reference, failure)
+                hint = self.access.with_unread_note(failure.reference, failure)
                 answer.failures[number] = failure.model_copy(update={"hint": hint})
                 if failure.code == "role_denied":
                     self.access.record_refusal(agent, None, failure.code)
@@ -367,11 +367,11 @@ class Engine(Closable):
             UsageError, WrongFile, CorpusCorrupt, StorageError: the corpus cannot be read.
         """
         text = request.intent or request.command or ""
-        reading = RetrievalRequest(
+        retrieval_request = RetrievalRequest(
             task=text, role=request.role, agent=request.agent, rerank=NO_RERANK
         )
         with self.access.recording_refusals(request.agent, request.role):
-            with self.answering.open_inputs(reading, None, now) as inputs:
+            with self.answering.open_inputs(retrieval_request, None, now) as inputs:
                 answer = intents_module.check_intent(
                     inputs.corpus, request, inputs.request, inputs.view, inputs.provider
                 )
@@ -473,7 +473,7 @@ class Engine(Closable):
         """
         role = request.role or evidence_module.role_of_bundle(request.bundle)
         with self.access.recording_refusals(request.agent, role):
-            as_retrieval = RetrievalRequest(
+            retrieval_request = RetrievalRequest(
                 task="verify",
                 role=role if overlay is None else None,
                 agent=request.agent,
@@ -482,7 +482,7 @@ class Engine(Closable):
                 now=request.now,
                 deadline_ms=request.deadline_ms,
             )
-            with self.answering.open_inputs(as_retrieval, overlay) as inputs:
+            with self.answering.open_inputs(retrieval_request, overlay) as inputs:
                 if request.chunk_ids:
                     scope = self.access.reference_scope(inputs.view)
                     chunk_ids = lookup_module.chunk_ids_of(inputs.corpus, request.chunk_ids, scope)

@@ -80,12 +80,12 @@ class Summary(Contract):
 
 
 class Scores(Contract):
-    """The terms of the final score, before they are multiplied by their weights.
+    """The components of the final score, before they are multiplied by their weights.
 
     ``final = lexical·w1 + semantic·w2 + metadata·w3 + rerank·w4 − diversity_penalty + lift``. The
-    four terms are in [0, 1]; ``metadata`` and ``rerank`` up to 1.25 if the passage is marked as
-    verified. ``rerank`` is the vocabulary term. If the candidate was scored again by a
-    reranking model, that score is part of ``semantic``.
+    four components are in [0, 1]; ``metadata`` and ``rerank`` up to 1.25 if the passage is marked
+    as verified. ``rerank`` is the vocabulary's. If the candidate was scored again by a reranking
+    model, that score is part of ``semantic``.
     """
 
     lexical: float
@@ -156,7 +156,7 @@ class PassageMark(Contract):
     marked_at: str
 
 
-class ChunkMetadata(Contract):
+class PassageMetadata(Contract):
     """Metadata of a chunk.
 
     Attributes:
@@ -211,7 +211,7 @@ class OtherVersion(Contract):
     line: str
 
 
-class SelectedChunk(Contract):
+class SelectedPassage(Contract):
     """One selected passage.
 
     Attributes:
@@ -257,12 +257,12 @@ class SelectedChunk(Contract):
     moved_from: dict[str, int] | None = None
     same_in: list[str] | None = None
     other_versions: list[OtherVersion] | None = None
-    metadata: ChunkMetadata
+    metadata: PassageMetadata
     citation: Citation
     allowed_actions: list[Action] | None = None
 
 
-class Lead(Contract):
+class NearestPlace(Contract):
     """A place near the task that is no evidence for it.
 
     Attributes:
@@ -477,7 +477,7 @@ class TaskEvidence(Contract):
         specificity: how many more of the task's words the best passage has than the best twelve
             have on average, or 0.4 times that average if it is more, each counted by its rarity in
             English; at least 1.2 if few passages have an exact word of the task.
-        role_share: the highest share of the role's terms in the final scores, in [0, 1].
+        role_share: the highest share of the role's components in the final scores, in [0, 1].
     """
 
     support: TaskSupport
@@ -488,7 +488,7 @@ class TaskEvidence(Contract):
 
 
 class ScoreWeights(Contract):
-    """The weights of the four terms of the final score."""
+    """The weights of the four components of the final score."""
 
     lexical: float
     semantic: float
@@ -558,8 +558,8 @@ class RetrievalBundle(Contract):
     warnings: list[BundleWarning]
     fallback: Fallback | None = None
     constraints: list[Constraint] | None = None
-    selected: list[SelectedChunk]
-    nearest: list[Lead] | None = None
+    selected: list[SelectedPassage]
+    nearest: list[NearestPlace] | None = None
     rejected: list[Rejection]
     rejected_summary: dict[RejectionCode, int] = {}
     kept_back: list[KeptBack] | None = None

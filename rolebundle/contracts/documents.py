@@ -52,7 +52,7 @@ ATTACHED = " › "
 """What is between the names of a file and of what is attached to it."""
 
 
-def place_of(document_id: str, source_id: str, path: str) -> str:
+def locator_path(document_id: str, source_id: str, path: str) -> str:
     """The path of a document's file; of an attachment the whole name without its source."""
     name = document_id.removeprefix(f"{source_id}/")
     return name if ATTACHED in name.removeprefix(path) else path
@@ -172,7 +172,7 @@ class Passage(NamedTuple):
     """A chunk with the metadata of its document.
 
     Lines are counted from 1, and ``end_line`` is included. ``page`` is 0 if there are no pages.
-    ``ordinal`` is its place in the document, from 0.
+    ``ordinal`` is its position in the document, from 0.
     ``anchor`` is where it is, in a format in which lines do not tell it: ``p. 3``, ``slide 4``.
     ``flags`` are the kinds of the scan's findings in it, and of those that concern all of its
     document. ``ignored_claims`` are ids of
@@ -202,14 +202,14 @@ class Passage(NamedTuple):
     ordinal: int = 0
 
     @property
-    def place(self) -> str:
+    def locator_path(self) -> str:
         """The path of the file; of an attachment with its name, as ``mail.eml › offer.pdf``."""
-        return place_of(self.document.document_id, self.document.source_id, self.path)
+        return locator_path(self.document.document_id, self.document.source_id, self.path)
 
     @property
     def locator(self) -> str:
-        """``place:start-end``, lines from 1, inclusive."""
-        return f"{self.place}:{self.start_line}-{self.end_line}"
+        """``locator_path:start-end``, lines from 1, inclusive."""
+        return f"{self.locator_path}:{self.start_line}-{self.end_line}"
 
 
 class FoundDocument(Contract):

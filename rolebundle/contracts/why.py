@@ -68,8 +68,8 @@ class ScoreTrace(Contract):
         vocabulary: names of the overlay's vocabulary rules that matched.
         moved_from: each of the overlay's rules that it matches → its place in the ranking if the
             overlay had no such rule; ``place`` if the rule changes nothing.
-        mark_factor: what the mark multiplies the role's terms with, before they are in ``scores``;
-            missing if no person marked the passage.
+        mark_factor: what the mark multiplies the role's components with, before they are in
+            ``scores``; missing if no person marked the passage.
         lift: why the score was lifted; empty if it was not.
         place: place among the ``of`` ranked candidates, from 1.
         rank: place in the answer, from 1; missing if the passage is not selected.
@@ -211,7 +211,7 @@ class RoleView(Contract):
         selected: chunk ids by rank.
         own: chunk ids that are selected for no other role.
         rejected_summary: number of rejected candidates by rejection code.
-        role_share: the highest share of the role's terms in the final scores, in [0, 1].
+        role_share: the highest share of the role's components in the final scores, in [0, 1].
     """
 
     role_id: str

@@ -26,7 +26,7 @@ from rolebundle.contracts.documents import (
     PARTLY_READ,
     Attributes,
     DocumentMetadata,
-    place_of,
+    locator_path,
 )
 from rolebundle.contracts.ingest import (
     DESCRIBES,
@@ -161,7 +161,7 @@ def resolve(path: str, defaults: FileDefaults, parsed: ParsedDocument) -> Docume
     shown = None
     # One file with many documents says nothing about each of them.
     if "document_type" not in merged and (not parsed.key or parsed.key.startswith(ATTACHED)):
-        place = place_of(derived_id, merged["source_id"], path)
+        place = locator_path(derived_id, merged["source_id"], path)
         shown = observed_type(place.replace(ATTACHED, "/"), own_title, parsed)
     # The id of a record is a part of its derived id, so that nothing of it is lost.
     harmless = {f"document_id: {derived_id}", f"document_id: {parsed.key}"}

@@ -9,8 +9,8 @@ from typing import Any
 from rolebundle.contracts.lookup import FoundPassage, Lookup, Lookups
 from rolebundle.interfaces.layout import NO_ROLE, harmless, on_one_line
 from rolebundle.retrieval.passage_text import (
-    DATA,
-    LINES,
+    DATA_NOTICE,
+    LOCATOR,
     constraint_line,
     fenced,
     flag_note,
@@ -43,7 +43,7 @@ def answer_text(method: str, answer: Mapping[str, Any]) -> str:
 
 def lookups_text(answer: Lookups) -> str:
     """What several references name: of each one line on its document, then its passages."""
-    lines = [DATA]
+    lines = [DATA_NOTICE]
     for lookup in answer.lookups:
         lines += ["", *lookup_lines(lookup)]
     if answer.next:
@@ -119,7 +119,7 @@ def _lines_between(first: FoundPassage, second: FoundPassage) -> int:
     """How many line breaks are between two passages that can be read as one; 0 if they cannot."""
     if any((p.mark, p.anchor, p.truncated) != (None, None, None) for p in (first, second)):
         return 0
-    places = [LINES.fullmatch(passage.locator) for passage in (first, second)]
+    places = [LOCATOR.fullmatch(passage.locator) for passage in (first, second)]
     if places[0] is None or places[1] is None or places[0][1] != places[1][1]:
         return 0
     gap = int(places[1][2]) - int(places[0][3])
@@ -163,7 +163,7 @@ def _found_lines(answer: Mapping[str, Any]) -> list[str]:
         return ["No line matches. The documents may use other words: call retrieve."]
     if answer.get("next"):
         lines.append(f"There are more. Call grep with after {shown_name(answer['next'])}")
-    return [DATA, *lines]
+    return [DATA_NOTICE, *lines]
 
 
 def error_text(error: Mapping[str, Any]) -> str:

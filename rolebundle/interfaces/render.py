@@ -13,7 +13,7 @@ from rolebundle.contracts.bundle import (
     BundleWarning,
     Fallback,
     RetrievalBundle,
-    SelectedChunk,
+    SelectedPassage,
 )
 from rolebundle.contracts.terms import RANKED_LOWER, REJECTIONS, shown_as
 from rolebundle.interfaces.layout import (
@@ -164,7 +164,7 @@ def query_terms(bundle: RetrievalBundle) -> Terms:
 
 
 def passage(
-    chunk: SelectedChunk, terms: Terms, width: int, style: Style, *, explain: bool
+    chunk: SelectedPassage, terms: Terms, width: int, style: Style, *, explain: bool
 ) -> Iterator[str]:
     """The lines of a selected passage: rank and place, title, reasons, notes, and an excerpt.
 
@@ -194,7 +194,7 @@ def passage(
     yield from excerpt_lines(chunk, terms, width, style)
 
 
-def excerpt_lines(chunk: SelectedChunk, terms: Terms, width: int, style: Style) -> Iterator[str]:
+def excerpt_lines(chunk: SelectedPassage, terms: Terms, width: int, style: Style) -> Iterator[str]:
     """The part of a passage that answers best, with the task's terms highlighted.
 
     A bar is before each line, so that none looks like a label of the passage.

@@ -190,7 +190,7 @@ def _resolve_source(seen: Corpus, reference: str, author: Author) -> _Source:
         )
     lines = named.lines or (first.start_line, last.end_line)
     start, end = max(lines[0], first.start_line), min(lines[1], last.end_line)
-    return _Source(f"{first.place}:{start}-{end}", first.document.title, passages)
+    return _Source(f"{first.locator_path}:{start}-{end}", first.document.title, passages)
 
 
 def _address(reference: str) -> _Source:

@@ -10,7 +10,7 @@ from rolebundle.contracts.memory import MarkRecord, MarkRequest
 from rolebundle.contracts.terms import MarkState
 from rolebundle.errors import AccessDenied, UsageError
 from rolebundle.policy.access import role_denied
-from rolebundle.retrieval.lookup import Named, find_reference, resolve_reference
+from rolebundle.retrieval.lookup import Referent, find_reference, resolve_reference
 from rolebundle.retrieval.request import ReferenceScope
 from rolebundle.scan.scan import scan_text
 from rolebundle.storage import marks as storage
@@ -22,7 +22,7 @@ Target = tuple[MarkKind, str]
 """What a mark is of: a chunk or a document, and its id."""
 
 
-def _target(reference: str, named: Named) -> Target:
+def _target(reference: str, named: Referent) -> Target:
     """What a reference marks.
 
     Args:

@@ -38,7 +38,7 @@ from rolebundle.storage.documents import (
     DocumentKind,
     count_types,
     document_kinds,
-    scopes_and_places,
+    scopes_and_files,
 )
 from rolebundle.storage.lexical_index import Phrase, phrase_of
 from rolebundle.storage.records import StoredPolicy, load_policy
@@ -297,7 +297,7 @@ def lint_policy(
     """
     findings = [*_lint_rules(policy, roles)]
     if corpus is not None:
-        documents = scopes_and_places(corpus)
+        documents = scopes_and_files(corpus)
         for agent, rule in policy.agents.items():
             findings += _lint_against(agent, rule, documents)
     return findings

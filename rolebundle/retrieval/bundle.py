@@ -10,14 +10,14 @@ from typing import Any
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.bundle import (
     Approval,
-    ChunkMetadata,
     Citation,
     Diagnostics,
     Freshness,
-    Lead,
+    NearestPlace,
     OtherVersion,
     OverlayRef,
     PassageMark,
+    PassageMetadata,
     Provenance,
     QueryTrace,
     RawScores,
@@ -25,20 +25,20 @@ from rolebundle.contracts.bundle import (
     RetrievalBundle,
     Scores,
     ScoreWeights,
-    SelectedChunk,
+    SelectedPassage,
     Summary,
     TaskEvidence,
 )
 from rolebundle.contracts.documents import REMEMBERED_KIND, DocumentMetadata, Passage, iso_utc
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import REJECTION_CODES, REJECTIONS, TRUST_TIERS, RejectionCode
-from rolebundle.retrieval.candidate import Candidate, Retrieval, Weights, code_order
 from rolebundle.retrieval.evidence import ENOUGH_CLOSENESS, Support, shown_kinds
 from rolebundle.retrieval.filter import is_for_other_roles, labels_of
 from rolebundle.retrieval.packet import lead_text, packet
 from rolebundle.retrieval.passage_text import CosinesWithTask, moves_text, words_searched
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.select import CHARACTERS_PER_TOKEN
+from rolebundle.retrieval.values import Candidate, Retrieval, Weights, code_order
 from rolebundle.retrieval.verdict import decide_fallback
 from rolebundle.retrieval.warnings import freshness_posture, trust_posture, warnings_for
 from rolebundle.text.words import words_found
@@ -54,41 +54,41 @@ def assemble(retrieval: Retrieval, cosines_of: CosinesWithTask | None = None) ->
         retrieval: what was found.
         cosines_of: compares parts of passages with the task, for the packet.
     """
-    request, parts = retrieval.request, retrieval.documents_and_facts
-    rows = [(part, row) for part in parts for row in part.selected]
+    request, retrievals = retrieval.request, retrieval.documents_and_facts
+    rows = [(each, row) for each in retrievals for row in each.selected]
     selected = [
-        selected_chunk(
+        selected_passage(
             rank,
             row,
             request,
-            part.evidence.support(row.passage.rowid),
-            part.ranked,
+            each.evidence.support(row.passage.rowid),
+            each.ranked,
             retrieval.paths.get(row.chunk_id),
         )
-        for rank, (part, row) in enumerate(rows, start=1)
+        for rank, (each, row) in enumerate(rows, start=1)
     ]
     # What agents filed changes no verdict about documents.
     document_rows = retrieval.selected
     warnings = warnings_for(retrieval)
-    rejected = sorted((row for part in parts for row in part.rejected), key=code_order)
-    codes = sum((part.counts for part in parts), Counter[RejectionCode]())
+    rejected = sorted((row for each in retrievals for row in each.rejected), key=code_order)
+    counts = sum((each.counts for each in retrievals), Counter[RejectionCode]())
     # Quarantined documents are no candidates: they are counted, but not listed in `rejected`.
-    counts = codes + Counter[RejectionCode]({"quarantined": request.quarantined})
+    all_counts = counts + Counter[RejectionCode]({"quarantined": request.quarantined})
     evidence, weights = retrieval.evidence, retrieval.weights
     for_task = [row for row in document_rows if evidence.support(row.passage.rowid).is_for_task]
     bundle = RetrievalBundle.model_construct(
         version="1.0",
         role_id=request.role_id,
         query=(trace := _query_trace(retrieval)),
-        summary=_summary(selected, codes, request, parts),
+        summary=_summary(selected, counts, request, retrievals),
         selected=selected,
         nearest=_nearest(retrieval, words_searched(trace)) or None,
         rejected=[_as_rejection(row) for row in rejected],
-        rejected_summary={code: counts[code] for code in REJECTION_CODES if counts[code]},
+        rejected_summary={code: all_counts[code] for code in REJECTION_CODES if all_counts[code]},
         approvals=_approvals(retrieval),
         provenance=Provenance.model_construct(
-            source_ids=list(dict.fromkeys(chunk.source_id for chunk in selected)),
-            document_ids=list(dict.fromkeys(chunk.document_id for chunk in selected)),
+            source_ids=list(dict.fromkeys(passage.source_id for passage in selected)),
+            document_ids=list(dict.fromkeys(passage.document_id for passage in selected)),
             trust_posture=trust_posture(for_task, is_declared=retrieval.declares_trust),
             freshness_posture=freshness_posture(document_rows),
         ),
@@ -101,7 +101,7 @@ def assemble(retrieval: Retrieval, cosines_of: CosinesWithTask | None = None) ->
         corpus=retrieval.corpus,
         evidence=TaskEvidence.model_construct(
             support=evidence.task_support,
-            coverage=rounded(evidence.best.coverage),
+            coverage=rounded(evidence.best_support.coverage),
             words=len(evidence.frequencies),
             specificity=rounded(evidence.specificity),
             role_share=rounded(weights.metadata + weights.vocabulary),
@@ -109,7 +109,7 @@ def assemble(retrieval: Retrieval, cosines_of: CosinesWithTask | None = None) ->
         weights=score_weights(weights),
         fusion=request.fusion,
         rerank=retrieval.rerank,
-        diagnostics=_diagnostics(codes, parts),
+        diagnostics=_diagnostics(counts, retrievals),
     )
     if not request.echo.packet:
         return bundle
@@ -120,21 +120,21 @@ def assemble(retrieval: Retrieval, cosines_of: CosinesWithTask | None = None) ->
     return bundle.model_copy(update={"packet": text})
 
 
-def _nearest(retrieval: Retrieval, words: Collection[str]) -> list[Lead]:
+def _nearest(retrieval: Retrieval, words: Collection[str]) -> list[NearestPlace]:
     """The nearest places if nothing was selected, because no passage is evidence."""
     request, evidence = retrieval.request, retrieval.evidence
     if not retrieval.withheld_reason or request.requires_evidence:
         return []
     rows = islice((row for row in retrieval.ranked if row.is_selectable), MAX_NEAREST)
-    chunks = [selected_chunk(0, row, request, evidence.support(row.passage.rowid)) for row in rows]
+    passages = [selected_passage(0, r, request, evidence.support(r.passage.rowid)) for r in rows]
     return [
-        Lead(
-            chunk_id=chunk.chunk_id,
-            locator=chunk.citation.locator,
-            text=lead_text(chunk, words),
-            flags=chunk.metadata.flags,
+        NearestPlace(
+            chunk_id=passage.chunk_id,
+            locator=passage.citation.locator,
+            text=lead_text(passage, words),
+            flags=passage.metadata.flags,
         )
-        for chunk in chunks
+        for passage in passages
     ]
 
 
@@ -142,9 +142,7 @@ def overlay_ref(request: ResolvedRequest) -> OverlayRef | None:
     """The overlay of the request, with the digest of its content; ``None`` without a role."""
     if request.overlay is None:
         return None
-    return OverlayRef.model_construct(
-        role_id=request.overlay.role_id, digest=request.overlay_digest
-    )
+    return OverlayRef.model_construct(role_id=request.role_id, digest=request.overlay_digest)
 
 
 def _as_rejection(row: Candidate) -> Rejection:
@@ -175,22 +173,22 @@ def _query_trace(retrieval: Retrieval) -> QueryTrace:
 
 
 def _summary(
-    selected: Sequence[SelectedChunk],
-    codes: Counter[RejectionCode],
+    selected: Sequence[SelectedPassage],
+    counts: Counter[RejectionCode],
     request: ResolvedRequest,
-    parts: Sequence[Retrieval],
+    retrievals: Sequence[Retrieval],
 ) -> Summary:
-    tiers = Counter(chunk.metadata.trust_tier for chunk in selected)
-    sources = Counter(chunk.source_id for chunk in selected)
-    stale = sum(chunk.metadata.freshness.status == "stale" for chunk in selected)
+    tiers = Counter(passage.metadata.trust_tier for passage in selected)
+    sources = Counter(passage.source_id for passage in selected)
+    stale = sum(passage.metadata.freshness.status == "stale" for passage in selected)
     strategy = "overlay-weighted" if request.overlay else "default-weighted"
     strategy += "-rrf" if request.fusion == "rrf" else ""
-    strategy += "-contextual" if parts[0].rerank else ""
+    strategy += "-contextual" if retrievals[0].rerank else ""
     return Summary.model_construct(
-        total_candidates=sum(len(part.candidates) for part in parts),
+        total_candidates=sum(len(each.candidates) for each in retrievals),
         selected_count=len(selected),
-        stale_count=stale + codes["stale"],
-        forbidden_hits=codes["forbidden_source"],
+        stale_count=stale + counts["stale"],
+        forbidden_hits=counts["forbidden_source"],
         trust_tier_breakdown={tier: tiers[tier] for tier in TRUST_TIERS},
         source_breakdown=dict(sorted(sources.items())),
         rerank_strategy=strategy,
@@ -202,40 +200,37 @@ def _approvals(retrieval: Retrieval) -> list[Approval] | None:
     chunk_ids = [row.chunk_id for row in retrieval.selected_by_approval]
     if not chunk_ids:
         return None
-    return [
-        Approval.model_construct(
-            approved_by=purpose.approved_by, action=purpose.action, chunk_ids=chunk_ids
-        )
-    ]
+    approved = attributes_of(purpose, "approved_by", "action")
+    return [Approval.model_construct(**approved, chunk_ids=chunk_ids)]
 
 
-def _diagnostics(codes: Counter[RejectionCode], parts: Sequence[Retrieval]) -> Diagnostics:
-    pool = parts[0].pool
+def _diagnostics(counts: Counter[RejectionCode], retrievals: Sequence[Retrieval]) -> Diagnostics:
+    pool = retrievals[0].pool
     return Diagnostics.model_construct(
-        latency_ms=round(parts[0].seconds * 1000, 3),
+        latency_ms=round(retrievals[0].seconds * 1000, 3),
         # Counted before any step could lose one, so that law 1 can be checked from the bundle.
-        candidate_pool_size=sum(len(part.candidates) for part in parts),
-        deduped_count=codes["duplicate"],
-        dropped_forbidden_count=codes["forbidden_source"],
-        dropped_stale_count=codes["stale"],
+        candidate_pool_size=sum(len(each.candidates) for each in retrievals),
+        deduped_count=counts["duplicate"],
+        dropped_forbidden_count=counts["forbidden_source"],
+        dropped_stale_count=counts["stale"],
         lexical_ms=round(pool.seconds.get("lexical", 0.0) * 1000, 3),
         semantic_ms=round(pool.seconds.get("semantic", 0.0) * 1000, 3),
         refills=pool.refills,
-        rerank_ms=parts[0].rerank_ms,
+        rerank_ms=retrievals[0].rerank_ms,
     )
 
 
 # -- a selected passage --------------------------------------------------------------------------
 
 
-def selected_chunk(
+def selected_passage(
     rank: int,
     row: Candidate,
     request: ResolvedRequest,
     support: Support,
     ranked: Sequence[Candidate] = (),
     absolute_path: str | None = None,
-) -> SelectedChunk:
+) -> SelectedPassage:
     """The selected passage of this rank.
 
     Args:
@@ -251,7 +246,7 @@ def selected_chunk(
     kinds = overlay.synthesis_policy.required_evidence_kinds if overlay else ()
     anchor = f", {passage.anchor}" if passage.anchor else ""
     is_remembered = document.source_kind == REMEMBERED_KIND
-    return SelectedChunk.model_construct(
+    return SelectedPassage.model_construct(
         **attributes_of(document, "document_id", "source_id", "title", "uri"),
         **attributes_of(passage, "chunk_id", "content", "content_type"),
         rank=rank,
@@ -264,17 +259,17 @@ def selected_chunk(
         evidence_kinds=shown_kinds(kinds, passage) or None,
         bridge_role=_bridge_role(passage, overlay),
         reasons_selected=[*_reasons(row, support)],
-        overlay_hits=[*row.rules, *row.role_hits],
+        overlay_hits=[*row.rules, *row.role_factors],
         moved_from={**row.moved_from} or None,
         same_in=[r.passage.locator for r in ranked if r.duplicate_of == row.chunk_id] or None,
         other_versions=[
-            OtherVersion(locator=other.passage.locator, line=other.differs)
+            OtherVersion(locator=other.passage.locator, line=other.differing_line)
             for other in ranked
-            if other.version_of == row.chunk_id
+            if other.newer_version == row.chunk_id
         ]
         or None,
-        metadata=ChunkMetadata.model_construct(
-            **shared_fields(document, ChunkMetadata)
+        metadata=PassageMetadata.model_construct(
+            **shared_fields(document, PassageMetadata)
             | {
                 "freshness": Freshness.model_construct(
                     **attributes_of(document, "updated_at", "inferred_at", "dated_by"),
@@ -311,8 +306,8 @@ def passage_mark(passage: Passage) -> PassageMark | None:
 
 
 def _reasons(row: Candidate, support: Support) -> Iterator[str]:
-    if support.matched:
-        yield f"has {words_found(support.matched, support.words)}"
+    if support.matched_words:
+        yield f"has {words_found(support.matched_words, support.total_words)}"
     elif row.bm25_expansion:
         yield "has the role's words"
     if row.cosine is not None and support.closeness:
@@ -326,7 +321,7 @@ def _reasons(row: Candidate, support: Support) -> Iterator[str]:
     is_ahead = date and row.freshness == "undated"
     age = f"dated {date}, in the future" if is_ahead else row.freshness
     yield f"{document.trust_tier} trust, {age}{by}"
-    for name, rules in (("policy", row.metadata_hits), ("role vocabulary", row.vocabulary_hits)):
+    for name, rules in (("policy", row.metadata_factors), ("role vocabulary", row.matched_phrases)):
         moved = {rule: row.moved_from[rule] for rule in rules if rule in row.moved_from}
         if moved:
             yield f"{name}: {moves_text(moved)}"
@@ -339,9 +334,9 @@ def _reasons(row: Candidate, support: Support) -> Iterator[str]:
 
 
 def scores_of(row: Candidate) -> Scores:
-    """The terms of a candidate's final score, rounded to six decimals."""
-    terms = ("lexical", "semantic", "metadata", "final", "diversity_penalty", "lift")
-    return Scores.model_construct(**_rounded(row, *terms), rerank=rounded(row.vocabulary))
+    """The components of a candidate's final score, rounded to six decimals."""
+    names = ("lexical", "semantic", "metadata", "final", "diversity_penalty", "lift")
+    return Scores.model_construct(**_rounded(row, *names), rerank=rounded(row.vocabulary))
 
 
 def raw_scores_of(row: Candidate, support: Support) -> RawScores:
@@ -350,13 +345,13 @@ def raw_scores_of(row: Candidate, support: Support) -> RawScores:
         **_rounded(row, "bm25", "bm25_expansion", "cosine"),
         contextual=rounded_if_any(row.cross_encoder_score),
         **_rounded(support, "coverage", "closeness"),
-        matched_words=support.matched,
+        matched_words=support.matched_words,
         metadata=rounded(row.metadata_score),
     )
 
 
 def score_weights(weights: Weights) -> ScoreWeights:
-    """The weights of the score's terms, rounded to six decimals."""
+    """The weights of the score's components, rounded to six decimals."""
     return ScoreWeights.model_construct(
         **_rounded(weights, "lexical", "semantic", "metadata"), rerank=rounded(weights.vocabulary)
     )
@@ -367,9 +362,9 @@ def attributes_of(row: object, *names: str) -> dict[str, Any]:
     return {name: getattr(row, name) for name in names}
 
 
-def shared_fields(document: DocumentMetadata, kind: type[Contract]) -> dict[str, Any]:
+def shared_fields(document: DocumentMetadata, contract: type[Contract]) -> dict[str, Any]:
     """The metadata of a document that a contract has under the same names."""
-    fields = kind.model_fields
+    fields = contract.model_fields
     return {name: value for name, value in document._asdict().items() if name in fields}
 
 

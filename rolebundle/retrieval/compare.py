@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import combinations
 
-from rolebundle.contracts.bundle import RetrievalBundle, SelectedChunk
+from rolebundle.contracts.bundle import RetrievalBundle, SelectedPassage
 from rolebundle.contracts.why import ComparedPassage, Comparison, Overlap, RoleView, Standing
 from rolebundle.errors import CorpusBusy, UsageError
 
@@ -28,8 +28,8 @@ def compare_roles(bundles: Sequence[RetrievalBundle]) -> Comparison:
             "the corpus was written to while the roles were compared",
             "run the same command again",
         )
-    selected = [{chunk.chunk_id for chunk in bundle.selected} for bundle in bundles]
-    chunks = {chunk.chunk_id: chunk for bundle in bundles for chunk in bundle.selected}
+    selected = [{passage.chunk_id for passage in bundle.selected} for bundle in bundles]
+    passages = {passage.chunk_id: passage for bundle in bundles for passage in bundle.selected}
     shared = set.intersection(*selected)
     return Comparison(
         task_text=bundles[0].query.task_text,
@@ -39,22 +39,22 @@ def compare_roles(bundles: Sequence[RetrievalBundle]) -> Comparison:
             _view(bundle, set().union(*selected[:position], *selected[position + 1 :]))
             for position, bundle in enumerate(bundles)
         ],
-        shared=[chunk_id for chunk_id in chunks if chunk_id in shared],
+        shared=[chunk_id for chunk_id in passages if chunk_id in shared],
         overlaps=[overlap(first, second) for first, second in combinations(bundles, 2)],
-        passages=_passages(chunks.values(), bundles),
+        passages=_passages(passages.values(), bundles),
     )
 
 
 def overlap(first: RetrievalBundle, second: RetrievalBundle) -> Overlap:
     """How many passages and documents the answers to two roles have in common."""
-    chunks = [{chunk.chunk_id for chunk in bundle.selected} for bundle in (first, second)]
-    documents = [{chunk.document_id for chunk in bundle.selected} for bundle in (first, second)]
+    passages = [{passage.chunk_id for passage in bundle.selected} for bundle in (first, second)]
+    documents = [{passage.document_id for passage in bundle.selected} for bundle in (first, second)]
     return Overlap(
         first=first.role_id,
         second=second.role_id,
-        chunks=jaccard(*chunks),
+        chunks=jaccard(*passages),
         documents=jaccard(*documents),
-        shared_chunks=len(set.intersection(*chunks)),
+        shared_chunks=len(set.intersection(*passages)),
         shared_documents=len(set.intersection(*documents)),
     )
 
@@ -65,13 +65,13 @@ def jaccard(first: set[str], second: set[str]) -> float:
     return round(len(first & second) / len(union), 6) if union else 1.0
 
 
-def _view(bundle: RetrievalBundle, other_chunks: set[str]) -> RoleView:
+def _view(bundle: RetrievalBundle, other_ids: set[str]) -> RoleView:
     return RoleView(
         role_id=bundle.role_id,
         overlay_digest=bundle.overlay.digest if bundle.overlay else "",
         candidates=bundle.summary.total_candidates,
-        selected=[chunk.chunk_id for chunk in bundle.selected],
-        own=[chunk.chunk_id for chunk in bundle.selected if chunk.chunk_id not in other_chunks],
+        selected=[passage.chunk_id for passage in bundle.selected],
+        own=[passage.chunk_id for passage in bundle.selected if passage.chunk_id not in other_ids],
         rejected_summary=dict(bundle.rejected_summary),
         trust_posture=bundle.provenance.trust_posture,
         freshness_posture=bundle.provenance.freshness_posture,
@@ -82,24 +82,24 @@ def _view(bundle: RetrievalBundle, other_chunks: set[str]) -> RoleView:
 
 
 def _passages(
-    chunks: Iterable[SelectedChunk], bundles: Sequence[RetrievalBundle]
+    passages: Iterable[SelectedPassage], bundles: Sequence[RetrievalBundle]
 ) -> list[ComparedPassage]:
     by_role = [_standings(bundle) for bundle in bundles]
     return [
         ComparedPassage(
-            chunk_id=chunk.chunk_id,
-            document_id=chunk.document_id,
-            source_id=chunk.source_id,
-            title=chunk.title,
-            headings=list(chunk.headings),
-            locator=chunk.citation.locator,
-            flags=chunk.metadata.flags,
+            chunk_id=passage.chunk_id,
+            document_id=passage.document_id,
+            source_id=passage.source_id,
+            title=passage.title,
+            headings=list(passage.headings),
+            locator=passage.citation.locator,
+            flags=passage.metadata.flags,
             standings=[
-                standings.get(chunk.chunk_id) or Standing(role_id=bundle.role_id, state="not_found")
+                standings.get(passage.chunk_id, Standing(role_id=bundle.role_id, state="not_found"))
                 for bundle, standings in zip(bundles, by_role, strict=True)
             ],
         )
-        for chunk in chunks
+        for passage in passages
     ]
 
 
@@ -113,14 +113,14 @@ def _standings(bundle: RetrievalBundle) -> dict[str, Standing]:
         for rejection in bundle.rejected
     }
     selected = {
-        chunk.chunk_id: Standing(
+        passage.chunk_id: Standing(
             role_id=role,
             state="selected",
-            rank=chunk.rank,
-            score=chunk.scores.final,
-            overlay_hits=list(chunk.overlay_hits),
-            moved_from=chunk.moved_from,
+            rank=passage.rank,
+            score=passage.scores.final,
+            overlay_hits=list(passage.overlay_hits),
+            moved_from=passage.moved_from,
         )
-        for chunk in bundle.selected
+        for passage in bundle.selected
     }
     return rejected | selected

@@ -33,14 +33,14 @@ ENOUGH_COVERAGE, ENOUGH_CLOSENESS = 0.25, 0.5
 """A passage with this coverage or this closeness is evidence for the task."""
 ENOUGH_SHARE, ENOUGH_NATS = 0.65, 24
 """BM25 counts fully if the best passage has this share, or this weight, of the task's words."""
-LEAST_FACTOR = 0.01
-COMPARED = 12
+MIN_WORDS_FACTOR = 0.01
+MAX_COMPARED = 12
 """How many of the best by BM25 are compared to see how specific the task is."""
 SHARE_OF_MEAN = 0.4
 """The specificity is at least this share of the mean of what these have."""
 _KIND_ATTRIBUTE = "evidence_kind"
 _WORD = re.compile(r"[^\W_]+")
-_SHORT = 3
+_SHORT_WORD = 3
 """Words of up to so many letters are no plurals here: ``gas`` and ``bus`` end in s."""
 
 
@@ -48,14 +48,14 @@ class Support(NamedTuple):
     """What one passage has of the task.
 
     Attributes:
-        matched: how many of the task's own words it has.
-        words: how many words the task has.
+        matched_words: how many of the task's own words it has.
+        total_words: how many words the task has.
         coverage: the share of the weight of the words, in [0, 1]; the mean of all wordings.
         closeness: of its meaning, in [0, 1]; ``None`` if its cosine is not known.
     """
 
-    matched: int = 0
-    words: int = 0
+    matched_words: int = 0
+    total_words: int = 0
     coverage: float = 0.0
     closeness: float | None = None
 
@@ -72,16 +72,17 @@ class Evidence(NamedTuple):
         frequencies: how many of the visible chunks have each word.
         chunks: how many chunks are visible.
         matches: rowid → the positions of the words that the chunk has, for the chunks in question.
-        wordings: the positions of the words of each wording; the task's own comes first.
+        wording_positions: of the words of each wording; the task's own comes first.
         rarities: how rare each word is in English, in [0, 1].
         noise: of the embedding model; ``None`` if meanings were not searched.
         cosines: rowid → cosine with the task.
         specificity: ``max(best − mean, 0.4 · mean)``, at least 0, of the sums of the rarities of
-            the task's words in each of the ``COMPARED`` best by BM25; missing ones count as 0. In a
-            large corpus all of these have many of the words: there the mean itself makes the task
-            specific. Rarities are those in English, so that the size of the corpus does not matter.
+            the task's words in each of the ``MAX_COMPARED`` best by BM25; missing ones count as 0.
+            In a large corpus all of these have many of the words: there the mean itself makes the
+            task specific. Rarities are those in English, so that the size of the corpus does not
+            matter.
         words_factor: what the weight of BM25 is multiplied with; see :meth:`with_measures`.
-        best: the support of the best of the first passages.
+        best_support: the support of the best of the first passages.
         task_support: ``off_topic`` if none of the task's words occurs and nothing is close in
             meaning; ``weak`` if the first passages have little of the words and of the meaning;
             else ``supported``.
@@ -90,13 +91,13 @@ class Evidence(NamedTuple):
     frequencies: Sequence[int] = ()
     chunks: int = 0
     matches: Mapping[int, frozenset[int]] = MappingProxyType({})
-    wordings: Sequence[frozenset[int]] = (frozenset(),)
+    wording_positions: Sequence[frozenset[int]] = (frozenset(),)
     rarities: Sequence[float] = ()
     noise: Noise | None = None
     cosines: Mapping[int, float] = MappingProxyType({})
     specificity: float = 0.0
     words_factor: float = 1.0
-    best: Support = Support()
+    best_support: Support = Support()
     task_support: TaskSupport = "supported"
 
     def information(self, position: int) -> float:
@@ -121,15 +122,15 @@ class Evidence(NamedTuple):
     def _nats_found(self, rowid: int) -> list[tuple[float, float]]:
         """For each wording with a weight: the weight of its words in the chunk, and of all."""
         matched = self.matches.get(rowid, frozenset())
-        totals = [(wording, self.nats_of(wording)) for wording in self.wordings]
+        totals = [(wording, self.nats_of(wording)) for wording in self.wording_positions]
         return [(self.nats_of(matched & wording), total) for wording, total in totals if total]
 
     def support(self, rowid: int) -> Support:
         """What a passage has of the task. Its words must have been looked up."""
-        own = self.wordings[0]
+        own = self.wording_positions[0]
         return Support(
-            matched=len(self.matches.get(rowid, frozenset()) & own),
-            words=len(own),
+            matched_words=len(self.matches.get(rowid, frozenset()) & own),
+            total_words=len(own),
             coverage=self.coverage(rowid),
             closeness=self._closeness(rowid),
         )
@@ -158,12 +159,12 @@ class Evidence(NamedTuple):
             noise: of the embedding model; ``None`` if meanings were not searched.
             exponent: above 0; low for a model that hardly reads the task and cannot replace words.
         """
-        own = self.wordings[0]
+        own = self.wording_positions[0]
         rarity_sums = [
             math.fsum(self.rarities[position] for position in self.matches[rowid] & own)
             for rowid in best_by_bm25(bm25)
         ]
-        mean = math.fsum(rarity_sums) / COMPARED
+        mean = math.fsum(rarity_sums) / MAX_COMPARED
         specificity = max(0.0, max(rarity_sums, default=0.0) - mean, mean * SHARE_OF_MEAN)
         factors = [
             max((found / total / ENOUGH_SHARE) ** 2, found / ENOUGH_NATS)
@@ -174,12 +175,12 @@ class Evidence(NamedTuple):
             noise=noise,
             cosines=cosines,
             specificity=specificity,
-            words_factor=min(1.0, max((LEAST_FACTOR, *factors))) ** exponent,
+            words_factor=min(1.0, max((MIN_WORDS_FACTOR, *factors))) ** exponent,
         )
 
-    def judged_by(self, first: Sequence[int]) -> Evidence:
+    def judged_by(self, rowids: Sequence[int]) -> Evidence:
         """The evidence, judged by the first passages, in the ranking and by BM25 (their rowids)."""
-        supports = [self.support(rowid) for rowid in first]
+        supports = [self.support(rowid) for rowid in rowids]
         best = max(supports, key=lambda support: support.coverage, default=Support())
         closest = max((self._closeness(rowid) or 0.0 for rowid in self.cosines), default=0.0)
         enough = FULL_COVERAGE * math.log1p(max(1, self.chunks))
@@ -192,18 +193,18 @@ class Evidence(NamedTuple):
             task_support = "off_topic"
         elif max(strengths, default=0.0) < 1:
             task_support = "weak"
-        return self._replace(best=best, task_support=task_support)
+        return self._replace(best_support=best, task_support=task_support)
 
-    def missing(self, first: Sequence[int] | None = None) -> list[int]:
+    def missing(self, rowids: Sequence[int] | None = None) -> list[int]:
         """The positions of the task's own words that no visible passage has.
 
         Args:
-            first: rowids; with them, the words that none of these passages has.
+            rowids: if given, only these passages count.
         """
-        own = self.wordings[0]
-        if first is None:
+        own = self.wording_positions[0]
+        if rowids is None:
             return [position for position in sorted(own) if not self.frequencies[position]]
-        found = frozenset[int]().union(*(self.matches.get(rowid, ()) for rowid in first))
+        found = frozenset[int]().union(*(self.matches.get(rowid, ()) for rowid in rowids))
         return sorted(own - found)
 
     def _closeness(self, rowid: int) -> float | None:
@@ -213,7 +214,7 @@ class Evidence(NamedTuple):
 
 def best_by_bm25(bm25: Mapping[int, float]) -> list[int]:
     """The rowids of the best by BM25; ties go to the one that comes first in the mapping."""
-    return sorted(bm25, key=lambda rowid: -bm25[rowid])[:COMPARED]
+    return sorted(bm25, key=lambda rowid: -bm25[rowid])[:MAX_COMPARED]
 
 
 # -- evidence kinds ------------------------------------------------------------------------------
@@ -242,6 +243,6 @@ def _normalized(text: str) -> str:
 
 
 def _singular(word: str) -> str:
-    if len(word) <= _SHORT or not word.endswith("s") or word.endswith("ss"):
+    if len(word) <= _SHORT_WORD or not word.endswith("s") or word.endswith("ss"):
         return word
     return f"{word[:-3]}y" if word.endswith("ies") else word[:-1]

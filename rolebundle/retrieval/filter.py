@@ -12,8 +12,8 @@ from rolebundle.contracts.overlay import Overlay, SourceRule
 from rolebundle.contracts.terms import FreshnessStatus, RejectionCode
 from rolebundle.policy.overlays import rule_matches, rule_subject
 from rolebundle.policy.trust import Labels
-from rolebundle.retrieval.candidate import Candidate
 from rolebundle.retrieval.request import ResolvedRequest
+from rolebundle.retrieval.values import Candidate
 
 BASE_SCORE = 0.5
 APPLICABLE_ROLE_BOOST = 1.3
@@ -64,7 +64,7 @@ def rejection_of(passage: Passage, request: ResolvedRequest) -> tuple[RejectionC
 
 def seen_rejection(passage: Passage, request: ResolvedRequest) -> tuple[RejectionCode, str] | None:
     """The code and the note for a text that the agent already has; ``None`` for another text."""
-    chunk_ids = request.seen_texts.get(passage.content_hash)
+    chunk_ids = request.seen_by_hash.get(passage.content_hash)
     if not chunk_ids or passage.superseded_by:
         return None
     if passage.chunk_id in chunk_ids:
@@ -100,12 +100,12 @@ def policy_rejections(
     document, overlay = governed.document, request.overlay
     by_trust = request.purpose.rejection(labels_of(governed))
     if overlay is not None:
-        policy, subject = overlay.source_policy, rule_subject(document, governed.path)
+        source_policy, subject = overlay.source_policy, rule_subject(document, governed.path)
         forbidden = request.forbidding_rule(subject)
         if forbidden is not None:
-            yield "forbidden_source", _label(forbidden)
+            yield "forbidden_source", _rule_text(forbidden)
         if request.allowing_rule is not None and request.allowing_rule(subject) is None:
-            allowed = ", ".join(rule.condition for rule in policy.allowed_sources)
+            allowed = ", ".join(rule.condition for rule in source_policy.allowed_sources)
             yield "forbidden_source", f"not one of the allowed sources: {allowed}"
         if overlay.role_id in governed.excluded_roles:
             yield "role_mismatch", f"{document.document_id} excludes the role {overlay.role_id}"
@@ -172,10 +172,10 @@ def path_rules(
     """Which rules that can reject a document match its path; ``None`` if none looks at paths."""
     if request.overlay is None:
         return None
-    policy = request.overlay.source_policy
+    source_policy = request.overlay.source_policy
     rules = [
         rule
-        for rule in (*policy.forbidden_sources, *policy.allowed_sources)
+        for rule in (*source_policy.forbidden_sources, *source_policy.allowed_sources)
         if rule.path is not None
     ]
     if not rules:
@@ -203,10 +203,10 @@ def add_metadata_score(row: Candidate, request: ResolvedRequest) -> None:
     row.freshness = freshness_of(row.passage, request)
     if request.overlay is None:
         return
-    factors = _factors(row.passage, request.overlay, request)
+    factors = _metadata_factors(row.passage, request.overlay, request)
     row.metadata_score = metadata_score([factor for factor, _ in factors])
     if request.ranks_by_role:
-        row.metadata_hits = {hit: factor for factor, hit in factors}
+        row.metadata_factors = {rule: factor for factor, rule in factors}
 
 
 def metadata_score(factors: Iterable[float]) -> float:
@@ -244,23 +244,24 @@ def age_note(document: DocumentMetadata, age: float, max_age: float) -> str:
     return f"{age:.0f} days old{by}, the limit is {max_age:g}"
 
 
-def _factors(
+def _metadata_factors(
     passage: Passage, overlay: Overlay, request: ResolvedRequest
 ) -> list[tuple[float, str]]:
-    document, policy, limits = passage.document, overlay.source_policy, overlay.retrieval_policy
+    document, source_policy = passage.document, overlay.source_policy
+    policy = overlay.retrieval_policy
     factors: list[tuple[float, str]] = []
     if overlay.role_id in passage.applicable_roles:
         factors.append((APPLICABLE_ROLE_BOOST, "boost:applicable-role"))
-    penalty = limits.role_mismatch_penalty
+    penalty = policy.role_mismatch_penalty
     if penalty < 1 and is_for_other_roles(passage, overlay.role_id):
         factors.append((1 - penalty, f"penalty:role-mismatch(-{penalty:g})"))
-    max_age, age = limits.freshness_max_age_days, age_days(document, request.now)
-    if limits.stale_penalty < 1 and max_age is not None and age is not None and age > max_age:
-        factors.append((1 - limits.stale_penalty, f"penalty:stale({age:.0f}d > {max_age:g}d)"))
+    max_age, age = policy.freshness_max_age_days, age_days(document, request.now)
+    if policy.stale_penalty < 1 and max_age is not None and age is not None and age > max_age:
+        factors.append((1 - policy.stale_penalty, f"penalty:stale({age:.0f}d > {max_age:g}d)"))
     boosts: tuple[tuple[str, str, Mapping[Any, float]], ...] = (
-        ("trust-tier", document.trust_tier, policy.trust_tier_boosts),
-        ("doc-type", document.ranked_type, policy.document_type_boosts),
-        ("domain", document.domain, policy.domain_boosts),
+        ("trust-tier", document.trust_tier, source_policy.trust_tier_boosts),
+        ("doc-type", document.ranked_type, source_policy.document_type_boosts),
+        ("domain", document.domain, source_policy.domain_boosts),
     )
     factors += [
         (by_value[value], f"boost:{name}({value}×{by_value[value]:g})")
@@ -272,9 +273,9 @@ def _factors(
         boost = PREFERRED_SOURCE_BOOST if preferred.boost is None else preferred.boost
         # A boost of 1 only keeps a later rule from matching, so it is no reason for a passage.
         if boost != 1:
-            factors.append((boost, f"boost:preferred-source({_label(preferred)}×{boost:g})"))
+            factors.append((boost, f"boost:preferred-source({_rule_text(preferred)}×{boost:g})"))
     return factors
 
 
-def _label(rule: SourceRule) -> str:
+def _rule_text(rule: SourceRule) -> str:
     return f"{rule.condition}: {rule.reason}" if rule.reason else rule.condition

@@ -18,10 +18,10 @@ from rolebundle.contracts.why import FoundBy
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import EmbedderError
 from rolebundle.retrieval import lexical
-from rolebundle.retrieval.candidate import SPECIFIC, Candidate, Pool, Query
 from rolebundle.retrieval.evidence import Evidence, best_by_bm25
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.semantic import SemanticLane, open_semantic_lane
+from rolebundle.retrieval.values import MIN_SPECIFICITY, Candidate, Pool, Query
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.lexical_index import verify_lexical_indexes
 from rolebundle.storage.passages import content_hashes, passages_by_rowid, prefetch_passages
@@ -100,8 +100,8 @@ class Lanes:
         scores: dict[FoundBy, dict[int, float]] = {}
         for search in searches:
             with _timed(seconds, search.lane):
-                own = proposed[search.by]
-                scores[search.by] = own | search.score([row for row in new if row not in own])
+                known = proposed[search.by]
+                scores[search.by] = known | search.score([row for row in new if row not in known])
         passages = passages_by_rowid(self.corpus, new)
         if len(passages) < len(new):
             raise damaged("a passage that the index names")
@@ -120,7 +120,7 @@ class Lanes:
             only_by_role=pool.only_by_role if refills else only_by_role,
             confidence=self.semantic.confidence if self.semantic else 1.0,
             depth=depth,
-            yielded=max(map(len, proposed.values())),
+            max_returned=max(map(len, proposed.values())),
             refills=refills,
             seconds=seconds,
         )
@@ -154,7 +154,8 @@ class Lanes:
         ]
 
     def _of_wording(self, number: int) -> Lanes:
-        semantic = self.semantic and replace(self.semantic, vector=self.semantic.vectors[number])
+        lane = self.semantic
+        semantic = lane and replace(lane, vector=lane.vectors_by_wording[number])
         query = build_query(self.query.tasks[number].text, None)
         return replace(self, query=query, semantic=semantic)
 
@@ -162,13 +163,13 @@ class Lanes:
         """What everything visible has of the task's words, before the passages are ranked."""
         hits = sorted(pool.hits.values(), key=lambda hit: hit.passage.chunk_id)
         bm25 = {hit.passage.rowid: hit.bm25 for hit in hits if hit.bm25}
-        words = lexical.task_words(
+        words = lexical.word_evidence(
             self.corpus, self.query, best_by_bm25(bm25), only_facts=self.only_facts
         )
         meaning = (self.semantic.noise, self.semantic.words_exponent) if self.semantic else (None,)
         evidence = words.with_measures(bm25, pool.cosines, *meaning)
         # An exact word that few passages have chooses among them.
-        least = SPECIFIC if self.rare_exact else 0.0
+        least = MIN_SPECIFICITY if self.rare_exact else 0.0
         return evidence._replace(specificity=max(evidence.specificity, least))
 
     def with_matched_words(self, evidence: Evidence, passages: Iterable[Passage]) -> Evidence:
@@ -180,7 +181,7 @@ class Lanes:
         matches = lexical.matching_words(self.corpus, self.query.content_words, rowids)
         return evidence._replace(matches={**known, **matches})
 
-    def seen_texts(self, chunk_ids: Sequence[str]) -> dict[str, list[str]]:
+    def seen_by_hash(self, chunk_ids: Sequence[str]) -> dict[str, list[str]]:
         """The hash of each text of these passages → the ids that have this text."""
         known = content_hashes(self.corpus, chunk_ids) if chunk_ids else {}
         return grouped((text, chunk_id) for chunk_id, text in known.items())

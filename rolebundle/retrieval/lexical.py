@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from rolebundle.contracts.terms import Lane
 from rolebundle.contracts.why import FoundBy
-from rolebundle.retrieval.candidate import Query, Term
 from rolebundle.retrieval.evidence import Evidence
 from rolebundle.retrieval.query import words_of
+from rolebundle.retrieval.values import Query, Term
 from rolebundle.storage import compartments
 from rolebundle.storage.corpus import Corpus, once_in_snapshot
 from rolebundle.storage.lexical_index import Phrase, phrase_of
@@ -33,7 +33,7 @@ from rolebundle.text.words import is_english, rarity
 if TYPE_CHECKING:
     from rolebundle.storage.postings import Indices, Occurrences, Postings
 
-RARE = 50
+MAX_RARE_CHUNKS = 50
 """An exact term is rare if at most so many chunks have it."""
 EXACT_PROPOSED = 5
 """How many of the best chunks with a rare exact term are proposed."""
@@ -57,53 +57,54 @@ _MIN_IDF = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class WordSearch:
-    """The index of words, ready to be searched for the task's terms, or for the role's.
+    """The postings of words, ready to be searched for the task's terms, or for the role's.
 
     Attributes:
         by: whose terms they are.
-        words: of what is visible.
+        postings: of the chunks that are visible.
         terms: what is searched for.
-        exact: words and phrases; the best chunks with each are proposed, too.
+        rare_exact: the rare exact words and phrases of the task; the best chunks with each are
+            proposed, too.
     """
 
     lane: ClassVar[Lane] = "lexical"
     by: FoundBy
-    words: CombinedPostings
+    postings: CombinedPostings
     terms: Sequence[Term]
-    exact: Sequence[str] = ()
+    rare_exact: Sequence[str] = ()
 
     def propose(self, depth: int, within: Sequence[int] | None = None) -> dict[int, float]:
         """Rowid → BM25 of the best chunks."""
         having = [
             rowid
-            for phrase in self.exact
-            for rowid in self.words.best(
+            for phrase in self.rare_exact
+            for rowid in self.postings.best(
                 [*map(Term, (phrase, *others_of(phrase)))], EXACT_PROPOSED, within
             )
         ]
-        return self.score(having) | self.words.best(self.terms, depth, within)
+        return self.score(having) | self.postings.best(self.terms, depth, within)
 
     def score(self, rowids: Sequence[int]) -> dict[int, float]:
         """Rowid → BM25, of the chunks that have one of the terms."""
-        scores = self.words.scores(self.terms, rowids)
+        scores = self.postings.scores(self.terms, rowids)
         return {rowid: score for rowid, score in scores.items() if score}
 
 
 def word_searches(
-    corpus: Corpus, query: Query, exact: Sequence[str] = (), *, only_facts: bool = False
+    corpus: Corpus, query: Query, rare_exact: Sequence[str] = (), *, only_facts: bool = False
 ) -> list[WordSearch]:
     """The searches for the task's terms and for the role's.
 
     Args:
         corpus: an open corpus.
         query: the built query.
-        exact: the rare exact words and phrases of the task.
+        rare_exact: the rare exact words and phrases of the task.
         only_facts: search remembered facts, by the statistics of documents and facts.
     """
-    index = _index(corpus, with_facts=only_facts)
+    postings = _postings(corpus, with_facts=only_facts)
     return [
-        WordSearch("task_words", index, query.task_terms, exact),
-        WordSearch("role_words", index, query.expansion_terms),
+        WordSearch("task_words", postings, query.task_terms, rare_exact),
+        WordSearch("role_words", postings, query.expansion_terms),
     ]
 
 
@@ -115,17 +116,17 @@ def read_ahead(corpus: Corpus, query: Query) -> None:
         *(term for word in query.content_words for term in word),
         *map(Term, query.task.exact),
     ]
-    for part in _index(corpus, with_facts=True).parts:
+    for part in _postings(corpus, with_facts=True).parts:
         part.read(corpus, [_phrase(term) for term in terms])
 
 
 def exact_words(corpus: Corpus, query: Query) -> tuple[list[str], list[str]]:
     """The rare exact words and phrases of a task, and the exact ones that occur nowhere."""
     exact = [[Term(phrase), *map(Term, others_of(phrase))] for phrase in query.task.exact]
-    counts = _index(corpus).frequencies(exact)
+    counts = _postings(corpus).frequencies(exact)
     counted = list(zip(query.task.exact, counts, strict=True))
     return (
-        [phrase for phrase, count in counted if 0 < count <= RARE],
+        [phrase for phrase, count in counted if 0 < count <= MAX_RARE_CHUNKS],
         [phrase for phrase, count in counted if not count],
     )
 
@@ -144,14 +145,14 @@ def with_corrections(corpus: Corpus, query: Query) -> Query:
     So only likely slips count (:func:`_is_likely_slip`), if a passage of the task's language has
     the known word; of several the more frequent.
     """
-    index = _index(corpus)
+    postings = _postings(corpus)
     languages = frozenset(query.task.languages)
-    own = sorted(query.wordings[0] - query.name_positions)
+    own = sorted(query.wording_positions[0] - query.name_positions)
     words = list(query.content_words)
     positions = [position for position in own if _may_be_misspelled(words[position][0].text)]
-    if not index.parts or not positions:
+    if not postings.parts or not positions:
         return query
-    counts = index.frequencies([words[position] for position in positions])
+    counts = postings.frequencies([words[position] for position in positions])
     corrected: dict[str, str] = {}
     unknown = [position for position, count in zip(positions, counts, strict=True) if not count]
     stems: list[Term] = []
@@ -160,7 +161,7 @@ def with_corrections(corpus: Corpus, query: Query) -> Query:
         # A word alone shows no language, and need not have its marks: zolta for żółtej.
         forms = [Term(stem, form=True) for stem in stems_in_any_language(word)]
         forms += [Term(verb) for verb in _AGENT_NOUN.findall(word)]
-        found = index.frequencies([[form] for form in forms])
+        found = postings.frequencies([[form] for form in forms])
         if known := [form for form, count in zip(forms, found, strict=True) if count]:
             words[position] = (*words[position], *known)
             stems += known
@@ -168,14 +169,14 @@ def with_corrections(corpus: Corpus, query: Query) -> Query:
         changed = [
             other for other in one_change_away(word) if _is_likely_slip(word, other, languages)
         ]
-        counted = index.frequencies([[Term(other)] for other in changed])
+        counted = postings.frequencies([[Term(other)] for other in changed])
         often = [
             (not languages and (other in ENGLISH_STOP_WORDS, is_english(other)), count, other)
             for count, other in zip(counted, changed, strict=True)
-            if count >= min(MIN_CHUNKS_OF_SPELLING, 1 + index.chunks // 100)
+            if count >= min(MIN_CHUNKS_OF_SPELLING, 1 + postings.chunks // 100)
         ]
         for _, _, other in sorted(often, reverse=True)[:MAX_CORRECTED]:
-            if (is_english(other) and not languages) or _occurs_as_written(index, other, languages):
+            if (is_english(other) and not languages) or _occurs_as_is(postings, other, languages):
                 corrected[word] = other
                 words[position] = (*words[position], Term(other))
                 break
@@ -187,17 +188,17 @@ def with_corrections(corpus: Corpus, query: Query) -> Query:
     )
 
 
-def _occurs_as_written(index: CombinedPostings, word: str, languages: frozenset[str]) -> bool:
+def _occurs_as_is(postings: CombinedPostings, word: str, languages: frozenset[str]) -> bool:
     """Whether one of the best chunks for a word has it; the index may only know another form.
 
     Args:
-        index: where to look.
+        postings: where to look.
         word: in lower case.
         languages: if any are given, the chunk is in one of them, or, as a table may, it shows no
             language and the word is not English.
     """
-    best = index.best([Term(word)], EXACT_PROPOSED)
-    for passage in passages_by_rowid(index.corpus, list(best)).values():
+    best = postings.best([Term(word)], EXACT_PROPOSED)
+    for passage in passages_by_rowid(postings.corpus, list(best)).values():
         text = f"{passage.document.title} {passage.content}"
         if word in words_of(text):
             shown = likely_languages(text)
@@ -237,16 +238,16 @@ def one_change_away(word: str) -> list[str]:
     return sorted(found - {word})
 
 
-def task_words(
+def word_evidence(
     corpus: Corpus, query: Query, rowids: Sequence[int], *, only_facts: bool = False
 ) -> Evidence:
     """How often the task's content words occur in all visible chunks, and in which of these."""
-    index = _index(corpus, with_facts=only_facts)
+    postings = _postings(corpus, with_facts=only_facts)
     return Evidence(
-        frequencies=index.frequencies(query.content_words),
-        chunks=index.chunks,
+        frequencies=postings.frequencies(query.content_words),
+        chunks=postings.chunks,
         matches=matching_words(corpus, query.content_words, rowids),
-        wordings=query.wordings,
+        wording_positions=query.wording_positions,
         rarities=[rarity(word.text) for word, *_ in query.content_words],
     )
 
@@ -256,14 +257,14 @@ def matching_words(
 ) -> dict[int, frozenset[int]]:
     """Rowid → the positions of the words of which the chunk has a term, for each of the chunks."""
     positions: dict[int, set[int]] = {rowid: set() for rowid in rowids}
-    for position, having in enumerate(_index(corpus, with_facts=True).matches(words, rowids)):
+    for position, having in enumerate(_postings(corpus, with_facts=True).matches(words, rowids)):
         for rowid in having:
             positions[rowid].add(position)
     return {rowid: frozenset(matched) for rowid, matched in positions.items()}
 
 
 @once_in_snapshot
-def _index(corpus: Corpus, *, with_facts: bool = False) -> CombinedPostings:
+def _postings(corpus: Corpus, *, with_facts: bool = False) -> CombinedPostings:
     """The words of documents, or those of documents and facts, of which facts are searched."""
     visible = compartments.searchable_compartments(corpus, with_facts=with_facts)
     searched = [part.id for part in visible if part.is_of_facts is with_facts]

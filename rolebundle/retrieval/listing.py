@@ -384,7 +384,7 @@ def _line(hit: _FoundLine, passage: Passage) -> FoundLine:
     first, last = hit.lines or (passage.start_line, passage.end_line)
     lines = str(first) if hit.lines and first == last else f"{first}-{last}"
     return FoundLine(
-        locator=f"{passage.place}:{lines}",
+        locator=f"{passage.locator_path}:{lines}",
         document_id=hit.document_id,
         chunk_id=passage.chunk_id,
         text=hit.shown,

@@ -44,7 +44,7 @@ _MAX_TRIED = 20
 """How many similar documents are looked at to suggest the ones that a role may read."""
 
 
-class Named(NamedTuple):
+class Referent(NamedTuple):
     """What a reference names.
 
     Attributes:
@@ -83,19 +83,19 @@ def look_up(
         AccessDenied: ``role_denied``: every passage was left out.
         CorpusCorrupt: a passage or its document is not what was stored.
     """
-    named = resolve_reference(corpus, reference, scope)
-    passages = readable_passages(reference, named.passages, scope)
+    referent = resolve_reference(corpus, reference, scope)
+    passages = readable_passages(reference, referent.passages, scope)
     headings = None
     if outline or section is not None:
         document = passages[0].document.document_id
         passages = readable_passages(reference, passages_of_document(corpus, document), scope)
         headings = outline_of(passages)
-        named = Named("document", passages)
+        referent = Referent("document", passages)
         if section is not None:
             heading = section_of(headings, document, section)
             first, last = heading.start_line, heading.end_line
             passages = [p for p in passages if p.start_line <= last and first <= p.end_line]
-            headings, named = None, Named("lines", passages, (first, last))
+            headings, referent = None, Referent("lines", passages, (first, last))
     verify_passages(corpus, [passage.rowid for passage in passages])
     files = source_files(corpus, [passage.chunk_id for passage in passages])
     warnings = [
@@ -105,11 +105,11 @@ def look_up(
     shown = passages if headings is None else []
     return Lookup(
         reference=reference,
-        kind=named.kind,
+        kind=referent.kind,
         document=_document(
-            passages[0], _linking(corpus, passages[0], scope) if named.kind == "document" else []
+            passages[0], _linking(corpus, passages[0], scope) if referent.kind == "document" else []
         ),
-        passages=[_passage(passage, named.lines) for passage in shown],
+        passages=[_passage(passage, referent.lines) for passage in shown],
         outline=headings,
         warnings=warnings or None,
     )
@@ -122,10 +122,10 @@ def chunk_ids_of(corpus: Corpus, references: Sequence[str], scope: ReferenceScop
 
 def _chunk_id_of(corpus: Corpus, reference: str, scope: ReferenceScope) -> str | None:
     try:
-        named = find_reference(corpus, reference, scope)
+        referent = find_reference(corpus, reference, scope)
     except UsageError:
         return None
-    found = [*filter(scope.reads, named.passages if named else ())]
+    found = [*filter(scope.reads, referent.passages if referent else ())]
     # Another passage may share a line of the locator.
     found = [passage for passage in found if passage.locator == named_by(reference)] or found
     return found[0].chunk_id if len(found) == 1 else None
@@ -149,7 +149,7 @@ def readable_passages(
     return readable
 
 
-def resolve_reference(corpus: Corpus, reference: str, scope: ReferenceScope) -> Named:
+def resolve_reference(corpus: Corpus, reference: str, scope: ReferenceScope) -> Referent:
     """What a reference names.
 
     Raises:
@@ -162,7 +162,7 @@ def resolve_reference(corpus: Corpus, reference: str, scope: ReferenceScope) -> 
     return found
 
 
-def find_reference(corpus: Corpus, reference: str, scope: ReferenceScope) -> Named | None:
+def find_reference(corpus: Corpus, reference: str, scope: ReferenceScope) -> Referent | None:
     """As :func:`resolve_reference`; ``None`` if nothing has this reference.
 
     Raises:
@@ -174,7 +174,7 @@ def find_reference(corpus: Corpus, reference: str, scope: ReferenceScope) -> Nam
         return None
     passage = passage_by_id(corpus, reference)
     if passage is not None and passage.document.document_id not in scope.not_valid_now:
-        return Named("chunk", [passage])
+        return Referent("chunk", [passage])
     named = scope.without_invalid(
         documents.documents_named(corpus, reference, scope.locations(reference))
     )
@@ -189,17 +189,17 @@ def find_reference(corpus: Corpus, reference: str, scope: ReferenceScope) -> Nam
                 f"{reference}: the document has no text",
                 "if its file has text, ingest it again, or run `rolebundle corpus doctor`",
             )
-        return Named("document", passages)
+        return Referent("document", passages)
     numbered = references.parse_passages(reference)
     if numbered and numbered[0] not in scope.not_valid_now:
         passages = _numbered_passages(corpus, reference, numbered)
         if passages:
-            return Named("passages", passages)
+            return Referent("passages", passages)
     lines = references.parse_lines(reference)
     if lines is not None and lines.start <= lines.end:
         passages = _passages_at_lines(corpus, reference, lines, scope)
         if passages:
-            return Named("lines", passages, (lines.start, lines.end))
+            return Referent("lines", passages, (lines.start, lines.end))
     # A secret in the name of a document is masked in the corpus.
     # Imported here, because re2 takes time.
     from rolebundle.scan.confidential import without_secrets
@@ -331,7 +331,7 @@ def _passage(passage: Passage, lines: tuple[int, int] | None) -> FoundPassage:
         anchor=passage.anchor or None,
         chunk_id=passage.chunk_id,
         place=passage.ordinal + 1,
-        locator=f"{passage.place}:{start}-{end}",
+        locator=f"{passage.locator_path}:{start}-{end}",
         headings=list(passage.headings),
         content_type=passage.content_type,
         flags=list(passage.flags) or None,
@@ -352,8 +352,8 @@ def outline_of(passages: Sequence[Passage]) -> list[Heading]:
     found = [*_headings_in_text(passages)] or [*_headings_of_passages(passages)]
     last = max((passage.end_line for passage in passages), default=0)
     ends = [
-        next((line - 1 for line, other, _ in found[place + 1 :] if other <= level), last)
-        for place, (_, level, _) in enumerate(found)
+        next((line - 1 for line, other, _ in found[index + 1 :] if other <= level), last)
+        for index, (_, level, _) in enumerate(found)
     ]
     return [
         Heading(heading=name, level=level, start_line=line, end_line=max(line, end))
@@ -396,25 +396,25 @@ def _headings_in_text(passages: Sequence[Passage]) -> Iterator[tuple[int, int, s
                 marked = filter(None, map(_MARKED.fullmatch, lines))
                 yield from ((passage.start_line, len(match[1]), match[2]) for match in marked)
             continue
-        for place, line in enumerate(lines):
+        for index, line in enumerate(lines):
             mark = line.lstrip()[:3]
             if mark in ("```", "~~~"):
                 fence = mark if not fence else "" if mark == fence else fence
             if fence or line[:1].isspace():
                 continue
             if marks is not None and (found := marks.fullmatch(line)):
-                yield passage.start_line + place, len(found[1]), found[2]
-            elif path.endswith(_UNDERLINED) and _is_underlined(lines, place):
-                is_over = place > 0 and lines[place - 1] == lines[place + 1]
-                style = lines[place + 1][0] + ("above" if is_over else "")
+                yield passage.start_line + index, len(found[1]), found[2]
+            elif path.endswith(_UNDERLINED) and _is_underlined(lines, index):
+                is_over = index > 0 and lines[index - 1] == lines[index + 1]
+                style = lines[index + 1][0] + ("above" if is_over else "")
                 level = levels.setdefault(style, len(levels) + 1)
-                yield passage.start_line + place, level, line.strip()
+                yield passage.start_line + index, level, line.strip()
 
 
-def _is_underlined(lines: Sequence[str], place: int) -> bool:
+def _is_underlined(lines: Sequence[str], index: int) -> bool:
     """Whether a line is a heading by the line of marks below it."""
-    line, below = lines[place].rstrip(), lines[place + 1] if place + 1 < len(lines) else ""
-    above = lines[place - 1].strip() if place else ""
+    line, below = lines[index].rstrip(), lines[index + 1] if index + 1 < len(lines) else ""
+    above = lines[index - 1].strip() if index else ""
     return (
         any(map(str.isalnum, line))
         and _UNDERLINE.fullmatch(below) is not None

@@ -20,13 +20,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise, takewhile
 from typing import Any
 
-from rolebundle.contracts.bundle import RetrievalBundle, SelectedChunk
+from rolebundle.contracts.bundle import RetrievalBundle, SelectedPassage
 from rolebundle.contracts.documents import iso_utc
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import RANKED_LOWER, WARNINGS, shown_as
 from rolebundle.retrieval.passage_text import (
-    DATA,
-    FILE_DATE,
+    DATA_NOTICE,
+    FILE_DATE_PREFIX,
     MAX_COPIES,
     CosinesWithTask,
     best_span,
@@ -57,27 +57,27 @@ _MIN_PROSE_BYTES = 25
 
 MAX_CHARS = 2_800
 """Characters of a packet if the request has no limit of its own."""
-_MOST_PASSAGES = 2
+_MAX_PASSAGES = 2
 """How many passages are shown if the request has no limit of its own; one more with `also`."""
-_FALLS_OFF = 2 / 3
+_MIN_SHARE_OF_BEST = 2 / 3
 """Then none is shown whose final score is below this share of the best one's."""
-_FIRST_SHARE = 2 / 5
+_MIN_SHARE_OF_FIRST = 2 / 5
 """The first passage may always be as long as this part of the packet, so that it is rarely cut."""
-_PASSAGE_SHARE = 1 / 5
+_MIN_PASSAGE_SHARE = 1 / 5
 """Other passages may always be as long as this part of the packet."""
 _LEADS_SHARE = 0.5
 """The leads' part of what is left, if they need it."""
 _LINE_CHARS = 1_000
 _LINE_SHARE = 1 / 8
 """Texts of one line are not longer than this part of the packet."""
-_MIN_FENCED = 5
+_FENCE_CHARS = 5
 """A fence and the end of its line, and an empty line between two passages."""
 _MIN_CUT_CHARS = 100
 """Less of a passage than this is not shown."""
 _LEAD_LINE_CHARS = 120
 _HEADING_CHARS = 60
 _MIN_QUOTE_CHARS = 40
-_THIN_LEADS = 3
+_MAX_LEADS_IF_WEAK = 3
 """How many leads there are if the documents have little of the task, or nothing was selected."""
 _NOTE_CHARS = 60
 """A note about what was left out is shorter."""
@@ -110,66 +110,69 @@ def packet(
         max_chars: the most characters of the packet; 1,000 or more. Default: ``MAX_CHARS``.
         cosines_of: chooses the parts of long passages by their meaning, too.
     """
-    room = max_chars or MAX_CHARS
-    first_chars, text_chars = int(room * _FIRST_SHARE), int(room * _PASSAGE_SHARE)
+    room = max_chars = max_chars or MAX_CHARS
     line_chars = min(_LINE_CHARS, int(room * _LINE_SHARE))
     words = words_searched(bundle.query)
-    head = []
-    if bundle.request and bundle.request.as_of:
-        time = iso_utc(bundle.request.as_of)
-        head.append(f"As of {time}: later documents are left out; those without a date stay.")
-    if bundle.selected:
-        cite = overlay.synthesis_policy.citation_style if overlay else "inline"
-        head.append(f"{DATA} {_CITE[cite]}")
-    wanted, places = _passages_and_leads(bundle)
-    values = [*_with_title_once(chunk.model_dump(exclude_none=True) for chunk in wanted)]
-    details = [*map(passage_details, values)]
+    head = [*_head(bundle, overlay)]
+    in_full, as_leads = _full_and_leads(bundle)
+    dumped = [*_with_title_once(passage.model_dump(exclude_none=True) for passage in in_full)]
+    details = [*map(passage_details, dumped)]
     first = details[0] if len(details) > 1 else []
-    same = [part for part in first if all(part in parts for parts in details)]
-    details = [[part for part in parts if part not in same] for parts in details]
-    before = [one_line(line, 2 * line_chars) for line in _before(bundle)]
-    after = [one_line(line, 2 * line_chars) for line in _after(bundle, same)]
+    common = [note for note in first if all(note in notes for notes in details)]
+    details = [[note for note in notes if note not in common] for notes in details]
+    before = [one_line(line, 2 * line_chars) for line in _lines_before(bundle)]
+    after = [one_line(line, 2 * line_chars) for line in _lines_after(bundle, common)]
     brief = [one_line(line, line_chars) for line in _brief(bundle, overlay)] if overlay else []
-    lines = len(before) + len(after) + len(brief)
-
-    room -= _size(head) + (1 + bool(lines)) * _NOTE_CHARS
+    room -= _size(head) + (1 + bool(before or after or brief)) * _NOTE_CHARS
+    line_count = len(before) + len(after) + len(brief)
     before_shown = _fitting(before, room / 2)
     after = _fitting(after, room / 5)
     room -= _size([*before_shown, *after])
-    leads = [_lead(chunk, words) for chunk in places]
-    kept = min(_size(leads), int(room * _LEADS_SHARE))
-    room -= _size(near := nearest_lines(bundle))
-    shown: list[str] = []
-    frames = _size([passage_header(*both) for both in zip(values, details, strict=True)])
-    frames += 2 * _MIN_FENCED * len(values)
-    text_chars = max(
-        text_chars, _equal_part([len(v["content"]) for v in values], room - kept - frames)
+    leads = [_lead_of(passage, words) for passage in as_leads]
+    reserved = min(_size(leads), int(room * _LEADS_SHARE))
+    room -= _size(nearest := nearest_lines(bundle))
+    first_chars, shown = int(max_chars * _MIN_SHARE_OF_FIRST), list[str]()
+    headers = [passage_header(*both) for both in zip(dumped, details, strict=True)]
+    unframed = room - reserved - _size(headers) - 2 * _FENCE_CHARS * len(headers)
+    passage_chars = max(
+        int(max_chars * _MIN_PASSAGE_SHARE),
+        _equal_length([len(v["content"]) for v in dumped], unframed),
     )
-    for value, parts in zip(values, details, strict=True):
-        left = room - kept - _size(shown)
-        most = text_chars if shown else max(text_chars, first_chars)
-        block = _block(value, parts, words, most, left, cosines_of)
-        if not block:
+    for values, notes in zip(dumped, details, strict=True):
+        available = room - reserved - _size(shown)
+        length = passage_chars if shown else max(passage_chars, first_chars)
+        text = _fenced_passage(values, notes, words, length, available, cosines_of)
+        if not text:
             break
-        shown.append(block)
+        shown.append(text)
     room -= _size(shown)
-    passages = dict(zip((chunk.chunk_id for chunk in wanted), shown, strict=False))
-    waiting = {chunk.chunk_id for chunk in [*wanted, *places]} - passages.keys()
-    places = [chunk for chunk in bundle.selected if chunk.chunk_id in waiting]
-    leads = [_lead(chunk, words) for chunk in places]
+    text_by_id = dict(zip((passage.chunk_id for passage in in_full), shown, strict=False))
+    waiting = {passage.chunk_id for passage in [*in_full, *as_leads]} - text_by_id.keys()
+    as_leads = [passage for passage in bundle.selected if passage.chunk_id in waiting]
+    leads = [_lead_of(passage, words) for passage in as_leads]
     # If all leads fit, there is no note about them.
-    room += (_NOTE_CHARS if _size(leads) < room + _NOTE_CHARS else 0) - _size(_use_limits(places))
-    leads_shown = _fitting(leads, room - 1)
-    brief_shown = _fitting(brief, room - _size(leads_shown))
-    lead_by_id = dict(zip((chunk.chunk_id for chunk in places), leads_shown, strict=False))
+    room += (_NOTE_CHARS if _size(leads) < room + _NOTE_CHARS else 0) - _size(_use_limits(as_leads))
+    leads = _fitting(leads, room - 1)
+    brief_shown = _fitting(brief, room - _size(leads))
+    lead_by_id = dict(zip((passage.chunk_id for passage in as_leads), leads, strict=False))
     left_out = _left_out(
-        len(bundle.selected) - len(shown) - len(leads_shown),
-        lines - len(before_shown) - len(after) - len(brief_shown),
+        len(bundle.selected) - len(shown) - len(leads),
+        line_count - len(before_shown) - len(after) - len(brief_shown),
     )
-    body, next_places = _by_rank(bundle.selected, passages, lead_by_id)
-    limits = _use_limits(places[: len(leads_shown)])
-    end = ["", *near, *next_places, *limits, *brief_shown, *after, *left_out]
+    body, next_leads = _by_rank(bundle.selected, text_by_id, lead_by_id)
+    next_leads += _use_limits(as_leads[: len(leads)])
+    end = ["", *nearest, *next_leads, *brief_shown, *after, *left_out]
     return "\n".join([*head, *before_shown, *body, *end]).rstrip("\n")
+
+
+def _head(bundle: RetrievalBundle, overlay: Overlay | None) -> Iterator[str]:
+    """What every reader is told."""
+    if bundle.request and bundle.request.as_of:
+        time = iso_utc(bundle.request.as_of)
+        yield f"As of {time}: later documents are left out; those without a date stay."
+    if bundle.selected:
+        cite = overlay.synthesis_policy.citation_style if overlay else "inline"
+        yield f"{DATA_NOTICE} {_CITE[cite]}"
 
 
 def _left_out(places: int, lines: int) -> list[str]:
@@ -180,41 +183,41 @@ def _left_out(places: int, lines: int) -> list[str]:
 
 
 def _by_rank(
-    selected: Sequence[SelectedChunk], passages: Mapping[str, str], leads: Mapping[str, str]
+    selected: Sequence[SelectedPassage], texts: Mapping[str, str], leads: Mapping[str, str]
 ) -> tuple[list[str], list[str]]:
     """The passages, with the leads that rank between them; and the other leads.
 
     Args:
         selected: the places of the answer in their order.
-        passages: the texts of those that are shown, by id.
+        texts: the texts of those that are shown, by id.
         leads: the lines of others, by id.
     """
-    ids = [chunk.chunk_id for chunk in selected]
-    end = max((n for n, name in enumerate(ids, 1) if name in passages), default=0)
-    texts = {**passages, **leads}
-    body = [texts[name] for name in ids[:end] if name in texts]
-    return body, [leads[name] for name in ids[end:] if name in leads]
+    ids = [passage.chunk_id for passage in selected]
+    end = max((n for n, chunk_id in enumerate(ids, 1) if chunk_id in texts), default=0)
+    shown = {**texts, **leads}
+    body = [shown[chunk_id] for chunk_id in ids[:end] if chunk_id in shown]
+    return body, [leads[chunk_id] for chunk_id in ids[end:] if chunk_id in leads]
 
 
-def _passages_and_leads(bundle: RetrievalBundle) -> tuple[list[SelectedChunk], list[SelectedChunk]]:
-    """The passages that are shown, and the places that are leads.
+def _full_and_leads(bundle: RetrievalBundle) -> tuple[list[SelectedPassage], list[SelectedPassage]]:
+    """The passages that are shown, and those that are leads.
 
     Filed facts come after the documents, and are shown.
     """
-    documents = [chunk for chunk in bundle.selected if chunk.metadata.remembered_from is None]
-    facts, wanted = bundle.selected[len(documents) :], documents
+    documents = [passage for passage in bundle.selected if passage.metadata.remembered_from is None]
+    facts, in_full = bundle.selected[len(documents) :], documents
     if not (bundle.request and bundle.request.limit):
         # What answers a second subject has few words of the others.
         is_one = not (bundle.request and bundle.request.also)
-        least = _FALLS_OFF * documents[0].scores.final if documents and is_one else 0.0
-        near = [*takewhile(lambda chunk: chunk.scores.final >= least, documents)]
-        wanted = [chunk for chunk in near if _says_something(chunk.content)] or near
-        wanted = wanted[: _MOST_PASSAGES if is_one else _MOST_PASSAGES + 1]
-    shown = {chunk.chunk_id for chunk in wanted}
-    places = [chunk for chunk in documents if chunk.chunk_id not in shown]
+        least = _MIN_SHARE_OF_BEST * documents[0].scores.final if documents and is_one else 0.0
+        near_best = [*takewhile(lambda passage: passage.scores.final >= least, documents)]
+        in_full = [p for p in near_best if _says_something(p.content)] or near_best
+        in_full = in_full[: _MAX_PASSAGES if is_one else _MAX_PASSAGES + 1]
+    shown = {passage.chunk_id for passage in in_full}
+    as_leads = [passage for passage in documents if passage.chunk_id not in shown]
     if {"WEAK_EVIDENCE", "WORDS_MISSING"} & {warning.code for warning in bundle.warnings}:
-        places = places[:_THIN_LEADS]
-    return [*wanted, *facts], places
+        as_leads = as_leads[:_MAX_LEADS_IF_WEAK]
+    return [*in_full, *facts], as_leads
 
 
 def _says_something(content: str) -> bool:
@@ -242,7 +245,7 @@ def _size(lines: Sequence[str]) -> int:
     return sum(map(len, lines)) + len(lines)
 
 
-def _equal_part(sizes: Sequence[int], room: int) -> int:
+def _equal_length(sizes: Sequence[int], room: int) -> int:
     """The length to which texts are cut so that all fit: what short ones leave, long ones have."""
     for count, size in zip(range(len(sizes), 0, -1), sorted(sizes), strict=True):
         if size * count > room:
@@ -272,11 +275,11 @@ def _with_title_once(passages: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[
         shown.add(document)
 
 
-def lead_text(chunk: SelectedChunk, words: Collection[str]) -> str:
+def lead_text(passage: SelectedPassage, words: Collection[str]) -> str:
     """The last heading above a passage, and the sentence that fits best, on one line."""
-    start, end = best_span(chunk.content, words, _LEAD_LINE_CHARS)
-    heading = one_line(chunk.headings[-1] if chunk.headings else chunk.title or "", _HEADING_CHARS)
-    sentence = chunk.content[start:end].lstrip("#|-*+ \t\n")
+    start, end = best_span(passage.content, words, _LEAD_LINE_CHARS)
+    heading = one_line([passage.title or "", *passage.headings][-1], _HEADING_CHARS)
+    sentence = passage.content[start:end].lstrip("#|-*+ \t\n")
     names = [] if letters_of(heading) in letters_of(sentence) else [heading]
     return one_line(" › ".join([*names, sentence]), _LEAD_LINE_CHARS)
 
@@ -284,25 +287,25 @@ def lead_text(chunk: SelectedChunk, words: Collection[str]) -> str:
 def nearest_lines(bundle: RetrievalBundle) -> list[str]:
     """The nearest places of an answer without passages."""
     lines = [
-        _lead_line(f"- {shown_name(lead.locator or lead.chunk_id)}", lead.text, lead.flags)
-        for lead in bundle.nearest or ()
+        _lead_line(f"- {shown_name(place.locator or place.chunk_id)}", place.text, place.flags)
+        for place in bundle.nearest or ()
     ]
     return ["Nearest, not evidence; read them before you use them:", *lines] if lines else []
 
 
-def _lead(chunk: SelectedChunk, words: Collection[str]) -> str:
+def _lead_of(passage: SelectedPassage, words: Collection[str]) -> str:
     """The line of a next place, without what it may be used for."""
-    place = shown_place(chunk.citation.model_dump()) or shown_name(chunk.chunk_id)
-    mark = mark_note(chunk.metadata.mark.model_dump() if chunk.metadata.mark else None)
-    text = lead_text(chunk, words)
-    return _lead_line(f"[{chunk.rank}] {place}", text, chunk.metadata.flags, mark)
+    place = shown_place(passage.citation.model_dump()) or shown_name(passage.chunk_id)
+    mark = mark_note(passage.metadata.mark.model_dump() if passage.metadata.mark else None)
+    text = lead_text(passage, words)
+    return _lead_line(f"[{passage.rank}] {place}", text, passage.metadata.flags, mark)
 
 
-def _use_limits(places: Iterable[SelectedChunk]) -> list[str]:
+def _use_limits(leads: Iterable[SelectedPassage]) -> list[str]:
     """What leads may be used for, a line for those with the same limit."""
     numbers: dict[str, list[str]] = {}
-    for chunk in places:
-        numbers.setdefault(limited_use(chunk.allowed_actions), []).append(f"[{chunk.rank}]")
+    for passage in leads:
+        numbers.setdefault(limited_use(passage.allowed_actions), []).append(f"[{passage.rank}]")
     return [f"{' '.join(of)}: {limit}." for limit, of in numbers.items() if limit]
 
 
@@ -313,7 +316,7 @@ def _lead_line(place: str, text: str, flags: Sequence[str] | None, *notes: str) 
     )
 
 
-def _block(
+def _fenced_passage(
     passage: Mapping[str, Any],
     details: Sequence[str],
     words: Collection[str],
@@ -348,7 +351,7 @@ def _block(
 # -- the other parts -----------------------------------------------------------------------------
 
 
-def _before(bundle: RetrievalBundle) -> Iterator[str]:
+def _lines_before(bundle: RetrievalBundle) -> Iterator[str]:
     """What the reader must know before the passages."""
     is_empty = not bundle.selected
     verdict = bundle.fallback.verdict if bundle.fallback else None
@@ -371,12 +374,12 @@ def _before(bundle: RetrievalBundle) -> Iterator[str]:
         yield _ASK_AGAIN
 
 
-def _after(bundle: RetrievalBundle, same: Sequence[str]) -> Iterator[str]:
+def _lines_after(bundle: RetrievalBundle, common: Sequence[str]) -> Iterator[str]:
     """What is the same for the passages that are no leads, and what was left out."""
     # One date for all files, as after a fresh copy, tells nothing.
-    if shared := [part for part in same if not part.startswith(FILE_DATE)]:
+    if shared := [note for note in common if not note.startswith(FILE_DATE_PREFIX)]:
         yield f"Passages in full: {'; '.join(shared)}."
-    ranks = {chunk.chunk_id: chunk.rank for chunk in bundle.selected}
+    ranks = {passage.chunk_id: passage.rank for passage in bundle.selected}
     for approval in bundle.approvals or ():
         passages = ", ".join(f"[{ranks.get(name)}]" for name in approval.chunk_ids)
         yield f"Approved for {approval.action} by {approval.approved_by}: {passages}"
@@ -392,15 +395,15 @@ def _after(bundle: RetrievalBundle, same: Sequence[str]) -> Iterator[str]:
 
 def _brief(bundle: RetrievalBundle, overlay: Overlay) -> Iterator[str]:
     """The lines of the role's brief."""
-    policy = overlay.synthesis_policy
+    synthesis_policy = overlay.synthesis_policy
     yield f"Your role: {overlay.label or overlay.role_id}"
     if overlay.mission.strip():
         yield f"Mission: {overlay.mission}"
     for goal in filter(str.strip, overlay.anti_goals):
         yield f"- {goal}" if _PROHIBITION.match(goal) else f"- Do not: {goal}"
-    if policy.prioritize:
-        yield f"Prioritize: {'; '.join(policy.prioritize)}"
-    if policy.avoid:
-        yield f"Avoid: {'; '.join(policy.avoid)}"
-    if any(chunk.bridge_role for chunk in bundle.selected):
+    if synthesis_policy.prioritize:
+        yield f"Prioritize: {'; '.join(synthesis_policy.prioritize)}"
+    if synthesis_policy.avoid:
+        yield f"Avoid: {'; '.join(synthesis_policy.avoid)}"
+    if any(passage.bridge_role for passage in bundle.selected):
         yield "A passage “for” another role was written for that role, which works with yours."

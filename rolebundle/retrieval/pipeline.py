@@ -23,7 +23,16 @@ from rolebundle.contracts.bundle import CorpusState, IndexState, ReplicaState
 from rolebundle.contracts.terms import TRUSTED_TIERS
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import CorpusCorrupt
-from rolebundle.retrieval.candidate import (
+from rolebundle.retrieval.evidence import JUDGED_PASSAGES, Evidence
+from rolebundle.retrieval.filter import filter_candidates
+from rolebundle.retrieval.lanes import Lanes, open_lanes
+from rolebundle.retrieval.query import build_query
+from rolebundle.retrieval.rank import rank
+from rolebundle.retrieval.request import ResolvedRequest
+from rolebundle.retrieval.rerank import Reranker
+from rolebundle.retrieval.scoring import add_moved_from, merge
+from rolebundle.retrieval.select import best_forbidden, estimated_tokens, select
+from rolebundle.retrieval.values import (
     MAX_DEPTH,
     POOL_DEPTH,
     Candidate,
@@ -32,15 +41,6 @@ from rolebundle.retrieval.candidate import (
     Weights,
     role_share,
 )
-from rolebundle.retrieval.evidence import JUDGED_PASSAGES, Evidence
-from rolebundle.retrieval.filter import filter_candidates
-from rolebundle.retrieval.lanes import Lanes, open_lanes
-from rolebundle.retrieval.query import build_query
-from rolebundle.retrieval.rank import rank
-from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.retrieval.rerank import Reranker
-from rolebundle.retrieval.scoring import merge, trace_rules
-from rolebundle.retrieval.select import best_forbidden, estimated_tokens, select
 from rolebundle.retrieval.where import allowed_documents, matching_documents
 from rolebundle.storage import vector_index
 from rolebundle.storage.compartments import has_facts
@@ -108,12 +108,12 @@ def run(
 def _documents_and_facts(
     lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None
 ) -> Retrieval:
-    request = request._replace(seen_texts=lanes.seen_texts(request.seen))
+    request = request._replace(seen_by_hash=lanes.seen_by_hash(request.seen))
     depth = min(MAX_DEPTH, POOL_DEPTH + len(request.seen))
-    documents = _in_rounds(lanes, request, reranker, depth)
+    documents = _search_in_rounds(lanes, request, reranker, depth)
     if not has_facts(lanes.corpus):
         return documents
-    facts = _in_rounds(lanes.of_facts(), _request_for_facts(documents), None, FACTS_DEPTH)
+    facts = _search_in_rounds(lanes.of_facts(), _request_for_facts(documents), None, FACTS_DEPTH)
     return replace(documents, facts=facts)
 
 
@@ -125,7 +125,7 @@ def _request_for_facts(documents: Retrieval) -> ResolvedRequest:
     return documents.request._replace(limit=MAX_FACTS, token_budget=budget)
 
 
-def _in_rounds(
+def _search_in_rounds(
     lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None, depth: int
 ) -> Retrieval:
     """Search; as long as too few candidates are allowed, search again.
@@ -150,12 +150,13 @@ def _in_rounds(
         absent_exact=lanes.absent_exact,
         unmatched_keys=unmatched_keys,
     )
-    found = _one_round(lanes, base, pool, reranker)
-    while pool.yielded >= depth and _allowed_in_answer(found) < max(request.limit, JUDGED_PASSAGES):
+    retrieval = _one_round(lanes, base, pool, reranker)
+    enough = max(request.limit, JUDGED_PASSAGES)
+    while pool.max_returned >= depth and _count_allowed(retrieval) < enough:
         # Law 2. The first search reads all that `where` matches, so that the bundle can report what
         # policy rejects. If the filter rejects something, the next search is as deep, but limited
         # to the documents that it allows. Each after that is deeper than the last.
-        if found.filtered_out and not is_limited_to_allowed:
+        if retrieval.filtered_out and not is_limited_to_allowed:
             within = allowed_documents(lanes.corpus, request, within)
             is_limited_to_allowed = True
         elif depth < MAX_DEPTH:
@@ -163,25 +164,24 @@ def _in_rounds(
         else:
             break
         pool = lanes.propose(pool, depth, within)
-        found = _one_round(lanes, base, pool, reranker)
+        retrieval = _one_round(lanes, base, pool, reranker)
     # The evidence that the allowed passages lack may be among what policy rejected.
-    passages = [row.passage for row in found.filtered_out] if found.withheld_reason else []
-    judged = lanes.with_matched_words(found.evidence, passages).judged_by(
-        [p.rowid for p in passages]
-    )
-    has_rejected_evidence = bool(passages) and judged.task_support == "supported"
-    trace_rules(found.ranked, found.selected, request, found.weights)
+    rejected = [row.passage for row in retrieval.filtered_out] if retrieval.withheld_reason else []
+    rejected_evidence = lanes.with_matched_words(retrieval.evidence, rejected)
+    rejected_evidence = rejected_evidence.judged_by([passage.rowid for passage in rejected])
+    has_rejected_evidence = bool(rejected) and rejected_evidence.task_support == "supported"
+    would_answer = has_rejected_evidence or not retrieval.withheld_reason
+    selected = [row.passage for row in retrieval.selected]
+    add_moved_from(retrieval.ranked, retrieval.selected, request, retrieval.weights)
     return replace(
-        found,
+        retrieval,
         has_rejected_evidence=has_rejected_evidence,
-        evidence=lanes.with_matched_words(found.evidence, [row.passage for row in found.selected]),
-        rerank=reranker.state(found.ranked) if reranker else None,
+        evidence=lanes.with_matched_words(retrieval.evidence, selected),
+        rerank=reranker.state(retrieval.ranked) if reranker else None,
         rerank_problem=reranker.problem if reranker else "",
         rerank_ms=reranker.milliseconds if reranker else None,
-        best_forbidden=best_forbidden(found)
-        if has_rejected_evidence or not found.withheld_reason
-        else (),
-        has_trusted=_has_trusted(lanes.corpus, found),
+        best_forbidden=best_forbidden(retrieval) if would_answer else (),
+        has_trusted=_has_trusted(lanes.corpus, retrieval),
     )
 
 
@@ -193,19 +193,19 @@ def _one_round(lanes: Lanes, base: Retrieval, pool: Pool, reranker: Reranker | N
     filter_candidates(candidates, request)
     by_wording = lanes.pools_by_wording(pool)
     ranked = rank(candidates, pool, request, weights, lanes.rare_exact, by_wording, *reranking)
-    found = replace(base, pool=pool, candidates=candidates, ranked=ranked)
-    evidence, first = base.evidence._replace(cosines=pool.cosines), found.judged_passages
-    evidence = lanes.with_matched_words(evidence, first)
-    evidence = evidence.judged_by([passage.rowid for passage in first])
-    withheld = withheld_because(evidence, request, has_allowed=bool(first))
+    retrieval = replace(base, pool=pool, candidates=candidates, ranked=ranked)
+    evidence, judged = base.evidence._replace(cosines=pool.cosines), retrieval.judged_passages
+    evidence = lanes.with_matched_words(evidence, judged)
+    evidence = evidence.judged_by([passage.rowid for passage in judged])
+    withheld = withheld_because(evidence, request, has_allowed=bool(judged))
     if lanes.only_facts and not withheld:
         ranked = _facts_about_task(lanes, ranked, evidence)
     select(ranked, request, withheld)
-    return replace(found, evidence=evidence, ranked=ranked, withheld_reason=withheld)
+    return replace(retrieval, evidence=evidence, ranked=ranked, withheld_reason=withheld)
 
 
 def weights_for(request: ResolvedRequest, evidence: Evidence, *, has_semantic: bool) -> Weights:
-    """The weights of the score's terms: the role's depend on how specific the task is."""
+    """The weights of the score's components: the role's depend on how specific the task is."""
     policy = request.retrieval_policy
     share = role_share(policy, evidence.specificity) if request.ranks_by_role else 0.0
     return Weights.of(
@@ -217,19 +217,19 @@ def weights_for(request: ResolvedRequest, evidence: Evidence, *, has_semantic: b
     )
 
 
-def _allowed_in_answer(found: Retrieval) -> int:
+def _count_allowed(retrieval: Retrieval) -> int:
     """The number of allowed candidates that are neither duplicates nor superseded.
 
-    Of each source at most as many count as a hard limit of the role lets in.
+    Of each source at per_source as many count as a hard limit of the role lets in.
     """
-    policy = found.request.retrieval_policy
-    most = policy.max_chunks_per_source if policy.diversity == "hard" else len(found.ranked)
+    policy = retrieval.request.retrieval_policy
+    limit = policy.max_chunks_per_source if policy.diversity == "hard" else len(retrieval.ranked)
     sources = Counter(
         row.passage.document.source_id
-        for row in found.ranked
+        for row in retrieval.ranked
         if row.code not in ("duplicate", "other_version", "conflict_downrank")
     )
-    return sum(min(number, most) for number in sources.values())
+    return sum(min(number, limit) for number in sources.values())
 
 
 def _facts_about_task(
@@ -257,10 +257,10 @@ def withheld_because(evidence: Evidence, request: ResolvedRequest, *, has_allowe
     return ""
 
 
-def _has_trusted(corpus: Corpus, found: Retrieval) -> bool:
+def _has_trusted(corpus: Corpus, retrieval: Retrieval) -> bool:
     """Whether a visible document is preferred or authoritative; assumed in a large corpus."""
-    tiers = {row.passage.document.trust_tier for row in found.candidates}
-    is_large = found.corpus.documents > MAX_DOCUMENTS_READ
+    tiers = {row.passage.document.trust_tier for row in retrieval.candidates}
+    is_large = retrieval.corpus.documents > MAX_DOCUMENTS_READ
     return is_large or not tiers.isdisjoint(TRUSTED_TIERS) or has_trusted(corpus)
 
 

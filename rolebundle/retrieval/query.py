@@ -1,6 +1,6 @@
 """Build the query from a task and an overlay. Pure.
 
-The task's own terms and the role's expansion are separate. What has the role's terms is proposed,
+The task's own terms and the role's expansion are separate. What has expansion terms is proposed,
 too, but only the task's terms count as relevance to the task.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.retrieval.candidate import Query, Task, Term
+from rolebundle.retrieval.values import Query, Task, Term
 from rolebundle.text.forms import forms, phrase_form, spaced
 from rolebundle.text.languages import (
     ENGLISH_STOP_WORDS,
@@ -35,8 +35,8 @@ MAX_EXACT = 64
 _MAX_EXACT_CHARS = 10_000
 _MIN_DIGITS = 3
 """A shorter number is mostly an amount, and means nothing alone."""
-STEM_WEIGHT = 2
-"""Weight of a stem; its word has 1. A stem matches what the word matches, and more.
+STEM_REPEATS = 2
+"""How often a stem is repeated in the query; its word once. It matches more than that.
 
 docs/quality.md has how it was chosen.
 """
@@ -109,9 +109,9 @@ def build_query(task: str, overlay: Overlay | None, also: Sequence[str] = ()) ->
             rules.append(f"filter:forbidden({len(overlay.source_policy.forbidden_sources)})")
     return Query(
         tasks=tasks,
-        task_terms=_together(tasks),
+        task_terms=_merged_terms(tasks),
         content_words=content_words,
-        wordings=tuple(frozenset(positions[word] for word in task.content_words) for task in tasks),
+        wording_positions=tuple(frozenset(positions[w] for w in t.content_words) for t in tasks),
         name_positions=frozenset(
             position
             for position, (word, *_) in enumerate(content_words)
@@ -128,12 +128,12 @@ def words_of(text: str) -> list[str]:
     return _WORD.findall(folded(text).casefold())
 
 
-def _together(tasks: Iterable[Task]) -> tuple[Term, ...]:
+def _merged_terms(tasks: Iterable[Task]) -> tuple[Term, ...]:
     """The terms of all wordings; their repeats are added, up to a bound."""
     repeats: Counter[tuple[str, bool]] = Counter()
     for task in tasks:
         repeats.update({(term.text, term.form): term.repeats for term in task.terms})
-    limit = MAX_REPEATS * STEM_WEIGHT
+    limit = MAX_REPEATS * STEM_REPEATS
     return tuple(Term(text, min(count, limit), form) for (text, form), count in repeats.items())
 
 
@@ -141,64 +141,64 @@ def read_task(text: str) -> Task:
     """Read everything from the text of a task."""
     shown = visible(text)
     shortened = _ABBREVIATION.sub(" ", shown)
-    task = lower_capitals(with_whole_numbers(shortened if _WORD.search(shortened) else shown))
-    languages = likely_languages(task)
+    normalized = lower_capitals(with_whole_numbers(shortened if _WORD.search(shortened) else shown))
+    languages = likely_languages(normalized)
     unspaced_words: list[str] = []
-    has_forms = bool(languages) or not task.isascii()
+    has_forms = bool(languages) or not normalized.isascii()
     if has_forms:
         # Both spellings: an older corpus has the words without the spaces.
-        unspaced_words = [_searchable(word) for word in _WORD.findall(task)]
-        task = spaced(task)
+        unspaced_words = [_searchable(word) for word in _WORD.findall(normalized)]
+        normalized = spaced(normalized)
     stop_words = stop_words_of(languages)
-    words = [_searchable(word) for word in _WORD.findall(task)]
+    words = [_searchable(word) for word in _WORD.findall(normalized)]
     spaced_words = frozenset(words)
     words += [word for word in unspaced_words if word not in spaced_words]
     informative = [word for word in words if word.lower() not in stop_words]
     # "Who are we?" has only stop words. Then they are searched.
     counts = Counter(informative or words)
-    contractions = " ".join(_CONTRACTION.findall(task))
+    contractions = " ".join(_CONTRACTION.findall(normalized))
     contracted = frozenset(map(_searchable, _WORD.findall(contractions)))
-    content_words = [word for word in counts if word not in contracted] or [*counts]
-    content_words = content_words[:MAX_CONTENT_WORDS]
-    content: list[tuple[Term, ...]] = [(Term(word),) for word in content_words]
-    counts.update(_searchable(phrase) for phrase in _QUOTED.findall(task) if " " in phrase)
-    compounds = _COMPOUND.findall(task)
+    content_texts = [word for word in counts if word not in contracted] or [*counts]
+    content_texts = content_texts[:MAX_CONTENT_WORDS]
+    content_words: list[tuple[Term, ...]] = [(Term(word),) for word in content_texts]
+    counts.update(_searchable(phrase) for phrase in _QUOTED.findall(normalized) if " " in phrase)
+    compounds = _COMPOUND.findall(normalized)
     # The parts of a version say nothing alone.
     counts.update(_searchable(compound) for compound in filter(_VERSION.fullmatch, compounds))
     others = _other_spellings(shown)
     counts.update(list(others))
-    kinds = [(counts, 1, False)]
+    term_counts = [(counts, 1, False)]
     if has_forms:
-        word_forms = forms(task, languages, stop_words if informative else ())
+        word_forms = forms(normalized, languages, stop_words if informative else ())
         # A stem of one letter matches no more than its word, which is often a symbol: β, x.
         stems = Counter(stem for stem in word_forms.stems if len(stem) > 1)
-        kinds.append((stems, STEM_WEIGHT, True))
-        kinds.append((Counter([*word_forms.letters, *word_forms.pairs]), 1, True))
-        content = _with_forms(content_words, languages)
-    content = [
+        term_counts.append((stems, STEM_REPEATS, True))
+        term_counts.append((Counter([*word_forms.letters, *word_forms.pairs]), 1, True))
+        content_words = _with_forms(content_texts, languages)
+    content_words = [
         (*terms, *(Term(other) for other, words in others.items() if word in words))
-        for terms in content
+        for terms in content_words
         for word in [folded(terms[0].text).lower()]
     ]
     # most_common is stable: of equally frequent terms the first in the task are used.
-    weights = {
-        (term, form): weight * min(count, MAX_REPEATS)
-        for counted, weight, form in kinds
+    repeats = {
+        (term, form): factor * min(count, MAX_REPEATS)
+        for counted, factor, form in term_counts
         for term, count in counted.most_common(MAX_TASK_TERMS)
     }
     return Task(
         text=text,
         languages=languages,
         words=words_of(text),
-        terms=tuple(Term(term, weight, form) for (term, form), weight in weights.items()),
-        content_words=tuple(content[:MAX_CONTENT_WORDS]),
+        terms=tuple(Term(term, count, form) for (term, form), count in repeats.items()),
+        content_words=tuple(content_words[:MAX_CONTENT_WORDS]),
         names=_names(shown),
         exact=_exact(shown),
         years=tuple(_YEAR.findall(text)),
         as_written={word.lower(): word for word in _WRITTEN.findall(text)},
         rules=tuple(
             f"task:cut({len(counted)} terms to {MAX_TASK_TERMS})"
-            for counted, _, _ in kinds
+            for counted, _, _ in term_counts
             if len(counted) > MAX_TASK_TERMS
         ),
     )
@@ -206,37 +206,37 @@ def read_task(text: str) -> Task:
 
 def _with_forms(words: Iterable[str], languages: Sequence[str]) -> list[tuple[Term, ...]]:
     """Each word with its stems; scripts without spaces as pairs of letters, each like a word."""
-    content: list[tuple[Term, ...]] = []
+    content_words: list[tuple[Term, ...]] = []
     for word in words:
         word_forms = forms(word, languages)
         if is_unspaced(word):
             pairs = word_forms.pairs or word_forms.letters
-            content += [(Term(pair, form=True),) for pair in pairs]
+            content_words += [(Term(pair, form=True),) for pair in pairs]
         else:
             stems = dict.fromkeys(word_forms.stems)
-            content.append((Term(word), *(Term(stem, form=True) for stem in stems)))
-    return list(dict.fromkeys(content))
+            content_words.append((Term(word), *(Term(stem, form=True) for stem in stems)))
+    return list(dict.fromkeys(content_words))
 
 
-def _names(task: str) -> frozenset[str]:
+def _names(text: str) -> frozenset[str]:
     """The words that look like names."""
     # In a text of capitals a capital says nothing. A short abbreviation is often written out.
-    found = [] if task.isupper() else _CAPITALIZED.findall(task)
+    capitalized = [] if text.isupper() else _CAPITALIZED.findall(text)
     names = (
         word
-        for word in found
+        for word in capitalized
         if word[0].isupper() and not (word.isupper() and len(word) <= _SHORT_ABBREVIATION)
     )
-    return frozenset(map(_searchable, (*names, *_LETTERS_AND_DIGITS.findall(task))))
+    return frozenset(map(_searchable, (*names, *_LETTERS_AND_DIGITS.findall(text))))
 
 
-def _exact(task: str) -> tuple[str, ...]:
+def _exact(text: str) -> tuple[str, ...]:
     """The quoted phrases, and the words that can only be meant exactly: numbers and identifiers.
 
     An identifier has letters and digits, a capital within (``asyncTimeout``), signs between its
     parts (``async_timeout``, ``src/auth.py``), or is an option (``--log-file``).
     """
-    beginning = _ABBREVIATION.sub(" ", task[:_MAX_EXACT_CHARS])
+    beginning = _ABBREVIATION.sub(" ", text[:_MAX_EXACT_CHARS])
     identifiers = filter(_is_identifier, _IDENTIFIER.findall(with_whole_numbers(beginning)))
     found = map(_searchable, (*_QUOTED.findall(beginning), *identifiers))
     return tuple(dict.fromkeys(found))[:MAX_EXACT]
@@ -255,9 +255,9 @@ def _is_common(compound: str) -> bool:
     return all(word in ENGLISH_STOP_WORDS for word in words_of(compound))
 
 
-def _other_spellings(task: str) -> dict[str, tuple[str, ...]]:
+def _other_spellings(text: str) -> dict[str, tuple[str, ...]]:
     """Other spellings of the task's words, and the words that each stands for."""
-    found = {one.other: one.words for one in spellings(folded(task))[:MAX_CONTENT_WORDS]}
+    found = {one.other: one.words for one in spellings(folded(text))[:MAX_CONTENT_WORDS]}
     for other, words in [*found.items()]:
         numbers = (part for part in other.split() if part.isdecimal() and part != other)
         found |= dict.fromkeys((n for n in numbers if len(n) >= _MIN_DIGITS_OF_PART), words)
@@ -328,18 +328,18 @@ def _contains_phrase(words: list[str], phrase: list[str]) -> bool:
 
 
 def _filters(overlay: Overlay) -> tuple[dict[str, Any], ...]:
-    sources, limits = overlay.source_policy, overlay.retrieval_policy
+    source_policy, policy = overlay.source_policy, overlay.retrieval_policy
     filters: list[dict[str, Any]] = [
         {"field": "excluded_roles", "op": "not_in", "value": [overlay.role_id]}
     ]
-    if sources.forbidden_sources:
-        conditions = [rule.condition for rule in sources.forbidden_sources]
+    if source_policy.forbidden_sources:
+        conditions = [rule.condition for rule in source_policy.forbidden_sources]
         filters.append({"field": "source", "op": "not_contains", "value": conditions})
-    if sources.allowed_sources:
-        conditions = [rule.condition for rule in sources.allowed_sources]
+    if source_policy.allowed_sources:
+        conditions = [rule.condition for rule in source_policy.allowed_sources]
         filters.append({"field": "source", "op": "contains", "value": conditions})
-    if limits.role_mismatch_penalty >= 1:
+    if policy.role_mismatch_penalty >= 1:
         filters.append({"field": "applicable_roles", "op": "contains", "value": [overlay.role_id]})
-    if limits.freshness_max_age_days is not None and limits.stale_penalty >= 1:
-        filters.append({"field": "age_days", "op": "lt", "value": limits.freshness_max_age_days})
+    if policy.freshness_max_age_days is not None and policy.stale_penalty >= 1:
+        filters.append({"field": "age_days", "op": "lt", "value": policy.freshness_max_age_days})
     return tuple(filters)

@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 
 from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.overlay import RetrievalPolicy
-from rolebundle.retrieval.candidate import Candidate, Pool, Weights, ranking_order
 from rolebundle.retrieval.filter import is_rejected_only_by_role
 from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.retrieval.scoring import add_role, contains, fold_text, merge, scale_by_range
+from rolebundle.retrieval.scoring import add_role_part, contains, fold_text, merge, scale_by_range
+from rolebundle.retrieval.values import Candidate, Pool, Weights, ranking_order
 from rolebundle.retrieval.versions import (
     ABOUT_AS_GOOD,
     copies_among,
-    mark_duplicates,
-    mark_versions,
+    detect_duplicates,
+    detect_versions,
     newest_first,
     put_newest_first,
     words_if_newest_asked,
@@ -26,13 +26,13 @@ from rolebundle.text.spellings import others_of, with_spellings
 MAX_RERANKED = 50
 """How many candidates, the best by their lanes, a server's model reads: this bounds the cost."""
 RERANKED_SHARE = 0.85
-"""The model's share of the semantic term."""
+"""The model's share of the semantic component."""
 DIVERSITY_STEP = 0.15
 
-LAST_PLACE_OF_BEST = 5
-"""With a role, the passage that is first without one has this place or a better one (law 11)."""
-LAST_PLACE_OF_EXACT = LAST_PLACE_OF_WORDING = 3
-"""A passage with a rare exact word of the task, or the best for a wording, has this place or a
+MAX_RANK_OF_BEST = 5
+"""With a role, the passage that is first without one has this rank or a better one (law 11)."""
+MAX_RANK_OF_EXACT = MAX_RANK_OF_WORDING = 3
+"""A passage with a rare exact word of the task, or the best for a wording, has this rank or a
 better one."""
 
 
@@ -41,7 +41,7 @@ def rank(
     pool: Pool,
     request: ResolvedRequest,
     weights: Weights,
-    exact: Sequence[str] = (),
+    rare_exact: Sequence[str] = (),
     pools_by_wording: Sequence[Pool] = (),
     score_passages: Callable[[Sequence[Passage]], Mapping[str, float]] | None = None,
     max_passages: int = MAX_RERANKED,
@@ -52,8 +52,8 @@ def rank(
         candidates: all candidates; the ones that policy rejects have a code.
         pool: what the lanes proposed.
         request: the resolved request.
-        weights: of the score's terms.
-        exact: the rare exact words and phrases of the task.
+        weights: of the score's components.
+        rare_exact: the rare exact words and phrases of the task.
         pools_by_wording: the hits of round 0, scored for each wording of the task alone.
         score_passages: asks the reranking model for the scores of the best passages, by chunk id;
             a passage may be missing.
@@ -64,36 +64,36 @@ def rank(
         first = [row for row in allowed if row.round == 0]
         add_rerank_scores(first, score_passages, weights, max_passages)
     for row in allowed:
-        add_role(row, request, weights)
+        add_role_part(row, request, weights)
         row.weigh(weights)
-    groups = mark_duplicates(allowed, request.task)
-    mark_versions(allowed, " ".join((request.task, *request.also)))
+    copy_groups = detect_duplicates(allowed, request.task)
+    detect_versions(allowed, " ".join((request.task, *request.also)))
     ranked = sorted(allowed, key=ranking_order)
     penalize_sources(ranked, request)
     ranked.sort(key=ranking_order)
     task_words = words_if_newest_asked(request.task)
     if task_words is not None:
         put_newest_first(ranked, request.min_score, task_words)
-    for phrase in exact:
+    for phrase in rare_exact:
         having = (row for row in ranked if has_phrase(row.passage, phrase))
-        _lift(ranked, next(having, None), LAST_PLACE_OF_EXACT, f"exact:{phrase}")
+        _lift(ranked, next(having, None), MAX_RANK_OF_EXACT, f"exact:{phrase}")
     _lift_wordings(ranked, pools_by_wording, weights)
     if request.overlay is not None:
         # Without a role, the request's own fusion counts. If it is another one, the candidates
         # are scored again with it.
-        fusion = request.echo.fusion or "weighted"
+        request_weights = weights._replace(fusion=request.echo.fusion or "weighted")
         without_role = candidates
-        if fusion != weights.fusion:
-            without_role = merge(pool, weights._replace(fusion=fusion))
+        if request_weights.fusion != weights.fusion:
+            without_role = merge(pool, request_weights)
         rejected_by_role = [
             row
             for row in candidates
             if row.code is not None and is_rejected_only_by_role(row.passage, request)
         ]
         if rejected_by_role:
-            groups = copies_among([*allowed, *rejected_by_role], request.task)
-        best = _best_without_role(groups, without_role, weights._replace(fusion=fusion), task_words)
-        _lift(ranked, best, LAST_PLACE_OF_BEST, "first without a role")
+            copy_groups = copies_among([*allowed, *rejected_by_role], request.task)
+        best = _best_without_role(copy_groups, without_role, request_weights, task_words)
+        _lift(ranked, best, MAX_RANK_OF_BEST, "first without a role")
     return ranked
 
 
@@ -103,21 +103,21 @@ def add_rerank_scores(
     weights: Weights,
     max_passages: int = MAX_RERANKED,
 ) -> None:
-    """Mix the reranking model's scores into the semantic term.
+    """Mix the reranking model's scores into the semantic component.
 
     ``semantic = 0.15 · semantic + 0.85 · score``, where ``score`` is scaled by minimum and maximum
     among the best ``max_passages``, and 0 for all others. A passage that the model could not read
-    keeps its term, and so do all if there is no score.
+    keeps its component, and so do all if there is no score.
     """
     ordered = sorted(rows, key=lambda row: (-weights.lane_score(row), row.chunk_id))
     best = ordered[:max_passages]
     found = score_passages([row.passage for row in best])
     scaled = scale_by_range(found)
-    unread = {row.chunk_id for row in best} - scaled.keys()
+    unscored = {row.chunk_id for row in best} - scaled.keys()
     for row in rows if found else ():
-        if row.chunk_id not in unread:
-            term = RERANKED_SHARE * scaled.get(row.chunk_id, 0.0)
-            row.semantic = (1 - RERANKED_SHARE) * row.semantic + term
+        if row.chunk_id not in unscored:
+            by_model = RERANKED_SHARE * scaled.get(row.chunk_id, 0.0)
+            row.semantic = (1 - RERANKED_SHARE) * row.semantic + by_model
             row.cross_encoder_score = found.get(row.chunk_id)
 
 
@@ -129,7 +129,7 @@ def has_phrase(passage: Passage, phrase: str) -> bool:
 
 
 def _best_without_role(
-    groups: Iterable[Sequence[Candidate]],
+    copy_groups: Iterable[Sequence[Candidate]],
     without_role: Sequence[Candidate],
     weights: Weights,
     task_words: Set[str] | None,
@@ -137,7 +137,7 @@ def _best_without_role(
     """The allowed candidate that would be first without a role.
 
     Args:
-        groups: the :func:`copies_among` the candidates that nothing but the role rejects.
+        copy_groups: the :func:`copies_among` the candidates that nothing but the role rejects.
         without_role: all candidates with the lanes' scores by the weights' ``fusion``.
         weights: the request's, with the fusion of a request without a role.
         task_words: the task's content words if it asks for the newest version, else ``None``.
@@ -160,28 +160,28 @@ def _best_without_role(
         first = copies[0]
         return first.round, -best, -scores[first.chunk_id], first.chunk_id
 
-    best_first = [row for copies in sorted(groups, key=order) for row in copies]
+    best_first = [row for copies in sorted(copy_groups, key=order) for row in copies]
     allowed = [row for row in best_first if row.code is None]
     if task_words is not None:
         allowed = newest_first(allowed, lambda row: scores[row.chunk_id], task_words)
     return next(iter(allowed), None)
 
 
-def _lift(ranked: list[Candidate], lifted: Candidate | None, place: int, reason: str) -> None:
-    """Move a candidate up to a place, counted from 1, and exempt it from a hard limit.
+def _lift(ranked: list[Candidate], lifted: Candidate | None, max_rank: int, reason: str) -> None:
+    """Move a candidate up to a rank, counted from 1, and exempt it from a hard limit.
 
     For a copy, the passage that stands for it is lifted. Copies and superseded passages are not
     selected, so they are not counted.
     """
     if lifted is None or lifted.passage.superseded_by:
         return
-    chunk_id = lifted.duplicate_of or lifted.version_of or lifted.chunk_id
-    before = [row for row in ranked if row.is_selectable]
-    for number, row in enumerate(before):
+    chunk_id = lifted.duplicate_of or lifted.newer_version or lifted.chunk_id
+    rows = [row for row in ranked if row.is_selectable]
+    for index, row in enumerate(rows):
         if row.chunk_id == chunk_id:
             row.is_exempt = True
-            # Just above the one whose place it takes.
-            final = math.nextafter(before[place - 1].final, math.inf) if number >= place else 0.0
+            # Just above the one whose rank it takes.
+            final = math.nextafter(rows[max_rank - 1].final, math.inf) if index >= max_rank else 0.0
             if final > row.final:
                 row.lift += final - row.final
                 row.lifted_for = (*row.lifted_for, reason)
@@ -199,12 +199,12 @@ def _lift_wordings(ranked: list[Candidate], pools: Sequence[Pool], weights: Weig
         alone = {row.chunk_id: weights.lane_score(row) for row in merge(pool, weights)}
         rows = [row for row in ranked if row.is_selectable and row.chunk_id in alone]
         best = max(rows, key=lambda row: alone[row.chunk_id], default=None)
-        first = max((alone[row.chunk_id] for row in rows[:LAST_PLACE_OF_WORDING]), default=0.0)
+        first = max((alone[row.chunk_id] for row in rows[:MAX_RANK_OF_WORDING]), default=0.0)
         if best is not None and first < ABOUT_AS_GOOD * alone[best.chunk_id]:
             missed[best.chunk_id] = best
-    lifted = [*missed.values()][: LAST_PLACE_OF_WORDING - 1]
-    for place, row in enumerate(lifted, LAST_PLACE_OF_WORDING + 1 - len(lifted)):
-        _lift(ranked, row, place, "best for a wording")
+    lifted = [*missed.values()][: MAX_RANK_OF_WORDING - 1]
+    for max_rank, row in enumerate(lifted, MAX_RANK_OF_WORDING + 1 - len(lifted)):
+        _lift(ranked, row, max_rank, "best for a wording")
 
 
 # -- source diversity ----------------------------------------------------------------------------
@@ -221,14 +221,14 @@ def penalize_sources(ranked: Sequence[Candidate], request: ResolvedRequest) -> N
     """
     if not request.retrieval_policy.require_source_diversity:
         return
-    numbers: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     documents: set[str] = set()
     for row in ranked:
         if not row.is_selectable:
             continue
         document = row.passage.document
-        numbers[document.source_id] += 1
-        excess = numbers[document.source_id] - request.retrieval_policy.max_chunks_per_source
+        counts[document.source_id] += 1
+        excess = counts[document.source_id] - request.retrieval_policy.max_chunks_per_source
         if document.document_id not in documents:
             documents.add(document.document_id)
             excess = min(excess, 1)

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from rolebundle.contracts.dates import is_month, names_of_day
 from rolebundle.contracts.documents import DocumentMetadata, Passage
-from rolebundle.retrieval.candidate import Candidate, ranking_order
 from rolebundle.retrieval.passage_text import sentence_at
 from rolebundle.retrieval.query import words_of
+from rolebundle.retrieval.values import Candidate, ranking_order
 from rolebundle.text.languages import likely_languages, stop_words_of
 
 _REPLACING_WORDS = (
@@ -88,7 +88,7 @@ def _names_of(rows: Iterable[Candidate]) -> frozenset[str]:
         passage, document = row.passage, row.passage.document
         first = _head(passage, _NAME_CHARS)
         # What it says of others does not name it.
-        first = first[: min([len(first), *_places_of_replacing(first)])]
+        first = first[: min([len(first), *_offsets_of_replacing(first)])]
         name = passage.path.rpartition("/")[2].rpartition(".")[0]
         texts += [document.title, name, first, *names_of_day(document.updated_at or "")]
     return _names_in("\n".join(texts))
@@ -117,17 +117,17 @@ def _stated(row: Candidate, document: DocumentMetadata) -> Iterator[str]:
     if is_older or by.document_id == document.document_id or row.passage.flags:
         return
     content = row.passage.content
-    places = _places_of_replacing(content[:_MAX_CHARS])
-    sentences = (sentence_at(content, place) for place in places)
+    offsets = _offsets_of_replacing(content[:_MAX_CHARS])
+    sentences = (sentence_at(content, offset) for offset in offsets)
     for sentence in dict.fromkeys(_OWN_DATE.sub("", sentence).strip() for sentence in sentences):
         if len(sentence) <= _MAX_SENTENCE and sentence.count("|") < 3:
             yield sentence
 
 
-def _places_of_replacing(text: str) -> list[int]:
-    # Some capital letters are two small ones, which would move the places.
+def _offsets_of_replacing(text: str) -> list[int]:
+    # Some capital letters are two small ones, which would move the offsets.
     small = text.lower() if len(text.lower()) == len(text) else text
-    return sorted(at for word in _REPLACING_WORDS if (at := small.find(word)) >= 0)
+    return sorted(offset for word in _REPLACING_WORDS if (offset := small.find(word)) >= 0)
 
 
 def _names_in(text: str) -> frozenset[str]:

@@ -13,8 +13,8 @@ from rolebundle.policy.overlays import FirstMatch, first_match
 from rolebundle.policy.trust import UNRESTRICTED_VIEW, AgentView, Purpose
 from rolebundle.text.paths import locations
 
-MORE_PLACES = 2
-"""How many more places a packet has than another answer, if no limit is given: a lead is short."""
+MORE_IN_PACKET = 2
+"""How many more passages a packet has than other answers, if no limit is given: leads are short."""
 
 
 class ReferenceScope(NamedTuple):
@@ -57,7 +57,7 @@ class ResolvedRequest(NamedTuple):
         also: other wordings of the task.
         where: which documents are searched; ``None`` for all.
         seen: ids of the passages that the agent already has.
-        seen_texts: the hash of each of their texts → the ids that have it; found by the search.
+        seen_by_hash: the hash of each of their texts → the ids that have it; found by the search.
         overlay: the role's overlay, or ``None`` without a role.
         overlay_digest: names the overlay's content; empty without an overlay.
         forbidding_rule: gives the first rule of the overlay that forbids a document.
@@ -89,7 +89,7 @@ class ResolvedRequest(NamedTuple):
     also: Sequence[str]
     where: Where | None
     seen: Sequence[str]
-    seen_texts: Mapping[str, Sequence[str]]
+    seen_by_hash: Mapping[str, Sequence[str]]
     overlay: Overlay | None
     overlay_digest: str
     forbidding_rule: FirstMatch
@@ -145,7 +145,7 @@ def resolve_request(
     """
     policy = overlay.retrieval_policy if overlay else RetrievalPolicy()
     is_set = "max_selected_chunks" in policy.model_fields_set
-    more = MORE_PLACES if request.packet and not is_set else 0
+    more = MORE_IN_PACKET if request.packet and not is_set else 0
     sources = overlay.source_policy if overlay else SourcePolicy()
     max_age = policy.freshness_max_age_days
     # The echo has the field names of the request.
@@ -158,7 +158,7 @@ def resolve_request(
         also=request.also or (),
         where=echo["where"],
         seen=request.seen or (),
-        seen_texts={},
+        seen_by_hash={},
         overlay=overlay,
         overlay_digest=overlay_digest,
         forbidding_rule=first_match(sources.forbidden_sources),

@@ -19,8 +19,8 @@ from rolebundle.embedding.provider import (
 )
 from rolebundle.embedding.registry import cross_encoder_for
 from rolebundle.errors import EmbedderError
-from rolebundle.retrieval.candidate import Candidate
 from rolebundle.retrieval.rank import MAX_RERANKED
+from rolebundle.retrieval.values import Candidate
 from rolebundle.storage.passages import indexed_title
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The terms of the score: of the lanes; of the role's rules, vocabulary and marks. Pure.
+"""The components of the score: of the lanes; of the role's rules, vocabulary and marks. Pure.
 
 ``weighted`` needs the true scores of both lanes for every candidate. So each hit has the score of
 each lane that can score it, no matter which lane proposed it.
@@ -13,9 +13,9 @@ from types import MappingProxyType
 
 from rolebundle.contracts.overlay import Vocabulary
 from rolebundle.contracts.terms import MarkState
-from rolebundle.retrieval.candidate import Candidate, Pool, Weights
 from rolebundle.retrieval.filter import BASE_SCORE, metadata_score
 from rolebundle.retrieval.request import ResolvedRequest
+from rolebundle.retrieval.values import Candidate, Pool, Weights
 from rolebundle.text.spellings import folded
 
 RRF_K = 10
@@ -31,12 +31,12 @@ _POINTS = {
 SATURATED_METADATA = 2.25
 """A higher metadata score counts as this one."""
 
-UNVERIFIED = 0.8
+UNMARKED_VALUE = 0.8
 """The value of a passage without a mark."""
 MARK_VALUES: Mapping[MarkState, float] = MappingProxyType(
     {"disputed": 0.5, "tool_verified": 0.9, "supervisor_verified": 1.0}
 )
-"""The values of marks. The role's part is multiplied by a value divided by ``UNVERIFIED``."""
+"""The values of marks. The role's part is multiplied by a value divided by ``UNMARKED_VALUE``."""
 
 
 # -- the lanes -------------------------------------------------------------------------------------
@@ -51,20 +51,20 @@ def merge(pool: Pool, weights: Weights) -> list[Candidate]:
       multiplied with the pool's confidence.
     - ``rrf``: (k + 1) / (k + rank) with k = 10 for what the lane proposed and scored, else 0
       (Cormack, Clarke and Buettcher, "Reciprocal rank fusion", SIGIR 2009). Their k is 60; with 10
-      the scores spread over [0, 1] about as the normalized ones do, so that the role's terms count
-      alike.
+      the scores spread over [0, 1] about as the normalized ones do, so that the role's components
+      count alike.
 
-    The scales are fixed by round 0, without what only the role's terms proposed.
+    The scales are fixed by round 0, without what only the expansion terms proposed.
 
-    Only what a candidate has of the task counts here. The role's terms count in ``rank``.
+    Only what a candidate has of the task counts here. The role's components count in ``rank``.
     """
     rows = sorted(map(replace, pool.hits.values()), key=lambda row: row.chunk_id)
-    first = [row for row in rows if row.round == 0]
-    best = max((row.bm25 or 0.0 for row in first), default=0.0)
-    best_of_role = max((row.bm25_expansion or 0.0 for row in first), default=0.0)
+    first_round = [row for row in rows if row.round == 0]
+    best_bm25 = max((row.bm25 or 0.0 for row in first_round), default=0.0)
+    best_expansion = max((row.bm25_expansion or 0.0 for row in first_round), default=0.0)
     for row in rows:
-        row.lexical = _share(row.bm25, best)
-        row.expansion = _share(row.bm25_expansion, best_of_role)
+        row.lexical = _normalized(row.bm25, best_bm25)
+        row.expansion = _normalized(row.bm25_expansion, best_expansion)
     cosines = {row.chunk_id: row.cosine for row in rows if row.cosine is not None}
     if weights.fusion == "rrf":
         by_words = {row.chunk_id: row.lexical for row in rows}
@@ -78,7 +78,7 @@ def merge(pool: Pool, weights: Weights) -> list[Candidate]:
         # What neither the task's terms nor its meaning proposed does not move the scale.
         measured = [
             row.chunk_id
-            for row in first
+            for row in first_round
             if row.passage.rowid not in pool.only_by_role or "semantic" in row.lanes
         ]
         scaled = scale_by_range(cosines, measured)
@@ -108,7 +108,7 @@ def scale_by_range(
     }
 
 
-def _share(score: float | None, highest: float) -> float:
+def _normalized(score: float | None, highest: float) -> float:
     """A score divided by the highest one of the first search, in [0, 1]."""
     return min(1.0, max(0.0, score or 0.0) / highest) if highest > 0 else 0.0
 
@@ -123,16 +123,17 @@ def _reciprocal_ranks(
 # -- the role --------------------------------------------------------------------------------------
 
 
-def add_role(row: Candidate, request: ResolvedRequest, weights: Weights) -> None:
-    """Write the role's terms; without a role there are none.
+def add_role_part(row: Candidate, request: ResolvedRequest, weights: Weights) -> None:
+    """Write the role's components; without a role there are none.
 
-    Both terms saturate, so that a passage of the role's ground is not pushed further by every rule
-    that it matches, and the task decides among such passages:
+    Both components saturate, so that a passage of the role's ground is not pushed further by every
+    rule that it matches, and the task decides among such passages:
 
     - metadata: ``min(1, m / 2.25)`` for the metadata score ``m``; where the role decides among
       passages that answer about equally, ``m − 0.5`` in [0, 1].
     - vocabulary: ``(1 − e) · min(1, v / 0.08) + e · x`` for the score ``v`` of the role's phrases,
-      the normalized BM25 ``x`` of the role's terms, and the overlay's ``expansion_weight`` ``e``.
+      the normalized BM25 ``x`` of the expansion terms, and the overlay's ``expansion_weight``
+      ``e``.
 
     A mark then multiplies both with :func:`mark_factor`, and the score for the task with
     :meth:`Weights.role_factor`.
@@ -140,24 +141,24 @@ def add_role(row: Candidate, request: ResolvedRequest, weights: Weights) -> None
     if not request.ranks_by_role:
         return
     passage = row.passage
-    row.vocabulary_hits = vocabulary_hits(passage.content, passage.tags, request.vocabulary)
-    by_expansion = request.retrieval_policy.expansion_weight
-    row.vocabulary = (1 - by_expansion) * _by_phrases(row.vocabulary_hits)
-    row.vocabulary += by_expansion * row.expansion
+    row.matched_phrases = matched_phrases(passage.content, passage.tags, request.vocabulary)
+    expansion_weight = request.retrieval_policy.expansion_weight
+    row.vocabulary = (1 - expansion_weight) * _by_phrases(row.matched_phrases)
+    row.vocabulary += expansion_weight * row.expansion
     row.role_factor, factors = weights.role_factor(row), {}
     row.margin_factor = weights.margin_factor(row)
-    if (by_evidence := weights.evidence_factor(row)) < 1.0:
-        factors["penalty:weak-evidence"] = by_evidence
+    if (by_lanes := weights.lane_factor(row)) < 1.0:
+        factors["penalty:weak-evidence"] = by_lanes
     if passage.mark is not None and passage.mark.owner_state is not None:
         by_mark = factors[f"mark:{passage.mark.state}"] = mark_factor(passage.mark.owner_state)
         row.role_factor *= by_mark
         row.margin_factor *= by_mark
-    row.metadata = _metadata_term(row, row.metadata_score)
+    row.metadata = _metadata_component(row, row.metadata_score)
     row.vocabulary *= row.role_factor
-    row.role_hits = tuple(f"{name}(×{round(factor, 3):g})" for name, factor in factors.items())
+    row.role_factors = tuple(f"{name}(×{round(factor, 3):g})" for name, factor in factors.items())
 
 
-def trace_rules(
+def add_moved_from(
     ranked: Sequence[Candidate],
     shown: Sequence[Candidate],
     request: ResolvedRequest,
@@ -169,15 +170,15 @@ def trace_rules(
     again. Lifts and the diversity of sources stay.
     """
     rows = [row for row in ranked if row.is_selectable]
-    place = {row.chunk_id: number for number, row in enumerate(rows, start=1)}
-    for rule in dict.fromkeys(hit for row in shown for hit in row.rules):
+    ranks = {row.chunk_id: number for number, row in enumerate(rows, start=1)}
+    for rule in dict.fromkeys(rule for row in shown for rule in row.rules):
         lost = {row.chunk_id: _lost_without(rule, row, request, weights) for row in rows}
         without = sorted(
-            rows, key=lambda row: (row.round, lost[row.chunk_id] - row.final, place[row.chunk_id])
+            rows, key=lambda row: (row.round, lost[row.chunk_id] - row.final, ranks[row.chunk_id])
         )
         before = {row.chunk_id: number for number, row in enumerate(without, start=1)}
         for row in shown:
-            if rule in row.rules and before.get(row.chunk_id, 0) != place.get(row.chunk_id, 0):
+            if rule in row.rules and before.get(row.chunk_id, 0) != ranks.get(row.chunk_id, 0):
                 row.moved_from = {**row.moved_from, rule: before[row.chunk_id]}
 
 
@@ -185,13 +186,13 @@ def _lost_without(rule: str, row: Candidate, request: ResolvedRequest, weights: 
     """What a passage's final score would lose without a rule; 0 if a lift holds the passage."""
     if row.lifted_for:
         return 0.0
-    if rule in row.metadata_hits:
-        others = [factor for hit, factor in row.metadata_hits.items() if hit != rule]
-        without = _metadata_term(row, metadata_score(others))
-        return weights.metadata * (_metadata_term(row, row.metadata_score) - without)
-    if rule in row.vocabulary_hits:
-        phrases = [hit for hit in row.vocabulary_hits if hit != rule]
-        lost = _by_phrases(row.vocabulary_hits) - _by_phrases(phrases)
+    if rule in row.metadata_factors:
+        others = [factor for name, factor in row.metadata_factors.items() if name != rule]
+        without = _metadata_component(row, metadata_score(others))
+        return weights.metadata * (_metadata_component(row, row.metadata_score) - without)
+    if rule in row.matched_phrases:
+        phrases = [name for name in row.matched_phrases if name != rule]
+        lost = _by_phrases(row.matched_phrases) - _by_phrases(phrases)
         lost *= weights.vocabulary * (1 - request.retrieval_policy.expansion_weight)
         return lost * row.role_factor
     return 0.0
@@ -202,11 +203,11 @@ def mark_factor(state: MarkState) -> float:
 
     The filter rejects such a passage. Its score is only supposed, as if it were allowed.
     """
-    return MARK_VALUES.get(state, UNVERIFIED) / UNVERIFIED
+    return MARK_VALUES.get(state, UNMARKED_VALUE) / UNMARKED_VALUE
 
 
-def _metadata_term(row: Candidate, score: float) -> float:
-    """The term of the role's metadata rules if they gave the metadata score ``m``.
+def _metadata_component(row: Candidate, score: float) -> float:
+    """The component of the role's metadata rules if they gave the metadata score ``m``.
 
     Where the role decides among passages that answer about equally, ``m − 0.5`` in [0, 1] counts:
     0 for a passage that no rule prefers or that has a penalty, 1 for a boost of 3 or more.
@@ -216,7 +217,7 @@ def _metadata_term(row: Candidate, score: float) -> float:
     return row.margin_factor * preference + rest * min(1.0, score / SATURATED_METADATA)
 
 
-def vocabulary_hits(text: str, tags: Sequence[str], vocabulary: Vocabulary) -> tuple[str, ...]:
+def matched_phrases(text: str, tags: Sequence[str], vocabulary: Vocabulary) -> tuple[str, ...]:
     """The phrases of the role's vocabulary that a chunk has.
 
     Boost and suppress phrases are looked for in the text, preferred terms also in the tags. Case
@@ -224,11 +225,11 @@ def vocabulary_hits(text: str, tags: Sequence[str], vocabulary: Vocabulary) -> t
     "api" is not in "rapid".
     """
     phrases = vocabulary.boost_phrases, vocabulary.preferred_terms, vocabulary.suppress_phrases
-    return _vocabulary_hits(text, tuple(tags), *map(tuple, phrases))
+    return _matched_phrases(text, tuple(tags), *map(tuple, phrases))
 
 
 @lru_cache(maxsize=1024)
-def _vocabulary_hits(
+def _matched_phrases(
     text: str,
     tags: tuple[str, ...],
     boosts: tuple[str, ...],
@@ -243,21 +244,21 @@ def _vocabulary_hits(
         ("preferred", _phrases_in(f"{content} | {tagged}", preferred)),
         ("suppress", _phrases_in(content, suppressed)),
     )
-    return tuple(f"vocab:{kind}({phrase})" for kind, phrases in found for phrase in phrases)
+    return tuple(f"vocab:{label}({phrase})" for label, phrases in found for phrase in phrases)
 
 
-def phrase_score(hits: Iterable[str]) -> float:
+def phrase_score(phrases: Iterable[str]) -> float:
     """How much these phrases of the role's vocabulary count, in [0, 1].
 
     +0.15 for each boost phrase, +0.08 for each preferred term, −0.2 for each suppress phrase.
     """
-    points = (_POINTS[hit.partition("(")[0]] for hit in hits)
+    points = (_POINTS[phrase.partition("(")[0]] for phrase in phrases)
     return min(1.0, max(0.0, sum(points)))
 
 
-def _by_phrases(hits: Iterable[str]) -> float:
-    """The part of the vocabulary term that phrases give, in [0, 1]."""
-    return min(1.0, phrase_score(hits) / PREFERRED_POINTS)
+def _by_phrases(phrases: Iterable[str]) -> float:
+    """The part of the vocabulary component that phrases give, in [0, 1]."""
+    return min(1.0, phrase_score(phrases) / PREFERRED_POINTS)
 
 
 @lru_cache(maxsize=4096)

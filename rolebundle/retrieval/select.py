@@ -9,10 +9,10 @@ from itertools import combinations
 
 from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.terms import RejectionCode
-from rolebundle.retrieval.candidate import Candidate, Retrieval, ranking_order
 from rolebundle.retrieval.filter import add_metadata_score, policy_rejections, seen_rejection
 from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.retrieval.scoring import add_role
+from rolebundle.retrieval.scoring import add_role_part
+from rolebundle.retrieval.values import Candidate, Retrieval, ranking_order
 from rolebundle.text.words import counted
 
 ALWAYS_COMPARED = 10
@@ -35,30 +35,30 @@ def select(ranked: Iterable[Candidate], request: ResolvedRequest, withheld: str 
         request: the resolved request.
         withheld: why every candidate is rejected (``low_score``); empty if none is for this reason.
     """
-    sources: Counter[str] = Counter()
+    selected_by_source: Counter[str] = Counter()
     tokens = 0
     for row in ranked:
         if row.code is not None:
             continue
-        rejection = _rejection(row, request, sources, tokens)
+        rejection = _selection_rejection(row, request, selected_by_source, tokens)
         if withheld:
             row.code, row.note = "low_score", withheld
         elif rejection is None:
-            sources[row.passage.document.source_id] += 1
+            selected_by_source[row.passage.document.source_id] += 1
             tokens += estimated_tokens(row.passage.content)
         else:
             row.code, row.note = rejection
 
 
-def _rejection(
-    row: Candidate, request: ResolvedRequest, sources: Counter[str], tokens: int
+def _selection_rejection(
+    row: Candidate, request: ResolvedRequest, selected_by_source: Counter[str], tokens: int
 ) -> tuple[RejectionCode, str] | None:
     """The code and the note of a candidate; ``None`` if it is selected.
 
     Args:
         row: the candidate.
         request: the resolved request.
-        sources: how many passages of each source are selected.
+        selected_by_source: how many passages of each source are selected.
         tokens: how many tokens these have.
     """
     policy, source = request.retrieval_policy, row.passage.document.source_id
@@ -67,18 +67,16 @@ def _rejection(
         return "conflict_downrank", f"superseded by {newer}"
     if row.duplicate_of is not None:
         return "duplicate", f"the same text as {row.duplicate_of}"
-    if row.version_of is not None:
-        return "other_version", f"{row.version_of} is newer; here: {row.differs[:200]}"
+    if row.newer_version is not None:
+        return "other_version", f"{row.newer_version} is newer; here: {row.differing_line[:200]}"
     if row.final < request.min_score:
         return "low_score", f"score {row.final:.3f} is under the floor of {request.min_score:g}"
-    if sources.total() >= request.limit:
+    if selected_by_source.total() >= request.limit:
         after = f" ({row.final:.3f} after source diversity)" if row.diversity_penalty else ""
         limit = counted(request.limit, "passage")
-        return (
-            "budget_cut",
-            f"score {row.before_diversity:.3f}{after} is past the limit of {limit}",
-        )
-    is_full = sources[source] >= policy.max_chunks_per_source
+        score = f"score {row.before_diversity:.3f}{after}"
+        return "budget_cut", f"{score} is past the limit of {limit}"
+    is_full = selected_by_source[source] >= policy.max_chunks_per_source
     # What a lift keeps is not limited: the best for the task (law 11), and exact words.
     if policy.diversity == "hard" and is_full and not row.is_exempt:
         limit = counted(policy.max_chunks_per_source, "passage")
@@ -95,7 +93,7 @@ def estimated_tokens(text: str) -> int:
     return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 
-def best_forbidden(found: Retrieval) -> list[Candidate]:
+def best_forbidden(retrieval: Retrieval) -> list[Candidate]:
     """The candidates that would be selected if the role forbade no source, best first.
 
     They get the scores of lanes, metadata and vocabulary, are sorted together with the selected
@@ -103,21 +101,21 @@ def best_forbidden(found: Retrieval) -> list[Candidate]:
     lifted, so that they influence only a warning.
     What is rejected for another reason as well is not among them.
     """
-    request = found.request
+    request = retrieval.request
     supposed = [
         replace(row, code=None)
-        for row in found.filtered_out
+        for row in retrieval.filtered_out
         if {code for code, _ in policy_rejections(row.passage, request)} == {"forbidden_source"}
         and not seen_rejection(row.passage, request)
     ]
     for row in supposed:
         add_metadata_score(row, request)
-        add_role(row, request, found.weights)
-        row.weigh(found.weights)
-    together = sorted((*map(replace, found.selected), *supposed), key=ranking_order)
+        add_role_part(row, request, retrieval.weights)
+        row.weigh(retrieval.weights)
+    together = sorted((*map(replace, retrieval.selected), *supposed), key=ranking_order)
     select(together, request)
-    names = {row.chunk_id for row in supposed}
-    return [row for row in together if row.code is None and row.chunk_id in names]
+    ids = {row.chunk_id for row in supposed}
+    return [row for row in together if row.code is None and row.chunk_id in ids]
 
 
 def conflicts(ranked: Sequence[Candidate], limit: int) -> Iterator[tuple[Passage, Passage]]:

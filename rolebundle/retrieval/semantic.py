@@ -12,8 +12,8 @@ from rolebundle.contracts.why import FoundBy
 from rolebundle.embedding.noise import noise_of
 from rolebundle.embedding.provider import EmbeddingProvider, unit_vectors
 from rolebundle.errors import EmbedderError
-from rolebundle.retrieval.candidate import POOL_DEPTH, Query
 from rolebundle.retrieval.passage_text import CosinesWithTask
+from rolebundle.retrieval.values import POOL_DEPTH, Query
 from rolebundle.storage import compartments, vector_index, vector_search
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.stored_values import DAMAGE_HINT
@@ -32,7 +32,7 @@ class SemanticLane:
         corpus: an open corpus, in a read transaction.
         index: the embedding index.
         vector: the query's unit vector, float32.
-        vectors: the unit vectors of its wordings, if there are several.
+        vectors_by_wording: the unit vectors of its wordings, if there are several.
         confidence: how well the model reads the query, in (0, 1]; its scores are multiplied with
             this.
         noise: what the model's cosines mean.
@@ -45,7 +45,7 @@ class SemanticLane:
     corpus: Corpus
     index: EmbeddingIndex
     vector: bytes
-    vectors: Sequence[bytes]
+    vectors_by_wording: Sequence[bytes]
     confidence: float
     noise: Noise
     shortlist: Sequence[int] | None = None

@@ -16,8 +16,8 @@ from rolebundle.contracts.terms import (
     Limitation,
     WarningCode,
 )
-from rolebundle.retrieval.candidate import Candidate, Retrieval
 from rolebundle.retrieval.request import ResolvedRequest
+from rolebundle.retrieval.values import Candidate, Retrieval
 from rolebundle.retrieval.warnings import freshness_posture, narrowed_by
 from rolebundle.text.words import counted
 
@@ -217,18 +217,18 @@ def _relevant(rejected: Sequence[Candidate]) -> list[Candidate]:
 
 def _why_empty(verdict: EmptyReason, retrieval: Retrieval) -> str:
     """The verdict in words: what happened, the counts of the codes, and the next step."""
-    request, codes = retrieval.request, retrieval.counts
-    reasons = ", ".join(f"{codes[code]} {code}" for code in REJECTION_CODES if codes[code])
-    counts = f"candidates rejected: {reasons}" if reasons else "no candidates"
+    request, counts = retrieval.request, retrieval.counts
+    reasons = ", ".join(f"{counts[code]} {code}" for code in REJECTION_CODES if counts[code])
+    rejections = f"candidates rejected: {reasons}" if reasons else "no candidates"
     if verdict == "nothing_matches_where":
         return f"no document matches {retrieval.unmatched_keys}; correct `where`, or ask without it"
     if verdict == "corpus_empty":
         reason = _why_no_documents(request)
     elif verdict == "lane_down":
         state = f"did not run: {retrieval.degraded}" if retrieval.degraded else "lacks vectors"
-        reason = f"the search was incomplete ({counts}); the semantic lane {state}"
+        reason = f"the search was incomplete ({rejections}); the semantic lane {state}"
     else:
-        reason = _why_none_selected(verdict, retrieval, counts)
+        reason = _why_none_selected(verdict, retrieval, rejections)
     return reason + narrowed_by(request.where)
 
 
@@ -247,7 +247,7 @@ def _why_no_documents(request: ResolvedRequest) -> str:
     return "the corpus is empty: run `rolebundle ingest PATH`"
 
 
-def _why_none_selected(verdict: EmptyReason, retrieval: Retrieval, counts: str) -> str:
+def _why_none_selected(verdict: EmptyReason, retrieval: Retrieval, rejections: str) -> str:
     request, rejected = retrieval.request, retrieval.rejected
     role = request.role_id or "(no role)"
     policy = f"the policy of the role {role}" if request.overlay else "policy"
@@ -273,4 +273,4 @@ def _why_none_selected(verdict: EmptyReason, retrieval: Retrieval, counts: str) 
     note = next(notes, "")
     which = "the best" if verdict in _BY_SCORE else "for one"
     example = f"; {which}: {note}" if note else ""
-    return f"{reason} ({counts}{example}); {step}"
+    return f"{reason} ({rejections}{example}); {step}"

@@ -12,8 +12,8 @@ from rolebundle.contracts.dates import is_month, newest_words
 from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.terms import TRUST_TIERS
 from rolebundle.lazy import lazy_module
-from rolebundle.retrieval.candidate import Candidate, ranking_order
 from rolebundle.retrieval.query import words_of
+from rolebundle.retrieval.values import Candidate, ranking_order
 from rolebundle.text.languages import likely_languages, stop_words_of
 from rolebundle.text.spellings import folded
 
@@ -24,19 +24,19 @@ _COPY_OR_OLD_PATH = re.compile(
     re.IGNORECASE,
 )
 _VERSION_NUMBER = re.compile(r"(?<![^\W_])v(?:er(?:sion)?)?[-_. ]?(\d{1,6})(?!\d)", re.IGNORECASE)
-_NUMBER, _WORDS = re.compile(r"\d+"), re.compile(r"[^\W_]+")
+_NUMBER, _WORD = re.compile(r"\d+"), re.compile(r"[^\W_]+")
 _VERSION = re.compile(
     r"(?<![^/_ (-])v\d+(?:\.\d+)*(?=[/_ )-]|\.[a-z]|$)"
     r"|(?<![^/_-])(?!(?:19|20)\d\d/)(?:\d+(?:\.\d+)+|\d+(?=/))(?=[/_-]|\.[a-z]|$)",
     re.IGNORECASE,
 )
 """A version in a path: ``v2``, ``5.1``, or a folder ``7``; no year."""
-_ALIKE = 0.7
+_MIN_SHARED_WORDS = 0.7
 """A passage is of an older version of a page if the newer one has this share of its words."""
 
 ABOUT_AS_GOOD = 0.7
 """A passage with this share of the first one's score may answer about as well."""
-OF_SERIES = 0.5
+ABOUT_AS_GOOD_IN_SERIES = 0.5
 """The same for a document of the first one's series, which may use other words."""
 _DRAFT = "draft entwurf brouillon borrador bozza rascunho".split()
 _FINAL = "final signed unterschrieben endfassung definitif signe definitivo firmado firmato".split()
@@ -46,7 +46,7 @@ _STATES = frozenset(
     [*_AS_VERSIONS, *"new neu old alt current copy kopie revised corrected".split()]
 )
 
-STANDS_ALONE = 200
+STANDALONE_CHARS = 200
 """A text of at least so many characters says the same under any heading."""
 
 
@@ -92,26 +92,26 @@ def newest_first(
     """
     same_search = [row for row in rows if row.round == rows[0].round]
     good_enough = [row for row in same_search if score(row) >= min_score]
-    near = [row for row in good_enough if score(row) >= ABOUT_AS_GOOD * score(rows[0])]
-    if not near:
+    near_best = [row for row in good_enough if score(row) >= ABOUT_AS_GOOD * score(rows[0])]
+    if not near_best:
         return []
-    words = [task_words & _words_with_names(row.passage) for row in near]
-    most = max(words, key=len)
-    wanted = words[0] if 2 * len(words[0]) >= len(most) else most
-    about_as_good = [row for row, has in zip(near, words, strict=True) if wanted <= has]
+    words = [task_words & _words_with_names(row.passage) for row in near_best]
+    most_words = max(words, key=len)
+    required = words[0] if 2 * len(words[0]) >= len(most_words) else most_words
+    about_as_good = [row for row, has in zip(near_best, words, strict=True) if required <= has]
     series = {_series(row.passage.path) for row in about_as_good}
     others = [
         row
         for row in good_enough
         if row not in about_as_good
-        and score(row) >= OF_SERIES * score(rows[0])
+        and score(row) >= ABOUT_AS_GOOD_IN_SERIES * score(rows[0])
         and _is_of_series(row.passage.path, series)
     ]
     copied_on = _day_of_copying(same_search)
     newest = sorted(
         [*about_as_good, *others], key=lambda row: _age_order(row, copied_on), reverse=True
     )
-    return newest if near[0] in newest else [*newest, near[0]]
+    return newest if near_best[0] in newest else [*newest, near_best[0]]
 
 
 def _is_of_series(path: str, series: Iterable[tuple[frozenset[str], frozenset[str]]]) -> bool:
@@ -176,7 +176,7 @@ def _age_order(row: Candidate, copied_on: str = "") -> tuple[int, bool, str, lis
     return 2 if document.origin == "internal" else 1, not is_old, date[:10], [*versions]
 
 
-def mark_duplicates(rows: Iterable[Candidate], task: str = "") -> list[list[Candidate]]:
+def detect_duplicates(rows: Iterable[Candidate], task: str = "") -> list[list[Candidate]]:
     """Write the chunk id of the passage that stands for each copy. Return the groups of copies.
 
     That passage gets the best score of its copies.
@@ -205,7 +205,7 @@ def mark_duplicates(rows: Iterable[Candidate], task: str = "") -> list[list[Cand
     return groups
 
 
-def version_of(passage: Passage) -> tuple[float, ...]:
+def version_number(passage: Passage) -> tuple[float, ...]:
     """The version that its document declares, or that its path names; empty without any.
 
     Without a number, a draft comes before all others, and what is final or signed after them.
@@ -218,7 +218,7 @@ def version_of(passage: Passage) -> tuple[float, ...]:
     return next(iter([*numbers, *sorted(states)]), ())
 
 
-def mark_versions(rows: Iterable[Candidate], task: str) -> None:
+def detect_versions(rows: Iterable[Candidate], task: str) -> None:
     """Write the chunk id of the newer version of a page that stands for an older one.
 
     Both are in one folder, and their names differ in a version and a state only, or one has more
@@ -228,20 +228,20 @@ def mark_versions(rows: Iterable[Candidate], task: str) -> None:
     """
     pages = defaultdict[tuple[object, ...], list[Candidate]](list)
     for row in rows:
-        if row.is_selectable and version_of(row.passage):
+        if row.is_selectable and version_number(row.passage):
             folder, _, _ = _without_version(row.passage.path).rpartition("/")
             pages[(folder, *row.passage.headings, *_equal_labels(row))].append(row)
     for page_rows in pages.values():
-        page_rows.sort(key=lambda row: version_of(row.passage), reverse=True)
+        page_rows.sort(key=lambda row: version_number(row.passage), reverse=True)
         for number, row in enumerate(page_rows):
-            newer = [new for new in page_rows[:number] if not new.version_of]
+            newer = [new for new in page_rows[:number] if not new.newer_version]
             new = next((new for new in newer if _is_version(row.passage, new.passage, task)), None)
             if new is None:
                 continue
             lines = {*map(str.strip, new.passage.content.splitlines())}
             own = map(str.strip, row.passage.content.splitlines())
-            row.version_of = new.chunk_id
-            row.differs = next((line for line in own if line not in lines), "")
+            row.newer_version = new.chunk_id
+            row.differing_line = next((line for line in own if line not in lines), "")
             if row.final > new.final:
                 new.lift, new.final = new.lift + row.final - new.final, row.final
                 because = f"ranked as its older version {row.chunk_id}"
@@ -262,21 +262,21 @@ def _is_version(old: Passage, new: Passage, task: str) -> bool:
     ]
     words, new_words = _words_of_text(old), _words_of_text(new)
     return (
-        version_of(old) < version_of(new)
+        version_number(old) < version_number(new)
         and (names[0] <= names[1] or names[1] <= names[0])
-        and len(words & new_words) >= _ALIKE * len(words)
-        and words & {*_WORDS.findall(task.casefold())} <= new_words
+        and len(words & new_words) >= _MIN_SHARED_WORDS * len(words)
+        and words & {*_WORD.findall(task.casefold())} <= new_words
         and not _is_named(old, task)
     )
 
 
 def _words_of_text(passage: Passage) -> set[str]:
-    return {*_WORDS.findall(passage.content.casefold())}
+    return {*_WORD.findall(passage.content.casefold())}
 
 
 def _is_named(passage: Passage, task: str) -> bool:
     """Whether the task names the version of a passage, or the state that stands for it."""
-    version = version_of(passage)
+    version = version_number(passage)
     if states := {state for state, order in _AS_VERSIONS.items() if order == version}:
         return not states.isdisjoint(words_of(task))
     number = re.escape(".".join(map(str, version)))
@@ -294,10 +294,10 @@ def _equal_labels(row: Candidate) -> tuple[object, ...]:
     return (row.round, *origin, *visible, passage.flags)
 
 
-def _in_order_of_standing(same: list[Candidate], task: str) -> list[Candidate]:
+def _representative_first(same: list[Candidate], task: str) -> list[Candidate]:
     ordered = sorted(same, key=_copy_order)
     equal = [row for row in ordered if _equal_labels(row) == _equal_labels(ordered[0])]
-    first = max(equal, key=lambda row: (_is_named(row.passage, task), version_of(row.passage)))
+    first = max(equal, key=lambda row: (_is_named(row.passage, task), version_number(row.passage)))
     return [first, *(row for row in ordered if row is not first)]
 
 
@@ -307,7 +307,7 @@ def copies_among(rows: Iterable[Candidate], task: str = "") -> list[list[Candida
     alike: defaultdict[str, list[Candidate]] = defaultdict(list)
     for row in rows:
         if not row.passage.superseded_by:
-            first_word = _WORDS.search(row.passage.content)
+            first_word = _WORD.search(row.passage.content)
             alike[first_word[0] if first_word else ""].append(row)
     groups = [group for group in alike.values() if len(group) == 1]
     for group in alike.values():
@@ -316,9 +316,9 @@ def copies_among(rows: Iterable[Candidate], task: str = "") -> list[list[Candida
         for row in group if len(group) > 1 else ():
             text = row.passage.content
             text = tokens.tokens_of(text).line if len(formats) > 1 else " ".join(text.split())
-            headings = () if len(text) >= STANDS_ALONE else row.passage.headings
+            headings = () if len(text) >= STANDALONE_CHARS else row.passage.headings
             copies[(*headings, text)].append(row)
-        groups += (_in_order_of_standing(same, task) for same in copies.values())
+        groups += (_representative_first(same, task) for same in copies.values())
     return groups
 
 

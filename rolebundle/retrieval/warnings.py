@@ -19,12 +19,12 @@ from rolebundle.contracts.terms import (
     TrustPosture,
     WarningCode,
 )
-from rolebundle.retrieval.candidate import Candidate, Retrieval
 from rolebundle.retrieval.evidence import ENOUGH_CLOSENESS, shown_kinds
 from rolebundle.retrieval.passage_text import one_line, quoted, shown_name
 from rolebundle.retrieval.query import words_of
 from rolebundle.retrieval.replacements import stated_replacements
 from rolebundle.retrieval.select import conflicts
+from rolebundle.retrieval.values import Candidate, Retrieval
 from rolebundle.text.spellings import key_of
 from rolebundle.text.words import age, counted, first_of, is_english, is_ordinary, words_found
 
@@ -35,9 +35,9 @@ MAX_NAMED_REPLACEMENTS = 2
 MAX_MISSING_WORDS = 5
 """How many missing words are named; the others are counted."""
 _MAX_KINDS_CHARS = 500
-_COMPOUND = 12
+_COMPOUND_LETTERS = 12
 """A German noun of so many letters is a compound."""
-_PART = 4
+_PART_LETTERS = 4
 """The least number of letters of a compound's part."""
 USUAL_TRUST = 0.1
 """The least share of the candidates that are trusted, if declared trust is usual in a corpus."""
@@ -81,14 +81,14 @@ def _weak_evidence(retrieval: Retrieval) -> str:
     evidence = retrieval.evidence
     if not retrieval.selected or evidence.task_support == "supported":
         return ""
-    best = evidence.best
+    best = evidence.best_support
     first = [passage.rowid for passage in retrieval.judged_passages]
-    anywhere = {part for name in _names_missing(retrieval) for part in words_of(name)}
+    named_elsewhere = {part for name in _names_missing(retrieval) for part in words_of(name)}
     words = _words_at(retrieval, evidence.missing(first))
     lacking = first_of(
-        [word for word in words if word.casefold() not in anywhere], MAX_MISSING_WORDS
+        [word for word in words if word.casefold() not in named_elsewhere], MAX_MISSING_WORDS
     )
-    found = f"the best passage has {words_found(best.matched, best.words)}"
+    found = f"the best passage has {words_found(best.matched_words, best.total_words)}"
     without = f", and none of the first mentions: {lacking}" if lacking else ""
     return f"thin evidence: {found}{without}{narrowed_by(retrieval.request.where)}"
 
@@ -116,8 +116,8 @@ def _only_shared_corpus(retrieval: Retrieval) -> str:
 
 
 def _is_role_specific(row: Candidate) -> bool:
-    kinds = ("boost:applicable-role", "boost:doc-type", "boost:domain", "boost:preferred")
-    return bool(row.vocabulary_hits) or any(hit.startswith(kinds) for hit in row.metadata_hits)
+    boosts = ("boost:applicable-role", "boost:doc-type", "boost:domain", "boost:preferred")
+    return bool(row.matched_phrases) or any(r.startswith(boosts) for r in row.metadata_factors)
 
 
 def _stale_dominant(retrieval: Retrieval) -> str:
@@ -140,12 +140,12 @@ def _stale_dominant(retrieval: Retrieval) -> str:
 
 
 def _forbidden_source_hit(retrieval: Retrieval) -> str:
-    hits = retrieval.best_forbidden
-    if not hits:
+    rows = retrieval.best_forbidden
+    if not rows:
         return ""
-    named = sorted({hit.passage.document.source_id for hit in hits})
+    named = sorted({row.passage.document.source_id for row in rows})
     return (
-        f"{counted(len(hits), 'passage')} of forbidden sources would have been selected: "
+        f"{counted(len(rows), 'passage')} of forbidden sources would have been selected: "
         f"{', '.join(named)}"
     )
 
@@ -239,7 +239,7 @@ def _index_stale(retrieval: Retrieval) -> str:
 
 def _seen_unknown(retrieval: Retrieval) -> str:
     request = retrieval.request
-    ids = 0 if request.seen_texts else len(request.seen)
+    ids = 0 if request.seen_by_hash else len(request.seen)
     return f"`seen` has no passage of the corpus: {counted(ids, 'id')}" if ids else ""
 
 
@@ -270,7 +270,7 @@ def _names_missing(retrieval: Retrieval) -> list[str]:
     named = [word for word in words if words[word] in query.name_positions and word not in parts]
     if named and query.task.languages:
         # All nouns of German have capitals. A long one is a compound and as exact as a name.
-        least = _COMPOUND if "de" in query.task.languages else 0
+        least = _COMPOUND_LETTERS if "de" in query.task.languages else 0
         named = _not_in_parts(retrieval, [word for word in named if len(word) >= least])
     return _as_written(retrieval, [*absent, *named])
 
@@ -288,10 +288,10 @@ def _others_missing(retrieval: Retrieval, *, are_asked: bool) -> list[str]:
     named = {*words_of(" ".join(_names_missing(retrieval))), *query.corrected}
     found = _words_at(retrieval, evidence.missing()).items()
     absent = {word: position for word, position in found if not named & {*words_of(word)}}
-    own = evidence.wordings[0]
+    own = evidence.wording_positions[0]
     asked = evidence.nats_of(own if query.task.languages else own - query.name_positions)
     does_ask = (
-        (evidence.best.closeness or 0.0) < ENOUGH_CLOSENESS
+        (evidence.best_support.closeness or 0.0) < ENOUGH_CLOSENESS
         and asked <= 2 * evidence.nats_of(absent.values())
         and asked <= 2 * evidence.nats_of(absent[w] for w in _not_in_parts(retrieval, [*absent]))
     )
@@ -313,9 +313,9 @@ def _not_in_parts(retrieval: Retrieval, words: Sequence[str]) -> list[str]:
 
 
 def _has_in_parts(word: str, text: str) -> bool:
-    return word[: max(_PART, 2 * len(word) // 3)] in text or any(
+    return word[: max(_PART_LETTERS, 2 * len(word) // 3)] in text or any(
         word[:end] in text and word[start:] in text
-        for start in range(_PART, len(word) - _PART + 1)
+        for start in range(_PART_LETTERS, len(word) - _PART_LETTERS + 1)
         # A compound may have a letter between its parts, such as an s.
         for end in (start, start - 1)
     )

@@ -37,13 +37,13 @@ class Condition(NamedTuple):
     Attributes:
         field: the field of a document that it looks at.
         holds: whether a document with these values, if any, matches.
-        wanted: the key and its values, for messages.
+        description: the key and its values, for messages.
         values: its values, if they are names or globs.
     """
 
     field: str
     holds: Callable[[Sequence[str]], bool]
-    wanted: str
+    description: str
     values: Sequence[str] = ()
 
 
@@ -58,8 +58,8 @@ def conditions(where: Where) -> Iterator[Condition]:
             continue
         if key == "attributes":
             lines = [[f"{name}: {text}" for text in texts] for name, texts in value.items()]
-            wanted = _named_values(key, [line for texts in lines for line in texts])
-            yield Condition(key, _matches_all(lines), wanted)
+            description = _named_values(key, [line for texts in lines for line in texts])
+            yield Condition(key, _matches_all(lines), description)
         elif key == "links_to":
             yield Condition(key, links_to(value), _named_values(key, value))
         elif key == "task":
@@ -133,11 +133,11 @@ def matching_documents(corpus: Corpus, where: Where | None) -> tuple[list[int] |
     if rowids:
         return rowids, ""
     alone = [
-        condition.wanted + _suggestion(corpus, condition)
+        condition.description + _suggestion(corpus, condition)
         for condition, matching in met
         if not matching
     ]
-    together = " and ".join(condition.wanted for condition, _ in met)
+    together = " and ".join(condition.description for condition, _ in met)
     return rowids, " or ".join(alone) or f"{together} together"
 
 

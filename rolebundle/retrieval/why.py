@@ -39,7 +39,6 @@ from rolebundle.retrieval.bundle import (
     score_weights,
     scores_of,
 )
-from rolebundle.retrieval.candidate import Candidate, Retrieval, Term, ranking_order
 from rolebundle.retrieval.filter import (
     filter_candidates,
     freshness_of,
@@ -54,8 +53,9 @@ from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.rank import rank
 from rolebundle.retrieval.request import ReferenceScope, ResolvedRequest
 from rolebundle.retrieval.rerank import Reranker
-from rolebundle.retrieval.scoring import mark_factor, merge, trace_rules
+from rolebundle.retrieval.scoring import add_moved_from, mark_factor, merge
 from rolebundle.retrieval.select import select
+from rolebundle.retrieval.values import Candidate, Retrieval, Term, ranking_order
 from rolebundle.retrieval.where import Condition, unmet
 from rolebundle.storage import compartments, partition
 from rolebundle.storage.compartments import Compartment
@@ -90,13 +90,13 @@ def explain(
         CorpusCorrupt, CorpusBusy, StorageError: the corpus cannot be read.
     """
     with corpus.reading():
-        named = resolve_reference(corpus, reference, scope)
+        referent = resolve_reference(corpus, reference, scope)
         query = build_query(request.task, request.overlay, request.also)
         lanes = open_lanes(corpus, query, provider)
-        is_fact = named.passages[0].document.source_kind == REMEMBERED_KIND
+        is_fact = referent.passages[0].document.source_kind == REMEMBERED_KIND
         execution = _execute(lanes, request, reranker, is_fact=is_fact)
         selected_count = execution.before + len(execution.retrieval.selected)
-        passage = execution.best_placed(named.passages)
+        passage = execution.best_placed(referent.passages)
         unmet_conditions = unmet(request.where, passage)
         verify_passages(corpus, [passage.rowid])
         passage = without_later_superseders(passage, request)
@@ -104,8 +104,8 @@ def explain(
     document, retrieval = passage.document, execution.retrieval
     return Why(
         reference=reference,
-        kind=named.kind,
-        passages=len(named.passages),
+        kind=referent.kind,
+        passages=len(referent.passages),
         role_id=request.role_id,
         task=request.task,
         chunk_id=passage.chunk_id,
@@ -171,16 +171,16 @@ class Execution:
 
         Passages that were not ranked are compared by the rank that they would have.
         """
-        named = {passage.chunk_id: passage for passage in passages}
+        by_id = {passage.chunk_id: passage for passage in passages}
         for row in (*self.retrieval.selected, *self.retrieval.ranked):
-            if row.chunk_id in named:
+            if row.chunk_id in by_id:
                 return row.passage
         if len(passages) == 1:
             return passages[0]
         hits = self.retrieval.pool.hits
         proposed = [passage for passage in passages if passage.rowid in hits] or passages
         ranked = self.ranked_with(proposed)
-        return next(named[row.chunk_id] for row in ranked if row.chunk_id in named)
+        return next(by_id[row.chunk_id] for row in ranked if row.chunk_id in by_id)
 
 
 def _execute(
@@ -200,13 +200,13 @@ def _trace(
 ) -> dict[str, Any]:
     """The fields of the explanation that tell what each step did with the passage."""
     ranked = execution.retrieval.ranked
-    was_ranked = any(row.chunk_id == passage.chunk_id for row in ranked)
+    was_ranked = any(other.chunk_id == passage.chunk_id for other in ranked)
     if not was_ranked:
         ranked = execution.ranked_with([passage])
-    place = next(n for n, row in enumerate(ranked) if row.chunk_id == passage.chunk_id)
-    own = ranked[place]
-    selected = [row for row in ranked if row.code is None]
-    rank = execution.before + selected.index(own) + 1 if own in selected else None
+    index = next(n for n, other in enumerate(ranked) if other.chunk_id == passage.chunk_id)
+    row = ranked[index]
+    selected = [other for other in ranked if other.code is None]
+    rank = execution.before + selected.index(row) + 1 if row in selected else None
     is_supposed = bool(unmet_conditions) or not was_ranked
     outcome, step, code, notes = _outcome(execution, passage, unmet_conditions)
     return {
@@ -217,9 +217,9 @@ def _trace(
         "rank": None if is_supposed else rank,
         "words": _words_trace(execution, passage),
         "lanes": _lane_traces(execution, passage),
-        "filter": _filter_trace(execution, own),
-        "score": _score_trace(execution, own, ranked, rank, is_supposed=is_supposed),
-        "lost_to": _rivals(own, ranked),
+        "filter": _filter_trace(execution, row),
+        "score": _score_trace(execution, row, ranked, rank, is_supposed=is_supposed),
+        "lost_to": _rivals(row, ranked),
     }
 
 
@@ -227,8 +227,8 @@ def _outcome(
     execution: Execution, passage: Passage, unmet_conditions: Sequence[Condition]
 ) -> tuple[Outcome, Step | None, RejectionCode | None, str]:
     if unmet_conditions:
-        wanted = ", ".join(condition.wanted for condition in unmet_conditions)
-        return "not_proposed", "where", None, f"its document does not match where: {wanted}"
+        unmet_text = ", ".join(condition.description for condition in unmet_conditions)
+        return "not_proposed", "where", None, f"its document does not match where: {unmet_text}"
     for row in execution.retrieval.candidates:
         if row.chunk_id == passage.chunk_id:
             if row.code is None:
@@ -283,14 +283,14 @@ def _lane_traces(execution: Execution, passage: Passage) -> list[LaneTrace]:
     return traces
 
 
-def _filter_trace(execution: Execution, own: Candidate) -> FilterTrace:
-    request, passage = execution.retrieval.request, own.passage
+def _filter_trace(execution: Execution, row: Candidate) -> FilterTrace:
+    request, passage = execution.retrieval.request, row.passage
     rejection = rejection_of(passage, request)
     return FilterTrace(
         allowed=rejection is None,
         code=rejection[0] if rejection else None,
         notes=rejection[1] if rejection else "",
-        factors=list(own.metadata_hits),
+        factors=list(row.metadata_factors),
         freshness=freshness_of(passage, request),
         inferred_at=passage.document.inferred_at,
     )
@@ -308,7 +308,7 @@ def _score_trace(
     request = retrieval.request
     evidence = execution.lanes.with_matched_words(retrieval.evidence, [own.passage])
     selected = [row for row in ranked if row.code is None]
-    trace_rules(ranked, [own], request, retrieval.weights)
+    add_moved_from(ranked, [own], request, retrieval.weights)
     place = 1 + ranked.index(own)
     to_beat = None
     if own.code in ("low_score", "budget_cut"):
@@ -319,7 +319,7 @@ def _score_trace(
         scores=scores_of(own),
         raw=raw_scores_of(own, evidence.support(own.passage.rowid)),
         weights=score_weights(retrieval.weights),
-        vocabulary=list(own.vocabulary_hits),
+        vocabulary=list(own.matched_phrases),
         moved_from={rule: own.moved_from.get(rule, place) for rule in own.rules},
         mark_factor=mark_factor(mark.owner_state) if mark and mark.owner_state else None,
         lift="; ".join(own.lifted_for),

@@ -21,7 +21,7 @@ from rolebundle.contracts.documents import (
     Superseder,
     Texts,
     attribute_lines,
-    place_of,
+    locator_path,
 )
 from rolebundle.contracts.terms import ORIGINS, TRUST_TIERS, TRUSTED_TIERS, ContentType, TrustTier
 from rolebundle.storage.corpus import Corpus, contents
@@ -110,7 +110,7 @@ def superseders_sql(documents: str) -> str:
     # whatever replaces the newer document, directly or in several steps. Claims that do not count
     # make no cycle.
     return (
-        f"SELECT old.id, max(CASE WHEN {_counts('claim', 'new', 'old')} THEN 1 ELSE 0 END) "
+        f"SELECT old.id, max(CASE WHEN {_claim_counts('claim', 'new', 'old')} THEN 1 ELSE 0 END) "
         "AS counts, new.document_id, "
         "new.trust_tier, new.updated_at, new.valid_from FROM document old "
         "JOIN file old_file ON old_file.id = old.file "
@@ -122,7 +122,7 @@ def superseders_sql(documents: str) -> str:
         "JOIN file below_file ON below_file.id = below.file JOIN supersession further "
         "ON further.superseded IN (below.document_id, below_file.path) "
         "JOIN document next ON next.id = further.newer "
-        f"WHERE {_counts('further', 'next', 'below')}) "
+        f"WHERE {_claim_counts('further', 'next', 'below')}) "
         "SELECT 1 FROM above WHERE id = old.id) "
         "GROUP BY old.id, new.id, new.document_id, new.trust_tier, new.updated_at, new.valid_from "
         "ORDER BY old.id, new.document_id"
@@ -151,7 +151,7 @@ def superseders(
     return newer, ignored
 
 
-def _counts(claim: str, new: str, old: str) -> str:
+def _claim_counts(claim: str, new: str, old: str) -> str:
     """The SQL condition under which a claim to supersede counts, given the names of the tables.
 
     A less trusted document must not hide a more trusted one by claiming to replace it, nor may a
@@ -174,11 +174,11 @@ def _position(values: Sequence[str], column: str) -> str:
     return f"CASE {column} {cases} END"
 
 
-_OWN = {name: f"d.{name}" for name in DocumentMetadata._fields}
-METADATA = {**_OWN, "source_id": "s.source_id", "reach": "'source'"}
+_DOCUMENT_COLUMNS = {name: f"d.{name}" for name in DocumentMetadata._fields}
+METADATA = {**_DOCUMENT_COLUMNS, "source_id": "s.source_id", "reach": "'source'"}
 """The columns of a document's metadata by name. Its reach is in its claims."""
 _MOMENTS = ("updated_at", "inferred_at", "valid_from", "valid_until")
-_VALUES = {
+_COLUMNS_OF_FIELD = {
     "source": ("source_id",),
     "path": ("path", "uri"),
     "links_to": ("attributes",),
@@ -186,7 +186,7 @@ _VALUES = {
     "document_type": ("document_type", "attributes"),
 }
 """The columns of the fields by which a search is narrowed, if they have another name."""
-_TYPES = {"path": str, **columns_of(DocumentMetadata)}
+_COLUMN_TYPES = {"path": str, **columns_of(DocumentMetadata)}
 
 
 class DocumentName(NamedTuple):
@@ -200,8 +200,8 @@ class DocumentName(NamedTuple):
 
 
 DOCUMENT_TABLES = "document d JOIN source s ON s.id = d.source JOIN file f ON f.id = d.file"
-BY_PLACE = "d.document_id = s.source_id || '/' || ?"
-"""The condition of an attachment at a place."""
+ATTACHED_AT = "d.document_id = s.source_id || '/' || ?"
+"""The condition of an attachment with this locator path."""
 _NAME = {"row": "d.id"}
 
 
@@ -232,7 +232,7 @@ def documents_named(corpus: Corpus, name: str, locations: Sequence[str]) -> list
         if found := corpus.select(
             DocumentName, f"{DOCUMENT_TABLES} WHERE {named}", (names,), _NAME
         ):
-            files = [d for d in found if place_of(d.document_id, d.source_id, d.path) == d.path]
+            files = [d for d in found if locator_path(d.document_id, d.source_id, d.path) == d.path]
             return files or found
     # People type letters with marks in composed form; some file systems have the decomposed one.
     known = [] if name.isascii() else document_names(corpus, facts=True)
@@ -243,7 +243,7 @@ def documents_named(corpus: Corpus, name: str, locations: Sequence[str]) -> list
     if ATTACHED not in name:
         return []
     return corpus.select(
-        DocumentName, f"{DOCUMENT_TABLES} WHERE {BY_PLACE} ORDER BY 2", (name,), _NAME
+        DocumentName, f"{DOCUMENT_TABLES} WHERE {ATTACHED_AT} ORDER BY 2", (name,), _NAME
     )
 
 
@@ -340,14 +340,14 @@ def document_groups(
         by_path: if paths count, too: gives a key for the metadata and path of a document; those
             with equal keys are one group. It may look at the source kind, too.
     """
-    kinds = "coalesce(found.kinds, '[]')"
-    found = (
+    flags = "coalesce(found.kinds, '[]')"
+    findings = (
         "LEFT JOIN (SELECT DISTINCT s.document, coalesce(c.flags, s.kinds) AS kinds FROM scanned s "
         "LEFT JOIN chunk c ON c.document = s.document) found ON found.document = id"
     )
     keys = (
         "source, document_type, domain, trust_tier, origin, sensitivity, excluded_roles, "
-        f"valid_from, valid_until, {kinds}"
+        f"valid_from, valid_until, {flags}"
     )
     roles, chunks = "'[]'", ""
     if by_role:
@@ -359,17 +359,17 @@ def document_groups(
     if by_path:
         keys += ", source_kind"
     rows = corpus.rows(
-        f"SELECT kind.rows, kind.roles, kind.kinds, {', '.join(METADATA.values())} FROM (SELECT "
-        f"min(id) AS first, json_group_array(id) AS rows, {roles} AS roles, {kinds} AS kinds "
-        f"FROM document {found} {chunks} GROUP BY {keys}) "
-        "AS kind JOIN document d ON d.id = kind.first JOIN source s ON s.id = d.source "
+        f"SELECT alike.rows, alike.roles, alike.flags, {', '.join(METADATA.values())} FROM (SELECT "
+        f"min(id) AS first, json_group_array(id) AS rows, {roles} AS roles, {flags} AS flags "
+        f"FROM document {findings} {chunks} GROUP BY {keys}) "
+        "AS alike JOIN document d ON d.id = alike.first JOIN source s ON s.id = d.source "
         "ORDER BY d.id"
     )
     lists = typed((row[1:3] for row in rows), Texts, Texts)
     documents = metadata_of(row[3:] for row in rows)
     groups = [
-        DocumentGroup(document, "", roles, kinds, json.loads(row[0]), document.excluded_roles)
-        for row, (roles, kinds), document in zip(rows, lists, documents, strict=True)
+        DocumentGroup(document, "", roles, flags, json.loads(row[0]), document.excluded_roles)
+        for row, (roles, flags), document in zip(rows, lists, documents, strict=True)
     ]
     return _divided(corpus, groups, by_path) if by_path else groups
 
@@ -377,28 +377,28 @@ def document_groups(
 def _divided(
     corpus: Corpus,
     groups: Iterable[DocumentGroup],
-    kind_of: Callable[[DocumentMetadata, str], Hashable],
+    by_path: Callable[[DocumentMetadata, str], Hashable],
 ) -> list[DocumentGroup]:
-    """The groups, divided by the kind of their documents' paths."""
+    """The groups, divided by the key of their documents' paths."""
     rows = corpus.rows("SELECT d.id, f.path FROM document d JOIN file f ON f.id = d.file")
     paths: dict[int, str] = dict(typed(rows, int, str))
     divided: list[DocumentGroup] = []
     for group in groups:
-        parts: dict[Hashable, DocumentGroup] = {}
+        by_key: dict[Hashable, DocumentGroup] = {}
         for rowid in group.rowids:
             path = paths.get(rowid)
             if path is None:
                 raise damaged("the file of a document")
-            part = group._replace(path=path, rowids=[])
-            parts.setdefault(kind_of(group.document, path), part).rowids.append(rowid)
-        divided += parts.values()
+            empty = group._replace(path=path, rowids=[])
+            by_key.setdefault(by_path(group.document, path), empty).rowids.append(rowid)
+        divided += by_key.values()
     return divided
 
 
 def documents_with(corpus: Corpus, field: str, holds: Callable[[Sequence[str]], bool]) -> set[int]:
     """The rowids of the documents whose :func:`texts_of` a field meet a condition."""
-    columns = _VALUES.get(field, (field,))
-    types = [_TYPES[column] for column in columns]
+    columns = _COLUMNS_OF_FIELD.get(field, (field,))
+    types = [_COLUMN_TYPES[column] for column in columns]
     answers: dict[Row, bool] = {}
     rowids = set()
     for rowid, *row in corpus.rows(f"SELECT d.id, {', '.join(columns)} FROM {DOCUMENT_TABLES}"):
@@ -418,7 +418,7 @@ def texts_of(field: str, columns: Mapping[str, Any]) -> list[str]:
     ``updated_at``. Values of attributes come after their key, as ``key: value``.
     """
     texts: list[str] = []
-    for column in _VALUES.get(field, (field,)):
+    for column in _COLUMNS_OF_FIELD.get(field, (field,)):
         value = columns[column]
         if field == "document_type" and column == "attributes":
             texts += dict(value).get(OBSERVED_TYPE, ())[:1]
@@ -553,7 +553,7 @@ def self_declared(corpus: Corpus) -> list[SelfDeclaredDocument]:
     return documents
 
 
-def scopes_and_places(corpus: Corpus) -> list[tuple[str, str, str]]:
+def scopes_and_files(corpus: Corpus) -> list[tuple[str, str, str]]:
     """The combinations of scope, path and location in the corpus."""
     rows = corpus.rows(f"SELECT scope, path, location FROM {DOCUMENT_TABLES} GROUP BY 1, 2, 3")
     return typed(rows, str, str, str)

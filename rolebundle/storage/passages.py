@@ -9,7 +9,7 @@ from rolebundle.contracts.documents import ATTACHED, REMEMBERED_KIND, Passage
 from rolebundle.storage import marks
 from rolebundle.storage.corpus import Corpus, contents
 from rolebundle.storage.documents import (
-    BY_PLACE,
+    ATTACHED_AT,
     DOCUMENT_TABLES,
     METADATA,
     documents_named,
@@ -129,13 +129,13 @@ def passages_at_lines(corpus: Corpus, path: str, start_line: int, end_line: int)
     lines, paths = "c.start_line <= ? AND c.end_line >= ?", [path]
     if ATTACHED in path:
         found = _passages(
-            corpus, f"(f.path = ? OR {BY_PLACE}) AND {lines}", path, path, end_line, start_line
+            corpus, f"(f.path = ? OR {ATTACHED_AT}) AND {lines}", path, path, end_line, start_line
         )
     else:
         named = () if path.isascii() else documents_named(corpus, path, ())
         paths += [document.path for document in named]
         found = _passages(corpus, f"f.path {AMONG} AND {lines}", paths, end_line, start_line)
-    return [passage for passage in found if passage.place in paths]
+    return [passage for passage in found if passage.locator_path in paths]
 
 
 def passages_of_documents(

@@ -19,11 +19,11 @@ from rolebundle.contracts.overlay import ROLE_ID_PATTERN
 from rolebundle.contracts.request import MAX_SEEN
 from rolebundle.contracts.verification import Finding, FindingCode, VerifyRequest
 from rolebundle.errors import UsageError
-from rolebundle.retrieval.candidate import Pool
 from rolebundle.retrieval.filter import policy_rejection, without_later_superseders
 from rolebundle.retrieval.lanes import open_lanes
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.request import ResolvedRequest
+from rolebundle.retrieval.values import Pool
 from rolebundle.retrieval.where import allowed_documents
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.passages import passages_at_lines, passages_by_id
@@ -133,7 +133,7 @@ class DraftEvidence:
         in_lines = [p for p in candidates if p.start_line <= end and p.end_line >= start]
         at = [p for p in in_lines if name in _names_of(p)]
         # Files in two folders may have the same name.
-        return [passage for passage in at if passage.place == name] or at
+        return [passage for passage in at if passage.locator_path == name] or at
 
     def _usable(self, stored: Iterable[Passage]) -> list[Passage]:
         passages = (without_later_superseders(passage, self._request) for passage in stored)
@@ -145,8 +145,8 @@ class DraftEvidence:
 def _names_of(passage: Passage) -> tuple[str, ...]:
     """What a citation may call the document of a passage."""
     document = passage.document
-    name = passage.place.rpartition("/")[2]
-    return passage.place, document.document_id, document.uri, document.title, name
+    name = passage.locator_path.rpartition("/")[2]
+    return passage.locator_path, document.document_id, document.uri, document.title, name
 
 
 _Named = tuple[int, str, str | None, bool]
@@ -268,7 +268,7 @@ def check_citation(
         _, start, end = _lines_of(citation.target)
         first, last = min(p.start_line for p in named), max(p.end_line for p in named)
         if not first <= start <= end <= last:
-            note = f"the passage is {named[0].place}:{first}-{last}"
+            note = f"the passage is {named[0].locator_path}:{first}-{last}"
             return "unknown_citation", named[0], note
     if own.words < MIN_WORDS or is_unspaced(prose):
         return "cited", named[0], ""

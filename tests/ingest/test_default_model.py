@@ -244,7 +244,7 @@ class TestIngest:
         assert any("N13" in chunk["headings"] for chunk in bundle["selected"])
         assert "INDEX_STALE" in {warning["code"] for warning in bundle["warnings"]}
         # Somebody embeds, and they are few.
-        monkeypatch.setattr(answering, "_FEW", 0.5)
+        monkeypatch.setattr(answering, "_FEW_WITHOUT_VECTOR", 0.5)
         with try_lock(indexing_path(db)):
             bundle = invoke("retrieve", "zebra", "--db", db, "--format", "json").json()
         assert "INDEX_STALE" not in {warning["code"] for warning in bundle["warnings"]}

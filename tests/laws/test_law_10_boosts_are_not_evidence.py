@@ -22,8 +22,8 @@ from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.embedding.static import StaticProvider
-from rolebundle.retrieval.candidate import POOL_DEPTH
 from rolebundle.retrieval.evidence import ENOUGH_CLOSENESS, ENOUGH_COVERAGE
+from rolebundle.retrieval.values import POOL_DEPTH
 from rolebundle.storage.documents import StoredDocument
 from support.amounts import few_examples
 from support.corpora import ask, built, document, overlay

@@ -28,9 +28,9 @@ from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.documents import DocumentMetadata, Passage, Superseder
 from rolebundle.contracts.overlay import Overlay, SourceRule
 from rolebundle.interfaces.parse import request_from
-from rolebundle.retrieval.candidate import POOL_DEPTH
 from rolebundle.retrieval.lexical import with_corrections
 from rolebundle.retrieval.query import build_query
+from rolebundle.retrieval.values import POOL_DEPTH
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.documents import StoredDocument
 from rolebundle.storage.passages import passages_by_rowid

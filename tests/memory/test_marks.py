@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rolebundle.admin.indexes import embed
 from rolebundle.admin.records import set_audit
-from rolebundle.contracts.bundle import RetrievalBundle, SelectedChunk
+from rolebundle.contracts.bundle import RetrievalBundle, SelectedPassage
 from rolebundle.contracts.memory import MarkRequest
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import RetrievalRequest
@@ -68,7 +68,7 @@ def bundle_for(db: Path, agent: str | None = None, role: Overlay | None = ROLE) 
         return engine.retrieve(request, overlay)
 
 
-def chunk_of(bundle: RetrievalBundle, chunk_id: str) -> SelectedChunk:
+def chunk_of(bundle: RetrievalBundle, chunk_id: str) -> SelectedPassage:
     [chunk] = [chunk for chunk in bundle.selected if chunk.chunk_id == chunk_id]
     return chunk
 

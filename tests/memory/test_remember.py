@@ -9,7 +9,7 @@ import pytest
 from rolebundle.admin import Admin
 from rolebundle.admin.indexes import embed
 from rolebundle.admin.records import release_document
-from rolebundle.contracts.bundle import RetrievalBundle, SelectedChunk
+from rolebundle.contracts.bundle import RetrievalBundle, SelectedPassage
 from rolebundle.contracts.documents import ModelIdentity
 from rolebundle.contracts.memory import RememberedFact, RememberRequest
 from rolebundle.contracts.overlay import Overlay
@@ -80,7 +80,7 @@ def governed(db: Path) -> Path:
 # -- what a fact is --------------------------------------------------------------------------------
 
 
-def shown(db: Path, agent: str | None = None, **fields: str) -> dict[str, SelectedChunk]:
+def shown(db: Path, agent: str | None = None, **fields: str) -> dict[str, SelectedPassage]:
     """The selected passages of an answer."""
     return {chunk.chunk_id: chunk for chunk in bundle_for(db, agent, **fields).selected}
 

@@ -13,10 +13,10 @@ from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import TRUST_TIERS
 from rolebundle.retrieval.bundle import assemble
-from rolebundle.retrieval.candidate import Candidate
 from rolebundle.retrieval.evidence import ENOUGH_CLOSENESS, ENOUGH_COVERAGE, Evidence, Support
 from rolebundle.retrieval.select import ALWAYS_COMPARED, conflicts, select
-from rolebundle.retrieval.versions import mark_duplicates
+from rolebundle.retrieval.values import Candidate
+from rolebundle.retrieval.versions import detect_duplicates
 from rolebundle.storage.documents import StoredDocument
 from support.amounts import few_examples
 from support.bundles import messages
@@ -61,10 +61,10 @@ def test_coverage_is_the_share_of_the_words_by_weight() -> None:
 def test_with_other_wordings_it_is_the_mean_of_those_that_have_words() -> None:
     own, also = frozenset({0, 1}), frozenset({2, 3})
     matches = {1: {2, 3}, 2: {0, 1, 2}}
-    found = evidence(matches, (1,) * 4, wordings=(own, also, frozenset()))
+    found = evidence(matches, (1,) * 4, wording_positions=(own, also, frozenset()))
     assert found.support(1).coverage == pytest.approx(0.5)
     assert found.support(2).coverage == pytest.approx(0.75)
-    assert (found.support(1).matched, found.support(1).words) == (0, 2)
+    assert (found.support(1).matched_words, found.support(1).total_words) == (0, 2)
 
 
 @pytest.mark.parametrize(
@@ -148,10 +148,10 @@ def found(draw: st.DrawFn) -> Evidence:
 
 @given(found())
 def test_coverage_and_closeness_are_between_0_and_1(of: Evidence) -> None:
-    for support in (of.best, *map(of.support, of.matches)):
+    for support in (of.best_support, *map(of.support, of.matches)):
         assert 0 <= support.coverage <= 1
         assert support.closeness is None or 0 <= support.closeness <= 1
-        assert 0 <= support.matched <= support.words
+        assert 0 <= support.matched_words <= support.total_words
     assert 0 <= of.specificity < math.inf
 
 
@@ -335,7 +335,7 @@ def copies(*of: dict[str, Any]) -> list[str | None]:
         )
         for n, fields in enumerate(map(dict, of))
     ]
-    mark_duplicates(candidates)
+    detect_duplicates(candidates)
     return [candidate.duplicate_of for candidate in candidates]
 
 

@@ -11,11 +11,11 @@ from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import LANES, Fusion
 from rolebundle.policy.trust import Purpose
 from rolebundle.retrieval import scoring as step
-from rolebundle.retrieval.candidate import Candidate, Pool
 from rolebundle.retrieval.filter import filter_candidates, freshness_of, is_readable
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.scoring import RRF_K
 from rolebundle.retrieval.select import estimated_tokens, select
+from rolebundle.retrieval.values import Candidate, Pool
 from support.corpora import NOW, overlay, resolved
 from support.values import candidate, passage, ranked, weights
 
@@ -208,7 +208,7 @@ def test_each_factor_is_named(
 ) -> None:
     row = filtered(passage(path="docs/a.md", **fields), policy)
     assert row.metadata_score == pytest.approx(score)
-    assert [*row.metadata_hits] == hits
+    assert [*row.metadata_factors] == hits
 
 
 @pytest.mark.parametrize(

@@ -17,10 +17,10 @@ from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.ingest.options import IngestOptions
-from rolebundle.retrieval.candidate import Query, Term
 from rolebundle.retrieval.lexical import CombinedPostings, matching_words, word_searches
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.semantic import query_vectors
+from rolebundle.retrieval.values import Query, Term
 from rolebundle.storage import compartments, postings
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.documents import StoredDocument

@@ -11,7 +11,6 @@ from rolebundle.embedding.provider import ProviderSpec
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied
 from rolebundle.policy.overlays import ResolvedOverlay
-from rolebundle.retrieval.candidate import Candidate
 from rolebundle.retrieval.query import (
     MAX_CONTENT_WORDS,
     MAX_REPEATS,
@@ -21,6 +20,7 @@ from rolebundle.retrieval.query import (
 )
 from rolebundle.retrieval.rank import MAX_RERANKED, add_rerank_scores
 from rolebundle.retrieval.rerank import Reranker
+from rolebundle.retrieval.values import Candidate
 from rolebundle.workspace import Workspace
 from support.bundles import messages
 from support.commands import invoke
@@ -188,7 +188,7 @@ class TestContentWords:
         query = build_query("token rotation", None, ["key rotation", "token"])
         words = [word[0].text for word in query.content_words]
         assert words == ["token", "rotation", "key"]
-        assert [{words[place] for place in wording} for wording in query.wordings] == [
+        assert [{words[place] for place in wording} for wording in query.wording_positions] == [
             {"token", "rotation"}, {"key", "rotation"}, {"token"},
         ]  # fmt: skip
         assert [task.text for task in query.tasks] == ["token rotation", "key rotation", "token"]

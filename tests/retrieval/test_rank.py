@@ -10,25 +10,30 @@ from hypothesis import strategies as st
 from rolebundle.contracts.documents import Superseder
 from rolebundle.contracts.overlay import Overlay, RetrievalPolicy, Vocabulary
 from rolebundle.contracts.terms import Fusion
-from rolebundle.retrieval.candidate import (
-    FULL_EVIDENCE,
+from rolebundle.retrieval.filter import add_metadata_score
+from rolebundle.retrieval.pipeline import weights_for
+from rolebundle.retrieval.rank import rank
+from rolebundle.retrieval.scoring import (
+    add_moved_from,
+    add_role_part,
+    matched_phrases,
+    phrase_score,
+)
+from rolebundle.retrieval.values import (
+    FULL_LANE_SCORE,
+    MIN_SPECIFICITY,
     ROLE_MARGIN,
-    SPECIFIC,
     VAGUE_FACTOR,
     Candidate,
     Pool,
     Weights,
     role_share,
 )
-from rolebundle.retrieval.filter import add_metadata_score
-from rolebundle.retrieval.pipeline import weights_for
-from rolebundle.retrieval.rank import rank
-from rolebundle.retrieval.scoring import add_role, phrase_score, trace_rules, vocabulary_hits
 from support.corpora import overlay, resolved
 from support.values import SUPPORTED, passage, weights
 from support.values import candidate as allowed
 
-# -- the terms of the final score, duplicates, source diversity, and the order -------------
+# -- the components of the final score, duplicates, source diversity, and the order -------------
 
 
 def rerank(
@@ -76,7 +81,7 @@ NINE = [f"w{n}" for n in range(9)]
     ],
 )  # fmt: skip
 def test_vocabulary(text: str, tags: tuple[str, ...], words: dict[str, Any], points: float) -> None:
-    hits = vocabulary_hits(text, tags, Vocabulary(**words))
+    hits = matched_phrases(text, tags, Vocabulary(**words))
     assert phrase_score(hits) == pytest.approx(points)
 
 
@@ -144,10 +149,10 @@ def test_one_preferred_term_is_the_most_that_counts() -> None:
     ("score", "normalized"), [(0.0, 0.0), (0.09, 0.04), (0.9, 0.4), (2.25, 1.0), (10.0, 1.0)]
 )
 def test_metadata_saturates(score: float, normalized: float) -> None:
-    # Without lanes the task does not bound the role's terms.
+    # Without lanes the task does not bound the role's components.
     only_metadata = Weights(0.0, 0.0, 1.0, 0.0, "weighted")
     row = allowed(metadata_score=score, of_weights=only_metadata)
-    add_role(row, resolved(overlay(vocabulary=VOCABULARY)), only_metadata)
+    add_role_part(row, resolved(overlay(vocabulary=VOCABULARY)), only_metadata)
     assert row.metadata == pytest.approx(normalized, abs=1e-8)
 
 
@@ -164,7 +169,7 @@ def test_among_passages_that_answer_about_equally_a_boost_counts(
             allowed(passage("b", "b"), metadata_score=0.5 * boost, lexical=task, semantic=task),
             allowed(passage("a", "a"), metadata_score=0.5, lexical=1.0, semantic=1.0),
         ]
-        of = weights_policy(RetrievalPolicy(), "weighted", True, SPECIFIC)
+        of = weights_policy(RetrievalPolicy(), "weighted", True, MIN_SPECIFICITY)
         role = overlay(source_policy={"preferred_sources": [{"path": "b"}]})
         ranked = rank(rows, Pool(), resolved(role), of)
         assert (order(ranked)[0] == "b") == is_first
@@ -310,7 +315,12 @@ def test_a_role_has_its_share(
 
 
 def test_a_vague_task_gives_the_role_more_and_a_specific_one_little() -> None:
-    for specificity, weight in ((0, 0.4), (SPECIFIC - 0.01, 0.4), (SPECIFIC, 0.0), (50, 0.0)):
+    for specificity, weight in (
+        (0, 0.4),
+        (MIN_SPECIFICITY - 0.01, 0.4),
+        (MIN_SPECIFICITY, 0.0),
+        (50, 0.0),
+    ):
         role = VAGUE_FACTOR * weight
         share = (role / (0.6 + role) + ROLE_MARGIN) / (1 + ROLE_MARGIN)
         assert role_share(RetrievalPolicy(), specificity) == pytest.approx(share)
@@ -327,7 +337,7 @@ def test_the_roles_part_needs_evidence_for_the_task(
     mean = of_lexical * lexical + (1 - of_lexical) * semantic
     near_tie = min(share, ROLE_MARGIN * (1 - share))
     of_role = share - near_tie
-    expected = near_tie * mean + of_role * min(1.0, mean / FULL_EVIDENCE)
+    expected = near_tie * mean + of_role * min(1.0, mean / FULL_LANE_SCORE)
     assert share * both.role_factor(row) == pytest.approx(expected if share else 0)
     words = Weights.of(RetrievalPolicy(), fusion, has_semantic=False, role_share=share)
     expected = near_tie * lexical + of_role
@@ -339,7 +349,7 @@ def test_the_roles_part_needs_evidence_for_the_task(
 def test_for_a_specific_task_the_role_decides_between_near_equal_passages(
     task: float, role: float
 ) -> None:
-    share = role_share(RetrievalPolicy(), SPECIFIC)
+    share = role_share(RetrievalPolicy(), MIN_SPECIFICITY)
     of = Weights.of(RetrievalPolicy(), "weighted", has_semantic=True, role_share=share)
     row = allowed(lexical=task, semantic=task)
     row.metadata = row.vocabulary = role * of.role_factor(row)
@@ -364,7 +374,7 @@ def test_they_sum_to_1_and_the_task_always_counts(
     if of.lexical_weight or of.semantic_weight:
         assert share_of(result) <= 1
     else:
-        # The overlay wants the role's terms alone.
+        # The overlay wants the role's components alone.
         assert share_of(result) in (0, pytest.approx(1))
     if not has_semantic:
         assert result.semantic == 0
@@ -417,7 +427,7 @@ def test_a_rule_is_named_only_if_it_changes_the_place() -> None:
         add_metadata_score(row, request)
     of = weights(role)
     ranked = rank(rows, Pool(), request, of)
-    trace_rules(ranked, ranked, request, of)
+    add_moved_from(ranked, ranked, request, of)
     assert order(ranked) == ["final", "draft"]
     assert [dict(row.moved_from) for row in ranked] == [{"boost:doc-type(final×1.5)": 2}, {}]
     assert all(len(row.rules) == number for row, number in zip(ranked, (2, 1), strict=True))

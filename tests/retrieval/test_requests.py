@@ -12,8 +12,8 @@ from rolebundle.contracts.bundle import Approval, RetrievalBundle
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import Origin
 from rolebundle.contracts.why import Why
-from rolebundle.retrieval.candidate import MAX_DEPTH, POOL_DEPTH
 from rolebundle.retrieval.request import ReferenceScope
+from rolebundle.retrieval.values import MAX_DEPTH, POOL_DEPTH
 from rolebundle.retrieval.why import explain
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.documents import StoredDocument

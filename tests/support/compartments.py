@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import apsw
 
-from rolebundle.retrieval.candidate import Term
+from rolebundle.retrieval.values import Term
 from rolebundle.storage import compartments, lexical_index, vector_index
 from rolebundle.storage.corpus import Corpus
 from rolebundle.text.spellings import folded

@@ -8,11 +8,11 @@ from rolebundle.contracts.bundle import CorpusState
 from rolebundle.contracts.documents import DocumentMetadata, Noise, Passage
 from rolebundle.contracts.overlay import Overlay, RetrievalPolicy
 from rolebundle.contracts.terms import Fusion, RejectionCode
-from rolebundle.retrieval.candidate import Candidate, Pool, Retrieval, Weights
 from rolebundle.retrieval.evidence import Evidence
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.scoring import SATURATED_METADATA
+from rolebundle.retrieval.values import Candidate, Pool, Retrieval, Weights
 from rolebundle.storage.digests import content_hash
 
 WORDS = (
@@ -90,7 +90,7 @@ def evidence(
     frequencies: Sequence[int] = (1, 1),
     cosines: Mapping[int, float] | None = None,
     chunks: int = 9,
-    wordings: Sequence[frozenset[int]] = (),
+    wording_positions: Sequence[frozenset[int]] = (),
 ) -> Evidence:
     """The evidence for a task, if these are the first passages and all that has a word of it.
 
@@ -99,12 +99,12 @@ def evidence(
         frequencies: of the task's words.
         cosines: rowid → cosine; ``None`` if meanings were not searched.
         chunks: how many are visible.
-        wordings: the positions of the words of each wording; the task's own come first.
+        wording_positions: the positions of the words of each wording; the task's own come first.
     """
     having = {rowid: frozenset(positions) for rowid, positions in matches.items()}
     own = frozenset(range(len(frequencies)))
     rarities = [1.0] * len(frequencies)
-    words = Evidence(frequencies, chunks, having, wordings or (own,), rarities)
+    words = Evidence(frequencies, chunks, having, wording_positions or (own,), rarities)
     bm25 = {rowid: words.nats_of(positions) for rowid, positions in having.items() if positions}
     noise = None if cosines is None else NOISE
     return words.with_measures(bm25, cosines or {}, noise).judged_by([*having])

@@ -111,7 +111,7 @@ def bring_up_to_date(corpus: Path, folders: Sequence[Path], admin: Callable[[], 
         return ""
     changes = f"the folder could not be looked through in {LOOK_SECONDS:g} s"
     if now is not None:
-        changes = _unread(before, now)
+        changes = _changed_note(before, now)
         # What is gone is changed, too.
         changed = [path for path in {**before, **now} if before.get(path) != now.get(path)]
         if changed and _are_few(changed, now):
@@ -132,7 +132,7 @@ def bring_up_to_date(corpus: Path, folders: Sequence[Path], admin: Callable[[], 
     return changes
 
 
-def _unread(before: Files, now: Files) -> str:
+def _changed_note(before: Files, now: Files) -> str:
     paths = [path for path, state in now.items() if before.get(path) != state]
     named = first_of([Path(path).name for path in paths], _MAX_NAMED)
     return f"{counted(len(paths), 'changed file')} not read yet ({named})" if paths else ""
@@ -169,7 +169,7 @@ def _needs_embedding(corpus: Path) -> bool:
     return False
 
 
-def unread(
+def unread_note(
     corpus: Path, folders: Sequence[Path], changes: str | None, task: str, has_half: bool
 ) -> str:
     """A note on what was not read: changed files, and skipped files that may be about the task.
@@ -185,7 +185,7 @@ def unread(
     """
     if changes is None:
         before, now = _seen(corpus), _files_in(folders, monotonic() + LOOK_SECONDS)
-        changes = _unread(before, now or {}) if before else "the folder is still being read"
+        changes = _changed_note(before, now or {}) if before else "the folder is still being read"
     language, names = language_of(task), [*_skipped(corpus)[0].items()][:_MAX_MATCHED]
     words = {*stems_of(task, language).content}
     matched = [

@@ -222,7 +222,8 @@ class Call:
         if self.in_folders:
             changes = self.read_folders(serving)
             workspace.advice = with_folders
-            workspace.unread = partial(folders.unread, self.path, self.in_folders, changes)
+            note = partial(folders.unread_note, self.path, self.in_folders, changes)
+            workspace.unread_note = note
         return Engine(
             workspace,
             self.folders,

@@ -157,7 +157,7 @@ def test_what_programs_keep_is_written_for_people(path, text, expected):
 @pytest.mark.parametrize(
     ("path", "text", "anchors"),
     [
-        ("a.ics", ICS, ["2026-05-02 10:00", "2026-05-10", ""]),
+        ("a.ics", ICS, ["2026-05-02 10:00", "2026-05-10", "2026-12-21", "2026-12-24", ""]),
         ("a.vcf", VCF, ["contact 1", "contact 2"]),
     ],
 )

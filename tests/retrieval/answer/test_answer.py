@@ -23,11 +23,11 @@ from rolebundle.contracts.terms import (
 from rolebundle.embedding.static import StaticProvider
 from rolebundle.engine import Engine
 from rolebundle.interfaces.render import text
-from rolebundle.retrieval.bundle import selected_chunk
-from rolebundle.retrieval.candidate import Candidate
+from rolebundle.retrieval.bundle import selected_passage
 from rolebundle.retrieval.evidence import Support
 from rolebundle.retrieval.packet import packet
 from rolebundle.retrieval.passage_text import best_part, limited_use, passage_header
+from rolebundle.retrieval.values import Candidate
 from rolebundle.retrieval.verdict import decide_fallback, fallback_of
 from rolebundle.retrieval.warnings import CONDITIONS, freshness_posture, trust_posture, warnings_for
 from rolebundle.storage.documents import Scanned, StoredDocument
@@ -51,7 +51,7 @@ def answer_passage(
 ) -> Candidate:
     """A selected passage with this trust tier, freshness, metadata hits and date."""
     of = passage(trust_tier=tier, source_id=f"{tier}-{status}", updated_at=updated_at)
-    return ranked(of, freshness=status, metadata_hits=dict.fromkeys(hits, 1.0))
+    return ranked(of, freshness=status, metadata_factors=dict.fromkeys(hits, 1.0))
 
 
 # -- The fallback: what the caller should do with an answer ----------------------------------------
@@ -282,7 +282,7 @@ NO_SUPPORT = Support(0, 2, 0.0, None)
 def test_a_selected_passage_has_its_reason_and_the_overlays_maximum_age() -> None:
     role = overlay(retrieval_policy={"freshness_max_age_days": 30.0})
     of_role = ranked(passage(), bm25=0.0, bm25_expansion=3.0, lexical=0.0)
-    chosen = selected_chunk(1, of_role, resolved(role), NO_SUPPORT)
+    chosen = selected_passage(1, of_role, resolved(role), NO_SUPPORT)
     assert chosen.reasons_selected[0] == "has the role's words"
     assert chosen.metadata.freshness.max_age_days == 30
 

@@ -17,8 +17,8 @@ from rolebundle.contracts.terms import REJECTIONS, EmptyReason
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import EmbedderError
 from rolebundle.interfaces import render
-from rolebundle.retrieval.candidate import Candidate
 from rolebundle.retrieval.packet import packet
+from rolebundle.retrieval.values import Candidate
 from rolebundle.retrieval.verdict import empty_verdict
 from rolebundle.storage.documents import StoredDocument
 from support.amounts import few_examples

@@ -21,9 +21,9 @@ from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.memory.marks import put_mark
 from rolebundle.policy.overlays import list_overlays, load_role
 from rolebundle.resources import demo_overlays
-from rolebundle.retrieval.candidate import POOL_DEPTH
 from rolebundle.retrieval.compare import compare_roles, jaccard
 from rolebundle.retrieval.request import ReferenceScope
+from rolebundle.retrieval.values import POOL_DEPTH
 from rolebundle.retrieval.why import explain
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.documents import Scanned, StoredDocument

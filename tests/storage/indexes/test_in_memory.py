@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.retrieval.candidate import Term
 from rolebundle.retrieval.lexical import CombinedPostings
+from rolebundle.retrieval.values import Term
 from rolebundle.storage import corpus as corpus_module
 from rolebundle.storage import store, vector_index, vector_search
 from rolebundle.storage.compartments import visible_compartments

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from rolebundle.contracts.documents import IndexIdentity, Noise
-from rolebundle.retrieval.candidate import Term
 from rolebundle.retrieval.lexical import CombinedPostings
+from rolebundle.retrieval.values import Term
 from rolebundle.storage import vector_index, vector_search
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.corpus import Corpus

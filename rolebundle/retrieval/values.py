@@ -97,15 +97,15 @@ class Task:
 
 
 class Query(NamedTuple):
-    """A task, expanded by a role. The task's own terms and the role's are kept apart.
+    """A task, expanded by a role. The task's own terms and the expansion terms are kept apart.
 
     Attributes:
         tasks: the task and its other wordings; the mean of their meanings is searched.
         task_terms: the lexical terms of all wordings.
         content_words: the content words of all wordings, each once.
-        wordings: the positions of the words of each wording; the task's own comes first.
+        wording_positions: of the words of each wording; the task's own comes first.
         name_positions: of the words that look like names in the task.
-        expansion_terms: the lexical terms of the role.
+        expansion_terms: the lexical terms that the role adds.
         applied_rules: for the trace of the query.
         applied_filters: for the trace of the query.
         corrected: words that no visible chunk has → the words that are searched as well.
@@ -114,7 +114,7 @@ class Query(NamedTuple):
     tasks: tuple[Task, ...]
     task_terms: tuple[Term, ...]
     content_words: tuple[tuple[Term, ...], ...]
-    wordings: tuple[frozenset[int], ...]
+    wording_positions: tuple[frozenset[int], ...]
     name_positions: frozenset[int]
     expansion_terms: tuple[Term, ...]
     applied_rules: tuple[str, ...]
@@ -134,11 +134,11 @@ class Pool(NamedTuple):
         hits: the chunk's rowid → a candidate of which only the passage, lanes, round, ``bm25``,
             ``bm25_expansion`` and ``cosine`` are set.
         proposed: by what was searched: rowid → score of what was proposed.
-        only_by_role: rowids that the first search proposed for the role's terms alone.
+        only_by_role: rowids that the first search proposed for the expansion terms alone.
         confidence: how well the embedding model reads the query, in (0, 1].
         depth: how many chunks each lane was last asked for.
-        yielded: the most chunks that one lane returned last; less than ``depth`` means that the
-            corpus has no more.
+        max_returned: the most chunks that one lane returned last; less than ``depth`` means that
+            the corpus has no more.
         refills: how often the lanes were asked again.
         seconds: the time that each lane took.
     """
@@ -148,7 +148,7 @@ class Pool(NamedTuple):
     only_by_role: Set[int] = frozenset()
     confidence: float = 1.0
     depth: int = 0
-    yielded: int = 0
+    max_returned: int = 0
     refills: int = 0
     seconds: Mapping[Lane, float] = MappingProxyType({})
 
@@ -164,9 +164,9 @@ ROLE_MARGIN = 0.3
 """For a specific task, what the role prefers has at most 1.3 times the score of its equals."""
 VAGUE_FACTOR = 2.6
 """A role's two weights are multiplied with this for a task whose words choose no passage."""
-SPECIFIC = 1.2
+MIN_SPECIFICITY = 1.2
 """From this specificity on the words choose: the role only orders what answers about equally."""
-FULL_EVIDENCE = 0.3
+FULL_LANE_SCORE = 0.3
 """The role's part counts fully from this score of the lanes on."""
 VOCABULARY_FACTOR = 0.15
 """The vocabulary's weight against the metadata's is multiplied with this: a phrase may occur by
@@ -174,7 +174,7 @@ chance, also in a text of another team, and metadata was declared."""
 
 
 def role_share(policy: RetrievalPolicy, specificity: float) -> float:
-    """The highest share of the role's terms in the final score, in [0, 1].
+    """The highest share of the role's components in the final score, in [0, 1].
 
     ``(v + 0.3) / 1.3`` with ``v = w / (lanes + w)``: ``lanes`` is the sum of the policy's weights
     of the lanes, and ``w`` 2.6 times the sum of the role's weights. If many passages have the
@@ -186,12 +186,12 @@ def role_share(policy: RetrievalPolicy, specificity: float) -> float:
     role_weight = policy.metadata_weight + policy.rerank_weight
     if not role_weight or not lanes_weight:
         return float(role_weight > 0)
-    role_weight *= VAGUE_FACTOR if specificity < SPECIFIC else 0.0
+    role_weight *= VAGUE_FACTOR if specificity < MIN_SPECIFICITY else 0.0
     return (role_weight / (lanes_weight + role_weight) + ROLE_MARGIN) / (1 + ROLE_MARGIN)
 
 
 class Weights(NamedTuple):
-    """What each term of the final score is multiplied with. The four weights sum to 1.
+    """What each component of the final score is multiplied with. The four weights sum to 1.
 
     ``words_factor`` is what the policy's lexical weight was multiplied with. It changes only
     the weights of ``weighted`` with both lanes.
@@ -224,8 +224,8 @@ class Weights(NamedTuple):
         Args:
             policy: the role's policy.
             fusion: how the lanes are joined.
-            has_semantic: whether there is a semantic term.
-            role_share: the highest share of the role's terms; 0 without a role.
+            has_semantic: whether there is a semantic component.
+            role_share: the highest share of the role's components; 0 without a role.
             words_factor: see :meth:`~rolebundle.retrieval.evidence.Evidence.with_measures`.
         """
         lexical, semantic = words_factor * policy.lexical_weight, policy.semantic_weight
@@ -253,9 +253,9 @@ class Weights(NamedTuple):
         return self.lexical * row.lexical + self.semantic * row.semantic
 
     def role_factor(self, row: "Candidate") -> float:
-        """What the role's terms of a candidate are multiplied with, in [0, 1].
+        """What the role's components of a candidate are multiplied with, in [0, 1].
 
-        With the task's score ``t``, the mean of the lanes' terms by their weights, and
+        With the task's score ``t``, the mean of the lanes' components by their weights, and
         ``margin = min(role, 0.3 · lanes)`` of the sums of the role's and the lanes' weights::
 
             factor = margin / role · t  +  (role − margin) / role · min(1, t / 0.3)
@@ -268,7 +268,7 @@ class Weights(NamedTuple):
         lanes_weight, role_weight = self.lexical + self.semantic, self.metadata + self.vocabulary
         if not lanes_weight or not role_weight:
             return 1.0
-        rest = (role_weight - self._margin_weight) / role_weight * self.evidence_factor(row)
+        rest = (role_weight - self._margin_weight) / role_weight * self.lane_factor(row)
         return min(1.0, self.margin_factor(row) + rest)
 
     def margin_factor(self, row: "Candidate") -> float:
@@ -283,11 +283,11 @@ class Weights(NamedTuple):
         """The part of the role's weight that decides among what answers about equally."""
         return min(self.metadata + self.vocabulary, ROLE_MARGIN * (self.lexical + self.semantic))
 
-    def evidence_factor(self, row: "Candidate") -> float:
+    def lane_factor(self, row: "Candidate") -> float:
         """``min(1, t / 0.3)`` as in :meth:`role_factor`; 1 if only words were searched."""
         if not self.semantic:
             return 1.0
-        return min(1.0, self.lane_score(row) / (self.lexical + self.semantic) / FULL_EVIDENCE)
+        return min(1.0, self.lane_score(row) / (self.lexical + self.semantic) / FULL_LANE_SCORE)
 
 
 @dataclass(slots=True)
@@ -295,36 +295,36 @@ class Candidate:
     """A passage that a lane proposed: a row of the score sheet. Each step writes its columns.
 
     ``final = lexical·w1 + semantic·w2 + metadata·w3 + vocabulary·w4 − diversity_penalty + lift``.
-    The four terms are in [0, 1]; the role's terms up to 1.25 if the passage is marked as verified.
+    The four components are in [0, 1]; the role's up to 1.25 if the passage is marked as verified.
 
     Attributes:
         passage: the passage.
         lanes: the lanes that proposed it when it was found.
         round: the search that found it: 0, or the number of a further one.
         bm25: against the task's terms, at least 0; ``None`` if the lexical lane did not score it.
-        bm25_expansion: the same against the role's terms.
+        bm25_expansion: the same against the expansion terms.
         cosine: with the query, in [−1, 1]; ``None`` if the semantic lane did not score it.
-        lexical: the term of the lexical lane.
-        semantic: the term of the semantic lane, with what the reranking model says.
+        lexical: the component of the lexical lane.
+        semantic: the component of the semantic lane, with what the reranking model says.
         expansion: ``bm25_expansion`` divided by the highest of the first search, in [0, 1].
         cross_encoder_score: the score by the reranking model; ``None`` if it was not scored again.
         metadata_score: the filter's product, in [0.01, 10].
         freshness: by the date of its document.
-        metadata: the term of the role's metadata rules.
-        vocabulary: the term of the role's words.
+        metadata: the component of the role's metadata rules.
+        vocabulary: the component of the role's vocabulary.
         diversity_penalty: what is taken from it for the diversity of sources.
         lift: what is added to keep it among the first.
         final: the score so far.
-        metadata_hits: the rules that made up the metadata score → their factors.
-        vocabulary_hits: the phrases of the role that the passage has.
-        role_hits: what its mark and its evidence multiply the role's terms with.
+        metadata_factors: the rules that made up the metadata score → their factors.
+        matched_phrases: the phrases of the role that the passage has.
+        role_factors: what its mark and its evidence multiply the role's components with.
         role_factor: their product.
         margin_factor: the part of it that decides among what answers about equally.
         moved_from: the rules that changed its place → the place that it would have without them.
         lifted_for: why it was lifted.
         duplicate_of: the chunk id of the candidate that stands for it, if it is a copy.
-        version_of: the chunk id of a newer version of its page that stands for it.
-        differs: its first line that the newer version does not have.
+        newer_version: the chunk id of a newer version of its page that stands for it.
+        differing_line: its first line that the newer version does not have.
         is_exempt: a hard limit of its source does not leave it out, because it is the best for the
             task, or for an exact word of it.
         code: why it was rejected; ``None`` if it was not.
@@ -348,16 +348,16 @@ class Candidate:
     diversity_penalty: float = 0.0
     lift: float = 0.0
     final: float = 0.0
-    metadata_hits: Mapping[str, float] = field(default_factory=dict)
-    vocabulary_hits: tuple[str, ...] = ()
-    role_hits: tuple[str, ...] = ()
+    metadata_factors: Mapping[str, float] = field(default_factory=dict)
+    matched_phrases: tuple[str, ...] = ()
+    role_factors: tuple[str, ...] = ()
     role_factor: float = 1.0
     margin_factor: float = 0.0
     moved_from: Mapping[str, int] = field(default_factory=dict)
     lifted_for: tuple[str, ...] = ()
     duplicate_of: str | None = None
-    version_of: str | None = None
-    differs: str = ""
+    newer_version: str | None = None
+    differing_line: str = ""
     is_exempt: bool = False
     code: RejectionCode | None = None
     note: str = ""
@@ -370,12 +370,12 @@ class Candidate:
     @property
     def rules(self) -> tuple[str, ...]:
         """The rules and phrases of the overlay that it matches."""
-        return *self.metadata_hits, *self.vocabulary_hits
+        return *self.metadata_factors, *self.matched_phrases
 
     @property
     def is_selectable(self) -> bool:
         """Whether it can be selected: no copy or newer version stands for it or replaces it."""
-        is_first = self.duplicate_of is None and self.version_of is None
+        is_first = self.duplicate_of is None and self.newer_version is None
         return is_first and not self.passage.superseded_by
 
     @property
@@ -384,7 +384,7 @@ class Candidate:
         return self.final + self.diversity_penalty - self.lift
 
     def weigh(self, weights: Weights) -> None:
-        """Write the sum of the four terms."""
+        """Write the sum of the four components."""
         self.final = (
             weights.lane_score(self)
             + weights.metadata * self.metadata
@@ -403,7 +403,7 @@ class Retrieval:
         request: what was asked.
         query: the built query.
         evidence: what the visible corpus has of the task, and the selected passages.
-        weights: of the terms of the final score.
+        weights: of the components of the final score.
         corpus: the corpus that answered, and its state.
         pool: the hits of the lanes.
         candidates: a row for each hit, ordered by chunk id.
@@ -467,12 +467,12 @@ class Retrieval:
     @property
     def all_selected(self) -> list[Candidate]:
         """The passages of the answer in their order; remembered facts come last."""
-        return [row for part in self.documents_and_facts for row in part.selected]
+        return [row for each in self.documents_and_facts for row in each.selected]
 
     @property
     def waits_for_approval(self) -> bool:
         """Whether an approval would allow further candidates."""
-        return any(part.counts["requires_approval"] for part in self.documents_and_facts)
+        return any(each.counts["requires_approval"] for each in self.documents_and_facts)
 
     @property
     def selected_by_approval(self) -> list[Candidate]:
