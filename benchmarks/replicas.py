@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from time import process_time
 
 from rolebundle.admin import Admin
-from rolebundle.admin.purges import purge_documents
+from rolebundle.admin.purges import Selection, purge_documents
 from rolebundle.admin.records import publish_replica
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.replication.folder import PublishedFolder
@@ -25,14 +25,13 @@ from rolebundle.replication.publish import PublishOptions
 from rolebundle.replication.pull import pull
 from rolebundle.replication.signatures import create_key, load_private_key
 
-_OPTIONS = PublishOptions("office", timedelta(days=7), timedelta(days=7))
-
 
 def measure(documents: Path, place: Path) -> None:
     """Print one line for each step and target."""
     folder = Path(shutil.copytree(documents, place / "documents"))
     create_key(place / "team.key")
     key = load_private_key(place / "team.key")
+    options = PublishOptions(key, "office", timedelta(days=7), timedelta(days=7))
     share = PublishedFolder(str(place / "share"))
     with Admin(place / "team.db") as admin:
 
@@ -47,13 +46,13 @@ def measure(documents: Path, place: Path) -> None:
             "first": ingest,
             "nothing changed": ingest,
             "one more document": add,
-            "after a purge": lambda: purge_documents(admin.workspace, ["one-more.md"]),
+            "after a purge": lambda: purge_documents(admin.workspace, Selection(["one-more.md"])),
         }
         print(f"{'step':20}{'publish s':>10}{'moved':>14}{'pull s':>10}{'moved':>14}")
         for step, work in steps.items():
             work()
             start = process_time()
-            published = publish_replica(admin.workspace, share, key, _OPTIONS, level="internal")
+            published = publish_replica(admin.workspace, share, options, level="internal")
             middle = process_time()
             pulled = pull(share, place / "replica.db", key.public_key())
             print(

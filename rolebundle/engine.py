@@ -15,7 +15,13 @@ from rolebundle.access_control import AccessControl, check_agent
 from rolebundle.answering import Answering, request_time
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.documents import iso_utc
-from rolebundle.contracts.request import NO_RERANK, GrepRequest, ListRequest, RetrievalRequest
+from rolebundle.contracts.request import (
+    NO_RERANK,
+    GrepRequest,
+    ListRequest,
+    MultiGetRequest,
+    RetrievalRequest,
+)
 from rolebundle.errors import AccessDenied, CorpusCorrupt
 from rolebundle.lazy import lazy_module
 from rolebundle.policy.access import access_denied
@@ -280,30 +286,16 @@ class Engine(Closable):
             self._record("get", agent, allowed=len(lookup.passages))
             return lookup
 
-    def multi_get(
-        self,
-        references: Sequence[str],
-        agent: str | None = None,
-        *,
-        outline: bool = False,
-        section: str | None = None,
-    ) -> Lookups:
+    def multi_get(self, request: MultiGetRequest) -> Lookups:
         """Look up several references or globs, as :meth:`get` looks up each.
-
-        Args:
-            references: each as for :meth:`get`, or a glob of paths or document ids.
-            agent: the agent that asks.
-            outline: as for :meth:`get`.
-            section: as for :meth:`get`.
 
         Raises:
             AccessDenied: the agent may see nothing of this corpus.
         """
+        agent, part = request.agent, request.model_dump(include={"outline", "section"})
         with self.access.recording_refusals(agent):
             with self.access.open_lookup(agent) as (corpus, scope):
-                answer = listing_module.look_up_all(
-                    corpus, references, scope, outline=outline, section=section
-                )
+                answer = listing_module.look_up_all(corpus, request.ids, scope, **part)
             for number, failure in enumerate(answer.failures):
                 hint = self.access.with_unread_note(failure.reference, failure)
                 answer.failures[number] = failure.model_copy(update={"hint": hint})

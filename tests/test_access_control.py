@@ -13,7 +13,7 @@ from rolebundle.admin import records as owner
 from rolebundle.admin.records import drop_document, release_document, set_audit
 from rolebundle.contracts.memory import MarkRequest
 from rolebundle.contracts.policy import AuditRow
-from rolebundle.contracts.request import GrepRequest, ListRequest, RetrievalRequest
+from rolebundle.contracts.request import GrepRequest, ListRequest, MultiGetRequest, RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, RolebundleError, UsageError
 from rolebundle.ingest.options import IngestOptions
@@ -553,7 +553,9 @@ def test_a_refused_agent_of_an_engine_for_another_leaves_one_record(bound: Engin
 
 def test_each_refused_reference_of_several_leaves_one_record(bound: Engine) -> None:
     before = refused_rows(bound)
-    answer = bound.multi_get(["plan", "secret", "secret#0", "none"], "ada")
+    answer = bound.multi_get(
+        MultiGetRequest(ids=["plan", "secret", "secret#0", "none"], agent="ada")
+    )
     assert [failure.code for failure in answer.failures] == ["role_denied"] * 2 + ["not_found"]
     rows = refused_rows(bound)[len(before) :]
     assert [(row.agent, row.details) for row in rows] == [("ada", {"code": "role_denied"})] * 2

@@ -73,8 +73,7 @@ class Admin(Closable):
         # It migrates the corpus, as an ingest with paths does, and creates none.
         with self.workspace.open_writer(create=self.workspace.path.exists()) as corpus:
             finish_purges(corpus, self.workspace.recorder)
-            all_lexical = all(root.options.lexical_only for root in roots.load(corpus))
-            is_lexical = lexical_only or all_lexical
+            is_lexical = lexical_only or all(r.options.lexical_only for r in roots.load(corpus))
             provider = None if is_lexical else self.workspace.passage_provider(corpus)
             report = update(corpus, provider, options, progress)
             if report.added or report.updated or report.removed:

@@ -93,7 +93,9 @@ def complete(
         EmbedderError: the model is not available. Vectors that were stored before are kept.
     """
     workspace.refresh()
-    spec = _default_model(workspace)
+    if workspace.has_own_model or stored_manifest(workspace.corpus):
+        return None
+    spec, _ = contextual_model(workspace.corpus)
     if spec is None or not is_due(workspace.corpus, spec):
         return None
     with try_lock(indexing_path(workspace.path)) as is_alone:
@@ -101,12 +103,6 @@ def complete(
             return None
         seconds = inf if is_patient else indexes.PATIENCE_SECONDS
         return embed(workspace, progress=progress, parallel=parallel, max_seconds=seconds)
-
-
-def _default_model(workspace: Workspace) -> ProviderSpec | None:
-    if workspace.has_own_model or stored_manifest(workspace.corpus):
-        return None
-    return contextual_model(workspace.corpus)[0]
 
 
 def drop_index(workspace: Workspace, name: str) -> None:

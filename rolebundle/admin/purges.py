@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rolebundle.contracts.documents import iso_utc
 from rolebundle.contracts.upkeep import PublishedCopy, PurgePreview, Receipt
@@ -27,6 +27,20 @@ from rolebundle.text.references import MAX_SUGGESTIONS, is_glob, named_document,
 from rolebundle.workspace import Workspace
 
 
+class Selection(NamedTuple):
+    """What a person names to be purged.
+
+    Attributes:
+        names: each the id of a document or source, the path of a file, or a glob for paths or ids.
+        decisions: ids of decisions.
+        folder: where relative paths on this machine begin; ``None``: only absolute ones are known.
+    """
+
+    names: Sequence[str]
+    decisions: Sequence[str] = ()
+    folder: str | None = None
+
+
 def _copies(affected: Iterable[Publication]) -> list[PublishedCopy]:
     shown = ("target", "agent", "generation", "published_at", "refuses_at")
     return [
@@ -39,18 +53,18 @@ def _copies(affected: Iterable[Publication]) -> list[PublishedCopy]:
 
 
 def _with_facts(
-    corpus: Corpus, names: Sequence[str], folder: str | None
+    corpus: Corpus, selection: Selection
 ) -> tuple[list[DocumentName], list[DocumentName]]:
     """The selected documents with the facts that cite them; and the facts not selected."""
     purgeable = document_names(corpus, facts=True)
-    selected = _select_documents(purgeable, names, folder)
+    selected = _select_documents(purgeable, selection)
     citing = citing_facts(corpus, [document.document_id for document in selected])
     facts = [name for name in purgeable if name.row in citing and name not in selected]
     return sorted([*selected, *facts], key=attrgetter("document_id")), facts
 
 
 def _select_documents(
-    documents: Sequence[DocumentName], names: Sequence[str], folder: str | None
+    documents: Sequence[DocumentName], selection: Selection
 ) -> list[DocumentName]:
     """The selected ones of all documents, each once, in the order of their ids.
 
@@ -62,7 +76,7 @@ def _select_documents(
         return [document for document in documents if getattr(document, key) in values]
 
     selected: set[DocumentName] = set()
-    for name in names:
+    for name in selection.names:
         with_id, of_source = with_any("document_id", (name,)), with_any("source_id", (name,))
         if with_id and of_source and with_id != of_source:
             raise UsageError(
@@ -73,7 +87,7 @@ def _select_documents(
         named = (
             with_id
             or of_source
-            or with_any("location", locations(name, folder))
+            or with_any("location", locations(name, selection.folder))
             or with_any("path", (name,))
         )
         if not named and is_glob(name):
@@ -119,27 +133,16 @@ def _nothing_to_purge(name: str, documents: Sequence[DocumentName]) -> UsageErro
     )
 
 
-def plan_of(
-    workspace: Workspace,
-    names: Sequence[str],
-    decided: Sequence[str] = (),
-    folder: str | None = None,
-) -> PurgePreview:
+def plan_of(workspace: Workspace, selection: Selection) -> PurgePreview:
     """What :func:`purge_documents` would erase.
-
-    Args:
-        workspace: of the corpus.
-        names: each the id of a document or source, the path of a file, or a glob for paths or ids.
-        decided: ids of decisions.
-        folder: where relative paths on this machine begin; ``None``: only absolute ones are known.
 
     Raises:
         UsageError: a name is unknown or ambiguous, or the glob matches nothing.
     """
     corpus = workspace.corpus
     with corpus.reading():
-        documents, facts = _with_facts(corpus, names, folder)
-        keys = _select_decisions(corpus, decided)
+        documents, facts = _with_facts(corpus, selection)
+        keys = _select_decisions(corpus, selection.decisions)
         files = {Path(document.location) for document in documents}
         copies = _copies(carrying(corpus, purge_storage.names_of(documents, keys)))
         return PurgePreview(
@@ -154,25 +157,14 @@ def plan_of(
         )
 
 
-def purge_documents(
-    workspace: Workspace,
-    names: Sequence[str],
-    decided: Sequence[str] = (),
-    folder: str | None = None,
-) -> Receipt:
+def purge_documents(workspace: Workspace, selection: Selection) -> Receipt:
     """Erase documents from the corpus's files; see :func:`purge`."""
     with workspace.open_writer() as corpus:
-        return purge(corpus, workspace.recorder, names, decided, folder)
+        return purge(corpus, workspace.recorder, selection)
 
 
-def purge(
-    corpus: Corpus,
-    recorder: Recorder,
-    names: Sequence[str],
-    decided: Sequence[str] = (),
-    folder: str | None = None,
-) -> Receipt:
-    """Erase documents, and complete earlier purges; see :func:`plan_of` for the arguments.
+def purge(corpus: Corpus, recorder: Recorder, selection: Selection) -> Receipt:
+    """Erase documents, and complete earlier purges.
 
     Returns:
         The receipt. If it is pending, bytes may be left, and :func:`finish_purges` must be called.
@@ -181,8 +173,8 @@ def purge(
         UsageError: a name is unknown or ambiguous, or the glob matches nothing. Nothing was erased.
     """
     with recorder.change(corpus, "purge") as details:
-        documents, _ = _with_facts(corpus, names, folder)
-        keys = _select_decisions(corpus, decided)
+        documents, _ = _with_facts(corpus, selection)
+        keys = _select_decisions(corpus, selection.decisions)
         pending = purge_storage.erase(corpus, documents, iso_utc(datetime.now(UTC)), keys)
         details.update(_details(pending))
     [receipt] = _finish(corpus, {pending.id})

@@ -18,28 +18,67 @@ from rolebundle.policy.audit import AuditLog
 from rolebundle.replication.folder import PublishedFolder
 from rolebundle.replication.publish import PublishOptions, forget, publish
 from rolebundle.replication.pull import pull
-from rolebundle.replication.signatures import PrivateKey, PublicKey
-from rolebundle.scan import scan
-from rolebundle.storage import records as approvals
+from rolebundle.replication.signatures import PublicKey
+from rolebundle.storage import partition, store
 from rolebundle.storage.address import address_of, replica_of
-from rolebundle.storage.corpus import Corpus, corpus_counts
+from rolebundle.storage.corpus import Corpus, corpus_counts, increment_generation
+from rolebundle.storage.partition import Flagged
 from rolebundle.storage.publications import load_manifest, refuse_changes
-from rolebundle.storage.records import StoredAudit, load_stored_audit, save_stored_audit
+from rolebundle.storage.records import StoredAudit, has_policy, load_stored_audit, save_stored_audit
 from rolebundle.workspace import Workspace
 
 # -- quarantine and roots -------------------------------------------------------------------------
 
 
+def flagged_document(corpus: Corpus, name: str) -> Flagged:
+    """What the scan found in the document with this id or path.
+
+    Raises:
+        UsageError: there is no such document, or nothing was found in it.
+    """
+    document = partition.flagged_document(corpus, name)
+    if document is None:
+        raise UsageError(
+            "not_flagged",
+            f"{name}: no document of that id or path has findings",
+            "`rolebundle corpus quarantine list --all` names those that have",
+        )
+    return document
+
+
+def _quarantined_document(corpus: Corpus, document_id: str) -> Flagged:
+    document = flagged_document(corpus, document_id)
+    if document.scanned.verdict != "quarantine":
+        raise UsageError(
+            "not_quarantined",
+            f"{document_id}: is not in quarantine but {document.scanned.verdict}",
+            "`rolebundle corpus quarantine list` names those that are",
+        )
+    return document
+
+
 def release_document(workspace: Workspace, document_id: str) -> None:
-    """See :func:`rolebundle.scan.scan.release_document`."""
+    """Release a document from quarantine for as long as its text does not change.
+
+    Raises:
+        UsageError: it is not in quarantine.
+    """
     with workspace.recorded_change("release") as (corpus, _):
-        scan.release_document(corpus, document_id)
+        partition.release(corpus, _quarantined_document(corpus, document_id))
+        increment_generation(corpus)
 
 
 def drop_document(workspace: Workspace, document_id: str) -> None:
-    """See :func:`rolebundle.scan.scan.drop_document`."""
+    """Remove a quarantined document. It comes back only if its file changes.
+
+    Raises:
+        UsageError: it is not in quarantine.
+    """
     with workspace.recorded_change("drop") as (corpus, _):
-        scan.drop_document(corpus, document_id)
+        # Its file stays, so that it is not read again until it changes.
+        store.remove_documents(corpus, [_quarantined_document(corpus, document_id).row])
+        store.drop_unused(corpus)
+        increment_generation(corpus)
 
 
 def move_root(workspace: Workspace, old: Path, new: Path) -> RootChange:
@@ -91,7 +130,6 @@ def set_policy(workspace: Workspace, content: str, kind: str, location: str = ""
 def publish_replica(
     workspace: Workspace,
     folder: PublishedFolder,
-    key: PrivateKey,
     options: PublishOptions,
     *,
     agent: str = "",
@@ -106,7 +144,7 @@ def publish_replica(
     corpus = workspace.corpus
     refuse_changes(corpus)
     audience = resolve_audience(corpus, folder.target, agent, scopes, level)
-    report = publish(workspace.path, audience, folder, key, options)
+    report = publish(workspace.path, audience, folder, options)
     workspace.note(
         "publish", details={"generation": report.manifest.generation, "for": audience.agent}
     )
@@ -150,7 +188,7 @@ def _check_stand_in(database: Corpus, replica: Path, manifest: ReplicaManifest) 
             database has a policy.
     """
     is_other = manifest.corpus_id != corpus_counts(database).corpus_id
-    if is_other or (approvals.has_policy(database) and not manifest.agent):
+    if is_other or (has_policy(database) and not manifest.agent):
         replica.unlink()
         problem = (
             "is of another corpus" if is_other else "is for everyone, and the database has a policy"

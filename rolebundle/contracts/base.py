@@ -138,22 +138,6 @@ class Mistake(NamedTuple):
         """For an unknown key a question with the allowed one that is most similar, else empty."""
         return did_you_mean(str(self.place[-1]), self.allowed) if self.kind == "unknown" else ""
 
-    def text_in(self, document: Any, items: str, item: str) -> str:
-        """The mistake as one line, for a document that has a list of objects, most with an ``id``.
-
-        Args:
-            document: the document.
-            items: the key of the list, such as ``questions``.
-            item: what one of them is called, such as ``question``.
-        """
-        prefix, place = "", self.place
-        if len(place) > 1 and place[0] == items and isinstance(place[1], int):
-            value = document[items][place[1]]
-            name = value.get("id") if isinstance(value, Mapping) else None
-            prefix, place = f"{item} {str(name)[:80] if name else place[1] + 1}: ", place[2:]
-        key = dotted(place)
-        return f"{prefix}{key}: {self.message}{self.guess}" if key else f"{prefix}{self.message}"
-
 
 def dotted(place: Place) -> str:
     """A place as text, such as ``vocabulary.synonyms[2]``, in at most 200 characters."""
@@ -177,6 +161,34 @@ def mistakes_in(error: ValidationError, contract: type[BaseModel]) -> list[Mista
     """
     mistakes = [_mistake(details, contract) for details in error.errors(include_url=False)]
     return sorted(mistakes, key=lambda mistake: mistake.kind != "unknown")
+
+
+def first_mistake(
+    error: ValidationError, contract: type[BaseModel], document: Any, items: str, item: str
+) -> tuple[str, str]:
+    """The first mistake of a document that has a list of objects, most with an ``id``.
+
+    Args:
+        error: pydantic's.
+        contract: of the document.
+        document: its values.
+        items: the key of the list, such as ``questions``.
+        item: what one of them is called, such as ``question``.
+
+    Returns:
+        The mistake as one line with the number of others, and what is allowed instead; empty if
+        that cannot be listed.
+    """
+    first, *more = mistakes_in(error, contract)
+    prefix, place = "", first.place
+    if len(place) > 1 and place[0] == items and isinstance(place[1], int):
+        value = document[items][place[1]]
+        name = value.get("id") if isinstance(value, Mapping) else None
+        prefix, place = f"{item} {str(name)[:80] if name else place[1] + 1}: ", place[2:]
+    key = f"{dotted(place)}: " if place else ""
+    others = f" (and {len(more)} more)" if more else ""
+    allowed = f"allowed here: {', '.join(first.allowed)}" if first.allowed else ""
+    return f"{prefix}{key}{first.message}{first.guess}{others}", allowed
 
 
 def keys_at(contract: type[BaseModel], place: Place) -> tuple[str, ...]:

@@ -10,102 +10,15 @@ from pydantic import create_model
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.terms import Detail
+from rolebundle.resources import data_file
 
 Form = Literal["whole", "text", "sentences", "line", "first", "date", "fields"]
 """How a value is shown: as it is; cut to one, two or half a text; the first texts that fit on a
 line; the day; the fields of a request that are not too long."""
-FIELDS: Mapping[str, Form] = {
-    "version": "whole",
-    "detail": "whole",
-    "role_id": "whole",
-    "query.task_text": "text",
-    "query.generated_at": "whole",
-    "summary.total_candidates": "whole",
-    "summary.selected_count": "whole",
-    # What the reader must know of all passages comes before them.
-    "provenance.trust_posture": "whole",
-    "provenance.freshness_posture": "whole",
-    "warnings.code": "whole",
-    "warnings.message": "text",
-    "fallback.state": "whole",
-    "fallback.states": "whole",
-    "fallback.action": "whole",
-    "fallback.message": "sentences",
-    "fallback.verdict": "whole",
-    "constraints.id": "whole",
-    "constraints.text": "sentences",
-    "constraints.effect": "whole",
-    "constraints.reason": "text",
-    "constraints.decided_at": "date",
-    "selected.rank": "whole",
-    "selected.chunk_id": "whole",
-    "selected.document_id": "whole",
-    "selected.source_id": "whole",
-    "selected.title": "text",
-    "selected.headings": "text",
-    "selected.content": "whole",
-    "selected.truncated": "whole",
-    "selected.content_chars": "whole",
-    "selected.scores.final": "whole",
-    "selected.evidence_kinds": "text",
-    "selected.bridge_role": "whole",
-    "selected.reasons_selected": "first",
-    "selected.metadata.trust_tier": "whole",
-    "selected.metadata.freshness.status": "whole",
-    "selected.metadata.freshness.updated_at": "date",
-    "selected.metadata.freshness.inferred_at": "date",
-    "selected.metadata.flags": "whole",
-    "selected.metadata.mark.state": "whole",
-    "selected.metadata.mark.marked_by": "text",
-    "selected.metadata.mark.reason": "text",
-    "selected.metadata.remembered_from": "text",
-    "selected.citation.locator": "whole",
-    "selected.citation.anchor": "whole",
-    "selected.citation.absolute_path": "whole",
-    "selected.allowed_actions": "whole",
-    "nearest": "whole",
-    "rejected.chunk_id": "whole",
-    "rejected.reason": "whole",
-    "rejected.notes": "line",
-    "rejected_summary": "whole",
-    "kept_back": "whole",
-    "approvals.approved_by": "text",
-    "approvals.action": "whole",
-    "approvals.chunk_ids": "whole",
-    "request": "fields",
-    "overlay": "whole",
-    "corpus.file": "text",
-    "corpus.corpus_id": "whole",
-    "corpus.generation": "whole",
-    "corpus.documents": "whole",
-    "corpus.chunks": "whole",
-    "corpus.replica.publisher": "text",
-    "corpus.replica.generation": "whole",
-    "corpus.replica.published_at": "whole",
-    "corpus.replica.expires_at": "whole",
-    "corpus.replica.age_hours": "whole",
-    "corpus.in_place_of": "text",
-    "diagnostics.candidate_pool_size": "whole",
-}
+_TABLE = data_file(__file__, "compact_bundle.toml")
+FIELDS: Mapping[str, Form] = _TABLE["fields"]
 """Path of a field in the bundle → how it is shown. A list's name stands for each of its items."""
-COMPACT_ONLY = frozenset(
-    {
-        "selected.headings",
-        "selected.content",
-        "selected.truncated",
-        "selected.content_chars",
-        "selected.evidence_kinds",
-        "selected.reasons_selected",
-        "selected.metadata.trust_tier",
-        "selected.metadata.freshness.status",
-        "selected.metadata.freshness.updated_at",
-        "selected.metadata.freshness.inferred_at",
-        "selected.citation.absolute_path",
-        "rejected.chunk_id",
-        "rejected.reason",
-        "rejected.notes",
-    }
-)
+COMPACT_ONLY = frozenset(_TABLE["compact_only"])
 """The fields that `ids` does not have."""
 
 

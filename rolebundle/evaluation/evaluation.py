@@ -219,14 +219,13 @@ def checks_of(
         found = ", ".join(outcomes) or "no candidate"
         held = code in codes and not selected
         yield check("expect_rejection", reference, code, found, held=held)
-    states = bundle.fallback.states if bundle.fallback else []
-    provenance = bundle.provenance
-    expectations: tuple[tuple[CheckKind, str | None, Sequence[str]], ...] = (
-        ("expect_fallback", question.expect_fallback, states),
-        ("expect_trust", question.expect_trust, [provenance.trust_posture]),
-        ("expect_freshness", question.expect_freshness, [provenance.freshness_posture]),
-    )
-    for kind, expected, actual in expectations:
+    postures: dict[CheckKind, Sequence[str]] = {
+        "expect_fallback": bundle.fallback.states if bundle.fallback else [],
+        "expect_trust": [bundle.provenance.trust_posture],
+        "expect_freshness": [bundle.provenance.freshness_posture],
+    }
+    for kind, actual in postures.items():
+        expected = getattr(question, kind)
         if expected is not None:
             yield check(kind, "", expected, ", ".join(actual) or "none", held=expected in actual)
 

@@ -32,7 +32,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from rolebundle.contracts.base import mistakes_in
+from rolebundle.contracts.base import first_mistake
 from rolebundle.contracts.evaluation import GoldenQuestion, GoldenSet
 from rolebundle.errors import ConfigurationError
 from rolebundle.policy.overlays import load_role
@@ -149,10 +149,7 @@ def _checked(values: Any, path: Path, hint: str) -> GoldenSet:
     try:
         golden = GoldenSet.model_validate(values)
     except ValidationError as error:
-        first, *more = mistakes_in(error, GoldenSet)
-        text = first.text_in(values, "questions", "question")
-        allowed = f"allowed here: {', '.join(first.allowed)}" if first.allowed else ""
-        reason = f"{text} (and {len(more)} more)" if more else text
+        reason, allowed = first_mistake(error, GoldenSet, values, "questions", "question")
         raise _flawed(path, reason, allowed or hint) from error
     if not golden.questions:
         hint = "write one [[questions]] at least; in a collection, use the same ids in both files"

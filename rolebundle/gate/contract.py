@@ -20,7 +20,7 @@ from jsonschema.validators import validator_for
 from pydantic import ValidationError
 from referencing import Registry
 
-from rolebundle.contracts.base import mistakes_in
+from rolebundle.contracts.base import first_mistake
 from rolebundle.contracts.documents import iso_utc
 from rolebundle.contracts.gate import GateContract
 from rolebundle.errors import ConfigurationError, UsageError
@@ -81,11 +81,8 @@ def load_contract(path: Path) -> LoadedContract:
     try:
         contract = GateContract.model_validate(values)
     except ValidationError as error:
-        mistake = mistakes_in(error, GateContract)[0]
-        allowed = ", ".join(mistake.allowed)
-        hint = f"allowed here: {allowed}" if allowed else "see docs/gate.md for the keys"
-        problem = mistake.text_in(values, "criteria", "criterion")
-        raise bad_contract(location, problem, hint) from error
+        problem, allowed = first_mistake(error, GateContract, values, "criteria", "criterion")
+        raise bad_contract(location, problem, allowed or "see docs/gate.md for the keys") from error
     for criterion in contract.criteria:
         if criterion.pattern is not None:
             try:

@@ -13,13 +13,10 @@ DEFAULT_RETRIES = 3
 BLOCKS = 2
 _LETS_GO = 1
 _MAX_REASON_CHARACTERS = 4_000
-EVENTS = {
-    "Stop": "stop",
-    "SubagentStop": "stop",
-    "UserPromptSubmit": "facts",
-    "SessionStart": "facts",
-}
-"""The events of Claude Code for which its hook does something → what it does."""
+STOPS = frozenset({"Stop", "SubagentStop"})
+"""The events of Claude Code at which its hook checks."""
+PROMPTS = frozenset({"UserPromptSubmit", "SessionStart"})
+"""The events of Claude Code at which its hook prints the facts."""
 
 
 class HookAnswer(NamedTuple):
@@ -32,7 +29,7 @@ class HookAnswer(NamedTuple):
 
 
 def answer_stop(
-    report: GateReport, form: HookForm, *, is_retry: bool, retries: int, insist: bool
+    report: GateReport, form: HookForm, *, is_retry: bool, retries: int | None
 ) -> HookAnswer:
     """Whether an agent may stop.
 
@@ -40,8 +37,8 @@ def answer_stop(
         report: the result of the check.
         form: the host.
         is_retry: the host says that a hook has blocked just before.
-        retries: how often the hook blocks until it lets go.
-        insist: block a retry too.
+        retries: how often the hook blocks until it lets go, also a retry; ``None``:
+            ``DEFAULT_RETRIES`` times, and no retry.
     """
     if report.verdict == "success":
         return HookAnswer(0)
@@ -50,9 +47,9 @@ def answer_stop(
     )
     if not is_set_up:
         return let_go(report, form, "the gate was not started, or its baseline is damaged")
-    if is_retry and not insist:
+    if is_retry and retries is None:
         return let_go(report, form, "a hook has blocked just before")
-    if report.blocks >= retries:
+    if report.blocks >= (DEFAULT_RETRIES if retries is None else retries):
         return let_go(report, form, f"it has blocked {report.blocks} times")
     return HookAnswer(BLOCKS, error=_reason(report), blocks=report.blocks + 1)
 

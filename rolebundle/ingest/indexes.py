@@ -454,6 +454,7 @@ def contextual_model(corpus: Corpus) -> Choice:
     chosen = next((candidate for candidate in candidates if candidate.is_installed), None)
     if chosen is not best:
         of_text += f", and {best.name} is not installed: {best.install}"
+        of_text += ", then `rolebundle corpus embed`"
     return ProviderSpec("onnx", chosen.name) if chosen else None, of_text
 
 

@@ -155,10 +155,11 @@ def listed_line(document: Mapping[str, Any]) -> str:
 
 
 def _found_lines(answer: Mapping[str, Any]) -> list[str]:
-    lines = [
-        f"{shown_name(line['locator'])}{line_notes(line)}: {harmless(line['text'])}"
-        for line in answer["lines"]
-    ]
+    lines = list[str]()
+    for line in answer["lines"]:
+        place = f"{shown_name(line['locator'])}{line_notes(line)}:"
+        context = line.get("context")
+        lines += ["", place, *fenced(context)] if context else [f"{place} {harmless(line['text'])}"]
     if not lines:
         return ["No line matches. The documents may use other words: call retrieve."]
     if answer.get("next"):

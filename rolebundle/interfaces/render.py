@@ -30,6 +30,7 @@ from rolebundle.interfaces.layout import (
 )
 from rolebundle.retrieval.packet import nearest_lines
 from rolebundle.retrieval.passage_text import (
+    UNDECLARED_TIER,
     best_part,
     caution,
     constraint_line,
@@ -55,6 +56,7 @@ _TRUST: Mapping[str, Kind] = {
     "strong": "good", "mixed": "caution", "weak": "rejected", "undeclared": "caution",
 }  # fmt: skip
 _EXCERPT_CHARS = 240
+_UNDECLARED = f"{UNDECLARED_TIER} trust, "
 _FIGURES = re.compile(r":? ?cosine -?[\d.]+, closeness [\d.]+")
 _CODE = re.compile(rf" ({'|'.join(REJECTIONS)})\b")
 """The figures of a reason, and the codes in a sentence, which are for those who ask to explain."""
@@ -183,7 +185,10 @@ def passage(
     length = width - len(_INDENT) - 2
     title = heading_path(chunk.title or chunk.document_id, chunk.headings, length)
     yield f"{_INDENT}{style('heading', title)}"
-    given = (text if explain else _FIGURES.sub("", text) for text in chunk.reasons_selected)
+    given = chunk.reasons_selected
+    if not explain:
+        # Undeclared trust is a property of the corpus, and the date is shown.
+        given = [_FIGURES.sub("", text) for text in given if not text.startswith(_UNDECLARED)]
     reasons = f"why: {'; '.join(one_line(reason, _LONG) for reason in given if reason)}"
     # The reasons have its trust.
     dates = [text for text in trust_and_dates(values["metadata"]) if not text.startswith("trust: ")]
@@ -221,9 +226,8 @@ def _postures(bundle: RetrievalBundle, width: int, style: Style, *, explain: boo
         yield from wrapped(fallback, width)
         return
     trust, fresh = provenance.trust_posture, provenance.freshness_posture
-    # Undeclared trust is a property of the corpus, and recent dates need no note.
     postures = [f"trust {trust}"] if explain or trust != "undeclared" else []
-    postures += [f"freshness {fresh}"] if explain or fresh != "fresh" else []
+    postures += [f"freshness {fresh}"] if explain else []
     if line := " · ".join(filter(None, [*postures, fallback])):
         first, *further_lines = wrapped(line, width)
         yield first.replace(f"trust {trust}", style(_TRUST[trust], f"trust {trust}"), 1)

@@ -23,6 +23,7 @@ from rolebundle.contracts.terms import DECISION_EFFECTS, ORIGINS, Action, Decisi
 from rolebundle.embedding.provider import EmbeddingProvider, unit_vectors
 from rolebundle.errors import EmbedderError
 from rolebundle.policy.trust import AgentView, Labels, risk_of, ruling_of
+from rolebundle.resources import data_file
 from rolebundle.retrieval.query import words_of
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.semantic import noise_for
@@ -37,11 +38,10 @@ MAX_CHARACTERS = 10_000
 
 _BETWEEN = re.compile(r"[\n;&|()]+")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
-_WRAPPERS = frozenset(
-    "sudo doas env nohup time nice command exec { ! if then elif else while until do".split()
+_TABLE = data_file(__file__, "intents.toml")
+_WRAPPERS, _WITH_VALUE, _READERS = (
+    frozenset(_TABLE[name].split()) for name in ("wrappers", "with_value", "readers")
 )
-_WITH_VALUE = frozenset("-u -g -n -C -h -p".split())
-_READERS = frozenset("cat diff du df file grep head less ls pwd rg stat tail tree wc which".split())
 
 
 def command_lines(text: str) -> list[list[str]]:
@@ -88,18 +88,8 @@ MAX_CLAUSES = 16
 _CODE = re.compile(r"`([^`\n]+)`")
 _CLAUSE_END = re.compile(r"(?<=[.;:!?,])\s+|\n+")
 _PART_END = re.compile(r"(?<=[.;:!?,])\s+|\s(?:and|then|but)\s|\n+")
-_READS = re.compile(
-    r"(?:(?:please|now|first|just|and|then|i|we|you|me|us|can|could|would|want|like|to|let)\s+)*"
-    r"(?:explain|describe|summari[sz]e|outline|list|show|display|count|compare|look|search|read"
-    r"|review|inspect|view|analy[sz]e|find out|learn|understand)\b"
-    r"|(?:how|what|which|when|where|why|who|is|are|was|were|does|did|has)\b(?!.*\b(?:i|we)\b).*\?$",
-    re.IGNORECASE,
-)
-_GOES_ON = re.compile(
-    r"(?:and\s)?(?:how|what|which|when|where|why|who|whose|whether|if|the|a|an|their|its|this|that|to"
-    r"|in|on|of|for|by|with|from|at|about)\b",
-    re.IGNORECASE,
-)
+_READS = re.compile("|".join(_TABLE["reads"]), re.IGNORECASE)
+_GOES_ON = re.compile(rf"(?:and\s)?(?:{'|'.join(_TABLE['goes_on'])})\b", re.IGNORECASE)
 
 
 class Intent(NamedTuple):

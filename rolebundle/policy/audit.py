@@ -13,7 +13,6 @@ from hashlib import blake2b
 from itertools import count, islice
 from pathlib import Path
 from threading import Lock
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
@@ -80,9 +79,7 @@ class AuditLog(Closable):
         with open_audit_reader(self.path) as log:
             return self._with_floor(_settings_of(log))
 
-    def set(
-        self, settings: AuditSettings, details: Mapping[str, Any] | None = None
-    ) -> AuditSettings:
+    def set(self, settings: AuditSettings, details: Mapping[str, Any] | None = None) -> None:
         """Change the settings. Create the file if there is none.
 
         Args:
@@ -97,7 +94,6 @@ class AuditLog(Closable):
             with open_audit_writer(self.path) as log, log.writing():
                 audit.configure(log, settings, more)
         self._last_settings = self._with_floor(settings)
-        return self._last_settings
 
     def begin(self) -> None:
         """Create the audit. An existing one keeps its settings, also ``off``.
@@ -261,15 +257,6 @@ class AuditLog(Closable):
                 for row, number in zip(rows, numbers, strict=False):
                     yield _numbered_for_agent(row, number)
 
-    def export(self, reader: str | None = None) -> Iterator[str]:
-        """Rows as lines of JSON: the text that was hashed, with the hash added.
-
-        Raises:
-            UsageError, WrongFile, CorpusCorrupt, StorageError: as for :meth:`rows`.
-        """
-        for row in self.rows(reader):
-            yield canonical(row.model_dump())
-
     def close(self) -> None:
         """Close the file."""
         writer, self._writer = self._writer, None
@@ -277,37 +264,6 @@ class AuditLog(Closable):
             # The written rows are in the write-ahead log, so an error on closing loses nothing.
             with suppress(RolebundleError):
                 writer.close()
-
-
-def entry_of_bundle(
-    bundle: RetrievalBundle,
-    *,
-    agent: str,
-    action: str,
-    hidden: Mapping[str, int] = MappingProxyType({}),
-    details: Mapping[str, Any] | None,
-) -> AuditEntry:
-    """The entry for an answer: counts and digests, and the query as the settings allow it.
-
-    Args:
-        bundle: the answer.
-        agent: who asked.
-        action: the action that was asked for.
-        hidden: how many passages each rule of the policy kept from the agent.
-        details: small, plain values, such as names of approvals. No ids or texts of documents.
-    """
-    return AuditEntry(
-        kind="retrieve",
-        agent=agent,
-        role=bundle.role_id,
-        action=action,
-        query=bundle.query.task_text,
-        bundle_digest=bundle_digest(bundle),
-        allowed=len(bundle.selected),
-        blocked={code: count for code, count in bundle.rejected_summary.items() if count}
-        | dict(hidden),
-        details=dict(details or {}),
-    )
 
 
 def bundle_digest(bundle: RetrievalBundle) -> str:
@@ -404,7 +360,7 @@ class Recorder:
         bundle: RetrievalBundle,
         agent: str | None,
         action: str | None,
-        hidden: Callable[[], Mapping[str, int]],
+        hidden: Callable[[], dict[str, int]],
     ) -> None:
         """Record an answer, and the approvals that it needed.
 
@@ -421,12 +377,16 @@ class Recorder:
         approved = [approval.approved_by for approval in bundle.approvals or ()]
         self.record(
             needs,
-            lambda: entry_of_bundle(
-                bundle,
+            lambda: AuditEntry(
+                kind="retrieve",
                 agent=agent or "",
+                role=bundle.role_id,
                 action=action or "read",
-                hidden=hidden(),
-                details={"approved_by": approved} if approved else None,
+                query=bundle.query.task_text,
+                bundle_digest=bundle_digest(bundle),
+                allowed=len(bundle.selected),
+                blocked={code: n for code, n in bundle.rejected_summary.items() if n} | hidden(),
+                details={"approved_by": approved} if approved else {},
             ),
         )
         for approval in bundle.approvals or ():

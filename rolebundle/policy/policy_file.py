@@ -127,29 +127,19 @@ def read_policy_file(path: Path) -> str:
             raise OSError(EINVAL, "is not a file")
         with path.open("rb") as file:
             data = file.read(MAX_POLICY_BYTES + 1)
+        if len(data) > MAX_POLICY_BYTES:
+            raise ValueError(f"over {MAX_POLICY_BYTES:,} bytes")
+        return data.decode("utf-8-sig")
     except OSError as error:
         raise ConfigurationError(
             "policy_unreadable",
             f"{path}: the policy file cannot be read ({error.strerror})",
             "restore it, or set another one with `rolebundle policy set FILE`",
         ) from error
-    return decode_policy(data, str(path))
-
-
-def decode_policy(data: bytes, source: str) -> str:
-    """The text of a policy.
-
-    Raises:
-        ConfigurationError: ``policy_unreadable``.
-    """
-    try:
-        if len(data) > MAX_POLICY_BYTES:
-            raise ValueError(f"over {MAX_POLICY_BYTES:,} bytes")
-        return data.decode("utf-8-sig")
     except ValueError as error:
         raise ConfigurationError(
             "policy_unreadable",
-            f"{source}: is not a policy file ({error})",
+            f"{path}: is not a policy file ({error})",
             "write it as TOML or JSON in UTF-8",
         ) from error
 

@@ -60,22 +60,20 @@ class PublishOptions:
     """How to publish.
 
     Attributes:
+        key: signs the manifest.
         publisher: the name in the manifest.
         expires: how long the replica is accepted by `replica pull`.
         grace: how long after that a pulled replica still answers.
     """
 
+    key: PrivateKey
     publisher: str
     expires: timedelta
     grace: timedelta
 
 
 def publish(
-    path: Path,
-    audience: Audience,
-    folder: PublishedFolder,
-    key: PrivateKey,
-    options: PublishOptions,
+    path: Path, audience: Audience, folder: PublishedFolder, options: PublishOptions
 ) -> PublishReport:
     """Build the replica of a target, and publish it to the folder.
 
@@ -83,7 +81,6 @@ def publish(
         path: the publisher's corpus.
         audience: for whom it is.
         folder: where it goes.
-        key: signs the manifest.
         options: how to publish.
 
     Raises:
@@ -95,32 +92,27 @@ def publish(
         report = None
         while report is None:
             with partial_file(own_folder / "replica.db") as replica:
-                report = _publish(path, replica, audience, folder, key, options)
+                report = _publish(path, replica, audience, folder, options)
     return report
 
 
 def _publish(
-    path: Path,
-    replica: Path,
-    audience: Audience,
-    folder: PublishedFolder,
-    key: PrivateKey,
-    options: PublishOptions,
+    path: Path, replica: Path, audience: Audience, folder: PublishedFolder, options: PublishOptions
 ) -> PublishReport | None:
     """Build the replica in an empty file, record it, and push it.
 
     ``None`` if something was purged meanwhile, and it must be built again.
     """
-    last, purges, published = _former(path, folder, key)
+    last, purges, published = _former(path, folder, options.key)
     try:
-        signed, names = _build(path, replica, audience, last, key, options)
+        signed, names = _build(path, replica, audience, last, options)
     except OSError as error:
         raise storage_error(replica, error) from error
     recorded = _record_before_push(path, last, signed, names, purges)
     if recorded is None:
         return None
     try:
-        moved = folder.push(replica, signed, published, lambda changed: sign(changed, key))
+        moved = folder.push(replica, signed, published, lambda changed: sign(changed, options.key))
     except UsageError:
         # Nothing was moved, so no purge needs to name this target.
         if not last.key_id:
@@ -180,12 +172,7 @@ def _former(
 
 
 def _build(
-    path: Path,
-    file: Path,
-    audience: Audience,
-    last: Publication,
-    key: PrivateKey,
-    options: PublishOptions,
+    path: Path, file: Path, audience: Audience, last: Publication, options: PublishOptions
 ) -> tuple[SignedManifest, list[str]]:
     """Build the replica in a file. Return its manifest, and the names of what it holds."""
     with open_reader(path) as source:
@@ -196,7 +183,7 @@ def _build(
             with open_writer(file, lock=False, replica=True) as replica:
                 with replica.writing():
                     # A secret that stays the same for all replicas that a key signs.
-                    raw = key.private_bytes_raw()
+                    raw = options.key.private_bytes_raw()
                     secret = blake2b(raw, person=b"pseudonyms", digest_size=32).digest()
                     copy_visible(source, replica, keyed_pseudonym(secret), view.decision_scopes)
                 replica_file.compact(replica)
@@ -208,7 +195,8 @@ def _build(
                         save_policy(replica, policy, "json", "", "")
                 replica_file.prepare_for_readers(replica)
                 corpus_id, names = corpus_counts(source).corpus_id, carried_names(replica)
-                signed = sign(_manifest(replica, corpus_id, audience, view, last, options), key)
+                manifest = _manifest(replica, corpus_id, audience, view, last, options)
+                signed = sign(manifest, options.key)
                 with replica.writing():
                     replica_file.set_identity(replica, corpus_id, signed.manifest.generation)
                     save_manifest(replica, signed.model_dump_json())

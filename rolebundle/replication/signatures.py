@@ -7,6 +7,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
@@ -76,9 +77,9 @@ def load_private_key(path: Path) -> PrivateKey:
     Raises:
         ConfigurationError: it cannot be read, others can read it, or it is no Ed25519 key.
     """
-    key = _load(path, "a private", lambda data: serialization.load_pem_private_key(data, None))
-    if not isinstance(key, PrivateKey):
-        raise _bad_key(path, "a private")
+    key: PrivateKey = _load(
+        path, PrivateKey, lambda data: serialization.load_pem_private_key(data, None)
+    )
     if system.is_open_to_others(path.stat()):
         raise ConfigurationError(
             "key_readable_by_others",
@@ -95,33 +96,32 @@ def load_public_key(path: Path) -> PublicKey:
     Raises:
         ConfigurationError: it cannot be read, or it is no public Ed25519 key.
     """
-    key = _load(path, "a public", serialization.load_pem_public_key)
-    if not isinstance(key, PublicKey):
-        raise _bad_key(path, "a public")
+    key: PublicKey = _load(path, PublicKey, serialization.load_pem_public_key)
     return key
 
 
-def _load(path: Path, kind: str, parse: Callable[[bytes], object]) -> object:
+def _load(path: Path, kind: Any, parse: Callable[[bytes], object]) -> Any:
+    """The key in a file, which must be of this class."""
     try:
         with path.open("rb") as stream:
-            return parse(stream.read(_MAX_KEY_BYTES))
+            key = parse(stream.read(_MAX_KEY_BYTES))
     except OSError as error:
         raise ConfigurationError(
             "key_missing",
             f"{path}: the key cannot be read ({error.strerror})",
             "check the name, or create a key with `rolebundle replica keygen FILE`",
         ) from error
-    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
-        raise _bad_key(path, kind) from error
-
-
-def _bad_key(path: Path, kind: str) -> ConfigurationError:
-    return ConfigurationError(
-        "bad_key",
-        f"{path}: is not {kind} Ed25519 key without a password, in PEM form",
-        "`replica publish --key` takes FILE.key and `replica pull --key` takes FILE.pub, "
-        "as `rolebundle replica keygen FILE.key` writes them",
-    )
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        key = None
+    if not isinstance(key, kind):
+        name = "a private" if kind is PrivateKey else "a public"
+        raise ConfigurationError(
+            "bad_key",
+            f"{path}: is not {name} Ed25519 key without a password, in PEM form",
+            "`replica publish --key` takes FILE.key and `replica pull --key` takes FILE.pub, "
+            "as `rolebundle replica keygen FILE.key` writes them",
+        )
+    return key
 
 
 def key_id(key: PublicKey) -> str:

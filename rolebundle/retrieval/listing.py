@@ -254,6 +254,9 @@ agent may read are timed, so that the bound does not depend on others."""
 
 MAX_SHOWN = 300
 """So many characters of a longer line are shown."""
+FEW = 3
+"""In an answer of no more lines, each is shown with lines around it."""
+_BEFORE, _AFTER = 2, 5
 _PEOPLE = ("from", "to", "cc")
 """The attributes of a mail that name people."""
 _LAST_PART = re.compile("[/#]")
@@ -268,7 +271,8 @@ _ESCAPE = re.compile(r"\\(?:[pP](?:\{[^}]*\}|.)|.)", re.DOTALL)
 
 class _FoundLine(NamedTuple):
     """A line, or a name, that was found: its document and its number among those in it, from 1; the
-    chunk that has it, its first and last line in the file (``None`` without), and what is shown.
+    chunk that has it, its first and last line in the file (``None`` without), and what is shown;
+    its first and last line in the chunk, from 0 (``None`` for a name).
     """  # noqa: D205
 
     document_id: str
@@ -276,6 +280,7 @@ class _FoundLine(NamedTuple):
     rowid: int
     lines: tuple[int, int] | None
     shown: str
+    in_chunk: tuple[int, int] | None = None
 
 
 def find_lines(corpus: Corpus, request: GrepRequest, scope: ReferenceScope) -> FoundLines:
@@ -309,7 +314,7 @@ def find_lines(corpus: Corpus, request: GrepRequest, scope: ReferenceScope) -> F
         passages = passages_by_rowid(corpus, rowids)
     last = page[limit - 1] if len(page) > limit else None
     return FoundLines(
-        lines=[_line(hit, passages[hit.rowid]) for hit in shown],
+        lines=[_line(hit, passages[hit.rowid], is_one_of_few=len(shown) <= FEW) for hit in shown],
         next=f"{last.number}:{last.document_id}" if last else None,
     )
 
@@ -352,7 +357,10 @@ def _hits(
                     if not has_lines or lines[0] > last_line:
                         last_line, number = lines[1] if has_lines else last_line, number + 1
                         of_file = lines if has_lines else None
-                        yield _FoundLine(name.document_id, number, text.rowid, of_file, shown)
+                        in_chunk = first_line, end_line
+                        yield _FoundLine(
+                            name.document_id, number, text.rowid, of_file, shown, in_chunk
+                        )
             if not number and (own := texts.get(name.row)):
                 for head in _head_lines(name, heads[name.row], pattern):
                     yield _FoundLine(name.document_id, 1, own[0].rowid, None, head)
@@ -380,7 +388,7 @@ def _readable_texts(
     }
 
 
-def _line(hit: _FoundLine, passage: Passage) -> FoundLine:
+def _line(hit: _FoundLine, passage: Passage, *, is_one_of_few: bool) -> FoundLine:
     first, last = hit.lines or (passage.start_line, passage.end_line)
     lines = str(first) if hit.lines and first == last else f"{first}-{last}"
     return FoundLine(
@@ -388,10 +396,19 @@ def _line(hit: _FoundLine, passage: Passage) -> FoundLine:
         document_id=hit.document_id,
         chunk_id=passage.chunk_id,
         text=hit.shown,
+        context=_context(passage.content, hit) if is_one_of_few and hit.in_chunk else None,
         flags=list(passage.flags) or None,
         mark=passage_mark(passage),
         superseded_by=[newer.document_id for newer in passage.superseded_by] or None,
     )
+
+
+def _context(content: str, hit: _FoundLine) -> str:
+    """The line with those around it in its passage."""
+    first, last = hit.in_chunk or (0, 0)
+    lines = content.split("\n")
+    around = *lines[max(0, first - _BEFORE) : first], hit.shown, *lines[last + 1 :][:_AFTER]
+    return "\n".join(line if len(line) <= MAX_SHOWN else f"{line[:MAX_SHOWN]}…" for line in around)
 
 
 # -- the pattern ---------------------------------------------------------------------------------

@@ -8,29 +8,17 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 from rolebundle.contracts.dates import is_month, names_of_day
 from rolebundle.contracts.documents import DocumentMetadata, Passage
+from rolebundle.resources import data_file
 from rolebundle.retrieval.passage_text import sentence_at
 from rolebundle.retrieval.query import words_of
 from rolebundle.retrieval.values import Candidate, ranking_order
 from rolebundle.text.languages import likely_languages, stop_words_of
 
-_REPLACING_WORDS = (
-    "supersed", "replaces", "replaced by", "replaced with", "substituted", "take the place",
-    "takes the place", "amended", "amendment", "amends", "varies", "deleted", "shall read",
-    "please read", "cancelled", "canceled", "called off", "cancel the", "cancel our", "withdrawn",
-    "revoked", "correction", "corrects", "forget what", "ignore my", "ignore the mail",
-    "no longer holds", "no longer valid", "postponed", "put back", "rescheduled", "increased to",
-    "reduced to", "raised to",
-    "ersetz", "hinfällig", "aufgehoben", "ungültig", "storniert", "widerruf", "korrektur",
-    "berichtig", "an stelle", "anstelle", "an die stelle", "heben wir", "verschoben", "abweichend",
-    "remplace", "annul", "abrog", "désormais", "reporté",
-    "reemplaz", "sustitu", "derog", "aplaz", "sostitui", "revog", "substitui",
-)  # fmt: skip
-"""In English, German, French, Spanish, Italian and Portuguese."""
 _OWN_DATE = re.compile(r"^\W*(?:[^\W\d]+,? )?\d{1,2}\.? ?[^\W\d]+ \d{4}\W*$", re.MULTILINE)
 """A line with nothing but the date of the document itself."""
 _YEAR = re.compile(r"(?:19|20)\d\d")
@@ -127,7 +115,8 @@ def _stated(row: Candidate, document: DocumentMetadata) -> Iterator[str]:
 def _offsets_of_replacing(text: str) -> list[int]:
     # Some capital letters are two small ones, which would move the offsets.
     small = text.lower() if len(text.lower()) == len(text) else text
-    return sorted(offset for word in _REPLACING_WORDS if (offset := small.find(word)) >= 0)
+    words = chain.from_iterable(data_file(__file__, "replacements.toml")["words"].values())
+    return sorted(offset for word in words if (offset := small.find(word)) >= 0)
 
 
 def _names_in(text: str) -> frozenset[str]:

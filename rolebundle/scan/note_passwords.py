@@ -12,26 +12,17 @@ import re
 from collections.abc import Iterator
 from typing import Literal
 
+from rolebundle.resources import data_file
+
 Span = tuple[int, int]
 Look = Literal["digits", "number", "weak", "strong", "unusual"]
 
-# Words for password, also at the end of a compound: `WLAN-Passwort`, `DB_ROOT_PASSWORD`.
-_LONG = (
-    "password|passwort|kennwort|passphrase|passcode|passwd|mot de passe|contraseña|wachtwoord"
-    "|lösenord|passord|adgangskode|kodeord|salasana|senha|palavra-passe|hasło|heslo|jelszó|parolă"
-    "|parool|lozinka|geslo|slaptažodis|şifre|пароль|κωδικός|パスワード|密码|密碼|비밀번호"
-)
-# Short ones have other meanings, and are no part of another word.
-_SHORT = r"\b(?:pwd|pw|pass|mdp|clave|parola|parole)\b"
-_NUMBER = (
-    r"\b(?:pin|puk)|(?:door|gate|entry|access|alarm|unlock|lock|safe|tür|tresor|zugangs)[ -]?code"
-    r"|code for (?:the )?(?:\w{1,20} )?(?:door|gate|alarm|lock|safe)"
-    r"|code (?:(?:de la )?porte|(?:d['’])?alarme)|código (?:de )?(?:la )?(?:puerta|alarma)"
-)
-_NETWORK = r"\b(?:wi-?fi|wlan|wpa2?)"
-_KEY = r"\b(?:secret (?:access )?key|api key|client secret|access token)"
-_ACCOUNTS = "admin|administrator|root|guest|sysadmin|superuser"
-LABEL = rf"(?i:{_LONG}|{_SHORT}|{_NUMBER}|{_NETWORK}|{_KEY})"
+_WORDS = {
+    name: "|".join(words)
+    for name, words in data_file(__file__, "findings.toml")["passwords"].items()
+}
+_NUMBER, _NETWORK, _KEY = (_WORDS[name] for name in ("number", "network", "key"))
+LABEL = rf"(?i:{_WORDS['long']}|{_WORDS['short']}|{_NUMBER}|{_NETWORK}|{_KEY})"
 """An RE2 expression for the words before a password."""
 PAIR = r"[^\s/] ?/ ?[^\s/]"
 """An RE2 expression for a name and a password with a slash between them."""
@@ -39,10 +30,7 @@ PAIR = r"[^\s/] ?/ ?[^\s/]"
 _LABEL = re.compile(LABEL)
 _IS_NUMBER = re.compile(rf"(?i:{_NUMBER})\Z")
 _IS_SHORT = re.compile(rf"(?i:pass|clave|parola|parole|wi-?fi|wlan|wpa2?|{_KEY})\Z")
-_IS = (
-    r"(?:is|it['’]?s|was|ist|lautet|bleibt|est|es|è|é|sono|är|er|on|jest|je|este|это|είναι"
-    r"|to|auf|naar|till)"
-)
+_IS = f"(?:{_WORDS['is']})"
 _STILL = r"(?:(?:still|now|always|again|immer|noch|jetzt|toujours|encore|ahora|sempre)\s{1,3})*"
 _NOTE_SIGN = r"(?:[:：]=?|=>|->|→|={1,2}|(?<=\s)[-–—](?=\s))[*_]{0,2}"
 _OPENING = rf"\s{{0,3}}{_STILL}[\"'`“„«*_]{{0,3}}"
@@ -60,21 +48,9 @@ _DIGITS = re.compile(r"\d{4,8}#?(?![\w-]|[.,:/]\d)(?! ?[\w%°])")
 _NUMBERS = re.compile(r"\d{4,8}#?(?=[,;.)]?(?:\s|$))")
 """For a PIN, which may be followed by words."""
 
-_NO_PASSWORD = re.compile(
-    r"[$%{<(\[/~!&@#?-]|\.{1,2}/|https?:|\w+://|[\w.-]+(?:[(\[]|\)\.)|.*&(?:quot|amp|[lg]t)|[\w.+-]+@[\w-]+\.\w"
-    r"|v?\d+(?:[.:/-]\d+)+\w{0,2}$|\d+[-–]?[^\W\d_]+$|[^\W\d_]+(?:8|16|32|64|128|255|256|512)(?:$|-)"
-    r"|[\w./-]+\.[a-z]{1,4}\d?(?:#.*)?$|(?:secret|vault|env|file|op|ssm|config|settings|os|process|self)\b[.:/\[]"
-    r"|.*(?:\*\*|xxx|example|placeholder|change-?me|your[-_]|redacted|masked|\.\.\.|…|__)"
-    r"|.*(?:^|[_-])passw(?:or)?d(?:[_-]|\d*$)|[bfru]{1,2}['\"]|0x[\da-f]+$|(?-i:[a-z]\w*(?:\.[A-Z_]+)+$)|:|(?-i:[a-z.-]+(?:/[a-z\d.-]+){2,})$"
-    r"|.*(?:[;{}]|,\w+:|[=!]=|&&|\|\||\)\w|@(?:host|server)\b)",
-    re.IGNORECASE,
-)
-"""Code, places, addresses, quantities, versions, types, and what stands in the place of a value."""
-_LOGIN = re.compile(
-    r"(?i)\b(?:log ?in|sign ?in|user(?:name)?|account|credentials?|creds|zugang\w*|anmeldung|konto"
-    r"|accès|acceso|acesso|identifiants?|usuario|utilisateur|benutzer\w*)\b"
-)
-_ACCOUNT = re.compile(rf"(?i)(?:{_ACCOUNTS})\Z")
+_NO_PASSWORD = re.compile(_WORDS["no_password"], re.IGNORECASE)
+_LOGIN = re.compile(rf"(?i)\b(?:{_WORDS['login']})\b")
+_ACCOUNT = re.compile(rf"(?i)(?:{_WORDS['account']})\Z")
 _NAME = re.compile(r"[\w.@+-]{2,40}\Z")
 _SEPARATORS = "|\t;,"
 _UNUSUAL = "!#$%&*?@^~"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from rolebundle.errors import UsageError
 from rolebundle.scan.confidential import find_confidential, of_people, without_secrets
 from rolebundle.scan.finding import (
     UNREAD,
@@ -26,9 +25,6 @@ from rolebundle.scan.hidden_text import (
 from rolebundle.scan.instructions import find_instructions
 from rolebundle.scan.linear import utf8
 from rolebundle.scan.secrets import TABLE, masked
-from rolebundle.storage import partition, store
-from rolebundle.storage.corpus import Corpus, increment_generation
-from rolebundle.storage.partition import Flagged
 
 Verdict = Literal["clean", "label", "quarantine"]
 
@@ -214,54 +210,3 @@ def _sum_of_weights(kinds: set[str], everywhere: set[str], hidden_kinds: set[str
         if has_instruction and not some.isdisjoint(hidden_kinds):
             kinds = kinds | {"hidden_instructions"}
     return round(sum(_WEIGHTS.get(kind, 0.0) for kind in sorted(kinds)), 6)
-
-
-def flagged_document(corpus: Corpus, name: str) -> Flagged:
-    """What the scan found in the document with this id or path.
-
-    Raises:
-        UsageError: there is no such document, or nothing was found in it.
-    """
-    document = partition.flagged_document(corpus, name)
-    if document is None:
-        raise UsageError(
-            "not_flagged",
-            f"{name}: no document of that id or path has findings",
-            "`rolebundle corpus quarantine list --all` names those that have",
-        )
-    return document
-
-
-def release_document(corpus: Corpus, document_id: str) -> None:
-    """Release a document from quarantine for as long as its text does not change.
-
-    Raises:
-        UsageError: it is not in quarantine.
-    """
-    with corpus.writing():
-        partition.release(corpus, _quarantined_document(corpus, document_id))
-        increment_generation(corpus)
-
-
-def drop_document(corpus: Corpus, document_id: str) -> None:
-    """Remove a quarantined document. It comes back only if its file changes.
-
-    Raises:
-        UsageError: it is not in quarantine.
-    """
-    with corpus.writing():
-        # Its file stays, so that it is not read again until it changes.
-        store.remove_documents(corpus, [_quarantined_document(corpus, document_id).row])
-        store.drop_unused(corpus)
-        increment_generation(corpus)
-
-
-def _quarantined_document(corpus: Corpus, document_id: str) -> Flagged:
-    document = flagged_document(corpus, document_id)
-    if document.scanned.verdict != "quarantine":
-        raise UsageError(
-            "not_quarantined",
-            f"{document_id}: is not in quarantine but {document.scanned.verdict}",
-            "`rolebundle corpus quarantine list` names those that are",
-        )
-    return document

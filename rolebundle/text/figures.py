@@ -110,7 +110,7 @@ def _units() -> dict[str, Units]:
         for name in names:
             of_name = units.setdefault(name, [])
             of_name += [] if (dimension, factor) in of_name else [(dimension, factor)]
-            if len(name) > 1 and name.islower():
+            if len(name) > 2 and name.islower():
                 units.setdefault(f"{name}s", of_name)
             if len(name) > 1:
                 units.setdefault(name.lower(), of_name)
@@ -188,7 +188,7 @@ _RATE = re.compile(
 _NAMED = re.compile(
     r"(?:\w ?[A-Z]\w*|^[A-Z]\w+|\b[Vv]ersions?|\b[Rr]eleases?)(?: [<>=~^]=?)?\s{1,40}$"
 )
-_JOINT = re.compile(r"\s?(?:-|–|—|to|and|or|by|against|x|×|,|, and|, or|/)\s?")
+_JOINT = re.compile(r"\s?(?:-|–|—|to|and|or|by|against|bis|und|oder|à|et|ou|x|×|,|, and|, or|/)\s?")
 
 
 def _read(match: re.Match[str], text: str, has_comma: bool) -> Figure | None:

@@ -80,7 +80,7 @@ def derivation(
     amount = float(figure.amount) if figure.amount is not None else 111
     digits = len(re.sub(r"\D", "", f"{abs(amount):.10g}").strip("0"))
     certainty = digits + 2 * bool(_CUE.search(text) or _CUE_OF_SOURCE.search(words))
-    operands = [(f, 0 if f in own else 2) for f in [*own, *others][:_MAX_OPERANDS]]
+    operands = [(f, 0 if f in own else 1) for f in [*own, *others][:_MAX_OPERANDS]]
     for unit, _ in figure.readings[:2]:
         target = next(_values(figure, unit), None)
         if target:
@@ -111,7 +111,7 @@ def _values(figure: Figure, unit: str) -> Iterator[Fraction]:
                 yield Fraction(days * _DAY)
         elif not isinstance(value, Fraction):
             continue
-        elif own == unit or (own, unit) == ("time", "date"):
+        elif own == unit or (own, unit) in (("time", "date"), ("%", "pp")):
             yield value
         elif (own, unit) == ("time", "month"):
             yield value / _MONTH

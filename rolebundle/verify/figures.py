@@ -24,7 +24,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from heapq import nsmallest
-from itertools import product
+from itertools import accumulate, product
 from typing import NamedTuple
 
 from rolebundle.contracts.verification import FindingCode
@@ -102,7 +102,7 @@ def check_figures(
     places_beside = [n for n, text in enumerate(evidence) if text in beside]
     own, everything = _index(tuple(evidence[n] for n in places)), _index(tuple(evidence))
     for number, figure in enumerate(figures):
-        if figure.is_counting and everything.counted.isdisjoint(figure.nouns[:2]):
+        if figure.is_counting and own.counted.isdisjoint(figure.nouns[:2]):
             continue
         near = (*reversed(figures[max(0, number - _POOL) : number]), *figures[number + 1 :][:_POOL])
         others = sorted(near, key=lambda other: abs(other.start - figure.start))[:_POOL]
@@ -112,6 +112,7 @@ def check_figures(
                 break
             found = own.operands(reading)
             calculation = derivation(reading, others, [*before, *found], sentence, words)
+            calculation = calculation or own.sum_note(reading)
             if not calculation and found and _SAME.search(sentence[: figure.start]):
                 calculation = next((f.text for f in before if _is_equal(reading, f)), "")
             if calculation and figure.cell is None:
@@ -200,6 +201,15 @@ class _Index:
                     values[unit].append((value, place))
         self._values = {unit: sorted(of_unit) for unit, of_unit in values.items()}
         self._ranked = lru_cache(self._rank)
+        columns = defaultdict[tuple[int, str], list[Fraction]](list)
+        for figure, n in self._figures:
+            if figure.amount and figure.cell and figure.cell.column:
+                columns[n, figure.cell.column].append(figure.amount)
+        self._sums = {
+            total: f"the sum of {name!r}"
+            for (_, name), amounts in columns.items()
+            for total in [*accumulate(amounts)][2:]
+        }
 
     def check(self, figure: Figure, stated: Sequence[Figure]) -> FigureCheck | None:
         """The outcome for one of the figures of a sentence; ``None`` if it needs no check."""
@@ -241,6 +251,10 @@ class _Index:
         if any(_is_equal(figure, self._figures[at][0]) for at in self._with_keys(figure)):
             return []
         return self._ranked(figure.words)
+
+    def sum_note(self, figure: Figure) -> str:
+        """Of which column of a table a figure is the sum, of three cells or more; "" if of none."""
+        return self._sums.get(figure.amount or Fraction(0), "")
 
     def _with_keys(self, figure: Figure) -> set[int]:
         """The places of the figures with a key of a figure."""
@@ -302,11 +316,16 @@ class _Index:
             # One word may be a coincidence if the values have nothing else in common.
             is_alike = other.cell is not None or not figure.near.isdisjoint(beside)
             is_alike |= any(one.shared and one.shared == other.shared for one in same)
-            # The draft may have it beside these words, too.
+            # The draft may have that one, too, if it does not swap them.
             if (
                 loss == 0
                 and len(gained) + is_alike > max(best, 1)
-                and not any(gained <= one.near and _is_equal(one, other) for one in stated)
+                and not any(
+                    _is_equal(one, other)
+                    and one.near & other.near
+                    and beside.isdisjoint(one.near - other.near)
+                    for one in stated
+                )
             ):
                 best, moved = len(gained) + is_alike, other
         return moved

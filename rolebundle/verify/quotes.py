@@ -13,13 +13,14 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 from rapidfuzz.fuzz import partial_ratio_alignment
 
 from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.verification import FindingCode
+from rolebundle.resources import data_file
 from rolebundle.text.languages import ENGLISH_STOP_WORDS, NEGATIONS, NUMBER_WORDS, is_unspaced
 from rolebundle.text.tokens import Tokens, tokens_of
 from rolebundle.text.words import WORD, stem
@@ -185,13 +186,13 @@ def _difference(quoted: str, true_text: str) -> str:
 # 1. A word, a compound or a number is not cut: not "safe" of "unsafe", not "5" of "1.5".
 # 2. No word that denies stands right before the quote in its clause, unless the draft has one.
 # 3. An ellipsis leaves out no word that denies, limits or sets a condition.
-# The words of these rules are English.
+# The words of these rules are English, but those of limits.
 
 _MAX_GAP = 400  # Characters that an ellipsis may leave out.
 _NEAR = 5  # Words before a quote in which a negation governs it.
 _TURNING = frozenset(
     "unless except until till lest otherwise assuming supposing few most almost nearly less least"
-    " within if when only may might limit limits limited".split()
+    " within if when once after only may might limit limits limited".split()
 )
 _DENIED = re.compile(
     "reject|refus|den(?:y|ie)|doubt|prevent|prohibit|forb[iao]d|abandon|cancel|avoid|stop|fail|false"
@@ -201,10 +202,9 @@ _NO_NEGATION = re.compile(r"\bnot (?:only|just)\b|\bno (?:doubt|matter)\b", re.I
 _CLAUSE_END = re.compile(r"[,;:()—]|\s[–-]\s|\b(?:and|but|so|because|since|which|who)\b", re.I)
 # What limits a quote: after it in its clause, or at the beginning of the next sentence.
 _LIMIT = re.compile(
-    r"\b(?:if|but|though|although|however|unless|except|only|until|provid(?:ed|ing)|as long as"
-    r"|so long as|other than|apart from|in case|subject to|within reason|up to|condition|limit"
-    r"|maximum|minimum|at (?:most|least)|no \w+ than|(?:consent|permission|approval)|trial"
-    r"|temporar\w+|provisional\w*|for now)\b|\((?=[^()]*\b(?:not|may)\b)"
+    rf"\b(?:{'|'.join(chain(*data_file(__file__, 'limits.toml').values()))})\b"
+    r"|\((?=[^()]*\b(?:not|may)\b)",
+    re.IGNORECASE,
 )
 # A phrase of the same clause: when, where, for whom or how it holds, and what it excludes.
 _PHRASE = re.compile(

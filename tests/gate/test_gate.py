@@ -28,7 +28,7 @@ from rolebundle.gate.baseline import start_gate
 from rolebundle.gate.content import content_of
 from rolebundle.gate.contract import approve_contract, load_contract, revoke_contract
 from rolebundle.gate.files import NotReadable, read_regular
-from rolebundle.gate.hooks import BLOCKS, answer_stop
+from rolebundle.gate.hooks import BLOCKS, DEFAULT_RETRIES, answer_stop
 from rolebundle.interfaces.servers.operations import METHODS, TOOLS
 from rolebundle.workspace import Workspace
 from support.amounts import lengths, linear_time
@@ -877,22 +877,22 @@ _reports = st.builds(
     report=_reports,
     form=st.sampled_from(["claude-code", "exit-code"]),
     is_retry=st.booleans(),
-    retries=st.integers(0, 4),
-    insist=st.booleans(),
+    retries=st.none() | st.integers(0, 4),
 )
 def test_every_answer_ends_within_the_retries(
-    report: GateReport, form: Any, is_retry: bool, retries: int, insist: bool
+    report: GateReport, form: Any, is_retry: bool, retries: int | None
 ) -> None:
     blocked = 0
     while True:
-        answer = answer_stop(report, form, is_retry=is_retry, retries=retries, insist=insist)
+        answer = answer_stop(report, form, is_retry=is_retry, retries=retries)
         if answer.exit_code != BLOCKS:
             break
         blocked += 1
         assert answer.error
         assert answer.blocks == report.blocks + 1
         report = report.model_copy(update={"blocks": answer.blocks})
-        assert blocked <= retries
+        assert blocked <= (DEFAULT_RETRIES if retries is None else retries)
+        assert retries is not None or not is_retry
     if report.verdict == "success":
         assert (answer.exit_code, blocked, answer.output, answer.error) == (0, 0, "", "")
     else:

@@ -28,7 +28,13 @@ from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.documents import Mark
 from rolebundle.contracts.memory import CheckRequest, NewDecision
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.contracts.request import GrepRequest, ListRequest, RetrievalRequest, Where
+from rolebundle.contracts.request import (
+    GrepRequest,
+    ListRequest,
+    MultiGetRequest,
+    RetrievalRequest,
+    Where,
+)
 from rolebundle.contracts.terms import ACTIONS, Authority, DecisionEffect, MarkState
 from rolebundle.contracts.verification import VerifyRequest
 from rolebundle.engine import Engine
@@ -425,7 +431,11 @@ class Machine(RuleBasedStateMachine):
             answers = [
                 outcome(lambda: engine.retrieve(request, overlay)),
                 outcome(lambda: engine.get(reference, agent)),
-                outcome(lambda: engine.multi_get([reference, "*/d*", "/docs/closed/*"], agent)),
+                outcome(
+                    lambda: engine.multi_get(
+                        MultiGetRequest(ids=[reference, "*/d*", "/docs/closed/*"], agent=agent)
+                    )
+                ),
                 outcome(lambda: engine.ls(ListRequest(agent=agent))),
                 outcome(lambda: engine.ls(ListRequest(prefix=reference, agent=agent))),
                 *(

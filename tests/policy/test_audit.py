@@ -15,9 +15,10 @@ import pytest
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.policy import AuditEntry, AuditSettings
 from rolebundle.errors import CorpusBusy, StorageError, UsageError
-from rolebundle.policy.audit import AuditLog, bundle_digest, entry_of_bundle
+from rolebundle.policy.audit import AuditLog, AuditNeeds, Recorder, bundle_digest
 from rolebundle.policy.audit_check import verify_audit
 from rolebundle.storage.opening import open_reader
+from rolebundle.storage.records import StoredAudit
 from support.corpora import ask, build, document, scratch_folder
 
 REQUIRED = AuditSettings(mode="required", query="text")
@@ -48,7 +49,7 @@ def test_nothing_is_recorded_until_it_is_turned_on(log: AuditLog) -> None:
 
 
 def test_settings_hold_for_every_process_and_are_recorded(log: AuditLog) -> None:
-    assert log.set(REQUIRED, {"by": "ada"}) == REQUIRED
+    log.set(REQUIRED, {"by": "ada"})
     with AuditLog(log.path.with_name("c.db")) as second_log:
         assert second_log.settings() == REQUIRED
         assert second_log.record(entry())[0] is not None
@@ -152,19 +153,21 @@ def bundle() -> Iterator[RetrievalBundle]:
             yield ask(corpus, task="token", lexical_only=True, limit=1)
 
 
-def test_an_entry_has_counts_and_digests_and_no_text(bundle: RetrievalBundle) -> None:
-    audit_entry = entry_of_bundle(
-        bundle, agent="bot", action="read", details={"approved_by": "ada"}
-    )
-    assert (audit_entry.kind, audit_entry.agent, audit_entry.action, audit_entry.query) == (
-        "retrieve",
-        "bot",
-        "read",
-        "token",
-    )
-    assert audit_entry.allowed == 1
-    assert sum(audit_entry.blocked.values()) == len(bundle.rejected) > 0
-    text = audit_entry.model_dump_json()
+def test_an_entry_has_counts_and_digests_and_no_text(
+    bundle: RetrievalBundle, log: AuditLog
+) -> None:
+    log.set(REQUIRED)
+    recorder = Recorder(log.path.with_name("c.db"))
+    needs = AuditNeeds(StoredAudit(), has_policy=False, is_shared=False)
+    recorder.record_answer(needs, bundle, "bot", None, lambda: {"scope": 2})
+    recorder.close()
+    row = [*log.rows()][-1]
+    assert (row.kind, row.agent, row.action, row.query) == ("retrieve", "bot", "read", "token")
+    assert row.allowed == 1
+    assert row.bundle_digest == bundle_digest(bundle)
+    assert row.blocked["scope"] == 2
+    assert sum(row.blocked.values()) - 2 == len(bundle.rejected) > 0
+    text = row.model_dump_json()
     for chunk in bundle.selected:
         assert chunk.chunk_id not in text
         assert chunk.content not in text
@@ -227,9 +230,8 @@ def test_an_agent_reads_its_own_rows_and_cannot_count_the_others(
         seen = list(busy.rows("bot", **query))
         assert seen == list(alone.rows("bot", **query))
         assert {row.agent for row in seen} == {"bot"}
-    assert list(busy.export("bot")) == list(alone.export("bot"))
     assert [row.seq for row in busy.rows("bot")] == list(range(1, 31))
-    assert "hidden" not in "".join(busy.export("bot"))
+    assert "hidden" not in "".join(row.model_dump_json() for row in busy.rows("bot"))
     # Nobody is nobody: rows without an agent are the administrator's.
     assert list(busy.rows("")) == []
     alone.close()

@@ -1,12 +1,13 @@
 """Policy files: their format, and errors that name the place and what is allowed."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rolebundle.errors import ConfigurationError
-from rolebundle.policy.policy_file import MAX_POLICY_BYTES, decode_policy, parse_policy
+from rolebundle.policy.policy_file import MAX_POLICY_BYTES, parse_policy, read_policy_file
 
 RULE = {"scopes": ["engineering"], "access_level": "internal"}
 
@@ -108,10 +109,12 @@ def test_toml_with_other_values_is_refused(content: str) -> None:
     [b"\xff\xfe{\x00}\x00", b"\x80", b"{}" + b" " * MAX_POLICY_BYTES, '{"ä": 1}'.encode("latin-1")],
     ids=["utf-16", "binary", "huge", "latin-1"],
 )
-def test_bytes_that_are_not_a_policy_are_refused(data: bytes) -> None:
+def test_bytes_that_are_not_a_policy_are_refused(data: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "policy.toml"
+    path.write_bytes(data)
     with pytest.raises(ConfigurationError) as caught:
-        decode_policy(data, "policy.toml")
+        read_policy_file(path)
     assert caught.value.code == "policy_unreadable"
-    assert caught.value.message.startswith("policy.toml: ")
+    assert caught.value.message.startswith(f"{path}: ")
     assert "UTF-8" in caught.value.hint
     assert len(caught.value.message) < 500

@@ -13,7 +13,7 @@ from rolebundle.storage.backup import sha256_of
 from rolebundle.storage.file import PUBLISHED_MANIFEST
 from rolebundle.storage.writing import open_writer
 from support.commands import Outcome, invoke
-from support.replication_site import OPTIONS, Site, editions_in, names_in, published_file
+from support.replication_site import Site, editions_in, names_in, options_with, published_file
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_a_folder_of_something_else_is_not_changed(site: Site, tmp_path: Path) -
         (tmp_path / "file").touch()
         folder = PublishedFolder(str(tmp_path / target))
         with pytest.raises(UsageError) as raised:
-            publish(site.db, site.audience, folder, site.key, OPTIONS)
+            publish(site.db, site.audience, folder, options_with(site.key))
         assert raised.value.code == code
 
 

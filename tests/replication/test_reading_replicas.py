@@ -19,7 +19,7 @@ from rolebundle.admin import records as replicas
 from rolebundle.admin.records import drop_document, set_policy
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.memory import CheckRequest, MarkRequest, NewDecision, RememberRequest
-from rolebundle.contracts.request import GrepRequest, ListRequest, RetrievalRequest
+from rolebundle.contracts.request import GrepRequest, ListRequest, MultiGetRequest, RetrievalRequest
 from rolebundle.contracts.upkeep import ReplicaManifest
 from rolebundle.contracts.verification import VerifyRequest
 from rolebundle.doctor import examine
@@ -224,7 +224,7 @@ QUESTIONS: dict[str, Callable[[Engine, RetrievalBundle, str | None], object]] = 
         RetrievalRequest(task="token", agent=a), ["x"]
     ),
     "get": lambda e, _, a: e.get(NOTE, a),
-    "multi_get": lambda e, _, a: e.multi_get([NOTE], a),
+    "multi_get": lambda e, _, a: e.multi_get(MultiGetRequest(ids=[NOTE], agent=a)),
     "ls": lambda e, _, a: e.ls(ListRequest(agent=a)),
     "grep": lambda e, _, a: e.grep(GrepRequest(pattern="token", agent=a)),
     "check": lambda e, _, a: e.check(CheckRequest(intent="post tokens", agent=a)),
@@ -323,7 +323,9 @@ def test_no_location_of_the_publisher_is_shown(db: Path, agent: str | None) -> N
         outputs.append(
             engine.why(RetrievalRequest(task="token", agent=agent), chunk).model_dump_json()
         )
-        outputs.append(engine.multi_get(["guide/*"], agent).model_dump_json())
+        outputs.append(
+            engine.multi_get(MultiGetRequest(ids=["guide/*"], agent=agent)).model_dump_json()
+        )
         outputs.append(engine.ls(ListRequest(agent=agent)).model_dump_json())
         outputs.append(engine.status(agent).model_dump_json())
         with pytest.raises(UsageError):
@@ -356,10 +358,10 @@ def _watch(admin: Admin, _: Path) -> object:
 
 
 def _publish(admin: Admin, more: Path) -> object:
-    options = PublishOptions("me", timedelta(days=1), timedelta(days=1))
     key = Ed25519PrivateKey.generate()
+    options = PublishOptions(key, "me", timedelta(days=1), timedelta(days=1))
     return replicas.publish_replica(
-        admin.workspace, PublishedFolder(str(more / "share")), key, options, level="internal"
+        admin.workspace, PublishedFolder(str(more / "share")), options, level="internal"
     )
 
 
@@ -386,7 +388,7 @@ WRITES: dict[str, Callable[[Admin, Path], object]] = {
     "forget_fact": lambda a, _: facts.forget_fact(a.workspace, "fact", "Ana"),
     "publish_replica": _publish,
     "forget_target": lambda a, _: replicas.forget_target(a.workspace, "/mnt/share", confirmed=True),
-    "purge_documents": lambda a, _: purges.purge_documents(a.workspace, [NOTE]),
+    "purge_documents": lambda a, _: purges.purge_documents(a.workspace, purges.Selection([NOTE])),
     "finish_pending": lambda a, _: purges.finish_pending(a.workspace),
     "start_gate": lambda a, more: baseline.start_gate(a.workspace, more / "work.gate.toml"),
     "approve_contract": lambda a, more: contract.approve_contract(

@@ -19,7 +19,7 @@ from rolebundle.admin.records import publish_replica
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.documents import Mark
 from rolebundle.contracts.memory import NewDecision
-from rolebundle.contracts.request import GrepRequest, ListRequest
+from rolebundle.contracts.request import GrepRequest, ListRequest, MultiGetRequest
 from rolebundle.contracts.upkeep import PublishReport
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
@@ -247,7 +247,7 @@ def test_other_answers_are_equal(generated: Published, agent: str) -> None:
 
     for ask in (
         *(lambda engine, name=name: engine.get(name, agent) for name in references),
-        lambda engine: engine.multi_get([*references, "*"], agent),
+        lambda engine: engine.multi_get(MultiGetRequest(ids=[*references, "*"], agent=agent)),
         lambda engine: engine.ls(ListRequest(agent=agent)),
         lambda engine: engine.grep(GrepRequest(pattern="token", agent=agent)),
         *(lambda engine, name=name: why(engine, name) for name in ("e1", "e3")),
@@ -426,9 +426,9 @@ class World:
     # -- publishing
 
     def publish(self) -> PublishReport:
-        options = PublishOptions("office", timedelta(days=7), timedelta(days=7))
+        options = PublishOptions(self.key, "office", timedelta(days=7), timedelta(days=7))
         with Admin(self.db) as admin:
-            return publish_replica(admin.workspace, self.transport, self.key, options, agent="ada")
+            return publish_replica(admin.workspace, self.transport, options, agent="ada")
 
     def pull(self) -> None:
         pull(self.transport, self.replica, self.key.public_key())

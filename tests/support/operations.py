@@ -10,7 +10,7 @@ import apsw
 
 from rolebundle.admin import Admin
 from rolebundle.admin.backups import create_backup, restore_backup
-from rolebundle.admin.purges import finish_pending, purge_documents
+from rolebundle.admin.purges import Selection, finish_pending, purge_documents
 from rolebundle.admin.records import drop_document, release_document, set_audit, set_policy
 from rolebundle.contracts.documents import ModelIdentity
 from rolebundle.contracts.memory import NewDecision, RememberRequest
@@ -135,7 +135,7 @@ def _embed(place: Place, report: Report) -> None:
 def _purge(place: Place, _: Report) -> None:
     with Admin(Workspace(place.db, HashingProvider())) as admin:
         try:
-            purge_documents(admin.workspace, ["tree/n1.md", "tree/n2.md"])
+            purge_documents(admin.workspace, Selection(["tree/n1.md", "tree/n2.md"]))
         except UsageError as error:
             assert error.code == "nothing_to_purge"
             finish_pending(admin.workspace)

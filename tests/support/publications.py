@@ -15,7 +15,7 @@ from rolebundle.storage.corpus import corpus_counts
 from rolebundle.storage.file import published_folder
 from rolebundle.storage.publications import Publication, save_publication, with_carried
 from rolebundle.storage.writing import open_writer
-from support.replication_site import OPTIONS
+from support.replication_site import options_with
 
 
 def publication_of(target: str, agent: str = "ana") -> Publication:
@@ -71,4 +71,4 @@ class Nowhere(PublishedFolder):
 
 def published(db: Path, audience: Audience, target: str, key: Ed25519PrivateKey) -> PublishReport:
     """Publish to the file :func:`replica_of` only."""
-    return publish(db, audience, Nowhere(target, replica_of(db, target)), key, OPTIONS)
+    return publish(db, audience, Nowhere(target, replica_of(db, target)), options_with(key))

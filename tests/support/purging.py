@@ -9,7 +9,7 @@ from rolebundle.storage.corpus import Corpus
 
 
 def purge(corpus: Corpus, names: Sequence[str]) -> Receipt:
-    return purges.purge(corpus, Recorder(corpus.path), names)
+    return purges.purge(corpus, Recorder(corpus.path), purges.Selection(names))
 
 
 def finish_purges(corpus: Corpus) -> list[Receipt]:

@@ -25,7 +25,11 @@ from support.corpora import build, document, fill, scratch_folder
 from support.sound import assert_sound
 
 EVERYONE = Audience("", AgentRule(scopes=("*",), access_level="internal"))
-OPTIONS = PublishOptions("head office", timedelta(days=7), timedelta(days=7))
+
+
+def options_with(key: PrivateKey, **options: timedelta) -> PublishOptions:
+    times = {"expires": timedelta(days=7), "grace": timedelta(days=7)} | options
+    return PublishOptions(key, "head office", **times)
 
 
 def edition_documents(edition: int, count: int = 4, texts: int = 2) -> list[StoredDocument]:
@@ -85,9 +89,8 @@ class Site:
             fill(corpus, edition_documents(edition, count), self.provider)
 
     def publish(self, **options: timedelta) -> PublishReport:
-        return publish(
-            self.db, self.audience, self.transport, self.key, replace(OPTIONS, **options)
-        )
+        signed = options_with(self.key, **options)
+        return publish(self.db, self.audience, self.transport, signed)
 
     def pull(self, transport: PublishedFolder | None = None) -> PullReport:
         return pull(transport or self.transport, self.replica, self.key.public_key())

@@ -211,7 +211,11 @@ The club matches what you pay, up to 90 euros. You can claim your costs. The cla
 price of a bus ticket. Boats can be sailed alone. Please be aware that the wind is strong.
 A tent may be put up with the consent of the owner. The hall opens on Sunday, as a trial of a month.
 Bikes are insured between 07:00 and 22:00. Lamps may go out, and never alone. A fee may be raised
-once, by no more than 4 %.
+once, by no more than 4 %. Talks last 5 days UNLESS a vote says otherwise. Old plates are thrown away,
+even if they look clean. Der Chor zahlt die Hälfte, es sei denn, er ist verreist.
+Die Werkstatt schließt im Mai, weil der Boden geschliffen wird. Le prêt est gratuit, à condition de rendre la clé.
+El taller abre cada día, salvo los lunes. Il corso è gratuito, purché si paghi il libro. De zaal is
+vrij, mits de vloer droog is.
 """
 
 
@@ -234,6 +238,14 @@ once, by no more than 4 %.
         ("You can claim your costs", "It says “{}”.", "cut_short"),
         ("Boats can be sailed alone.", "It says “{}”", "cut_short"),
         ("Returns are free", "“{}”, also with a box that is whole.", "cut_short"),
+        ("Talks last 5 days", "It says “{}”.", "cut_short"),
+        ("Der Chor zahlt die Hälfte", "Es heißt: “{}”.", "cut_short"),
+        ("Le prêt est gratuit", "Il dit : “{}”.", "cut_short"),
+        ("El taller abre cada día", "Dice: “{}”.", "cut_short"),
+        ("Il corso è gratuito", "Dice: “{}”.", "cut_short"),
+        ("De zaal is\nvrij", "Er staat: “{}”.", "cut_short"),
+        ("Old plates are thrown away", "It says “{}”.", "exact"),
+        ("Die Werkstatt schließt im Mai", "Es heißt: “{}”.", "exact"),
         # A reason, a consequence and the rest of a list are no limits; the draft may say the limit.
         ("The office is closed in May", "It says “{}”.", "exact"),
         ("Parking is free", "It says “{}”.", "exact"),

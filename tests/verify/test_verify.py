@@ -384,6 +384,8 @@ RENTS = """
 | 4b | Nowak | 24 |
 """
 MODELS = "Model   small    large\nWeight  9.8 kg   13.2 kg\nNoise   38 dB    44 dB\n"
+BOXES = "Each small box contains 61 g of salt and each large box 122 g."
+LET = "| Plot | Rent | Let |\n|---|---|---|\n| full | 84 | 41 |\n| half | 45 | 63 |\n| raised | 6 | 21 |"
 INSURED = """
 | Item | Limit (pounds) | Excess (pounds) |
 |---|---|---|
@@ -414,6 +416,17 @@ BADGES = "A visitor badge expires after 15 minutes and a staff badge expires aft
         ("Ms Nowak pays 24 pounds.", RENTS, True),
         ("The small model weighs 13.2 kg.", MODELS, False),
         ("The small model weighs 9.8 kg.", MODELS, True),
+        ("A large box has 61 g and a small one 122 g.", BOXES, False),
+        ("A large box has 122 g of salt and a small one 61 g.", BOXES, True),
+        ("In all, 125 plots are let.", LET, True),
+        ("In all, 134 plots are let.", LET, False),
+        ("The rest of the price is £38.", "The trip is £72, of which £34 is paid.", True),
+        ("It is kept at 15 bis 25 Grad.", "Kept at 15–25 °C.", True),
+        ("Wait 6 Stunden.", "6 Std. warten.", True),
+        ("The term of 2025 has 12 weeks.", "In 2025 the term has 12 weeks.", True),
+        ("Turnout rose by four percentage points.", "It rose from 64% to 68%.", True),
+        ("Turnout rose by five percentage points.", "It rose from 64% to 68%.", False),
+        ("Bids rise by half a million.", "Bids rise by £0.5m.", True),
         ("A bicycle is insured up to £1,500, with an excess of £100.", INSURED, True),
         ("Hens are kept on plots of at most 190 m².", "A plot of hens has 190 m² or more.", False),
         ("Book at least 14 days ahead.", "Book 14+ days ahead.", True),

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, get_args
 
 import click
 from click.exceptions import Exit
@@ -20,7 +20,7 @@ from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.gate.baseline import count_blocks, start_gate
 from rolebundle.gate.check import criterion_line
 from rolebundle.gate.contract import approve_contract, load_contract, revoke_contract
-from rolebundle.gate.hooks import DEFAULT_RETRIES, EVENTS, answer_stop
+from rolebundle.gate.hooks import DEFAULT_RETRIES, PROMPTS, STOPS, HookForm, answer_stop
 from rolebundle.interfaces.cli.options import (
     PATH,
     Call,
@@ -331,7 +331,7 @@ def _errors_without_blocking() -> Iterator[None]:
 
 
 @gate.command("hook", cls=_NeverTrapping)
-@click.argument("form", type=click.Choice(["claude-code", "exit-code"]))
+@click.argument("form", type=click.Choice(get_args(HookForm)))
 @_contract
 @click.option(
     "--retries",
@@ -342,7 +342,7 @@ def _errors_without_blocking() -> Iterator[None]:
 @_agent_option
 @with_call("overlay_dirs")
 def hook_command(
-    call: Call, form: str, contract: Path, retries: int | None, agent: str | None
+    call: Call, form: HookForm, contract: Path, retries: int | None, agent: str | None
 ) -> None:
     """Answer a host that asks whether its agent may stop.
 
@@ -361,24 +361,23 @@ def hook_command(
         fields = json_value(sys.stdin.buffer.read(_MAX_EVENT_BYTES + 1), _MAX_EVENT_BYTES)
     if not isinstance(fields, dict):
         raise click.UsageError("the event on standard input is not a JSON object")
-    event = EVENTS.get(str(fields.get("hook_event_name")))
-    if event is None:
+    event = str(fields.get("hook_event_name"))
+    is_stop = event in STOPS
+    if not is_stop and event not in PROMPTS:
         return
-    is_stop = event == "stop"
     with call.engine() as engine:
         report = engine.gate_check(contract, agent, no_command="" if is_stop else _NOT_IN_FACTS)
     if not is_stop:
         click.echo(writable(_gate_lines(report.facts)))
-        if fields["hook_event_name"] == "UserPromptSubmit" and report.blocks:
+        if event == "UserPromptSubmit" and report.blocks:
             call.owner(count_blocks, contract, 0)
         return
     answer = answer_stop(
         report,
-        "claude-code" if form == "claude-code" else "exit-code",
+        form,
         # Anything but a plain false lets go, so that no host can loop.
         is_retry=fields.get("stop_hook_active", False) is not False,
-        retries=DEFAULT_RETRIES if retries is None else retries,
-        insist=retries is not None,
+        retries=retries,
     )
     if answer.blocks != report.blocks:
         # Before the answer: what is not counted must not block.

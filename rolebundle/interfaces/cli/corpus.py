@@ -10,10 +10,9 @@ from typing import Any
 
 import click
 
-from rolebundle.admin import Admin, indexes
+from rolebundle.admin import Admin, indexes, records
 from rolebundle.admin.backups import copy_to, create_backup, restore_backup
-from rolebundle.admin.purges import finish_pending, plan_of, purge_documents
-from rolebundle.admin.records import drop_document, move_root, release_document, remove_root
+from rolebundle.admin.purges import Selection, finish_pending, plan_of, purge_documents
 from rolebundle.contracts import ingest, upkeep
 from rolebundle.doctor import examine
 from rolebundle.embedding.registry import parse_spec
@@ -37,7 +36,6 @@ from rolebundle.interfaces.cli.options import (
     workspace_for,
 )
 from rolebundle.interfaces.cli.output import field_lines, print_first, print_note, progress_bar
-from rolebundle.scan.scan import flagged_document
 from rolebundle.storage.file import corpus_path, published_folder
 from rolebundle.storage.partition import Flagged, flagged_documents
 from rolebundle.storage.purge import backups as backups_of
@@ -233,13 +231,13 @@ def purge(
     rolebundle corpus purge "contracts/**/draft-*.md" --json --yes
     rolebundle corpus purge
     """
-    selection = names, decisions, str(Path.cwd())
+    selection = Selection(names, decisions, str(Path.cwd()))
     chosen = bool(names or decisions)
     with call.admin() as admin:
         path = admin.workspace.path
         if dry_run or ((chosen or backups) and not yes):
             only_backups = upkeep.PurgePreview(backups=[str(backup) for backup in backups_of(path)])
-            plan = plan_of(admin.workspace, *selection) if chosen else only_backups
+            plan = plan_of(admin.workspace, selection) if chosen else only_backups
             call.print(plan, exclude_none=True)
             if not call.as_json:
                 _warn_of(plan)
@@ -259,11 +257,9 @@ def purge(
     _refuse_pending(receipts, path)
 
 
-def _erase(
-    admin: Admin, selection: tuple[Sequence[str], Sequence[str], str]
-) -> tuple[list[upkeep.Receipt], Sequence[str]]:
+def _erase(admin: Admin, selection: Selection) -> tuple[list[upkeep.Receipt], Sequence[str]]:
     try:
-        plan = plan_of(admin.workspace, *selection)
+        plan = plan_of(admin.workspace, selection)
     except UsageError as error:
         # The documents may be gone already, if an earlier run was killed before its report.
         pending = finish_pending(admin.workspace) if error.code == "nothing_to_purge" else []
@@ -271,7 +267,7 @@ def _erase(
             raise
         print_note(f"{error.message}; an earlier purge was pending and was continued")
         return pending, ()
-    return [purge_documents(admin.workspace, *selection)], plan.returning or ()
+    return [purge_documents(admin.workspace, selection)], plan.returning or ()
 
 
 def _warn_of(plan: upkeep.PurgePreview) -> None:
@@ -379,7 +375,7 @@ def move_command(call: Call, old: Path, new: Path) -> None:
     \b
     rolebundle corpus roots move notes /media/disk/notes
     """
-    call.print(call.owner(move_root, old, new))
+    call.print(call.owner(records.move_root, old, new))
     print_note("next: run `rolebundle ingest`")
 
 
@@ -396,7 +392,7 @@ def remove_command(call: Call, path: Path, yes: bool) -> None:
     rolebundle corpus roots remove old-project
     rolebundle corpus roots remove old-project --yes
     """
-    change = call.owner(remove_root, path, confirmed=yes)
+    change = call.owner(records.remove_root, path, confirmed=yes)
     call.print(change)
     _require_yes(change.location, yes=yes)
 
@@ -513,7 +509,7 @@ def show_command(call: Call, document: str) -> None:
     rolebundle corpus quarantine show wiki/notes.md --json
     """
     with call.admin() as admin:
-        flagged = flagged_document(admin.workspace.answering_corpus, document)
+        flagged = records.flagged_document(admin.workspace.answering_corpus, document)
     findings = json.loads(flagged.scanned.findings)
     call.print(ingest.QuarantineDetails(**_summary(flagged), findings=findings))
 
@@ -527,7 +523,7 @@ def release_command(call: Call, document: str) -> None:
     \b
     rolebundle corpus quarantine release wiki/notes.md
     """
-    call.owner(release_document, document)
+    call.owner(records.release_document, document)
     click.echo(f"{document}: released")
 
 
@@ -540,7 +536,7 @@ def drop_command(call: Call, document: str) -> None:
     \b
     rolebundle corpus quarantine drop wiki/notes.md
     """
-    call.owner(drop_document, document)
+    call.owner(records.drop_document, document)
     click.echo(f"{document}: dropped")
 
 

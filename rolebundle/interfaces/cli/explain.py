@@ -40,7 +40,6 @@ from rolebundle.storage.opening import open_reader
 from rolebundle.text.spellings import key_of
 from rolebundle.text.words import counted
 
-_WIDTH = 100
 _NAME_CHARS = 200
 _MAX_UNMATCHED = 3
 """How many rules of a shipped role are named if they match no passage."""
@@ -111,7 +110,7 @@ def text(why: Why, width: int = DEFAULT_WIDTH, style: Style = PLAIN) -> str:
         for claim in why.refused_claims or ()
     ]
     for note in filter(None, notes):
-        lines += [style("caution", line) for line in folded(one_line(note, 2 * _WIDTH), width)]
+        lines += [style("caution", line) for line in folded(one_line(note, _NAME_CHARS), width)]
     kind: Kind = "good" if why.outcome == "selected" else "rejected"
     lines += ["", *(style(kind, line) for line in folded(_verdict(why), width)), ""]
     place_in_ranking = {
@@ -137,11 +136,11 @@ def _verdict(why: Why) -> str:
     if why.outcome == "selected":
         return f"SELECTED at rank {why.rank} of {why.selected_count}"
     if why.step == "where":
-        return one_line(f"NOT SEARCHED: {why.notes}", 2 * _WIDTH)
+        return one_line(f"NOT SEARCHED: {why.notes}", _NAME_CHARS)
     if why.outcome == "not_proposed":
         return "NOT PROPOSED: no lane found it"
     step = "in the selection" if why.step == "cut" else f"by the {why.step}"
-    return one_line(f"REJECTED {step}: {why.code}: {why.notes}", 2 * _WIDTH)
+    return one_line(f"REJECTED {step}: {why.code}: {why.notes}", _NAME_CHARS)
 
 
 def _score(score: ScoreTrace) -> Iterable[str]:

@@ -60,6 +60,8 @@ _MAX_MATCHED = 2_000
 _MAX_NAMED = 3
 _MAX_SKIPPED = 5
 _REASON_CHARS = 100
+_READERS = str(Path(__file__).parents[2] / "ingest" / "readers")
+"""Another installation or version has changed it, and may read files otherwise."""
 Files = dict[str, list[int]]
 """Path of a file → its size in bytes, and the time of its last change in nanoseconds."""
 
@@ -114,7 +116,7 @@ def bring_up_to_date(corpus: Path, folders: Sequence[Path], admin: Callable[[], 
         changes = _changed_note(before, now)
         # What is gone is changed, too.
         changed = [path for path in {**before, **now} if before.get(path) != now.get(path)]
-        if changed and _are_few(changed, now):
+        if changed and _READERS not in changed and _are_few(changed, now):
             with suppress(RolebundleError, OSError):
                 if read(corpus, folders, admin, indexes.no_progress, is_brief=True):
                     _print_later_skipped(corpus)
@@ -133,7 +135,7 @@ def bring_up_to_date(corpus: Path, folders: Sequence[Path], admin: Callable[[], 
 
 
 def _changed_note(before: Files, now: Files) -> str:
-    paths = [path for path, state in now.items() if before.get(path) != state]
+    paths = [p for p, state in now.items() if before.get(p) != state and p != _READERS]
     named = first_of([Path(path).name for path in paths], _MAX_NAMED)
     return f"{counted(len(paths), 'changed file')} not read yet ({named})" if paths else ""
 
@@ -415,8 +417,11 @@ def _check(folders: Sequence[Path]) -> None:
 
 
 def _files_in(folders: Sequence[Path], deadline: float = float("inf")) -> Files | None:
-    """The files below folders, but for hidden ones; ``None`` if that lasts until the deadline."""
-    files: Files = {}
+    """The files below folders, but for hidden ones, and the readers' folder.
+
+    ``None`` if that lasts until the deadline.
+    """
+    files: Files = {_READERS: [0, Path(_READERS).stat().st_mtime_ns]}
     waiting = [os.path.realpath(folder) for folder in folders]
     while waiting:
         if monotonic() > deadline:

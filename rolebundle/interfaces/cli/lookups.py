@@ -83,17 +83,18 @@ def _look_up(
     engine: Engine, references: Sequence[str], fields: Mapping[str, Any]
 ) -> Lookup | Lookups:
     """What one reference names, or what several references or a glob name."""
-    request = parsed(MultiGetRequest, {**fields, "ids": ["*"]})
-    part: dict[str, Any] = {"outline": request.outline, "section": request.section}
     if len(references) == 1:
+        # `get` says of any text that it names nothing.
+        request = parsed(MultiGetRequest, {**fields, "ids": ["*"]})
         try:
-            return engine.get(references[0], request.agent, **part)
+            return engine.get(
+                references[0], request.agent, outline=request.outline, section=request.section
+            )
         except UsageError:
             # A name may have the characters of a glob, so a name comes first.
             if not is_glob(references[0]):
                 raise
-    request = parsed(MultiGetRequest, {**fields, "ids": [*references]})
-    return engine.multi_get(request.ids, request.agent, **part)
+    return engine.multi_get(parsed(MultiGetRequest, {**fields, "ids": [*references]}))
 
 
 @click.command()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast, get_args
+from typing import Any, get_args
 
 import click
 from pydantic import TypeAdapter, ValidationError
@@ -138,7 +138,7 @@ def mark() -> None:
 @click.argument("state", type=click.Choice(get_args(MarkState)))
 @_by_option("The person or tool that says so. Required without --agent.", required=False)
 @with_call("as_json", request=memory.MarkRequest, only=["reason", "agent"])
-def set_command(call: Call, target: str, state: str, by: str | None) -> None:
+def set_command(call: Call, target: str, state: MarkState, by: str | None) -> None:
     """Mark a passage or a document. `rolebundle mark PASSAGE|DOCUMENT` does the same.
 
     With --agent an agent marks, as far as the policy allows it; else the owner does.
@@ -148,9 +148,7 @@ def set_command(call: Call, target: str, state: str, by: str | None) -> None:
     """
     request = parsed(memory.MarkRequest, {"id": target, "state": state, **call.fields})
     if author := _author(by, request.agent):
-        record = call.owner(
-            marks.put_mark, request.id, cast(MarkState, state), author, request.reason
-        )
+        record = call.owner(marks.put_mark, request.id, state, author, request.reason)
     else:
         with call.engine() as engine:
             record = engine.mark(request)

@@ -43,6 +43,7 @@ from rolebundle.replication.folder import PublishedFolder
 from rolebundle.replication.publish import PublishOptions
 from rolebundle.replication.signatures import create_key, key_id, load_private_key, load_public_key
 from rolebundle.retrieval.passage_text import one_line
+from rolebundle.storage.audit import canonical
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.publications import load_manifest
 from rolebundle.storage.records import load_stored_audit
@@ -267,8 +268,8 @@ def export_command(call: Call, agent: str | None) -> None:
     rolebundle policy audit export --agent reviewer-bot
     """
     with AuditLog(call.path) as log:
-        for line in log.export(agent):
-            click.echo(line)
+        for row in log.rows(agent):
+            click.echo(canonical(row.model_dump()))
 
 
 @audit.command("set")
@@ -383,9 +384,9 @@ def publish(
     chosen = names_in(scopes)
     if scopes and not chosen:
         raise UsageError("bad_scopes", "--scopes names no scope", "leave it out for every scope")
-    options = PublishOptions(name or key_file.stem, expires, grace)
+    options = PublishOptions(key, name or key_file.stem, expires, grace)
     report = call.owner(
-        records.publish_replica, folder, key, options, agent=agent, scopes=chosen, level=level
+        records.publish_replica, folder, options, agent=agent, scopes=chosen, level=level
     )
     call.print(report)
     if call.as_json:

@@ -167,10 +167,10 @@ class Operations:
             request = self._with_places(sent)
             if isinstance(request, MultiGetRequest):
                 if len(request.ids) == 1 and not is_glob(request.ids[0]):
-                    lookup = self._lookup(request.ids[0], request)
+                    lookup = self._lookup(request)
                     lookups = Lookups(lookups=[self._part_of_section(lookup, request)])
                 else:
-                    lookups = self._lookups(request)
+                    lookups = self.engine.multi_get(request)
                 return lookups_text(shaped_lookups(lookups, request.max_chars or MAX_TEXT_CHARS))
             if method == "retrieve" and isinstance(request, RetrievalRequest):
                 room = (request.max_chars or MAX_CHARS) - _NAME_CHARS
@@ -288,20 +288,15 @@ class Operations:
         detail = request.detail or ("ids" if request.packet else DEFAULT_DETAIL)
         return shaped_bundle(bundle, detail, request.max_chars)
 
-    def _lookup(self, reference: str, request: MultiGetRequest) -> Lookup:
+    def _lookup(self, request: MultiGetRequest) -> Lookup:
         return self.engine.get(
-            reference, request.agent, outline=request.outline, section=request.section
+            request.ids[0], request.agent, outline=request.outline, section=request.section
         )
 
     def _get(self, request: MultiGetRequest) -> Lookup:
         if len(request.ids) > 1:
             raise UsageError("bad_request", "get takes one reference", "call multi_get for several")
-        return shaped_lookup(self._lookup(request.ids[0], request), request.max_chars)
-
-    def _lookups(self, request: MultiGetRequest) -> Lookups:
-        return self.engine.multi_get(
-            request.ids, request.agent, outline=request.outline, section=request.section
-        )
+        return shaped_lookup(self._lookup(request), request.max_chars)
 
     def _roles(self, request: StatusRequest) -> Answer:
         view = self.engine.access.view_of(request.agent)
@@ -350,7 +345,7 @@ _ANSWERS: Mapping[str, tuple[type[Contract], Callable[[Operations, Any], Contrac
     "get": (MultiGetRequest, Operations._get),
     "multi_get": (
         MultiGetRequest,
-        lambda own, request: shaped_lookups(own._lookups(request), request.max_chars),
+        lambda own, request: shaped_lookups(own.engine.multi_get(request), request.max_chars),
     ),
     "ls": (ListRequest, lambda own, request: own.engine.ls(request)),
     "grep": (GrepRequest, lambda own, request: own.engine.grep(request)),

@@ -248,8 +248,8 @@ def scored(*finals: float, limit: int | None = None) -> RetrievalBundle:
     [
         ([0.9] * 8, None, 2),
         ([0.9, 0.8, 0.7, 0.4, 0.4], None, 2),
-        ([0.9, 0.61, 0.59], None, 2),
-        ([0.9, 0.59, 0.58], None, 1),
+        ([0.9, 0.73, 0.71], None, 2),
+        ([0.9, 0.71, 0.58], None, 1),
         ([0.9, 0.1], None, 1),
         ([0.9] + [0.1] * 7, 8, 8),
     ],
@@ -266,6 +266,14 @@ def test_without_a_limit_at_most_two_passages_are_shown_and_the_others_are_leads
 def test_a_second_subject_has_a_third_passage() -> None:
     bundle = scored(*[0.9] * 5)
     assert len(read(packet(changed(bundle, request={"also": ["the signing key"]})))[0]) == 3
+
+
+def test_a_passage_far_ahead_with_words_of_all_wordings_stands_alone() -> None:
+    bundle = scored(0.9, *[0.7] * 7)
+    text = packet(changed(bundle, request={"also": ["the signed token"]}))
+    assert len(read(text)[0]) == 1 and re.findall(r"^\[(\d)\]", text, re.MULTILINE) == [*"1234"]
+    other = packet(changed(bundle, request={"also": ["the signed token", "zebra crossings"]}))
+    assert len(read(other)[0]) == 3
 
 
 def test_what_is_the_same_for_all_stands_once() -> None:

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from rolebundle.contracts.lookup import Lookup
-from rolebundle.contracts.request import MAX_REFERENCES, GrepRequest, ListRequest
+from rolebundle.contracts.request import MAX_REFERENCES, GrepRequest, ListRequest, MultiGetRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import CorpusCorrupt, Interrupted, UsageError
+from rolebundle.interfaces.model_text import answer_text
 from rolebundle.policy.audit import AuditLog
 from rolebundle.retrieval import listing
 from rolebundle.retrieval.listing import (
@@ -278,7 +279,7 @@ def test_pages_are_complete_and_without_repetition(
         lambda request: find_lines(corpus_grep, request, PLAIN),
         GrepRequest(pattern="e", limit=limit),
     )
-    lines = [line for page in greps for line in page.lines]
+    lines = [line.model_copy(update={"context": None}) for page in greps for line in page.lines]
     assert lines == find_lines(corpus_grep, GrepRequest(pattern="e"), PLAIN).lines
     assert len(lines) == len({line.locator for line in lines}) + 1  # two of the page
     assert all(len(page.documents) <= limit for page in lists)
@@ -336,6 +337,16 @@ def found(
 ) -> list[str]:
     request = GrepRequest.model_validate({"pattern": pattern, **fields})
     return [f"{line.locator}: {line.text}" for line in find_lines(corpus, request, scope).lines]
+
+
+def test_few_lines_have_those_around_them(corpus_grep: Corpus) -> None:
+    few = find_lines(corpus_grep, GrepRequest(pattern="E-6260"), PLAIN).lines
+    contexts = ["is 60 seconds.\nError E-6260 ends it.", "A page.\nError E-6260, again."]
+    assert [line.context for line in few] == contexts
+    shown = answer_text("grep", {"lines": [few[0].model_dump(exclude_none=True)]})
+    assert f"guides/a.md:5:\n```\n{contexts[0]}\n```" in shown
+    many = find_lines(corpus_grep, GrepRequest(pattern="e"), PLAIN).lines
+    assert len(many) > 3 and {line.context for line in many} == {None}
 
 
 def test_lines_have_the_locators_of_their_files(corpus_grep: Corpus) -> None:
@@ -663,7 +674,7 @@ def test_a_file_that_changed_or_vanished_is_named(folder: Path, engine: Engine) 
     (folder / "a.md").write_text("# Another guide\n", encoding="utf-8")
     (folder / "b.rst").unlink()
     (changed,) = engine.get("docs/a.md", section="Install").warnings or ()
-    (gone,) = engine.multi_get(["docs/b.rst"]).lookups[0].warnings or ()
+    (gone,) = engine.multi_get(MultiGetRequest(ids=["docs/b.rst"])).lookups[0].warnings or ()
     assert changed.code == gone.code == "SOURCE_CHANGED"
     assert "a.md) changed" in changed.message and "b.rst) no longer there" in gone.message
     text = invoke("get", "docs/a.md", "--db", folder.parent / "docs.db").out
