@@ -262,7 +262,5 @@ class FolderCrossEncoder:
         return float(self._outer(np.tanh(self._inner(states[:1]))).item())
 
 
-@lru_cache(maxsize=2)
-def cross_encoder(path: str) -> FolderCrossEncoder:
-    """The cross-encoder in a folder, once for all threads of a process."""
-    return FolderCrossEncoder(path)
+cross_encoder = lru_cache(maxsize=2)(FolderCrossEncoder)
+"""The cross-encoder in a folder, once for all threads of a process."""

@@ -225,13 +225,9 @@ def _tokenizer(vocabulary: bytes) -> Callable[[str], list[int]]:
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
     words = vocabulary.decode().removesuffix("\n").split("\n")
-    tokenizer = Tokenizer(
-        models.WordPiece(
-            {word: number for number, word in enumerate(words)},
-            unk_token="[UNK]",
-            max_input_chars_per_word=_MAX_WORD_CHARACTERS,
-        )
-    )
+    numbers, most = {word: number for number, word in enumerate(words)}, _MAX_WORD_CHARACTERS
+    model = models.WordPiece(numbers, unk_token="[UNK]", max_input_chars_per_word=most)
+    tokenizer = Tokenizer(model)
     # No special tokens are added: "[SEP]" in a text is three ordinary tokens (law 4).
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()

@@ -20,6 +20,7 @@ from rapidfuzz.distance import OSA
 from rolebundle.contracts.documents import DocumentMetadata, SupersessionReach
 from rolebundle.contracts.ingest import GOVERNS, LIMITS, MATCHED, DeclaredMetadata, keys_that
 from rolebundle.contracts.terms import ORIGINS, Sensitivity, TrustTier, trust_rank
+from rolebundle.resources import data_file
 
 AUTHORITY_VERSION = 2
 """Must be raised if the rules change, so that unchanged files are read again."""
@@ -28,9 +29,7 @@ GOVERNANCE_KEYS = frozenset(keys_that(GOVERNS))
 _GUARDED_KEYS = tuple(sorted(keys_that(GOVERNS, LIMITS)))
 """Keys that a typing error must not lift."""
 # Plain words of other tools that are one or two letters away from a guarded key.
-_OTHER_WORDS = frozenset(
-    "contracts document documented documents score scoped slope superseded".split()
-)
+_OTHER_WORDS = frozenset(data_file(__file__, "keys.toml")["unlike"].split())
 _MIN_CHARS_FOR_TWO_MISTAKES = 9
 _MATCHED_KEYS = keys_that(MATCHED)
 _DEFAULTS: Mapping[str, Any] = DocumentMetadata._field_defaults

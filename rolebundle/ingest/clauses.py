@@ -74,14 +74,10 @@ def _split(parsed: ParsedDocument, headings: list[_Place]) -> Iterator[Block]:
         places = [at for of, at in headings if of == number]
         starts = sorted({0, *places, *(at + 1 for at in places)})
         for first, end in zip(starts, [*starts[1:], len(lines)], strict=True):
-            text = "\n".join(lines[first:end])
-            if not text.strip():
+            part = block.part(first, end, line_exact=parsed.line_exact)
+            if not part.text.strip():
                 continue
-            part = block._replace(text=text)
-            if parsed.line_exact or block.aligned:
-                above = block.start_line
-                part = part._replace(start_line=above + first, end_line=above + end - 1)
             if first in places:
-                words = one_line(text).strip("*_ ")
+                words = one_line(part.text).strip("*_ ")
                 part = part._replace(kind="heading", level=1, heading=words, header="")
             yield part

@@ -7,9 +7,10 @@ evidence there is none. The words of each type are in ``document_types.toml``.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from textwrap import shorten
+from typing import Any
 
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import reader_name_for
@@ -21,13 +22,6 @@ _BEGINNING = 4_000
 _TITLE_WORDS = 9
 """A longer title is a sentence, and its last word says nothing about the document."""
 _MAX_FOLDERS = 4
-_OF_READERS = {
-    **{"xlsx": "sheet", "separated": "sheet", "pptx": "slides", "subtitles": "transcript"},
-    **{"source": "source", "eml": "mail", "emlx": "mail", "msg": "mail", "mbox": "mail"},
-}
-_OF_SUFFIXES = {"csv": "sheet", "tsv": "sheet", "ods": "sheet", "odp": "slides"} | dict.fromkeys(
-    "yaml yml toml ini cfg conf properties".split(), "configuration"
-)
 _TEST = re.compile(
     r"(?:^|/)(?:(?:tests?|specs?|__tests__)/|(?:conftest|test_[^/]*|[^/]*[._-](?:test|spec))\.\w+$)"
 )
@@ -35,20 +29,7 @@ _OF_COLLECTIONS = frozenset({"minutes", "notes", "letter", "chat", "transcript"}
 _SUBJECTS = frozenset({"contract", "quote", "invoice", "policy", "plan", "form"})
 """In a folder of the first, a name with one of these says what the document is about."""
 
-_BOUNDARY = re.compile(
-    r"[()\[\]{},;:|!?/&+]+|\s+[-–—→]+\s+|(?<![^\W_])(?:v?\d+|final|drafts?|copy|kopie|old|new|signed"
-    r"|revised|corrected|current|no|nr|num|rev|latest|archived?)(?![^\W_])"
-)
 _SPACE = re.compile(r"[\W_]+")
-# What follows says what the document is about, and not what it is.
-_ABOUT = re.compile(
-    r"(?<! how) (?:of|for|about|on|to|with|from|by|in|at|before|after|without|as|vs|von|zu|zum|zur"
-    r"|fur|uber|im|mit|de|du|des|del|do|dla|o|para|por|pour|sur|sobre|z|w) .*"
-)
-_VERB = re.compile(
-    r" (?:add|adding|creat\w+|writ\w+|us(?:e|ing)|manag\w+|configur\w+|view\w*|edit\w*|set|your|my"
-    r"|understand\w*|generat\w+|export\w*|import\w*|working|send\w*|get|no|why|when|what|where) "
-)
 _LINE = r"^[^\w\n]{0,12}(?:\d{1,2}[.):]* )?"
 
 
@@ -63,19 +44,27 @@ def _any_of(words: Iterable[str]) -> str:
 
 
 _TABLES = dict(data_file(__file__, "document_types.toml"))
-_SHAPES = [
-    (
-        *(shape["type"], shape.get("within", _BEGINNING), shape.get("times", 1)),
-        *(
-            re.compile(("" if "anywhere" in shape else _LINE) + shape.get(key, ""), re.MULTILINE)
-            for key in ("first", "second")
-        ),
-    )
-    for shape in _TABLES.pop("shape")
-]
+_STATES, _TOPICS, _VERBS = (
+    "|".join(_TABLES.pop(name).split()) for name in ("states", "topics", "verbs")
+)
+_BOUNDARY = re.compile(
+    rf"[()\[\]{{}},;:|!?/&+]+|\s+[-–—→]+\s+|(?<![^\W_])(?:v?\d+|{_STATES})(?![^\W_])"
+)
+_ABOUT = re.compile(rf"(?<! how) (?:{_TOPICS}) .*")
+_VERB = re.compile(rf" (?:{_VERBS}) ")
+
+
+def _shape_of(row: Mapping[str, Any]) -> tuple[str, int, int, re.Pattern[str], re.Pattern[str]]:
+    """The type of a row, where it is looked for, how often its first pattern is, and both."""
+    keys, start = ("first", "second"), "" if "anywhere" in row else _LINE
+    first, second = (re.compile(start + row.get(key, ""), re.MULTILINE) for key in keys)
+    return row["type"], row.get("within", _BEGINNING), row.get("times", 1), first, second
+
+
+_SHAPES = [*map(_shape_of, _TABLES.pop("shape"))]
 _WHOLE = {
     place: {word: kind for kind, row in _TABLES.items() for word in _listed(row.get(place, ""))}
-    for place in ("files", "folders")
+    for place in ("files", "folders", "suffixes", "readers")
 }
 _STARTS = {word: kind for kind, row in _TABLES.items() for word in _listed(row.get("words", ""))}
 _TYPES = {
@@ -104,7 +93,7 @@ def observed_type(path: str, title: str, parsed: ParsedDocument) -> tuple[str, s
     folders, _, name = path.rpartition("/")
     stem, dot, suffix = name.rpartition(".") if "." in name[1:] else (name, "", "")
     reader = reader_name_for(path) or ""
-    by_format = _OF_SUFFIXES.get(suffix.lower()) or _OF_READERS.get(reader)
+    by_format = _WHOLE["suffixes"].get(suffix.lower()) or _WHOLE["readers"].get(reader)
     if by_format == "source" and _TEST.search(path.lower()):
         return "test", f"it is {name}"
     if by_format:

@@ -20,6 +20,7 @@ from rolebundle.contracts.ingest import METADATA_KEYS, utc_text
 from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest.authority import folded_key, governing_key
 from rolebundle.ingest.parsed import Block
+from rolebundle.resources import data_file
 from rolebundle.text.decoding import cleaned, one_line
 
 _MAX_BYTES = 64 * 1024
@@ -97,10 +98,7 @@ def front_matter(
     return declared, first_line, end + 1, notes
 
 
-_MACHINE_KEY = re.compile(
-    r"(?:layout|slug|permalink|alias(?:es)?|u?u?id|sidebar.*|weight|draft|image|cover|thumbnail|url"
-    r"|template|css.*|toc|order|nav.*|.*position|type|publish.*|redirect.*|hide.*|lang|created|icon)"
-)
+_MACHINE_KEY = re.compile("|".join(data_file(__file__, "keys.toml")["machine"].split()))
 # Two words, or a number such as one of a telephone or a door.
 _OF_PERSON = re.compile(r"[^\W\d_]\w*[\s,]+(?:-\s+)?\w|(?:\d\D?){3}|@")
 _PLACE = re.compile(r"[\"'\s]*\S*/\S*\s*")

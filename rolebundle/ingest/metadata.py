@@ -47,15 +47,12 @@ from rolebundle.ingest.authority import (
 from rolebundle.ingest.document_types import observed_type
 from rolebundle.ingest.manifests import FileDefaults
 from rolebundle.ingest.parsed import ParsedDocument
+from rolebundle.resources import data_file
 from rolebundle.text.decoding import one_line
 
 _DESCRIPTIVE_KEYS = keys_that(DESCRIBES)
 _BY_LETTERS = {folded_key(key): key for key in keys_that(DESCRIBES, MATCHED)}
-_DATE_KEYS = (
-    "updatedat lastmod lastmodified lastmodifiedat lastupdated lastupdatedat lastupdate "
-    "lastupdatedate modified modifiedat modifieddate datemodified updated updateddate dateupdated "
-    "date pubdate publishdate datepublished"
-).split()
+_DATE_KEYS = data_file(__file__, "keys.toml")["dates"].split()
 """The letters of other tools' keys for the date of a document; the first one counts."""
 _MAX_REFUSED = 20
 _MAX_NOTES = 20

@@ -55,6 +55,16 @@ class Block(NamedTuple):
     header: str = ""
     """The header row of the table that the block is, or is a part of, as it is in the text."""
 
+    def part(self, first: int, end: int, *, line_exact: bool) -> Block:
+        """The block of ``first:end`` of its lines, counted from 0.
+
+        Its own lines of the file are known if the document is line-exact, or the block aligned.
+        """
+        text, at = "\n".join(self.text.split("\n")[first:end]), self.start_line
+        is_exact = line_exact or self.aligned
+        span = (at + first, at + end - 1) if is_exact else (at, self.end_line)
+        return self._replace(text=text, start_line=span[0], end_line=span[1])
+
 
 @dataclass(frozen=True, slots=True)
 class ParsedDocument:

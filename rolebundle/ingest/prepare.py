@@ -41,15 +41,8 @@ from rolebundle.ingest.turns import QUOTED, with_turns
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, FileEntry, read_bytes, skipped_for
 from rolebundle.scan.confidential import without_secrets
 from rolebundle.scan.finding import SecretsPolicy
-from rolebundle.scan.instructions import (
-    patterns_digest,
-)
-from rolebundle.storage.documents import (
-    FileIdentity,
-    StoredChunk,
-    StoredDocument,
-    StoredFile,
-)
+from rolebundle.scan.instructions import patterns_digest
+from rolebundle.storage.documents import FileIdentity, StoredChunk, StoredDocument, StoredFile
 from rolebundle.text.forms import FORMS_VERSION, document_language, index_text
 from rolebundle.text.words import first_of
 

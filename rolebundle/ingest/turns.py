@@ -138,12 +138,9 @@ def _split(parsed: ParsedDocument, is_thread: bool) -> Iterator[Block]:
                 starts[number] = speaker, message
         if block.kind == "table":
             starts = {0: (block.header, message)}
-        is_exact = parsed.line_exact or block.aligned
         for first, end in pairwise([*sorted(starts), len(lines)]):
-            text, (header, number) = "\n".join(lines[first:end]), starts[first]
-            if text.strip():
-                above = block.start_line
-                span = (above + first, above + end - 1) if is_exact else (above, block.end_line)
-                part = block._replace(text=text, start_line=span[0], end_line=span[1])
+            header, number = starts[first]
+            part = block.part(first, end, line_exact=parsed.line_exact)
+            if part.text.strip():
                 anchor = f"message {number}" if number else block.anchor
                 yield part._replace(header=header, anchor=anchor)

@@ -23,9 +23,10 @@ from typing import cast
 
 from rolebundle import system
 from rolebundle.contracts.ingest import Skipped
-from rolebundle.errors import ConfigurationError, DocumentError, RolebundleError, with_detail
+from rolebundle.errors import DocumentError, RolebundleError, with_detail
 from rolebundle.ingest import prepare
 from rolebundle.ingest.walk import FileEntry
+from rolebundle.storage.file import whole_number_in
 
 READ_SECONDS = 60
 """How much processor time a file may take, unless the environment variable sets another one."""
@@ -105,16 +106,8 @@ def read_seconds() -> int:
     Raises:
         ConfigurationError: ``bad_read_seconds``.
     """
-    text = os.environ.get(READ_SECONDS_ENVIRONMENT)
-    if not text:
-        return READ_SECONDS
-    if not (text.isascii() and text.isdigit() and len(text) <= 6):
-        raise ConfigurationError(
-            "bad_read_seconds",
-            f"{READ_SECONDS_ENVIRONMENT}={text[:40]!r} is not a number of seconds",
-            f"set it to a whole number such as {READ_SECONDS}, or unset it",
-        )
-    return int(text)
+    name = READ_SECONDS_ENVIRONMENT
+    return whole_number_in(name, READ_SECONDS, "seconds", "bad_read_seconds", digits=6)
 
 
 def _groups(files: Iterable[FileEntry]) -> Iterator[list[FileEntry]]:

@@ -24,15 +24,8 @@ _SCHEMES = ("postgresql://", "postgres://")
 _VERIFIED = ("verify-full", "verify-ca")
 """The values of ``sslmode`` with which the server is known."""
 _OPTIONS = (
-    "host",
-    "port",
-    "user",
-    "dbname",
-    "sslmode",
-    "sslrootcert",
-    "target_session_attrs",
-    "load_balance_hosts",
-)
+    "host port user dbname sslmode sslrootcert target_session_attrs load_balance_hosts"
+).split()
 """What an address may say. Other options of libpq name files that are read or written."""
 _MAX_BYTES = 4_096
 _LOOPBACK = lazy_pattern(r"|localhost|::1|127(?:\.\d{1,3}){3}")

@@ -280,10 +280,7 @@ def reaches(log: SqliteFile, log_id: str, rows: int, last_hash: str) -> bool:
 
 
 def read_rows(
-    log: SqliteFile,
-    *,
-    by: str | None = None,
-    newest: bool = False,
+    log: SqliteFile, *, by: str | None = None, newest: bool = False
 ) -> Iterator[AuditRow]:
     """Rows one by one. Each page is its own short read, unless the caller opened a longer one.
 
@@ -302,9 +299,7 @@ def read_rows(
 
 def count_rows(log: SqliteFile, agent: str | None = None) -> int:
     """The number of rows in the file, or of those of an agent."""
-    if agent is None:
-        return int(log.value("SELECT count(*) FROM entry"))
-    return int(log.value("SELECT count(*) FROM entry WHERE agent = ?", (agent,)))
+    return int(log.value("SELECT count(*) FROM entry WHERE ?1 IS NULL OR agent = ?1", (agent,)))
 
 
 def file_problem(log: SqliteFile) -> str:

@@ -68,19 +68,15 @@ def searchable_compartments(corpus: Corpus, *, with_facts: bool = False) -> list
     Those of remembered facts are only among them ``with_facts``.
     """
     return [
-        compartment
-        for compartment in visible_compartments(corpus)
-        if compartment.chunks
-        and not compartment.quarantined
-        and (with_facts or not compartment.is_of_facts)
+        place
+        for place in visible_compartments(corpus)
+        if place.chunks and not place.quarantined and (with_facts or not place.is_of_facts)
     ]
 
 
 def has_facts(corpus: Corpus) -> bool:
     """Whether remembered facts are visible."""
-    return any(
-        compartment.is_of_facts for compartment in searchable_compartments(corpus, with_facts=True)
-    )
+    return any(place.is_of_facts for place in searchable_compartments(corpus, with_facts=True))
 
 
 def chunks_by_compartment(corpus: Corpus, rowids: Sequence[int]) -> dict[int, list[int]]:

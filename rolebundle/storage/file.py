@@ -234,14 +234,22 @@ def busy_timeout() -> int:
     Raises:
         ConfigurationError: the environment variable is not a number of milliseconds.
     """
-    text = os.environ.get(BUSY_TIMEOUT_ENVIRONMENT)
-    if not text:
-        return BUSY_TIMEOUT_MS
-    if not (text.isascii() and text.isdigit() and len(text) <= 9):
+    name, unit = BUSY_TIMEOUT_ENVIRONMENT, "milliseconds"
+    return whole_number_in(name, BUSY_TIMEOUT_MS, unit, "bad_busy_timeout", digits=9)
+
+
+def whole_number_in(name: str, default: int, unit: str, code: str, *, digits: int) -> int:
+    """The number of a unit that an environment variable sets, with so many digits at most.
+
+    Raises:
+        ConfigurationError: with this code; it is no such number.
+    """
+    text = os.environ.get(name) or str(default)
+    if not (text.isascii() and text.isdigit() and len(text) <= digits):
         raise ConfigurationError(
-            "bad_busy_timeout",
-            f"{BUSY_TIMEOUT_ENVIRONMENT}={text[:40]!r} is not a number of milliseconds",
-            f"set it to a whole number such as {BUSY_TIMEOUT_MS}, or unset it",
+            code,
+            f"{name}={text[:40]!r} is not a number of {unit}",
+            f"set it to a whole number such as {default}, or unset it",
         )
     return int(text)
 

@@ -88,11 +88,7 @@ def separate_facts(corpus: Corpus) -> None:
 
 
 def find_or_create(
-    corpus: Corpus,
-    scope: str,
-    sensitivity: str,
-    denied: Sequence[str],
-    quarantined: bool = False,
+    corpus: Corpus, scope: str, sensitivity: str, denied: Sequence[str], quarantined: bool = False
 ) -> int:
     """The number of the compartment for such documents. Call it inside a write transaction.
 

@@ -72,18 +72,12 @@ def _passages(corpus: Corpus, condition: str, *bindings: Binding) -> list[Passag
     documents = {number: known_metadata(*values) for number, values in columns.items()}
     chunks = typed((row[:width] for row in rows), *_TYPES.values())
     newer, ignored = superseders(corpus, _documents_sql(condition), *bindings)
-    # The values are in the order of the fields, with ``None`` for the mark.
     passages = [
-        Passage._make(
-            (
-                *row[:-3],
-                documents[n],
-                newer.get(n, ()),
-                row[-3],
-                ignored.get(n, ()),
-                None,
-                *row[-2:],
-            )
+        Passage(
+            **dict(zip(_TYPES, row, strict=True)),
+            document=documents[n],
+            superseded_by=newer.get(n, ()),
+            ignored_claims=ignored.get(n, ()),
         )
         for row, n in zip(chunks, owners, strict=True)
     ]

@@ -162,10 +162,7 @@ def keyed_pseudonym(key: bytes) -> Pseudonym:
 
 
 def copy_visible(
-    source: Corpus,
-    replica: Corpus,
-    pseudonym: Pseudonym,
-    decision_scopes: Sequence[str] | None,
+    source: Corpus, replica: Corpus, pseudonym: Pseudonym, decision_scopes: Sequence[str] | None
 ) -> None:
     """Copy all that a restricted connection shows. The same content gives the same rows.
 

@@ -11,50 +11,15 @@ from collections.abc import Collection, Sequence
 from functools import partial
 from hashlib import blake2b
 
+from rolebundle.resources import data_file
 from rolebundle.storage.sqlite import Row, SqliteFile
 from rolebundle.storage.stored_values import damaged
 
-_TABLES = {
-    "corpus_state": "sealed copied",
-    "source": "copied",
-    "file": "copied",
-    "compartment": "sealed copied",
-    "document": "copied",
-    "supersession": "copied",
-    "chunk": "copied",
-    "scanned": "copied",
-    "embedding_index": "sealed copied",
-    "embedded": "copied",
-    "embedding_share": "sealed copied",
-    "policy": "sealed copied",
-    "mark": "sealed copied",
-    "remembered": "copied",
-    # Hidden, because the number, times and hashes of their rows change with documents that an agent
-    # may not see.
-    "chunk_change": "sealed copied hidden",
-    "purge": "sealed copied hidden",
-    "approved_manifest": "sealed copied hidden",
-    "publication": "sealed hidden",
-    "replica": "sealed hidden",
-    "seal": "hidden",
-    # Earlier versions kept vectors in it. The next migration drops it.
-    "embedding_cache": "hidden",
-    # They have paths of this machine.
-    "path_flags": "sealed copied hidden",
-    "root": "sealed copied hidden",
-    "audit_state": "sealed copied hidden",
-    "gate_baseline": "sealed copied hidden",
-    # Who sees a decision depends on its scope, which belongs to no compartment.
-    "decision": "sealed copied hidden",
-    "decision_end": "sealed copied hidden",
-}
-"""Every table, in an order in which each row refers to rows that are there: whether it has a seal,
-whether a copy of the corpus gets it, and whether a restricted connection sees nothing of it. What
-was published is not copied: it was published from the other corpus."""
 TABLES, COPIED, HIDDEN = (
-    [name for name, words in _TABLES.items() if word in words.split()]
+    [name for name, words in data_file(__file__, "tables.toml")["tables"].items() if word in words]
     for word in ("sealed", "copied", "hidden")
 )
+"""The tables with a seal, those that a copy gets, and those that a restricted connection lacks."""
 _HAVE_ROWS = "SELECT " + ", ".join(f"EXISTS (SELECT 1 FROM main.{name})" for name in TABLES)
 """One statement instead of one for each table, because most of them are empty."""
 # Former versions needed sqlite_sequence, and VACUUM drops it if it is empty.

@@ -138,9 +138,7 @@ def own_error(error: apsw.Error, path: Path, reason: int = 0) -> RolebundleError
         )
     if _is_kind(error, _CORRUPT):
         return CorpusCorrupt(
-            "corpus_corrupt",
-            f"{path}: the file is damaged ({error})",
-            DAMAGE_HINT,
+            "corpus_corrupt", f"{path}: the file is damaged ({error})", DAMAGE_HINT
         )
     if _is_kind(error, apsw.ReadOnlyError):
         return StorageError(
@@ -155,9 +153,7 @@ def own_error(error: apsw.Error, path: Path, reason: int = 0) -> RolebundleError
             "check the disk and the permissions, then run the same command again",
         )
     return CorpusCorrupt(
-        UNUSABLE,
-        f"{path}: {type(error).__name__}: {error}",
-        "run `rolebundle corpus doctor`",
+        UNUSABLE, f"{path}: {type(error).__name__}: {error}", "run `rolebundle corpus doctor`"
     )
 
 
@@ -266,13 +262,7 @@ class SqliteFile(Closable):
         return cls(path, db, False, file_format, content if is_frozen else identity)
 
     @classmethod
-    def open_for_writing(
-        cls,
-        path: Path,
-        file_format: FileFormat,
-        *,
-        create: bool = False,
-    ) -> Self:
+    def open_for_writing(cls, path: Path, file_format: FileFormat, *, create: bool = False) -> Self:
         """Open a file for writing. A file of another format is not changed.
 
         Args:

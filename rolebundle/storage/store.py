@@ -70,14 +70,11 @@ def put_files(
     Returns:
         For each file why it was refused, or ``None``. Nothing of a refused file is written.
     """
+    refused, removed = contested(corpus, files)
+    remove_files(corpus, removed)
+    if displaced is not None:
+        displaced += [(path, _taken(name)) for path, name in removed.values()]
     batch = _Batch(corpus, files, denied)
-    refused: dict[str, str] = {}
-    if batch.has_contested_ids(files):
-        refused, removed = contested(corpus, files)
-        remove_files(corpus, removed)
-        if displaced is not None:
-            displaced += [(path, _taken(name)) for path, name in removed.values()]
-        batch = _Batch(corpus, files, denied)
     problems: list[DocumentError | None] = []
     for file, documents in files:
         problem = _taken(refused[file.location]) if file.location in refused else None
@@ -95,7 +92,7 @@ def put_files(
 def _taken(name: str) -> DocumentError:
     return DocumentError(
         "duplicate_document_id",
-        f"the id {name!r}, which it declares, belongs to another document",
+        f"the id {name.lstrip()!r}, which it declares, belongs to another document",
         "declare another id",
     )
 
@@ -126,11 +123,9 @@ class _Batch:
         self.corpus = corpus
         self.denied = denied
         self.compartments: dict[Kind, int] = {}
-        self.file_rows: dict[str, int] = dict(
-            _among(
-                corpus, "location", "location, id FROM file", (file.location for file, _ in files)
-            )
-        )
+        locations = (file.location for file, _ in files)
+        rows = _among(corpus, "location", "location, id FROM file", locations)
+        self.file_rows: dict[str, int] = dict(rows)
         ids = [name for _, documents in files for name in _ids_of(documents)]
         owner = "f.id, location FROM document d JOIN file f ON f.id = d.file"
         of_documents = _among(corpus, "document_id", f"document_id, {owner}", ids)
@@ -147,18 +142,6 @@ class _Batch:
         self.new_chunks: list[Row] = []
         self.supersessions: list[Row] = []
         self.scanned: list[Row] = []
-
-    def has_contested_ids(self, files: Files) -> bool:
-        """Whether two files have a document id or a chunk id in common."""
-        claimed: dict[str, int | str] = {}
-        for file, documents in files:
-            owner = self.file_rows.get(file.location, file.location)
-            for name in _ids_of(documents):
-                if self.owners.get(name, (owner,))[0] != owner:
-                    return True
-                if claimed.setdefault(name, owner) != owner:
-                    return True
-        return False
 
     def put(self, file: StoredFile, documents: Sequence[StoredDocument]) -> None:
         known = self.file_rows.get(file.location)
@@ -339,17 +322,14 @@ def contested(corpus: Corpus, files: Files) -> tuple[dict[str, str], dict[str, t
     Returns:
         Of ``files``: location → id. Of the stored files: location → path and id.
     """
-    by_right = {
-        name: file.location
-        for file, documents in files
-        for name, is_right in _claimed(file, documents)
-        if is_right
-    }
+    claims = [
+        (file.location, *claim) for file, documents in files for claim in _claimed(file, documents)
+    ]
+    by_right = {name: location for location, name, is_right in claims if is_right}
     refused = {
-        file.location: name
-        for file, documents in files
-        for name, is_right in _claimed(file, documents)
-        if not is_right and by_right.get(name, file.location) != file.location
+        location: name
+        for location, name, is_right in claims
+        if not is_right and by_right.get(name, location) != location
     }
     displaced = {
         location: (path, name)
@@ -360,14 +340,14 @@ def contested(corpus: Corpus, files: Files) -> tuple[dict[str, str], dict[str, t
 
 
 def _claimed(file: StoredFile, documents: Sequence[StoredDocument]) -> Iterator[tuple[str, bool]]:
-    """Each id of the documents and chunks, with whether it is theirs by right."""
+    """Each id, as of :func:`_ids_of`, with whether it is theirs by right."""
     for document in documents:
         metadata = document.metadata
         name, declared = metadata.document_id, metadata.self_declared
         is_right = not _is_claim(declared, name, metadata.source_id, file.path)
         yield name, is_right
         for chunk in document.chunks:
-            yield chunk.chunk_id, is_right and chunk.chunk_id.startswith(f"{name}#")
+            yield f"\n{chunk.chunk_id}", is_right and chunk.chunk_id.startswith(f"{name}#")
 
 
 def _stored_ids(corpus: Corpus, names: Sequence[str]) -> Iterator[tuple[str, str, str, bool]]:
@@ -377,13 +357,14 @@ def _stored_ids(corpus: Corpus, names: Sequence[str]) -> Iterator[tuple[str, str
         "JOIN file f ON f.id = d.file JOIN source s ON s.id = d.source"
     )
     chunks = f"chunk_id, {owner} JOIN chunk c ON c.document = d.id"
+    of_chunks = _among(corpus, "chunk_id", chunks, (name[1:] for name in names if name[0] == "\n"))
     for name, location, path, document_id, source_id, declared in [
         *_among(corpus, "document_id", f"document_id, {owner}", names),
-        *_among(corpus, "chunk_id", chunks, names),
+        *((f"\n{name}", *owned) for name, *owned in of_chunks),
     ]:
         [(own,)] = typed([(declared,)], Texts)
         is_right = not _is_claim(own, document_id, source_id, path)
-        is_own = name == document_id or name.startswith(f"{document_id}#")
+        is_own = name == document_id or name.startswith(f"\n{document_id}#")
         yield name, location, path, is_right and is_own
 
 
@@ -446,14 +427,9 @@ def update_chunks(
     corpus: Corpus, document_row: int, compartment: int, now: Mapping[str, Row]
 ) -> dict[str, Row]:
     """Update and remove a document's stored chunks to match ``now``. Return the new ones."""
-    before: dict[str, Row] = {
-        row[0]: row[1:]
-        for row in corpus.rows(
-            f"SELECT chunk_id, id, {INDEXED_COLUMNS}, {UNINDEXED_COLUMNS}, digest FROM chunk "
-            "WHERE document = ?",
-            (document_row,),
-        )
-    }
+    columns = f"chunk_id, id, {INDEXED_COLUMNS}, {UNINDEXED_COLUMNS}, digest"
+    rows = corpus.rows(f"SELECT {columns} FROM chunk WHERE document = ?", (document_row,))
+    before: dict[str, Row] = {row[0]: row[1:] for row in rows}
     remove_chunks(corpus, [row[0] for name, row in before.items() if name not in now])
     for name, values in now.items():
         if name in before:

@@ -94,12 +94,11 @@ class IndexScan:
     def updated(self, corpus: Corpus, ranges: Ranges) -> IndexScan:
         """The same at the current generation: the vectors of these ranges are read again."""
         new = _read(corpus, self.index_id, self.dimensions, ranges).parts
-        parts = {}
-        for number in self.parts.keys() | new.keys():
-            pieces = [new[number]] if number in new else []
-            if number in self.parts:
-                pieces.insert(0, _without(self.parts[number], ranges))
-            parts[number] = pieces[0] if len(pieces) == 1 else _joined(pieces)
+        stay = {number: _without(part, ranges) for number, part in self.parts.items()}
+        parts = {
+            number: _joined([part[number] for part in (stay, new) if number in part])
+            for number in stay.keys() | new
+        }
         return IndexScan(self.index_id, self.dimensions, parts)
 
 

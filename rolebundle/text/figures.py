@@ -358,14 +358,7 @@ _DIGIT = re.compile(r"\d")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|\n(?![ \t]*[a-z])|(?<![^\n]{40})\n")
 """A line of prose may go on in the next line, in lowercase."""
-_SEPARATORS = [
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        ";",
-        r",\s(?:and|but|or|while|whereas)\b|\b(?:and|but|or|while|whereas)\b",
-        r"[,()]\s?",
-    )
-]
+_SEPARATORS = [re.compile(pattern, re.IGNORECASE) for pattern in _TABLES["separators"]]
 _NOUN = re.compile(rf"(?:{_GAP}|-)([^\W\d_]+)")
 _REACH = 120
 """Characters: so far from a figure are the words that count, in a long sentence."""
@@ -499,15 +492,9 @@ def stems_of_name(name: str) -> tuple[str, ...]:
 
 def stems_in(text: str) -> list[str]:
     """The stems of the content words of a text, and of its longer numbers."""
-    words = [
-        word for word in re.findall(r"[^\W_]+", text) if word.lower() not in ENGLISH_STOP_WORDS
-    ]
-    return [
-        name
-        for word in words
-        if len(word) > 2 or not word.isdecimal()
-        for name in stems_of_name(word)
-    ]
+    words = [word for word in re.findall(r"[^\W_]+", text) if len(word) > 2 or not word.isdecimal()]
+    content = [word for word in words if word.lower() not in ENGLISH_STOP_WORDS]
+    return [name for word in content for name in stems_of_name(word)]
 
 
 def words_near(text: str) -> frozenset[str]:

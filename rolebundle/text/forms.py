@@ -29,6 +29,7 @@ from typing import NamedTuple
 import Stemmer  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
 from rolebundle.lazy import lazy_pattern
+from rolebundle.resources import data_file
 from rolebundle.text.languages import UNSPACED, is_unspaced, latin_language, non_latin_language
 
 FORMS_VERSION = "forms-2"
@@ -37,29 +38,14 @@ _MAX_WORD_CHARS = 64
 _PREFIX_CHARS = 5
 """The length of the prefix that is used as stem if there is no stemmer."""
 
-_STEMMERS = {
-    "ar": "arabic", "ca": "catalan", "cs": "czech", "da": "danish", "de": "german",
-    "el": "greek", "es": "spanish", "et": "estonian", "fa": "persian", "fi": "finnish",
-    "fr": "french", "hi": "hindi", "hu": "hungarian", "hy": "armenian", "id": "indonesian",
-    "it": "italian", "lt": "lithuanian", "nl": "dutch", "no": "norwegian", "pl": "polish",
-    "pt": "portuguese", "ro": "romanian", "ru": "russian", "sr": "serbian", "sv": "swedish",
-    "ta": "tamil", "tr": "turkish",
-}  # fmt: skip
+_TABLES = data_file(__file__, "languages.toml")
+_STEMMERS: dict[str, str] = _TABLES["stemmers"]
 _BY_PREFIX = "uk"
 _BY_SYLLABLE = "vi"
 # Languages in letters other than Latin.
 _NON_LATIN = frozenset(("ar", "el", "fa", "hi", "hy", "ru", "sr", "ta", "uk"))
 
-_MARKS = (
-    "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a"
-    "\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u0711\u0730-\u074a"
-    "\u0900-\u0903\u093a-\u094f\u0951-\u0957\u0962\u0963\u0981-\u0983\u09bc-\u09d7\u0a01-\u0a03"
-    "\u0a3c-\u0a51\u0a70\u0a71\u0a81-\u0a83\u0abc-\u0acd\u0b01-\u0b03\u0b3c-\u0b57\u0b82"
-    "\u0bbe-\u0bcd\u0c00-\u0c04\u0c3c-\u0c56\u0c81-\u0c83\u0cbc-\u0cd6\u0d00-\u0d03\u0d3b-\u0d4d"
-    "\u0d81-\u0d83\u0dca-\u0ddf\u0e31\u0e33-\u0e3a\u0e45\u0e47-\u0e4e\u0eb1\u0eb3-\u0ebc"
-    "\u0ec8-\u0ece\u0f18-\u0f39\u0f71-\u0f84\u0f8d-\u0fbc\u102b-\u103e\u1056-\u1059\u17b4-\u17d3"
-    "\u200c\u200d"
-)
+_MARKS: str = _TABLES["marks"]
 _WORD = re.compile(rf"[^\W_][^\W_{_MARKS}]*+(?:[{_MARKS}]++[^\W_]*+)*+")
 _RUN = lazy_pattern(rf"[{UNSPACED}]+")
 # A letter with its marks, the vowel that Thai and Lao write before it, and Khmer subscripts.

@@ -18,8 +18,8 @@ _FOLDER = "\0"
 _MAX_PATTERNS = 10_000
 _PATTERNS_PER_SET = 100
 _STARS = re.compile(r"\*\*+")
-_CLASS = re.compile(r"\[(!|\^)?(\]?(?:\[:\w+:\]|\\.|[^\\\]])*)\]", re.DOTALL)
-_TOKEN = re.compile(rf"\\(?P<escaped>.)|\*+|\?|(?P<class>{_CLASS.pattern})|[^\\*?\[]", re.DOTALL)
+_CLASS = r"\[(?P<negation>[!^]?)(?P<members>\]?(?:\[:\w+:\]|\\.|[^\\\]])*)\]"
+_TOKEN = re.compile(rf"\\(?P<escaped>.)|\*+|\?|{_CLASS}|[^\\*?\[]", re.DOTALL)
 
 
 Decision = tuple[bool, str]
@@ -115,13 +115,8 @@ def _translated(name: str) -> str | None:
             parts += "[^/]*"
         elif text == "?":
             parts += "[^/]"
+        elif token["members"] is not None:
+            parts += f"[{'^/' if token['negation'] else ''}{token['members']}]"
         else:
-            parts += _class(text) if token["class"] else re2.escape(token["escaped"] or text)
+            parts += re2.escape(token["escaped"] or text)
     return parts
-
-
-def _class(text: str) -> str:
-    match = _CLASS.fullmatch(text)
-    assert match is not None
-    negation, members = match[1], match[2]
-    return f"[{'^/' if negation else ''}{members}]"

@@ -1,6 +1,6 @@
 """The function words of languages, and the language of a text. Pure.
 
-The function words, in ``stop_words.toml``, are removed from queries. A language is detected by
+The function words, in ``languages.toml``, are removed from queries. A language is detected by
 script, letters and the most frequent words, so that what is indexed does not depend on how complete
 a list of function words is.
 
@@ -23,17 +23,13 @@ from rolebundle.text.spellings import folded
 
 # -- function words --------------------------------------------------------------------------------
 
-_TABLES = data_file(__file__, "stop_words.toml")
+_TABLES = data_file(__file__, "languages.toml")
 ENGLISH_STOP_WORDS = frozenset(_TABLES["english"].split())
 
 NEGATIONS = frozenset("no not never none nobody nothing neither nor cannot without nowhere".split())
 """English words that deny; besides the contractions that end with "n't"."""
 
-NUMBER_WORDS = frozenset(
-    "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
-    "sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty "
-    "ninety".split()
-)
+NUMBER_WORDS = frozenset(_TABLES["number_words"].split())
 """English numbers as words."""
 
 
@@ -82,11 +78,7 @@ _MIN_HITS = 2
 # The letters of a language other than a to z, for texts too short to contain function words.
 _ALPHABETS: dict[str, str] = _TABLES["letters"]
 _BY_LETTERS: dict[str, list[str]] = _TABLES["by_letters"]
-UNSPACED = (
-    # Thai, Lao, Myanmar, Khmer; Chinese, Japanese; Korean.
-    "\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u2fdf\u3005-\u3007\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
-    "\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
-)
+UNSPACED: str = _TABLES["unspaced"]
 """The letters of scripts without spaces, and of Korean, as a range of a pattern."""
 
 # An address, a path or an identifier is one word, and belongs to no language.

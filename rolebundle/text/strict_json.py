@@ -82,18 +82,11 @@ def parse_strict(text: str) -> Any:
     return value
 
 
-def _is_too_deep(value: Any) -> bool:
-    level = [value] if isinstance(value, dict | list) else []
-    for _ in range(MAX_DEPTH):
-        level = [
-            inner
-            for outer in level
-            for inner in (outer.values() if isinstance(outer, dict) else outer)
-            if isinstance(inner, dict | list)
-        ]
-        if not level:
-            return False
-    return True
+def _is_too_deep(value: Any, depth: int = 0) -> bool:
+    if not isinstance(value, dict | list):
+        return False
+    members = value.values() if isinstance(value, dict) else value
+    return depth >= MAX_DEPTH or any(_is_too_deep(member, depth + 1) for member in members)
 
 
 class LocatedObject(dict[str, Any]):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import Stemmer
 
-from rolebundle.resources import ENGLISH_VOCABULARY
+from rolebundle.resources import ENGLISH_VOCABULARY, data_file
 from rolebundle.text.forms import forms
 from rolebundle.text.languages import (
     ENGLISH_STOP_WORDS,
@@ -151,14 +151,9 @@ def age(hours: float) -> str:
     return counted(int(hours), "hour") if hours < 48 else counted(int(hours / 24), "day")
 
 
-_ABBREVIATIONS = frozenset(
-    "e.g i.e eg ie cf vs viz dr mr mrs ms prof sr jr st mt ed eds approx ca est min max dept inc "
-    "ltd co corp gen gov rev jan feb mar apr jun jul aug sep sept oct nov dec z.b d.h u.a bzw ggf "
-    "usw evtl bspw inkl zzgl abs str tel vgl".split()
-)
-_BEFORE_NUMBERS = frozenset(
-    "no nos nr fig figs eq ref refs sec sect ch chap vol vols pp p art".split()
-)
+_TABLES = data_file(__file__, "languages.toml")
+_ABBREVIATIONS = frozenset(_TABLES["abbreviations"].split())
+_BEFORE_NUMBERS = frozenset(_TABLES["before_numbers"].split())
 _INITIALS = re.compile(r"[^\W\d_](?:\.[^\W\d_])*")
 _MONTH = re.compile(
     r"\s+(?:jan|feb|mär|apr|ma[ijy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])", re.IGNORECASE

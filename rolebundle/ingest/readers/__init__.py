@@ -22,6 +22,7 @@ from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
 from rolebundle.resources import data_file
 from rolebundle.text.decoding import decode, looks_binary, split_lines
 
+_TABLES = data_file(__file__, "formats.toml")
 MAX_TITLE_CHARS = 500
 """Longer headings keep their markup: the patterns that remove it do not run in linear time."""
 
@@ -147,21 +148,8 @@ def runs(lines: Sequence[str], start: int, end: int) -> Iterator[tuple[int, int]
 
 
 _MAX_CHARS = 300
-_SUFFIXES = (
-    "do[ct][xm]?|od[tps]|rtf|pdf|tex|dvi|p[po][ts]x?|xls[xm]?|html?|md|txt|indd|pages|key|tmp"
-)
 # The name of a program, of its template, of a file, or of what it calls new documents.
-_OF_PROGRAM = re.compile(
-    r"(?:microsoft )?(?:word|powerpoint|excel|office)(?: document)? [-–—] .*"
-    r"|(?:untitled|unbenannt|sans titre|unknown|unspecified|anonymous|none|titl?el?|layout)\W*\d*"
-    r"|(?:new |neues )?(?:microsoft )?(?:word |office |excel |powerpoint |google )*"
-    r"(?:document|dokument|presentation|präsentation|présentation|book|workbook|mappe|sheet"
-    r"|spreadsheet|slide|folie|template)(?: powerpoint| title| name)?\W*\d*\W*"
-    r"|powerpoint-präsentation"
-    rf"|.*\.(?:{_SUFFIXES})"
-    r"|\S+://.*",
-    re.IGNORECASE | re.DOTALL,
-)
+_OF_PROGRAM = re.compile("|".join(_TABLES["titles"]), re.IGNORECASE | re.DOTALL)
 _LETTER = re.compile(r"[^\W\d_]")
 
 
@@ -181,7 +169,6 @@ def is_own_title(title: str) -> bool:
 # -- formats --
 
 
-_TABLES = data_file(__file__, "formats.toml")
 FORMATS: Mapping[str, str] = _TABLES["formats"]
 """Each reader with the suffixes of its files."""
 HEAVY_FORMATS = frozenset("archive docx epub msg opendocument pdf pptx rtf xlsx".split())

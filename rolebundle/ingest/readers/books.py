@@ -11,10 +11,10 @@ import email.policy
 import posixpath
 import re
 from collections.abc import Iterator
+from functools import partial
 
 from lxml import etree
 
-from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import parser_errors
 from rolebundle.ingest.readers.html import read_page
@@ -26,6 +26,7 @@ from rolebundle.ingest.readers.package import (
     local_name,
     package_reader,
     properties_of,
+    too_large,
 )
 
 _CHAPTER_TYPES = frozenset(("application/xhtml+xml", "text/html", "application/x-dtbook+xml"))
@@ -107,11 +108,7 @@ def _saved_page(data: bytes, path: str, _separator: str) -> Iterator[ParsedDocum
         declared = (part.get_content_charset() or "").lower()
         source = part.get_payload(decode=True)
         page = read_page(bytes(source), path, declared=declared)
-        blocks = TextBlocks(
-            lambda reason: DocumentError(
-                "mhtml_too_large", f"{path}: {reason}", "split it, or exclude it"
-            )
-        )
+        blocks = TextBlocks(partial(too_large, "mhtml", path))
         blocks.include(page)
         uri = str(message.get("Snapshot-Content-Location") or part.get("Content-Location") or "")
         inferred = {**page.inferred, "uri": uri} if uri.startswith("http") else page.inferred

@@ -83,12 +83,7 @@ def end_line(element: Any, *, is_visible: bool = False) -> int:
 
 HEADINGS = {f"h{level}": level for level in range(1, 7)}
 LISTS = frozenset(("ul", "ol", "menu", "dir"))
-BLOCKS = frozenset(
-    "address article aside blockquote body caption center dd details dialog dir div dl dt fieldset"
-    " figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li listing main"
-    " menu nav ol optgroup option p plaintext pre search section summary table tbody td tfoot th"
-    " thead tr ul xmp".split()
-)
+BLOCKS = frozenset(data_file(__file__, "html.toml")["blocks"].split())
 # Longer lists and tables are cut anyway. One block per item gives each chunk its own lines.
 _MAX_LIST_CHARS = 1800
 _LIST_FORMS = data_file(__file__, "list_numbers.toml")["css"]

@@ -11,6 +11,7 @@ from typing import Any
 
 from lxml import etree
 
+from rolebundle.resources import data_file
 from rolebundle.scan import hidden_style as styles
 from rolebundle.scan.finding import HiddenPart
 from rolebundle.text.decoding import one_line
@@ -41,10 +42,7 @@ _SWITCHED_CLASS = re.compile(
     re.IGNORECASE,
 )
 # Parts of the user interface. They are removed if they are hidden, and never labelled.
-_INTERFACE_ROLES = frozenset(
-    "dialog alertdialog alert menu menubar listbox tooltip status search navigation banner toolbar"
-    " progressbar combobox".split()
-)
+_INTERFACE_ROLES = frozenset(data_file(__file__, "html.toml")["interface_roles"].split())
 _INTERFACE_TAGS = frozenset(("form", "dialog", "nav", "fieldset", "label", "legend", "menu"))
 _INLINE = frozenset("a abbr b bdi cite code em font i label mark small span strong time u".split())
 _STYLED: Any = etree.XPath("descendant::*[@style]")

@@ -283,10 +283,8 @@ _TOKENS_OF_PYTHON = re.compile(
     rf"#[^\n]*|{_LONG_STRING}|{_LONG_STRING.replace(chr(34), chr(39))}|{_STRING}", re.DOTALL
 )
 _TOKENS = re.compile(rf"//[^\n]*|/\*.*?\*/|{_LONG_STRING}|{_STRING}|`(?:\\.|[^`\\])*`", re.DOTALL)
-_SLASHES = frozenset(
-    ".js .jsx .mjs .ts .tsx .vue .svelte .go .rs .java .cs .kt .kts .scala .swift .php .dart"
-    " .groovy .gradle .c .cc .cpp .cxx .h .hh .hpp .m .mm .css .scss .less .proto".split()
-)
+_SLASHES = frozenset(data_file(__file__, "outlines.toml")["slashes"].split())
+"""Suffixes of languages whose comments begin with slashes."""
 # What belongs to the unit above at its own indentation.
 _CONTINUES = re.compile(
     r"[}\])]|\{\s*$|(?:end|else|elif|elsif|except|finally|catch|fi|done|esac|rescue|ensure|then|do"

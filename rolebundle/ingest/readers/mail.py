@@ -179,10 +179,8 @@ def _texts(message: Message, path: str, places: _Places, level: int = 0) -> Iter
     ):
         inner = children[0]
         anchor = ", ".join(filter(None, ("forwarded", _date(inner)[:10])))
-        for text in (
-            _forwarded_head(inner, places[inner]),
-            *_texts(inner, path, places, level + 1),
-        ):
+        head = _forwarded_head(inner, places[inner])
+        for text in (head, *_texts(inner, path, places, level + 1)):
             blocks = (b._replace(anchor=b.anchor or anchor) for b in text.blocks)
             yield replace(text, blocks=tuple(blocks))
     elif message.is_multipart() and not kind.startswith("message/"):

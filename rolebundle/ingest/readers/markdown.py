@@ -39,12 +39,7 @@ from rolebundle.ingest.readers.html_hidden import Page, page_sheets, parsed_page
 from rolebundle.scan.finding import HiddenPart
 from rolebundle.text.decoding import cleaned, one_line, split_lines
 from rolebundle.text.links import found_in
-from rolebundle.text.strict_json import (
-    LocatedObject,
-    NotStrictError,
-    line_index,
-    parse_located,
-)
+from rolebundle.text.strict_json import LocatedObject, NotStrictError, line_index, parse_located
 
 _KINDS: dict[str, BlockKind] = {
     "paragraph_open": "paragraph",

@@ -25,13 +25,9 @@ _NOTED = re.compile(r"(?:(?<!\d)(?:1\d{3}|20\d{2})|[^\W\d_]{4}|[.,;:!?»”\"’
 _VARIABLE = re.compile(r"(?:(?<![^\W_])[^\W\d_]|[)\]}])\Z")
 _ROMAN = ("", "0", "00", "000", "01", "1", "10", "100", "1000", "02")
 _MAX_LIST_NUMBER = 3999
-_LETTERS_OF = data_file(__file__, "list_numbers.toml")
-_REPEATED, _COUNTING, _NUMERALS = (_LETTERS_OF[n] for n in ("repeated", "counting", "numerals"))
-_ONES = (
-    " one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen"
-    " sixteen seventeen eighteen nineteen"
-).split(" ")
-_TENS = "  twenty thirty forty fifty sixty seventy eighty ninety".split(" ")
+_TABLES = data_file(__file__, "list_numbers.toml")
+_REPEATED, _COUNTING, _NUMERALS = (_TABLES[name] for name in ("repeated", "counting", "numerals"))
+_ONES, _TENS = (_TABLES["english"][name] for name in ("ones", "tens"))
 _ENDINGS = {1: "st", 2: "nd", 3: "rd"}
 _FRACTION_BAR = ("/", "⁄")
 _MARKS: dict[Script, str] = {"": "", "raised": "\x0e", "lowered": "\x0f"}

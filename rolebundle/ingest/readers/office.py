@@ -264,9 +264,8 @@ class Walk:
 
     def box(self, element: Any, look: Look) -> None:
         """Add a box with text behind the paragraph that is being read."""
-        self.later(
-            self.pieces(element, {key: look[key] for key in _INHERITED_BY_BOXES if key in look})
-        )
+        inherited = {key: look[key] for key in _INHERITED_BY_BOXES if key in look}
+        self.later(self.pieces(element, inherited))
 
     def inline(self, element: Any, look: Look) -> str:
         """The visible text of a paragraph, or of a part of it."""

@@ -9,6 +9,7 @@ import zipfile
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from math import isfinite
 from typing import Any
 from urllib.parse import unquote
@@ -77,6 +78,11 @@ def package_reader(
     return version, read
 
 
+def too_large(name: str, path: str, reason: str) -> DocumentError:
+    """The error of a reader for a document that exceeds a limit."""
+    return DocumentError(f"{name}_too_large", f"{path}: {reason}", "split it, or exclude it")
+
+
 class Package:
     """The members of an archive.
 
@@ -92,6 +98,7 @@ class Package:
     def __init__(self, data: bytes, path: str, name: str) -> None:
         self.path = path
         self._name = name
+        self.too_large = partial(too_large, name, path)
         self._expanded = 0
         # How many bytes were read since an element was released.
         self._kept = 0
@@ -123,12 +130,6 @@ class Package:
             f"encrypted_{self._name}",
             f"{self.path}: it is encrypted and requires a password",
             "save a copy without a password, or exclude it",
-        )
-
-    def too_large(self, reason: str) -> DocumentError:
-        """The error for a document that exceeds a limit."""
-        return DocumentError(
-            f"{self._name}_too_large", f"{self.path}: {reason}", "split it, or exclude it"
         )
 
     def read(self, name: str) -> bytes:

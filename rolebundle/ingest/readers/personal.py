@@ -170,13 +170,11 @@ _ESCAPED = re.compile(r"\\([nN;,\\])")
 def _read_contacts(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocument]:
     """One document per file, with one block for each contact."""
     lines, notes = open_text(data, path)
-    # Each contact is a passage.
-    blocks = [
-        Block(
-            "paragraph", "\n".join(_card_lines(lines[start:end])), start, end, anchor=f"contact {n}"
-        )
-        for n, (start, end) in enumerate(_records(lines, "VCARD"), 1)
-    ]
+    blocks: list[Block] = []
+    for number, (start, end) in enumerate(_records(lines, "VCARD"), 1):
+        text = "\n".join(_card_lines(lines[start:end]))
+        # Each contact is a passage.
+        blocks.append(Block("paragraph", text, start, end, anchor=f"contact {number}"))
     yield _document(blocks, blocks[0].text.partition("\n")[0] if len(blocks) == 1 else "", notes)
 
 

@@ -120,16 +120,10 @@ def _chunk(
         reason = f"`{problem['loc'][0]}`: {problem['msg']}"
         raise _bad_json(path, line_of(chunk.at), reason) from error
     first, last = map(line_of, chunk.spans["content"])
-    return ready_chunk(
-        valid.chunk_id,
-        valid.content,
-        first,
-        last,
-        content_type=valid.content_type,
-        tags=tuple(valid.tags or ()),
-        applicable_roles=tuple(valid.applicable_roles or ()),
-        excluded_roles=tuple(valid.excluded_roles or ()),
-    )
+    lists = ("tags", "applicable_roles", "excluded_roles")
+    more = {name: tuple(getattr(valid, name) or ()) for name in lists}
+    kind = valid.content_type
+    return ready_chunk(valid.chunk_id, valid.content, first, last, content_type=kind, **more)
 
 
 # JSON Lines

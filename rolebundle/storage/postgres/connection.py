@@ -33,6 +33,8 @@ from rolebundle.errors import (
     corpus_busy,
     with_detail,
 )
+from rolebundle.resources import data_file
+from rolebundle.storage import seal
 from rolebundle.storage.address import in_database
 from rolebundle.storage.corpus import RESTRICTING_VIEWS, Corpus, LexicalIndex, VectorIndex
 from rolebundle.storage.file import busy_timeout
@@ -49,16 +51,7 @@ _SNAPSHOT_SECONDS, _PAUSE_SECONDS = 2.0, 0.05
 _BATCH = 1_000
 _MAX_KNOWN, _MAX_SIZE = 500, 64 * 1024
 """Limits of the cache of results: statements, and bytes of one result."""
-_KEYS = {
-    "audit_state": "only_row",
-    "gate_baseline": "contract",
-    "mark": "kind, target",
-    "approved_manifest": "location",
-    "policy": "only_row",
-    "remembered": "document",
-    "replica": "only_row",
-    "publication": "target",
-}
+_KEYS = data_file(seal.__file__, "tables.toml")["keys"]
 """The tables of which rows are replaced, and the columns that find the row."""
 
 _REWRITTEN = (

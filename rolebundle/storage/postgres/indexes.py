@@ -70,19 +70,11 @@ def _write(corpus: Corpus, compartment: int, texts: Sequence[Row]) -> None:
 
 
 def _insert_blocks(corpus: Corpus, compartment: int, found: Keys) -> None:
-    corpus.insert(
-        "posting (compartment, word, first, last, keys)",
-        [
-            (
-                compartment,
-                word,
-                int(keys[0]) // _OF_A_CHUNK,
-                int(keys[-1]) // _OF_A_CHUNK,
-                keys.astype("<i8").tobytes(),
-            )
-            for word, keys in found.items()
-        ],
-    )
+    rows: list[Row] = []
+    for word, keys in found.items():
+        first, last = int(keys[0]) // _OF_A_CHUNK, int(keys[-1]) // _OF_A_CHUNK
+        rows.append((compartment, word, first, last, keys.astype("<i8").tobytes()))
+    corpus.insert("posting (compartment, word, first, last, keys)", rows)
 
 
 def remove_chunks(corpus: Corpus, compartment: int, rowids: Sequence[int]) -> None:
@@ -103,8 +95,7 @@ def remove_chunks(corpus: Corpus, compartment: int, rowids: Sequence[int]) -> No
         if len(stay):
             _insert_blocks(corpus, compartment, {word: stay})
     corpus.run(
-        f"DELETE FROM chunk_length WHERE compartment = ? AND chunk {AMONG}",
-        (compartment, rowids),
+        f"DELETE FROM chunk_length WHERE compartment = ? AND chunk {AMONG}", (compartment, rowids)
     )
     record_changes(corpus, rowids)
 
