@@ -82,7 +82,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
+    """Collect garbage rarely, and not among the tests: that saves an eighth of the time."""
     gc.freeze()
+    gc.set_threshold(100_000, 20, 20)
 
 
 @pytest.hookimpl(tryfirst=True)
