@@ -6,6 +6,7 @@ the keys that govern a document the order is the other way round; see :mod:`auth
 
 from __future__ import annotations
 
+import re
 from calendar import monthrange
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
@@ -186,7 +187,7 @@ def _add_date(merged: dict[str, Any], path: str, parsed: ParsedDocument, declare
     """
     file_name, of_format = PurePosixPath(path).name, merged.get("updated_at") or ""
     name = date_in_name(file_name)
-    may_be_day = len(name) == len("2023-11") and name[:4] not in file_name
+    may_be_day = len(name) == len("2023-11") and re.search(rf"[\W_]{name[2:4]}(?!\d)", file_name)
     if may_be_day and of_format[5:7] in ("", name[5:7]):
         name = ""
     if declared or not (name or of_format):

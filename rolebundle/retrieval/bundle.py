@@ -330,7 +330,7 @@ def _reasons(row: Candidate, support: Support) -> Iterator[str]:
     if row.diversity_penalty:
         yield f"source diversity −{row.diversity_penalty:.2f}"
     if row.lifted_for:
-        yield f"lifted: {'; '.join(row.lifted_for)}"
+        yield f"{'lowered' if row.lift < 0 else 'lifted'}: {'; '.join(row.lifted_for)}"
 
 
 def scores_of(row: Candidate) -> Scores:

@@ -256,7 +256,7 @@ MAX_SHOWN = 300
 """So many characters of a longer line are shown."""
 FEW = 3
 """In an answer of no more lines, each is shown with lines around it."""
-_BEFORE, _AFTER = 2, 5
+_BEFORE, _AFTER = 2, 8
 _PEOPLE = ("from", "to", "cc")
 """The attributes of a mail that name people."""
 _LAST_PART = re.compile("[/#]")

@@ -318,7 +318,7 @@ class Candidate:
         metadata_factors: the rules that made up the metadata score → their factors.
         matched_phrases: the phrases of the role that the passage has.
         role_factors: what its mark and its evidence multiply the role's components with.
-        role_factor: their product.
+        role_factor: what these factors and the lanes' score multiply the role's part with.
         margin_factor: the part of it that decides among what answers about equally.
         moved_from: the rules that changed its place → the place that it would have without them.
         lifted_for: why it was lifted.

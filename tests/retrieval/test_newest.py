@@ -288,3 +288,16 @@ def test_a_first_passage_with_few_of_the_words_is_behind_those_with_twice_as_man
     assert asked is not None
     put_newest_first(rows, 0.0, asked)
     assert [row.chunk_id for row in rows] == ["bid", "draw", "memo", "guest"]
+
+
+def test_what_goes_down_is_not_called_lifted(tmp_path: Path):
+    write_files(tmp_path / "n", {
+        "2025-01-01 rent.md": "The rent of the garage is 90 euros, and the rent is due in May.",
+        "2026-01-01 rent.md": "The rent of the garage is 95 euros.",
+    })  # fmt: skip
+    invoke("ingest", tmp_path / "n", "--lexical-only", "--db", tmp_path / "c.db")
+    task = RetrievalRequest(task="newest rent of the garage, due in May")
+    newer, older = Engine(tmp_path / "c.db").retrieve(task).selected
+    assert any(reason.startswith("lifted: by date") for reason in newer.reasons_selected)
+    assert older.scores.lift < 0
+    assert any(reason.startswith("lowered: by date") for reason in older.reasons_selected)

@@ -158,7 +158,9 @@ def _score(score: ScoreTrace) -> Iterable[str]:
     if values.diversity_penalty:
         yield f"{'diversity':<22} − {values.diversity_penalty:.3f}"
     if values.lift:
-        yield f"{'lift':<22} + {values.lift:.3f}   {one_line(score.lift, _NAME_CHARS)}"
+        sign = "−" if values.lift < 0 else "+"
+        why = one_line(score.lift, _NAME_CHARS)
+        yield f"{'lift':<22} {sign} {abs(values.lift):.3f}   {why}"
     yield f"{'final':<22} = {values.final:.3f}"
     for rule, place in score.moved_from.items():
         effect = (
