@@ -11,7 +11,8 @@ touched within N    answerable questions of which a right line, or a sentence of
 reach               ... or a right place, as a passage or as a lead, anywhere in the text
 windows             of passages of 1,200 to 1,600 characters around a question's first right place,
                     which begins, ends, or is in the middle, those of which no right line is in the
-                    fifth of a packet that is shown; the place has at most half of a passage
+                    two fifths of a packet that the first passage may have; the place has at most
+                    half of a passage
 """
 
 from __future__ import annotations
@@ -155,7 +156,7 @@ def windows(corpus: Corpus, question: Mapping[str, Any]) -> Iterator[bool]:
     right = corpus.right(question, Shown(0, place["path"], tuple(place["lines"]), [], 0))
     for share in (0.0, 0.5, 1.0):
         if text := around(corpus.lines(place["path"]), place["lines"], share):
-            start, end = best_span(text, words, MAX_CHARS // 5, closeness)
+            start, end = best_span(text, words, 2 * MAX_CHARS // 5, closeness)
             shown = map(squeezed, text[start:end].splitlines())
             yield any(len(line) >= 8 and line in right for line in shown)
 
