@@ -150,8 +150,9 @@ class FoundLine(Contract):
         text: the line, without spaces at its end. Of a long line the part around the match, with
             an ellipsis where it is cut. ``title: …``, ``file: …``, ``from: …``, ``to: …`` or
             ``cc: …`` of a document without such a line, with the locator of its first passage.
-        context: the line with two before and eight after it in its passage; missing in an answer
-            of more than three lines.
+        context: the line with two before and eight after it in its passage, cut if they are long;
+            missing in an answer of more than three lines, for a name, and if the line before
+            has it.
         flags: kinds of the scan's findings in the passage; missing if there are none.
         mark: what somebody has stated about the passage; missing if it has no mark.
         superseded_by: ids of documents that replace its document; missing if there are none.

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice, repeat
 from time import perf_counter
 from typing import NamedTuple
 
@@ -254,7 +254,7 @@ agent may read are timed, so that the bound does not depend on others."""
 
 MAX_SHOWN = 300
 """So many characters of a longer line are shown."""
-FEW = 3
+MAX_WITH_CONTEXT = 3
 """In an answer of no more lines, each is shown with lines around it."""
 _BEFORE, _AFTER = 2, 8
 _PEOPLE = ("from", "to", "cc")
@@ -313,8 +313,12 @@ def find_lines(corpus: Corpus, request: GrepRequest, scope: ReferenceScope) -> F
         verify_passages(corpus, rowids)
         passages = passages_by_rowid(corpus, rowids)
     last = page[limit - 1] if len(page) > limit else None
+    contexts = _contexts(shown, passages) if len(shown) <= MAX_WITH_CONTEXT else repeat(None)
     return FoundLines(
-        lines=[_line(hit, passages[hit.rowid], is_one_of_few=len(shown) <= FEW) for hit in shown],
+        lines=[
+            _line(hit, passages[hit.rowid], text)
+            for hit, text in zip(shown, contexts, strict=False)
+        ],
         next=f"{last.number}:{last.document_id}" if last else None,
     )
 
@@ -388,7 +392,7 @@ def _readable_texts(
     }
 
 
-def _line(hit: _FoundLine, passage: Passage, *, is_one_of_few: bool) -> FoundLine:
+def _line(hit: _FoundLine, passage: Passage, context: str | None) -> FoundLine:
     first, last = hit.lines or (passage.start_line, passage.end_line)
     lines = str(first) if hit.lines and first == last else f"{first}-{last}"
     return FoundLine(
@@ -396,19 +400,29 @@ def _line(hit: _FoundLine, passage: Passage, *, is_one_of_few: bool) -> FoundLin
         document_id=hit.document_id,
         chunk_id=passage.chunk_id,
         text=hit.shown,
-        context=_context(passage.content, hit) if is_one_of_few and hit.in_chunk else None,
+        context=context,
         flags=list(passage.flags) or None,
         mark=passage_mark(passage),
         superseded_by=[newer.document_id for newer in passage.superseded_by] or None,
     )
 
 
-def _context(content: str, hit: _FoundLine) -> str:
-    """The line with those around it in its passage."""
-    first, last = hit.in_chunk or (0, 0)
-    lines = content.split("\n")
-    around = *lines[max(0, first - _BEFORE) : first], hit.shown, *lines[last + 1 :][:_AFTER]
-    return "\n".join(line if len(line) <= MAX_SHOWN else f"{line[:MAX_SHOWN]}…" for line in around)
+def _contexts(hits: Sequence[_FoundLine], passages: Mapping[int, Passage]) -> Iterator[str | None]:
+    """Each line with those around it in its passage; ``None`` if the one before shows it."""
+    shown = -1, 0
+    for hit in hits:
+        first, last = hit.in_chunk or (0, 0)
+        if not hit.in_chunk or (shown[0] == hit.rowid and last <= shown[1]):
+            yield None
+            continue
+        lines = passages[hit.rowid].content.split("\n")
+        shown = hit.rowid, last + _AFTER
+        above, below = lines[max(0, first - _BEFORE) : first], lines[last + 1 :][:_AFTER]
+        yield "\n".join([*map(_cut, above), hit.shown, *map(_cut, below)])
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= MAX_SHOWN else f"{line[:MAX_SHOWN]}…"
 
 
 # -- the pattern ---------------------------------------------------------------------------------

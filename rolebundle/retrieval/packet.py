@@ -216,7 +216,8 @@ def _full_and_leads(bundle: RetrievalBundle) -> tuple[list[SelectedPassage], lis
         in_full = near_best = [*takewhile(lambda p: p.scores.final >= least, with_text)]
         if also := bundle.request and bundle.request.also:
             # What answers a second subject has few words of the others.
-            is_alone = len(near_best) == 1 and _has_words_of_each(near_best[0], also)
+            wordings = [bundle.query.task_text, *also]
+            is_alone = len(near_best) == 1 and _has_words_of_each(near_best[0], wordings)
             in_full = near_best if is_alone else with_text[: _MAX_PASSAGES + 1]
             few_leads = few_leads or is_alone
         else:

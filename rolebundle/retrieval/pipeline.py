@@ -220,7 +220,7 @@ def weights_for(request: ResolvedRequest, evidence: Evidence, *, has_semantic: b
 def _count_allowed(retrieval: Retrieval) -> int:
     """The number of allowed candidates that are neither duplicates nor superseded.
 
-    Of each source at per_source as many count as a hard limit of the role lets in.
+    Of each source at most as many count as a hard limit of the role lets in.
     """
     policy = retrieval.request.retrieval_policy
     limit = policy.max_chunks_per_source if policy.diversity == "hard" else len(retrieval.ranked)

@@ -79,7 +79,7 @@ def derivation(
     """
     amount = float(figure.amount) if figure.amount is not None else 111
     digits = len(re.sub(r"\D", "", f"{abs(amount):.10g}").strip("0"))
-    certainty = digits + 2 * bool(_CUE.search(text) or _CUE_OF_SOURCE.search(words))
+    certainty = digits + 2 * bool(calculates(text) or _CUE_OF_SOURCE.search(words))
     operands = [(f, 0 if f in own else 1) for f in [*own, *others][:_MAX_OPERANDS]]
     for unit, _ in figure.readings[:2]:
         target = next(_values(figure, unit), None)
@@ -89,6 +89,11 @@ def derivation(
                 if is_same and certainty > term.cost + (term.value != target):  # Rounded.
                     return f"{term.text} = {figure.text}"
     return ""
+
+
+def calculates(text: str) -> bool:
+    """Whether a sentence says that it calculates."""
+    return _CUE.search(text) is not None
 
 
 def is_year(figure: Figure) -> bool:
@@ -149,8 +154,8 @@ def _results(
     yield from _pairs(target, terms, terms)
     for first in range(len(terms)):
         total = terms[first]
-        for term in terms[first + 1 :]:
-            total = total.joined("+", term, total.value + term.value)
+        for number, term in enumerate(terms[first + 1 :]):
+            total = total.joined("+", term, total.value + term.value, min(number, 1))
             if total.value == target:
                 yield total
     yield from _ratios(unit, alike)

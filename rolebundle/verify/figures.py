@@ -24,12 +24,12 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from heapq import nsmallest
-from itertools import accumulate, product
+from itertools import product
 from typing import NamedTuple
 
 from rolebundle.contracts.verification import FindingCode
 from rolebundle.text.figures import Cell, Figure, Reading, cell_at, find_figures, words_near
-from rolebundle.verify.derived import derivation, fits, is_year
+from rolebundle.verify.derived import calculates, derivation, fits, is_year
 
 _POOL = 10
 """From how many figures of the evidence a figure may be calculated. They are in the sentences that
@@ -112,7 +112,8 @@ def check_figures(
                 break
             found = own.operands(reading)
             calculation = derivation(reading, others, [*before, *found], sentence, words)
-            calculation = calculation or own.sum_note(reading)
+            if not calculation and calculates(sentence):
+                calculation = own.sum_note(reading)
             if not calculation and found and _SAME.search(sentence[: figure.start]):
                 calculation = next((f.text for f in before if _is_equal(reading, f)), "")
             if calculation and figure.cell is None:
@@ -201,14 +202,15 @@ class _Index:
                     values[unit].append((value, place))
         self._values = {unit: sorted(of_unit) for unit, of_unit in values.items()}
         self._ranked = lru_cache(self._rank)
-        columns = defaultdict[tuple[int, str], list[Fraction]](list)
+        columns = defaultdict[tuple[int, str], list[Figure]](list)
         for figure, n in self._figures:
-            if figure.amount and figure.cell and figure.cell.column:
-                columns[n, figure.cell.column].append(figure.amount)
-        self._sums = {
-            total: f"the sum of {name!r}"
-            for (_, name), amounts in columns.items()
-            for total in [*accumulate(amounts)][2:]
+            if figure.cell and figure.cell.column:
+                columns[n, figure.cell.column].append(figure)
+        self._sums: dict[tuple[str, Fraction | int], str] = {
+            (cells[0].unit, sum(amounts)): f"the sum of {name!r}"
+            for (_, name), cells in columns.items()
+            if len({cell.unit for cell in cells}) == 1
+            and len(amounts := [c.amount for c in cells if c.amount and not is_year(c)]) > 2
         }
 
     def check(self, figure: Figure, stated: Sequence[Figure]) -> FigureCheck | None:
@@ -254,7 +256,10 @@ class _Index:
 
     def sum_note(self, figure: Figure) -> str:
         """Of which column of a table a figure is the sum, of three cells or more; "" if of none."""
-        return self._sums.get(figure.amount or Fraction(0), "")
+        if not figure.amount:
+            return ""
+        found = (self._sums.get((unit, figure.amount)) for unit in ("", figure.unit))
+        return next(filter(None, found), "")
 
     def _with_keys(self, figure: Figure) -> set[int]:
         """The places of the figures with a key of a figure."""

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import NamedTuple
 
 from rapidfuzz.fuzz import partial_ratio_alignment
@@ -21,7 +21,13 @@ from rapidfuzz.fuzz import partial_ratio_alignment
 from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.verification import FindingCode
 from rolebundle.resources import data_file
-from rolebundle.text.languages import ENGLISH_STOP_WORDS, NEGATIONS, NUMBER_WORDS, is_unspaced
+from rolebundle.text.languages import (
+    ENGLISH_STOP_WORDS,
+    NEGATIONS,
+    NUMBER_WORDS,
+    is_unspaced,
+    likely_languages,
+)
 from rolebundle.text.tokens import Tokens, tokens_of
 from rolebundle.text.words import WORD, stem
 from rolebundle.verify.draft import sentence_starts
@@ -186,7 +192,7 @@ def _difference(quoted: str, true_text: str) -> str:
 # 1. A word, a compound or a number is not cut: not "safe" of "unsafe", not "5" of "1.5".
 # 2. No word that denies stands right before the quote in its clause, unless the draft has one.
 # 3. An ellipsis leaves out no word that denies, limits or sets a condition.
-# The words of these rules are English, but those of limits.
+# The words of these rules are English; limits of the same clause are known in other languages, too.
 
 _MAX_GAP = 400  # Characters that an ellipsis may leave out.
 _NEAR = 5  # Words before a quote in which a negation governs it.
@@ -201,11 +207,11 @@ _DENIED = re.compile(
 _NO_NEGATION = re.compile(r"\bnot (?:only|just)\b|\bno (?:doubt|matter)\b", re.IGNORECASE)
 _CLAUSE_END = re.compile(r"[,;:()—]|\s[–-]\s|\b(?:and|but|so|because|since|which|who)\b", re.I)
 # What limits a quote: after it in its clause, or at the beginning of the next sentence.
-_LIMIT = re.compile(
-    rf"\b(?:{'|'.join(chain(*data_file(__file__, 'limits.toml').values()))})\b"
-    r"|\((?=[^()]*\b(?:not|may)\b)",
-    re.IGNORECASE,
-)
+_LIMITS = {
+    language: re.compile(rf"\b(?:{'|'.join(words)})\b", re.IGNORECASE)
+    for language, words in data_file(__file__, "limits.toml").items()
+}
+_LIMIT_IN_BRACKETS = re.compile(r"\((?=[^()]*\b(?:not|may)\b)")
 # A phrase of the same clause: when, where, for whom or how it holds, and what it excludes.
 _PHRASE = re.compile(
     r"(?:[\s*_`]*(?:or|with(?:out)?|on|in(?! (?:addition|fact|order))"
@@ -278,7 +284,8 @@ def _limit_left_out(content: str, end: int, around: tuple[str, str]) -> str:
     last, following = [*starts, len(content), len(content)][at : at + 2]
     rest = _STOP.split(content[end:last])[0]
     phrase = _PHRASE.match(rest)
-    limit = _LIMIT.search(_CLAUSE_AFTER.split(rest)[0]) or phrase
+    languages = likely_languages(content[starts[at - 1] : last]) or ("en",)
+    limit = _has_limit(_CLAUSE_AFTER.split(rest)[0], languages) or phrase
     text = rest if lower_words(rest) else content[last:following]
     limit = limit or (None if lower_words(rest) else _NEXT_LIMIT.match(text))
     if limit is None or _is_said(text, around, needs_limit=limit is not phrase):
@@ -286,11 +293,18 @@ def _limit_left_out(content: str, end: int, around: tuple[str, str]) -> str:
     return f"The passage goes on: “{_excerpt(text)}”."
 
 
+def _has_limit(text: str, languages: Iterable[str]) -> re.Match[str] | None:
+    """The first limit of a text in one of these languages."""
+    patterns = [_LIMITS[language] for language in languages if language in _LIMITS]
+    found = (pattern.search(text) for pattern in (*patterns, _LIMIT_IN_BRACKETS))
+    return next(filter(None, found), None)
+
+
 def _is_said(text: str, around: tuple[str, str], *, needs_limit: bool = True) -> bool:
     """Whether the draft's sentence has two content words of a text, and limits what it quotes."""
     words = lower_words(" ".join(around))
     said = {stem(word) for word in words if word not in ENGLISH_STOP_WORDS}
-    limits = not needs_limit or any(map(_turns, words)) or _LIMIT.search(" ".join(around))
+    limits = not needs_limit or any(map(_turns, words)) or _has_limit(" ".join(around), _LIMITS)
     return bool(limits) and len(said.intersection(map(stem, lower_words(text)))) > 1
 
 

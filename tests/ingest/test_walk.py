@@ -370,7 +370,7 @@ class TestIngest:
             "Page 2026.html": page.format("2025-07-01"), "Note 2026.md": "Text.\n",
             "Page 2025-02.html": page.format("2025-07-01"), "Re prices 2025.eml": mail.format(4),
             "weekly jul 23.md": "Text.\n", "weekly jul 23.html": page.format("2025-07-01"),
-            "weekly mar 24.html": page.format("2025-07-01"),
+            "weekly mar 24.html": page.format("2025-07-01"), "Report Nov 2023 (23 pages).md": "Text.\n",
             "fair.ics": f"{event}END:VEVENT\nEND:VCALENDAR\n", "note.md": "Text.\n",
             "2025-05-05 all.mbox": "".join(
                 f"From a@b.example Sun Mar  {day} 10:00:00 2026\n{mail.format(day)}\n" for day in (1, 2)
@@ -399,6 +399,7 @@ class TestIngest:
             "weekly jul 23.md": ("", None, True),
             "weekly jul 23.html": ("2025-07-01", "format", False),
             "weekly mar 24.html": ("2024-03-31", "name without a day", False),
+            "Report Nov 2023 (23 pages).md": ("2023-11-01", "name without a day", False),
             "fair.ics": ("2026-03-01", "format", False),
             "note.md": ("", None, True),
             "2025-05-05 all.mbox": ("2026-03-02", "format", False),

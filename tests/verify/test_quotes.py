@@ -216,6 +216,7 @@ even if they look clean. Der Chor zahlt die Hälfte, es sei denn, er ist verreis
 Die Werkstatt schließt im Mai, weil der Boden geschliffen wird. Le prêt est gratuit, à condition de rendre la clé.
 El taller abre cada día, salvo los lunes. Il corso è gratuito, purché si paghi il libro. De zaal is
 vrij, mits de vloer droog is.
+Bikes are shipped to all members (May 2026). The office is in Boston, MA and falls under its rules.
 """
 
 
@@ -245,6 +246,8 @@ vrij, mits de vloer droog is.
         ("Il corso è gratuito", "Dice: “{}”.", "cut_short"),
         ("De zaal is\nvrij", "Er staat: “{}”.", "cut_short"),
         ("Old plates are thrown away", "It says “{}”.", "exact"),
+        ("Bikes are shipped to all members", "It says “{}”.", "exact"),
+        ("The office is in Boston", "It says “{}”.", "exact"),
         ("Die Werkstatt schließt im Mai", "Es heißt: “{}”.", "exact"),
         # A reason, a consequence and the rest of a list are no limits; the draft may say the limit.
         ("The office is closed in May", "It says “{}”.", "exact"),

@@ -420,6 +420,21 @@ BADGES = "A visitor badge expires after 15 minutes and a staff badge expires aft
         ("A large box has 122 g of salt and a small one 61 g.", BOXES, True),
         ("In all, 125 plots are let.", LET, True),
         ("In all, 134 plots are let.", LET, False),
+        (
+            "In all it costs 6063 euros.",
+            "| A | Year |\n|---|---|\n| a | 2020 |\n| b | 2021 |\n| c | 2022 |",
+            False,
+        ),
+        (
+            "All together weigh 61 kg.",
+            "| A | B |\n|---|---|\n| a | 10 kg |\n| b | 20 € |\n| c | 31 % |",
+            False,
+        ),
+        (
+            "In all, signed on 3 May 2019.",
+            "| A | B |\n|---|---|\n| a | +10 |\n| b | +20 |\n| c | -30 |",
+            False,
+        ),
         ("The rest of the price is £38.", "The trip is £72, of which £34 is paid.", True),
         ("It is kept at 15 bis 25 Grad.", "Kept at 15–25 °C.", True),
         ("Wait 6 Stunden.", "6 Std. warten.", True),

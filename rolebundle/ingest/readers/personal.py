@@ -91,10 +91,8 @@ def _event_lines(event: Any) -> Iterator[str]:
     yield one_line(str(event.get("SUMMARY", "")))
     for key, label in _LABELS["times"].items():
         if key in event:
-            times = _time_text(event[key])
-            if key == "DTSTART" and "DTEND" in event:
-                end = _time_text(event["DTEND"], is_end=True)
-                times += f" – {end}" if end > times else ""
+            has_end = key == "DTSTART" and "DTEND" in event
+            times = _period_text(event[key], event["DTEND"] if has_end else event[key])
             zone = event[key].params.get("TZID")
             yield f"{label}: {times}" + (f" ({zone})" if zone else "")
     for rule in _values(event, "RRULE"):
@@ -121,10 +119,18 @@ def _values(event: Any, key: str) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _time_text(value: Any, is_end: bool = False) -> str:
+def _period_text(start: Any, end: Any) -> str:
+    times = [_time_text(start), _time_text(end)]
+    if not isinstance(start.dt, datetime) and type(end.dt) is type(start.dt):
+        # The day after the last one ends whole days.
+        times = [times[0], str(end.dt - timedelta(days=1))] if end.dt > start.dt else times[:1]
+    return " – ".join(dict.fromkeys(times))
+
+
+def _time_text(value: Any) -> str:
     time = value.dt
     if not isinstance(time, datetime):
-        return str(time - timedelta(days=is_end))  # The day after the last one ends it.
+        return str(time)
     return time.strftime("%Y-%m-%d %H:%M") + (" UTC" if str(time.tzinfo) == "UTC" else "")
 
 

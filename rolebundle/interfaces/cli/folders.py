@@ -60,8 +60,9 @@ _MAX_MATCHED = 2_000
 _MAX_NAMED = 3
 _MAX_SKIPPED = 5
 _REASON_CHARS = 100
-_READERS = str(Path(__file__).parents[2] / "ingest" / "readers")
-"""Another installation or version has changed it, and may read files otherwise."""
+_INGEST = Path(__file__).parents[2] / "ingest"
+_READERS = ":readers"
+"""Stands for the code that reads files, with its size: another version may read them otherwise."""
 Files = dict[str, list[int]]
 """Path of a file → its size in bytes, and the time of its last change in nanoseconds."""
 
@@ -417,11 +418,12 @@ def _check(folders: Sequence[Path]) -> None:
 
 
 def _files_in(folders: Sequence[Path], deadline: float = float("inf")) -> Files | None:
-    """The files below folders, but for hidden ones, and the readers' folder.
+    """The files below folders, but for hidden ones, and the code that reads them.
 
     ``None`` if that lasts until the deadline.
     """
-    files: Files = {_READERS: [0, Path(_READERS).stat().st_mtime_ns]}
+    code = (*_INGEST.rglob("*.py"), *_INGEST.rglob("*.toml"))
+    files: Files = {_READERS: [sum(file.stat().st_size for file in code), 0]}
     waiting = [os.path.realpath(folder) for folder in folders]
     while waiting:
         if monotonic() > deadline:

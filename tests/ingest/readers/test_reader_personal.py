@@ -50,6 +50,16 @@ DTSTART;VALUE=DATE:20261224
 DTEND;VALUE=DATE:20261225
 END:VEVENT
 BEGIN:VEVENT
+SUMMARY:Flight
+DTSTART;TZID=Asia/Tokyo:20260102T170000
+DTEND;TZID=America/Los_Angeles:20260102T100000
+END:VEVENT
+BEGIN:VEVENT
+SUMMARY:Old
+DTSTART;VALUE=DATE:00010101
+DTEND;VALUE=DATE:00010101
+END:VEVENT
+BEGIN:VEVENT
 SUMMARY:Damaged
 DTSTART:soon
 END:VEVENT
@@ -135,7 +145,9 @@ def found(text: str, path: str) -> list[tuple[str, int, int]]:
                 ("Paint the gate\nDue: 2026-05-10", 19, 22),
                 ("Closed\nWhen: 2026-12-21 – 2027-01-03", 23, 28),
                 ("Fair\nWhen: 2026-12-24", 29, 33),
-                ("SUMMARY:Damaged\nDTSTART:soon", 34, 37),
+                ("Flight\nWhen: 2026-01-02 17:00 – 2026-01-02 10:00 (Asia/Tokyo)", 34, 38),
+                ("Old\nWhen: 0001-01-01", 39, 43),
+                ("SUMMARY:Damaged\nDTSTART:soon", 44, 47),
             ],
         ),
         ("a.vcf", VCF, [(CARDS[0], 1, 11), (CARDS[1], 12, 17)]),
@@ -157,7 +169,19 @@ def test_what_programs_keep_is_written_for_people(path, text, expected):
 @pytest.mark.parametrize(
     ("path", "text", "anchors"),
     [
-        ("a.ics", ICS, ["2026-05-02 10:00", "2026-05-10", "2026-12-21", "2026-12-24", ""]),
+        (
+            "a.ics",
+            ICS,
+            [
+                "2026-05-02 10:00",
+                "2026-05-10",
+                "2026-12-21",
+                "2026-12-24",
+                "2026-01-02 17:00",
+                "0001-01-01",
+                "",
+            ],
+        ),
         ("a.vcf", VCF, ["contact 1", "contact 2"]),
     ],
 )

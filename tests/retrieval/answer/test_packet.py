@@ -272,8 +272,9 @@ def test_a_passage_far_ahead_with_words_of_all_wordings_stands_alone() -> None:
     bundle = scored(0.9, *[0.7] * 7)
     text = packet(changed(bundle, request={"also": ["the signed token"]}))
     assert len(read(text)[0]) == 1 and re.findall(r"^\[(\d)\]", text, re.MULTILINE) == [*"1234"]
-    other = packet(changed(bundle, request={"also": ["the signed token", "zebra crossings"]}))
-    assert len(read(other)[0]) == 3
+    for task, also in (("token", ["token", "zebra crossings"]), ("zebra crossings", ["token"])):
+        query = changed(bundle.query, task_text=task)
+        assert len(read(packet(changed(bundle, query=query, request={"also": also})))[0]) == 3
 
 
 def test_what_is_the_same_for_all_stands_once() -> None:

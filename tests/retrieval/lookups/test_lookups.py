@@ -349,6 +349,15 @@ def test_few_lines_have_those_around_them(corpus_grep: Corpus) -> None:
     assert len(many) > 3 and {line.context for line in many} == {None}
 
 
+def test_a_context_is_shown_once_and_its_line_is_not_cut_again(tmp_path: Path) -> None:
+    text = f"one zebra\ntwo zebra\n{'x' * 900} END.zebra7"
+    with open_reader(build(tmp_path, [document("a", [text])])) as corpus:
+        found = find_lines(corpus, GrepRequest(pattern="zebra"), PLAIN).lines
+        [last] = find_lines(corpus, GrepRequest(pattern="zebra7"), PLAIN).lines
+    assert [line.context is not None for line in found] == [True, False, False]
+    assert (last.context or "").split("\n")[-1] == last.text and last.text.endswith("END.zebra7")
+
+
 def test_lines_have_the_locators_of_their_files(corpus_grep: Corpus) -> None:
     assert found(corpus_grep, "E-6260") == [
         "guides/a.md:5: Error E-6260 ends it.",
