@@ -189,10 +189,10 @@ def passage(
     if not explain:
         # Undeclared trust is a property of the corpus, and the date is shown.
         given = [_FIGURES.sub("", text) for text in given if not text.startswith(_UNDECLARED)]
-    reasons = f"why: {'; '.join(one_line(reason, _LONG) for reason in given if reason)}"
+    reasons = "; ".join(one_line(reason, _LONG) for reason in given if reason)
     # The reasons have its trust.
     dates = [text for text in trust_and_dates(values["metadata"]) if not text.startswith("trust: ")]
-    about = " · ".join([*dates, reasons])
+    about = " · ".join([*dates, f"why: {reasons}"] if reasons else dates)
     yield from (style("minor", line) for line in wrapped(about, width, _INDENT))
     for note in passage_notes(values):
         yield from (style("caution", line) for line in wrapped(note, width, _INDENT))

@@ -44,6 +44,15 @@ def test_reasons_are_not_cut() -> None:
     assert "; ".join([*reasons, " ".join(reasons)]) in " ".join(lines.split())
 
 
+def test_undeclared_trust_alone_is_no_reason() -> None:
+    bundle = bundle_of(["the token"], "t")
+    [chunk] = bundle.selected
+    plain = chunk.model_copy(update={"reasons_selected": ["general trust, stale"]})
+    text = render.text(bundle.model_copy(update={"selected": [plain]}))
+    assert "why:" not in text and "general trust" not in text
+    assert "why: " in render.text(bundle)
+
+
 def test_a_command_to_copy_names_the_corpus() -> None:
     bundle = bundle_of(["the token"], "t")
     kept_back = [KeptBack(document_id="a", kinds=["secret"])]
