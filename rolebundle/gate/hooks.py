@@ -13,9 +13,9 @@ DEFAULT_RETRIES = 3
 BLOCKS = 2
 _LETS_GO = 1
 _MAX_REASON_CHARACTERS = 4_000
-STOPS = frozenset({"Stop", "SubagentStop"})
+STOP_EVENTS = frozenset({"Stop", "SubagentStop"})
 """The events of Claude Code at which its hook checks."""
-PROMPTS = frozenset({"UserPromptSubmit", "SessionStart"})
+FACT_EVENTS = frozenset({"UserPromptSubmit", "SessionStart"})
 """The events of Claude Code at which its hook prints the facts."""
 
 

@@ -188,8 +188,8 @@ def _add_date(merged: dict[str, Any], path: str, parsed: ParsedDocument, declare
     file_name, of_format = PurePosixPath(path).name, merged.get("updated_at") or ""
     name = date_in_name(file_name)
     # The year has two digits after the name of a month.
-    month_and_two = len(name) == len("2023-11") and name[:4] not in file_name
-    may_be_day = month_and_two and re.search(rf"[^\W\d_][\W_]+{name[2:4]}(?!\d)", file_name)
+    has_short_year = len(name) == len("2023-11") and name[:4] not in file_name
+    may_be_day = has_short_year and re.search(rf"[^\W\d_][\W_]+{name[2:4]}(?!\d)", file_name)
     if may_be_day and of_format[5:7] in ("", name[5:7]):
         name = ""
     if declared or not (name or of_format):

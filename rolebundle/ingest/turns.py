@@ -62,7 +62,7 @@ def messages(lines: list[str], at: int = 0, label: str = "", depth: int = 0) -> 
         if not any(lines[i].strip() for i in between):
             inner = [_QUOTE.sub("", text, count=1) for text in lines[first:end]]
             above = (label, at, lines[:first])
-            name = _attribution(lines[:first]) or label or QUOTED
+            name = attribution(lines[:first]) or label or QUOTED
             found = messages(inner, at + first, name, depth + 1)
             return [above, *found, *messages(lines[end:], at + end, label, _MAX_DEPTH)]
     for first in range(len(lines)):
@@ -72,8 +72,8 @@ def messages(lines: list[str], at: int = 0, label: str = "", depth: int = 0) -> 
     return [(label, at, lines)]
 
 
-def _attribution(above: Sequence[str]) -> str:
-    """The sentence that ends with a colon above a quoted message."""
+def attribution(above: Sequence[str]) -> str:
+    """The sentence that ends with a colon above a quoted message, from the lines before it."""
     *_, before, last = ["", "", *"\n".join(above).rstrip().split("\n")]
     if not last.endswith(":"):
         return ""

@@ -409,12 +409,12 @@ def _line(hit: _FoundLine, passage: Passage, context: str | None) -> FoundLine:
 
 def _contexts(hits: Sequence[_FoundLine], passages: Mapping[int, Passage]) -> Iterator[str | None]:
     """Each line with those around it in its passage; ``None`` if the one before shows it."""
-    shown = -1, 0
+    shown = -1, 0  # The chunk of the last context, and its last line.
     for hit in hits:
-        first, last = hit.in_chunk or (0, 0)
-        if not hit.in_chunk or (shown[0] == hit.rowid and last <= shown[1]):
+        if hit.in_chunk is None or (hit.rowid == shown[0] and hit.in_chunk[1] <= shown[1]):
             yield None
             continue
+        first, last = hit.in_chunk
         lines = passages[hit.rowid].content.split("\n")
         shown = hit.rowid, last + _AFTER
         above, below = lines[max(0, first - _BEFORE) : first], lines[last + 1 :][:_AFTER]

@@ -59,10 +59,10 @@ MAX_CHARS = 2_800
 """Characters of a packet if the request has no limit of its own."""
 _MAX_PASSAGES = 2
 """How many passages are shown if the request has no limit of its own; one more with `also`."""
-_MIN_SHARE_OF_BEST = 0.8
+_MIN_RELATIVE_SCORE = 0.8
 """Then none is shown whose final score is below this share of the best one's. Of 59 questions whose
 second passage was below it, the first one had the answer in 56."""
-_MIN_SHARE_OF_FIRST = 2 / 5
+_MIN_FIRST_PASSAGE_SHARE = 2 / 5
 """The first passage may always be as long as this part of the packet, so that it is rarely cut."""
 _MIN_PASSAGE_SHARE = 1 / 5
 """Other passages may always be as long as this part of the packet."""
@@ -133,7 +133,7 @@ def packet(
     leads = [_lead_of(passage, words) for passage in as_leads]
     reserved = min(_size(leads), int(room * _LEADS_SHARE))
     room -= _size(nearest := nearest_lines(bundle))
-    first_chars, shown = int(max_chars * _MIN_SHARE_OF_FIRST), list[str]()
+    first_chars, shown = int(max_chars * _MIN_FIRST_PASSAGE_SHARE), list[str]()
     headers = [passage_header(*both) for both in zip(dumped, details, strict=True)]
     unframed = room - reserved - _size(headers) - 2 * _FENCE_CHARS * len(headers)
     passage_chars = max(
@@ -179,7 +179,11 @@ def _head(bundle: RetrievalBundle, overlay: Overlay | None) -> Iterator[str]:
 
 def _left_out(places: int, lines: int) -> list[str]:
     """What the budget left out: places of the answer, and lines about it."""
-    notes = [f"{counted(places, 'more place')}: ask with max_chars or seen."] if places > 0 else []
+    notes = (
+        [f"{counted(places, 'more place')} found: ask again with seen or max_chars."]
+        if places > 0
+        else []
+    )
     note = f"({counted(lines, 'line')} left out here for the budget)"
     return [*notes, note] if lines else notes
 
@@ -212,7 +216,7 @@ def _full_and_leads(bundle: RetrievalBundle) -> tuple[list[SelectedPassage], lis
     few_leads = not codes.isdisjoint(("WEAK_EVIDENCE", "WORDS_MISSING"))
     if documents and not (bundle.request and bundle.request.limit):
         with_text = [p for p in documents if _says_something(p.content)] or documents
-        least = _MIN_SHARE_OF_BEST * with_text[0].scores.final
+        least = _MIN_RELATIVE_SCORE * with_text[0].scores.final
         in_full = near_best = [*takewhile(lambda p: p.scores.final >= least, with_text)]
         if also := bundle.request and bundle.request.also:
             # What answers a second subject has few words of the others.
@@ -392,7 +396,7 @@ def _lines_after(bundle: RetrievalBundle, common: Sequence[str]) -> Iterator[str
     """What is the same for the passages that are no leads, and what was left out."""
     # One date for all files, as after a fresh copy, tells nothing.
     if shared := [note for note in common if not note.startswith(FILE_DATE_PREFIX)]:
-        yield f"Passages in full: {'; '.join(shared)}."
+        yield f"Each passage shown: {'; '.join(shared)}."
     ranks = {passage.chunk_id: passage.rank for passage in bundle.selected}
     for approval in bundle.approvals or ():
         passages = ", ".join(f"[{ranks.get(name)}]" for name in approval.chunk_ids)

@@ -285,7 +285,7 @@ def _limit_left_out(content: str, end: int, around: tuple[str, str]) -> str:
     rest = _STOP.split(content[end:last])[0]
     phrase = _PHRASE.match(rest)
     languages = likely_languages(content[starts[at - 1] : last]) or ("en",)
-    limit = _has_limit(_CLAUSE_AFTER.split(rest)[0], languages) or phrase
+    limit = _find_limit(_CLAUSE_AFTER.split(rest)[0], languages) or phrase
     text = rest if lower_words(rest) else content[last:following]
     limit = limit or (None if lower_words(rest) else _NEXT_LIMIT.match(text))
     if limit is None or _is_said(text, around, needs_limit=limit is not phrase):
@@ -293,7 +293,7 @@ def _limit_left_out(content: str, end: int, around: tuple[str, str]) -> str:
     return f"The passage goes on: “{_excerpt(text)}”."
 
 
-def _has_limit(text: str, languages: Iterable[str]) -> re.Match[str] | None:
+def _find_limit(text: str, languages: Iterable[str]) -> re.Match[str] | None:
     """The first limit of a text in one of these languages."""
     patterns = [_LIMITS[language] for language in languages if language in _LIMITS]
     found = (pattern.search(text) for pattern in (*patterns, _LIMIT_IN_BRACKETS))
@@ -304,7 +304,7 @@ def _is_said(text: str, around: tuple[str, str], *, needs_limit: bool = True) ->
     """Whether the draft's sentence has two content words of a text, and limits what it quotes."""
     words = lower_words(" ".join(around))
     said = {stem(word) for word in words if word not in ENGLISH_STOP_WORDS}
-    limits = not needs_limit or any(map(_turns, words)) or _has_limit(" ".join(around), _LIMITS)
+    limits = not needs_limit or any(map(_turns, words)) or _find_limit(" ".join(around), _LIMITS)
     return bool(limits) and len(said.intersection(map(stem, lower_words(text)))) > 1
 
 

@@ -1,5 +1,6 @@
 """Passages that stand alone: turns, messages, mails; and links, tags and tasks of notes."""
 
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -101,6 +102,26 @@ HEADERS = "From: Ann\nSent: 3 March\nTo: Bo"
 def test_what_a_mail_quotes_is_apart_without_marks(text, expected):
     found = [(label, "\n".join(own).strip()) for label, _, own in messages(text.split("\n"))]
     assert [one for one in found if one[1]] == expected
+
+
+@pytest.mark.parametrize(("page", "expected"), [
+    (f"<p>New.</p><p>{ON}:</p><blockquote><p>Old.</p>{ON}:<blockquote>Older.</blockquote></blockquote>",
+     [("", f"New.\n\n{ON}:"), (ON, f"Old.\n\n{ON}:"), (ON, "Older.")]),
+    ("<p>New.</p><blockquote>Old.</blockquote><p>Ann</p>",
+     [("", "New."), ("quoted", "Old."), ("", "Ann")]),
+    ("<blockquote>where?</blockquote><p>here</p><blockquote>when?</blockquote>now",
+     [("", "> where?\n\nhere\n\n> when?\n\nnow")]),
+])  # fmt: skip
+def test_what_an_html_mail_quotes_is_apart(page, expected):
+    mail = f"From: a@x.org\nContent-Type: text/html; charset=utf-8\n\n{page}"
+    blocks = read_document(mail, "a.eml").blocks
+    found = [
+        (header, "\n\n".join(block.text for block in group))
+        for (header, _), group in groupby(blocks, key=lambda block: (block.header, block.anchor))
+    ]
+    assert found == expected
+    anchors = {block.anchor for block in read_document(page, "a.html").blocks}
+    assert anchors == {""}, "a page quotes no messages"
 
 
 def test_any_depth_of_quotes_is_read():

@@ -59,7 +59,7 @@ _LINE_BREAK = re.compile("\r\n|\r|\n")
 
 
 def read_page(
-    data: bytes, path: str, *, is_message: bool = False, declared: str = ""
+    data: bytes, path: str, *, is_message: bool = False, is_mail: bool = False, declared: str = ""
 ) -> ParsedDocument:
     """The document of a page.
 
@@ -68,6 +68,7 @@ def read_page(
         path: its file, for messages.
         is_message: whether all of it is its own text, and its scripts never run, as in mails and
             books. Else lists of links are left out.
+        is_mail: whether what it has in a ``blockquote`` is a message that it quotes.
         declared: the label of the encoding that a mail or archive declares for the page.
 
     Raises:
@@ -94,7 +95,8 @@ def read_page(
         if not part.is_kept:
             _empty(element)
     _write_signs(body)
-    blocks = html_blocks(body, source.count(b"\n") + (not source.endswith(b"\n")))
+    count = source.count(b"\n") + (not source.endswith(b"\n"))
+    blocks = html_blocks(body, count, is_mail=is_mail)
     return ParsedDocument(
         blocks=blocks,
         inferred={**inferred, "title": inferred["title"] or title_in(blocks)},

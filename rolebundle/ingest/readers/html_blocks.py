@@ -16,6 +16,7 @@ from rolebundle.ingest.parsed import Block, BlockKind
 from rolebundle.ingest.readers import notation
 from rolebundle.ingest.readers.html_hidden import LIST_STYLE
 from rolebundle.ingest.readers.package import integer_in, row_line
+from rolebundle.ingest.turns import QUOTED, attribution
 from rolebundle.resources import data_file
 from rolebundle.text.decoding import one_line
 
@@ -95,14 +96,40 @@ _SPLIT = LISTS | {"table"}
 _BLOCK_CONTENT = ("pre", "table", "dl", "blockquote", "h1", "h2", "h3", "h4", "h5", "h6")
 
 
-def html_blocks(root: Any, count: int) -> tuple[Block, ...]:
-    """The blocks of ``root`` in the order of the document; ``count`` is the number of its lines."""
+def html_blocks(root: Any, count: int, *, is_mail: bool = False) -> tuple[Block, ...]:
+    """The blocks of ``root`` in the order of the document; ``count`` is the number of its lines.
+
+    What a mail has in a ``blockquote`` is a message that it quotes.
+    """
     for element in root.iter("br"):
         # Not in its tail: lxml does not write a tail again that has a control character.
         element.text = SOFT_BREAK
     walk = _Walk(count)
     walk.container(root)
+    if is_mail:
+        _mark_quotes(walk.blocks, walk.quotes)
     return tuple(walk.blocks)
+
+
+def _mark_quotes(blocks: list[Block], quotes: Sequence[range]) -> None:
+    """Set quoted messages apart; with answers between them, put ``>`` before their lines.
+
+    Args:
+        blocks: of a mail; changed in place.
+        quotes: the places of the blocks of each quoted message, inner ones before outer ones.
+    """
+    quoted = {place for quote in quotes for place in quote}
+    has_answers = bool(quoted) and len(quoted) <= max(quoted) - min(quoted)
+    for number, quote in enumerate(quotes, 1):
+        header = attribution([block.text for block in blocks[: quote.start][-2:]]) or QUOTED
+        for place in quoted.intersection(quote):
+            block = blocks[place]
+            blocks[place] = (
+                block._replace(text="> " + block.text.replace("\n", "\n> "))
+                if has_answers
+                else block._replace(anchor=f"{QUOTED} {number}", header=block.header or header)
+            )
+        quoted.difference_update(quote)
 
 
 def text_of(element: Any) -> str:
@@ -137,11 +164,13 @@ class _Walk:
 
     def __init__(self, count: int) -> None:
         self.blocks: list[Block] = []
+        self.quotes: list[range] = []
         self._count = count
         self._run: list[tuple[str, str, Any]] = []
 
     def container(self, element: Any) -> None:
         """Walk an element that may contain blocks, inline content or both."""
+        first = len(self.blocks)
         self._inline("text", element.text, element)
         for child in element:
             tag = child.tag
@@ -159,6 +188,8 @@ class _Walk:
             self._inline("tail", child.tail, child)
         if element.tag in BLOCKS:
             self._flush()
+        if element.tag == "blockquote":
+            self.quotes.append(range(first, len(self.blocks)))
 
     def _inline(self, place: str, text: str | None, element: Any) -> None:
         # Most text is white space between two blocks, which is dropped outside a run.

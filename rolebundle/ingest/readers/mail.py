@@ -274,7 +274,7 @@ def _text(part: Message, path: str, place: _Place) -> _Text:
     rows = _rows(payload, encoding, raw, len(lines))
     is_html = part.get_content_type() == "text/html"
     if is_html:
-        page = read_page(text.encode(), path, is_message=True)
+        page = read_page(text.encode(), path, is_message=True, is_mail=True)
         # Their offsets are not those of the file.
         hidden = tuple(p._replace(start=0, end=0) for p in page.hidden)
         found = replace(page, hidden=hidden, notes=(*notes, *page.notes))
@@ -559,8 +559,8 @@ def _with_long_header(message: Any) -> Any:
 
 
 READERS = {
-    "emlx": (6, _read_emlx),
-    "msg": (6, _read_msg),
-    "eml": (11, lambda data, path, _separator: [_read_message(data, path)]),
-    "mbox": (11, _read_mailbox),
+    "emlx": (7, _read_emlx),
+    "msg": (7, _read_msg),
+    "eml": (12, lambda data, path, _separator: [_read_message(data, path)]),
+    "mbox": (12, _read_mailbox),
 }

@@ -120,6 +120,7 @@ def _values(event: Any, key: str) -> list[Any]:
 
 
 def _period_text(start: Any, end: Any) -> str:
+    """When an event begins and ends; once if both are the same."""
     times = [_time_text(start), _time_text(end)]
     if not isinstance(start.dt, datetime) and type(end.dt) is type(start.dt):
         # The day after the last one ends whole days.

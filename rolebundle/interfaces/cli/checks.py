@@ -20,7 +20,7 @@ from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.gate.baseline import count_blocks, start_gate
 from rolebundle.gate.check import criterion_line
 from rolebundle.gate.contract import approve_contract, load_contract, revoke_contract
-from rolebundle.gate.hooks import DEFAULT_RETRIES, PROMPTS, STOPS, HookForm, answer_stop
+from rolebundle.gate.hooks import DEFAULT_RETRIES, FACT_EVENTS, STOP_EVENTS, HookForm, answer_stop
 from rolebundle.interfaces.cli.options import (
     PATH,
     Call,
@@ -362,8 +362,8 @@ def hook_command(
     if not isinstance(fields, dict):
         raise click.UsageError("the event on standard input is not a JSON object")
     event = str(fields.get("hook_event_name"))
-    is_stop = event in STOPS
-    if not is_stop and event not in PROMPTS:
+    is_stop = event in STOP_EVENTS
+    if not is_stop and event not in FACT_EVENTS:
         return
     with call.engine() as engine:
         report = engine.gate_check(contract, agent, no_command="" if is_stop else _NOT_IN_FACTS)

@@ -60,9 +60,8 @@ _MAX_MATCHED = 2_000
 _MAX_NAMED = 3
 _MAX_SKIPPED = 5
 _REASON_CHARS = 100
-_INGEST = Path(__file__).parents[2] / "ingest"
-_READERS = ":readers"
-"""Stands for the code that reads files, with its size: another version may read them otherwise."""
+_PROGRAM = ":program"
+"""The name, and the size of all code, of this program: another version may read files otherwise."""
 Files = dict[str, list[int]]
 """Path of a file → its size in bytes, and the time of its last change in nanoseconds."""
 
@@ -117,7 +116,7 @@ def bring_up_to_date(corpus: Path, folders: Sequence[Path], admin: Callable[[], 
         changes = _changed_note(before, now)
         # What is gone is changed, too.
         changed = [path for path in {**before, **now} if before.get(path) != now.get(path)]
-        if changed and _READERS not in changed and _are_few(changed, now):
+        if changed and _PROGRAM not in changed and _are_few(changed, now):
             with suppress(RolebundleError, OSError):
                 if read(corpus, folders, admin, indexes.no_progress, is_brief=True):
                     _print_later_skipped(corpus)
@@ -136,7 +135,7 @@ def bring_up_to_date(corpus: Path, folders: Sequence[Path], admin: Callable[[], 
 
 
 def _changed_note(before: Files, now: Files) -> str:
-    paths = [p for p, state in now.items() if before.get(p) != state and p != _READERS]
+    paths = [p for p, state in now.items() if before.get(p) != state and p != _PROGRAM]
     named = first_of([Path(path).name for path in paths], _MAX_NAMED)
     return f"{counted(len(paths), 'changed file')} not read yet ({named})" if paths else ""
 
@@ -418,12 +417,13 @@ def _check(folders: Sequence[Path]) -> None:
 
 
 def _files_in(folders: Sequence[Path], deadline: float = float("inf")) -> Files | None:
-    """The files below folders, but for hidden ones, and the code that reads them.
+    """The files below folders, but for hidden ones, and the size of this program.
 
     ``None`` if that lasts until the deadline.
     """
-    code = (*_INGEST.rglob("*.py"), *_INGEST.rglob("*.toml"))
-    files: Files = {_READERS: [sum(file.stat().st_size for file in code), 0]}
+    package = Path(__file__).parents[2]
+    code = (*package.rglob("*.py"), *package.rglob("*.toml"))
+    files: Files = {_PROGRAM: [sum(file.stat().st_size for file in code), 0]}
     waiting = [os.path.realpath(folder) for folder in folders]
     while waiting:
         if monotonic() > deadline:
