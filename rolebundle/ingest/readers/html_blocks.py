@@ -121,7 +121,8 @@ def _mark_quotes(blocks: list[Block], quotes: Sequence[range]) -> None:
     quoted = {place for quote in quotes for place in quote}
     has_answers = bool(quoted) and len(quoted) <= max(quoted) - min(quoted)
     for number, quote in enumerate(quotes, 1):
-        header = attribution([block.text for block in blocks[: quote.start][-2:]]) or QUOTED
+        above = blocks[max(0, quote.start - 2) : quote.start]
+        header = attribution([block.text for block in above]) or QUOTED
         for place in quoted.intersection(quote):
             block = blocks[place]
             blocks[place] = (
