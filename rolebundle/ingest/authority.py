@@ -15,8 +15,6 @@ from functools import lru_cache
 from pathlib import PurePath
 from typing import Any, get_args
 
-from rapidfuzz.distance import OSA
-
 from rolebundle.contracts.documents import DocumentMetadata, SupersessionReach
 from rolebundle.contracts.ingest import GOVERNS, LIMITS, MATCHED, DeclaredMetadata, keys_that
 from rolebundle.contracts.terms import ORIGINS, Sensitivity, TrustTier, trust_rank
@@ -51,9 +49,21 @@ def governing_key(key: str) -> str:
     for name in _GUARDED_KEYS:
         expected = folded_key(name)
         most = 2 if len(expected) >= _MIN_CHARS_FOR_TWO_MISTAKES else 1
-        if OSA.distance(letters, expected, score_cutoff=most) <= most:
+        if _differ_by(most, letters, expected):
             return name
     return ""
+
+
+def _differ_by(most: int, word: str, other: str) -> bool:
+    """Whether so many letters that are wrong, missing, too many or swapped make one the other."""
+    while word and other and word[0] == other[0]:
+        word, other = word[1:], other[1:]
+    if not word or not other or not most:
+        return len(word) + len(other) <= most
+    rests = [(word[1:], other[1:]), (word[1:], other), (word, other[1:])]
+    if word[:2] == other[1::-1]:
+        rests.append((word[2:], other[2:]))
+    return any(_differ_by(most - 1, *rest) for rest in rests)
 
 
 def folded_key(key: str) -> str:

@@ -16,8 +16,6 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from rapidfuzz.fuzz import partial_ratio_alignment
-
 from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.verification import FindingCode
 from rolebundle.resources import data_file
@@ -164,12 +162,18 @@ def _nearest(text: str, passages: Sequence[Passage]) -> QuoteResult:
     score, result = MIN_SIMILARITY, QuoteResult("absent", note="No passage has it.")
     for passage in ranked[:_MAX_ALIGNED]:
         tokens = tokens_of(passage.content)
-        found = partial_ratio_alignment(quoted, tokens.line, score_cutoff=score)
-        if found and found.score > score and found.dest_start < found.dest_end:
-            start, end = _source(tokens, found.dest_start, found.dest_end)
+        # As many words as the quote has, around the longest run of its words.
+        of_quote, of_passage = quoted.split(), tokens.line.split()
+        run = SequenceMatcher(None, of_passage, of_quote).find_longest_match()
+        first = max(0, run.a - run.b)
+        nearest = of_passage[first : run.a - run.b + len(of_quote)]
+        compared = " ".join(nearest)[:_MAX_COMPARED]
+        similarity = 100 * SequenceMatcher(None, quoted, compared, False).ratio()
+        if similarity > score:
+            start, end = tokens.spans[first][0], tokens.spans[first + len(nearest) - 1][1]
             true_text = passage.content[start:end]
             note = _difference(quoted, tokens_of(true_text).line)
-            score, result = found.score, QuoteResult("near", passage, true_text, note)
+            score, result = similarity, QuoteResult("near", passage, true_text, note)
     return result
 
 

@@ -267,7 +267,6 @@ def _import_everything() -> None:
     for name in (
         *("pytest", "mcp.client", "reportlab.platypus"),
         *("numpy", "yaml", "Stemmer", "sqlite_vec", "pypdfium2.raw", "platformdirs"),
-        *("rich.console", "rich.table", "rich.text", "rich._emoji_codes"),
         *("anyio._backends._asyncio", "encodings.idna", "encodings.utf_8_sig"),
     ):
         importlib.import_module(name)

@@ -25,8 +25,6 @@ from rolebundle.storage.file import partial_file, sync_file
 from rolebundle.text.words import counted, first_of
 
 if TYPE_CHECKING:
-    from rich.progress import TaskID
-
     from rolebundle.contracts.overlay import LintProblem
 
 _MAX_LISTED = 20
@@ -153,25 +151,29 @@ def finding_counts(findings: Iterable[LintProblem]) -> tuple[int, str]:
 
 @contextmanager
 def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
-    """Draw bars on standard error until the end of the block, if that is a terminal.
+    """Draw a bar for each step on standard error, if that is a terminal.
 
     What it yields is called with a step, what is done of it, and its total.
     """
-    from rich.console import Console
-    from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn
-
-    columns = (*Progress.get_default_columns(), MofNCompleteColumn(), TimeElapsedColumn())
-    console = Console(stderr=True)
-    tasks: dict[str, TaskID] = {}
+    is_hidden = sys.stderr is None or not sys.stderr.isatty()
+    bar: Any = None
 
     def show(step: str, done: int, total: int) -> None:
-        if step not in tasks:
-            tasks[step] = bars.add_task(step)
-        bars.update(tasks[step], completed=done, total=total)
+        nonlocal bar
+        if bar is None or bar.label != step:
+            if bar:
+                bar.render_finish()
+            bar = click.progressbar(
+                length=total, label=step, show_pos=True, hidden=is_hidden, file=sys.stderr
+            )
+        bar.length, bar.pos = total, done - 1
+        bar.update(1)
 
-    is_hidden = sys.stderr is None or not sys.stderr.isatty()
-    with Progress(*columns, console=console, transient=True, disable=is_hidden) as bars:
+    try:
         yield show
+    finally:
+        if bar:
+            bar.render_finish()
 
 
 def check_page_path(path: Path) -> Path:

@@ -42,7 +42,7 @@ def test_commands_import_little_that_is_heavy(sample_db: Path) -> None:
     """One process runs one command after the other: what it imports stays imported."""
     at_help = ("pydantic", "rolebundle.contracts")
     heavy = (
-        *("numpy", "wordllama", "yaml", "lxml", "rich", "docutils"),
+        *("numpy", "wordllama", "yaml", "lxml", "docutils"),
         *("sqlite_vec", "asyncio"),
         # Only a corpus with decisions needs it.
         *("rolebundle.verify", "rolebundle.gate", "rolebundle.memory"),
