@@ -43,7 +43,7 @@ GOLDEN_SETS = (
 PARTS: Mapping[str, tuple[str, Any]] = {
     "nothing": ("rolebundle.retrieval.scoring.SUPPRESS_POINTS", -0.2),
     "confidence of the semantic lane": (
-        "rolebundle.retrieval.semantic.query_confidence",
+        "rolebundle.retrieval.semantic.query_fluency",
         lambda query, provider: 1.0,
     ),
     "repeated words": ("rolebundle.retrieval.query.MAX_REPEATS", 1),
@@ -56,7 +56,7 @@ PARTS: Mapping[str, tuple[str, Any]] = {
         sys.maxsize,
     ),
     "copies": (
-        "rolebundle.retrieval.rank.detect_duplicates",
+        "rolebundle.retrieval.rank.combine_copies",
         lambda rows, task: [[row] for row in rows],
     ),
     "source diversity": ("rolebundle.retrieval.rank.DIVERSITY_STEP", 0.0),

@@ -19,7 +19,7 @@ from rolebundle.policy.access import restrict_to_agent, role_denied
 from rolebundle.policy.overlays import load_role
 from rolebundle.policy.trust import UNRESTRICTED_VIEW, AgentView
 from rolebundle.retrieval.filter import is_readable
-from rolebundle.retrieval.request import ReferenceScope, resolve_request
+from rolebundle.retrieval.request import ReferenceRules, resolve_request
 from rolebundle.storage import compartments
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.documents import ids_outside_validity
@@ -136,14 +136,20 @@ class AccessControl:
             yield restricted, restrict_to_agent(restricted, agent)
 
     @contextmanager
-    def open_lookup(self, agent: str | None) -> Iterator[tuple[Corpus, ReferenceScope]]:
-        """Open the corpus as an agent may see it, to look something up.
+    def open_lookup(
+        self, agent: str | None, reference: str = ""
+    ) -> Iterator[tuple[Corpus, ReferenceRules]]:
+        """Open the corpus as an agent may see it, to look up a reference, and record a refusal.
 
         Raises:
             AccessDenied, CorpusBusy, StorageError: as for :meth:`open_view`.
         """
-        with self.open_view(agent) as (corpus, view):
-            yield corpus, self.reference_scope(view, corpus)
+        with (
+            self.recording_refusals(agent),
+            self.naming_unavailable(reference, agent),
+            self.open_view(agent) as (corpus, view),
+        ):
+            yield corpus, self.reference_rules(view, corpus)
 
     def check_role(self, view: AgentView, role: str | None, *, has_own_overlay: bool) -> None:
         """Check that the policy allows an agent to ask with a role, or without one.
@@ -232,7 +238,7 @@ class AccessControl:
         ]
         return lambda passage: any(is_readable(passage, role) for role in roles)
 
-    def reference_scope(self, view: AgentView, corpus: Corpus | None = None) -> ReferenceScope:
+    def reference_rules(self, view: AgentView, corpus: Corpus | None = None) -> ReferenceRules:
         """What the references of somebody with this view may name.
 
         Args:
@@ -243,7 +249,7 @@ class AccessControl:
         outside: frozenset[str] = frozenset()
         if corpus is not None and view.access_level is not None:
             outside = ids_outside_validity(corpus, iso_utc(datetime.now(UTC)))
-        return ReferenceScope(view.show_paths, self.folder, self.may_read(view), outside)
+        return ReferenceRules(view.show_paths, self.folder, self.may_read(view), outside)
 
     @contextmanager
     def recording_refusals(self, agent: str | None, role: str | None = None) -> Iterator[None]:
@@ -288,7 +294,7 @@ class AccessControl:
     def with_unread_note(self, reference: str, error: UsageError | LookupFailure) -> str:
         """The hint of an error, with what was not read, if the reference may name that."""
         is_open = error.code == "not_found" and not self.has_policy()
-        note = self.workspace.unread_note(reference, True) if is_open else ""
+        note = self.workspace.unread_note(reference, False) if is_open else ""
         return "; ".join(filter(None, [note, error.hint]))
 
     @contextmanager
@@ -303,9 +309,9 @@ class AccessControl:
             error.hint = self.with_unread_note(reference, error)
             is_owner = self.resolve_agent(agent) is None and not self.has_policy()
             if error.code == "not_found" and is_owner:
-                scope = self.reference_scope(UNRESTRICTED_VIEW)
+                rules = self.reference_rules(UNRESTRICTED_VIEW)
                 if quarantined := why_module.quarantined_error(
-                    self.workspace.corpus, reference, scope
+                    self.workspace.corpus, reference, rules
                 ):
                     raise quarantined from None
             raise

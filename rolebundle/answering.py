@@ -20,15 +20,16 @@ from rolebundle.policy.audit import AuditNeeds
 from rolebundle.policy.overlays import ResolvedOverlay, load_role
 from rolebundle.policy.trust import AgentView
 from rolebundle.retrieval import pipeline
-from rolebundle.retrieval.bundle import assemble
+from rolebundle.retrieval.bundle import bundle_of
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.retrieval.request import ResolvedRequest, resolve_request
 from rolebundle.retrieval.rerank import Reranker
 from rolebundle.retrieval.semantic import cosines_with_task
 from rolebundle.retrieval.source_files import are_reachable, shown_path, source_warnings
 from rolebundle.retrieval.values import Retrieval
-from rolebundle.storage.corpus import Corpus, contents
-from rolebundle.storage.documents import StoredFile, source_files
+from rolebundle.retrieval.warnings import has_thin_evidence
+from rolebundle.storage.corpus import Corpus, present_kinds
+from rolebundle.storage.documents import StoredFile, files_of_chunks
 from rolebundle.storage.file import indexing_path, is_held
 from rolebundle.text.words import first_of
 
@@ -46,7 +47,7 @@ else:
 
 
 _FEW_WITHOUT_VECTOR = 0.1
-"""A smaller share of passages without a vector is no reason to worry while they are embedded."""
+"""While chunks are being embedded, a smaller share without a vector is not reported."""
 
 
 class Inputs(NamedTuple):
@@ -103,7 +104,7 @@ class Answering:
                 )
             audit_needs = AuditNeeds.of(inputs.corpus)
             cosines_of = None
-            if request.packet and inputs.provider is not None and not retrieval.degraded:
+            if request.packet and inputs.provider is not None and not retrieval.semantic_problem:
                 cosines_of = cosines_with_task(retrieval.query, inputs.provider)
         # After the snapshot, because the host's program and the files may take a while.
         agent = inputs.request.echo.agent
@@ -115,27 +116,26 @@ class Answering:
         terms = retrieval.query.task.terms
         kept_back: list[KeptBack] = []
         file_warnings = source_warnings(files.values())
-        # Without an agent, the owner asks: under a policy such a request was refused before.
-        if inputs.request.quarantined and agent is None:
+        # If no agent is named, the owner asks: a policy has already refused such a request.
+        if inputs.request.view.quarantined and agent is None:
             kept_back = why_module.kept_back(self._workspace.corpus, terms)
         if agent is None and request.deadline_ms is None and not retrieval.all_selected:
             file_warnings["SOURCE_CHANGED"] = self._files_not_ingested(request.task)
         # What was not read has no metadata by which a policy could tell who may see it.
-        if not retrieval.request.has_policy:
-            best = retrieval.evidence.best_support
-            has_half = 2 * best.matched_words >= best.total_words
-            file_warnings["INDEX_STALE"] = self._workspace.unread_note(request.task, has_half)
-        few_wait = 0 < retrieval.without_vector < _FEW_WITHOUT_VECTOR * retrieval.corpus.chunks
-        if few_wait and is_held(indexing_path(self._workspace.path)):
+        if not retrieval.request.view.access_level:
+            note = self._workspace.unread_note(request.task, has_thin_evidence(retrieval))
+            file_warnings["INDEX_STALE"] = note
+        few = _FEW_WITHOUT_VECTOR * retrieval.corpus_state.chunks
+        if 0 < retrieval.without_vector < few and is_held(indexing_path(self._workspace.path)):
             retrieval = replace(retrieval, without_vector=0)
-        bundle = assemble(
+        bundle = bundle_of(
             replace(
                 retrieval,
                 refusal=refusal,
                 paths=paths if inputs.view.show_paths else {},
                 file_warnings=file_warnings,
                 kept_back=kept_back,
-                complete_message=self._workspace.advice if inputs.view.show_paths else str,
+                with_corpus_named=self._workspace.advice if inputs.view.show_paths else str,
             ),
             cosines_of,
         )
@@ -166,7 +166,8 @@ class Answering:
             request: what was asked.
             agent: the agent that asks.
             claimed_approver: the name that the request gives.
-            approved_retrieval: what it would get with an approval; ``None`` if that is no question.
+            approved_retrieval: the retrieval with an approval; ``None`` if no candidate needs one,
+                or if nobody approves.
         """
         approved_by = refusal = ""
         if claimed_approver and self.approver is not None and not self.approver:
@@ -206,7 +207,7 @@ class Answering:
             self.access.check_time(view, request.now or request.as_of)
             if request.seen:
                 seen = lookup_module.chunk_ids_of(
-                    corpus, request.seen, self.access.reference_scope(view)
+                    corpus, request.seen, self.access.reference_rules(view)
                 )
                 request = request.model_copy(update={"seen": seen})
             if overlay is None and request.role is not None:
@@ -249,10 +250,10 @@ def _search(inputs: Inputs, request: ResolvedRequest) -> tuple[Retrieval, dict[s
     """The retrieval for a request, and the files of its selected passages by chunk id."""
     corpus, provider = inputs.corpus, inputs.provider
     retrieval = pipeline.search(corpus, request, provider, inputs.reranker)
-    if contents(corpus).decisions:
+    if present_kinds(corpus).has_decisions:
         constraints = intents_module.constraints_on(corpus, request, inputs.view, provider)
         retrieval = replace(retrieval, constraints=constraints)
-    return retrieval, source_files(corpus, [row.chunk_id for row in retrieval.all_selected])
+    return retrieval, files_of_chunks(corpus, [row.chunk_id for row in retrieval.all_selected])
 
 
 def request_time(request: RetrievalRequest, now: datetime | None = None) -> datetime:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +11,7 @@ from shlex import quote
 from typing import Any, NamedTuple
 
 from rolebundle.contracts.upkeep import DraftFile, InitReport, OverlayDraftReport
-from rolebundle.errors import ConfigurationError, UsageError
+from rolebundle.errors import UsageError
 from rolebundle.ingest.authority import Authority
 from rolebundle.ingest.document_types import observed_type
 from rolebundle.ingest.manifests import MANIFEST_NAME, FileDefaults, read_manifest
@@ -24,10 +23,9 @@ from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, FileEntry, walk
 from rolebundle.policy.overlays import is_shipped, load_role, locate
 from rolebundle.storage import roots as root_storage
 from rolebundle.storage.documents import count_types, document_kinds
-from rolebundle.storage.file import overlays_path
+from rolebundle.storage.file import overlays_path, write_new
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.publications import refuse_changes, refuse_expired
-from rolebundle.text.paths import matches
 from rolebundle.text.words import counted
 
 _QUESTION = "What should I look at first?"
@@ -47,12 +45,12 @@ class Target(NamedTuple):
     Attributes:
         corpus: the corpus file; it need not exist.
         folders: the folders of overlays, in order of precedence.
-        db_option: the value of ``--db``; empty if it was not given.
+        place: the options that name the corpus; empty for the usual one.
     """
 
     corpus: Path
     folders: Sequence[Path]
-    db_option: str = ""
+    place: Sequence[str] = ()
 
     def overlay_path(self, role_id: str) -> Path:
         """The file of a role in the corpus's own folder."""
@@ -60,8 +58,7 @@ class Target(NamedTuple):
 
     def command(self, *words: str) -> str:
         """A command line for this corpus."""
-        db = ["--db", self.db_option] if self.db_option else []
-        return " ".join(["rolebundle", *(quote(word) for word in (*words, *db))])
+        return " ".join(["rolebundle", *(quote(word) for word in (*words, *self.place))])
 
 
 def init(
@@ -113,10 +110,11 @@ def init(
         for path in texts:
             if not path.is_relative_to(folder):
                 announce(path)
-        write_new(texts)
+        write_new({path: text.encode() for path, text in texts.items()})
     drafts = [_draft_file(path, text, dry_run=dry_run) for path, text in texts.items()]
     if is_kept:
         drafts.insert(0, DraftFile(path=str(manifest), state="kept"))
+    named = [] if "--in" in target.place else [str(folder)]
     asked = ["retrieve", _QUESTION, *(["--role", role_id] if role_id else [])]
     return InitReport(
         folder=str(folder),
@@ -126,7 +124,7 @@ def init(
         document_types=types,
         drafts=drafts,
         remarks=_remarks(role_id, target) if role_id else [],
-        next=[target.command("ingest", str(folder)), target.command(*asked)],
+        next=[target.command("ingest", *named), target.command(*asked)],
     )
 
 
@@ -203,7 +201,7 @@ def new_overlay(
         text = _neutral_for(role_id, target)
         remarks = _remarks(role_id, target)
     if not dry_run:
-        write_new({path: text})
+        write_new({path: text.encode()})
     return OverlayDraftReport(
         role_id=role_id,
         draft=_draft_file(path, text, dry_run=dry_run),
@@ -296,40 +294,6 @@ def _proposals(counts: Mapping[str, int], unit: str) -> str:
     return f"not in force; you could add: {', '.join(listed)}{more}" if listed else ""
 
 
-# -- new files -------------------------------------------------------------------------------------
-
-
-def write_new(texts: Mapping[Path, str]) -> None:
-    """Write new files: all of them or none, and never over another one.
-
-    A missing folder for one is made, such as that of a corpus's overlays.
-
-    Args:
-        texts: path → content.
-
-    Raises:
-        ConfigurationError: ``file_exists``: one of them exists. Nothing was written.
-        OSError: one cannot be written. Nothing was written.
-    """
-    written: list[Path] = []
-    try:
-        for path, text in texts.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("x", encoding="utf-8", newline="\n") as file:
-                written.append(path)
-                file.write(text)
-    except OSError as error:
-        for new in written:
-            new.unlink(missing_ok=True)
-        if os.path.lexists(path):
-            raise ConfigurationError(
-                "file_exists",
-                f"{path}: exists, and is never overwritten",
-                "edit it, or move it away and run the same command again",
-            ) from error
-        raise
-
-
 # -- the manifest ----------------------------------------------------------------------------------
 
 
@@ -380,49 +344,27 @@ def draft_manifest(
     sources = _folder_sources(paths, source) if with_sources else {}
     types = Counter(found[0] for path in paths if (found := observed_type(path, "", _UNREAD)))
     seen = "".join(f"#   {kind}: {counted(n, 'file')}\n" for kind, n in types.most_common())
-    with_source = _files_by_rule(paths, sources)
-    text = (
-        _HEAD + _SOURCES + (_rules("source_id", sources, with_source) or _ONE_SOURCE.format(source))
+    of_files = (sources.get(path.partition("/")[0], source) for path in paths if with_sources)
+    by_source = dict(Counter(of_files).most_common())
+    rules = "".join(
+        # A star in the name of a folder would match others.
+        f"\n# {counted(by_source[name], 'file')}\n[[rule]]\n"
+        f"glob = {_toml(folder.replace('*', '?') + '/**')}\nsource_id = {_toml(name)}\n"
+        for folder, name in sources.items()
     )
-    by_source = _by_value(with_source, {"": source, **sources}) if with_sources else {}
+    text = _HEAD + _SOURCES + (rules or _ONE_SOURCE.format(source))
     return text + _TYPES.format(seen or "#   none\n") + _TRUST, by_source, dict(types.most_common())
 
 
 def _folder_sources(paths: Sequence[str], source: str) -> dict[str, str]:
-    """Glob → source, for each folder at the top with several files."""
+    """Folder at the top with several files → source."""
     folders = Counter(path.partition("/")[0] for path in paths if "/" in path)
     sources: dict[str, str] = {}
     for folder, count in sorted(folders.items()):
         name = f"{source}-{source_name(Path(folder))}"
         if count > 1 and name.casefold() not in map(str.casefold, sources.values()):
-            # A star in the name of a folder would match others.
-            sources[f"{folder.replace('*', '?')}/**"] = name
+            sources[folder] = name
     return sources
-
-
-def _files_by_rule(paths: Sequence[str], rules: Mapping[str, str]) -> Counter[str]:
-    """The numbers of files by the glob of the last rule that matches, or an empty text."""
-    return Counter(
-        next((glob for glob in reversed([*rules]) if matches(glob, path)), "") for path in paths
-    )
-
-
-def _by_value(files: Mapping[str, int], values: Mapping[str, str]) -> dict[str, int]:
-    """The numbers of files by the value of their rule, the most frequent first."""
-    counts: Counter[str] = Counter()
-    for glob, count in files.items():
-        if glob in values:
-            counts[values[glob]] += count
-    return dict(counts.most_common())
-
-
-def _rules(key: str, values: Mapping[str, str], files: Mapping[str, int]) -> str:
-    """The text of rules that set one key, each with the number of its files."""
-    text = ""
-    for glob, value in values.items():
-        number = counted(files.get(glob, 0), "file")
-        text += f"\n# {number}\n[[rule]]\nglob = {_toml(glob)}\n{key} = {_toml(value)}\n"
-    return text
 
 
 def _toml(value: str) -> str:

@@ -26,7 +26,7 @@ from rolebundle.errors import AccessDenied, CorpusCorrupt
 from rolebundle.lazy import lazy_module
 from rolebundle.policy.access import access_denied
 from rolebundle.policy.overlays import ResolvedOverlay
-from rolebundle.retrieval.request import ReferenceScope
+from rolebundle.retrieval.request import ReferenceRules
 from rolebundle.storage.sqlite import Closable
 from rolebundle.workspace import Workspace
 
@@ -172,7 +172,7 @@ class Engine(Closable):
                     inputs.corpus,
                     inputs.request,
                     reference,
-                    self.access.reference_scope(inputs.view),
+                    self.access.reference_rules(inputs.view),
                     inputs.provider,
                     inputs.reranker,
                 )
@@ -194,13 +194,13 @@ class Engine(Closable):
         if self.access.agent is not None:
             raise access_denied()
         check_agent(agent)
-        scope = ReferenceScope(absolute=True, folder=self.access.folder)
-        why = why_module.why_hidden(self.workspace.answering_corpus, reference, scope, agent)
+        rules = ReferenceRules(absolute=True, folder=self.access.folder)
+        why = why_module.why_hidden(self.workspace.answering_corpus, reference, rules, agent)
         if not why.hidden:
             try:
                 with self.answering.open_inputs(request, None) as inputs:
                     answer = why_module.explain(
-                        inputs.corpus, inputs.request, reference, scope, inputs.provider
+                        inputs.corpus, inputs.request, reference, rules, inputs.provider
                     )
             except AccessDenied as error:
                 why = why_module.with_answer(why, error)
@@ -275,14 +275,10 @@ class Engine(Closable):
             AccessDenied: the agent may see nothing of this corpus, or none of its roles may read
                 what the reference names.
         """
-        with self.access.recording_refusals(agent):
-            with (
-                self.access.naming_unavailable(reference, agent),
-                self.access.open_lookup(agent) as (corpus, scope),
-            ):
-                lookup = lookup_module.look_up(
-                    corpus, reference, scope, outline=outline, section=section
-                )
+        with self.access.open_lookup(agent, reference) as (corpus, scope):
+            lookup = lookup_module.look_up(
+                corpus, reference, scope, outline=outline, section=section
+            )
             self._record("get", agent, allowed=len(lookup.passages))
             return lookup
 
@@ -293,9 +289,8 @@ class Engine(Closable):
             AccessDenied: the agent may see nothing of this corpus.
         """
         agent, part = request.agent, request.model_dump(include={"outline", "section"})
-        with self.access.recording_refusals(agent):
-            with self.access.open_lookup(agent) as (corpus, scope):
-                answer = listing_module.look_up_all(corpus, request.ids, scope, **part)
+        with self.access.open_lookup(agent) as (corpus, scope):
+            answer = listing_module.look_up_all(corpus, request.ids, scope, **part)
             for number, failure in enumerate(answer.failures):
                 hint = self.access.with_unread_note(failure.reference, failure)
                 answer.failures[number] = failure.model_copy(update={"hint": hint})
@@ -317,12 +312,8 @@ class Engine(Closable):
             AccessDenied: the agent may see nothing of this corpus.
         """
         request = request or ListRequest()
-        with self.access.recording_refusals(request.agent):
-            with (
-                self.access.naming_unavailable(request.prefix or "", request.agent),
-                self.access.open_lookup(request.agent) as (corpus, scope),
-            ):
-                listing = listing_module.list_documents(corpus, request, scope)
+        with self.access.open_lookup(request.agent, request.prefix or "") as (corpus, scope):
+            listing = listing_module.list_documents(corpus, request, scope)
             self._record("get", request.agent, details={"documents": len(listing.documents)})
             return listing
 
@@ -334,12 +325,8 @@ class Engine(Closable):
             AccessDenied: the agent may see nothing of this corpus.
             Interrupted: ``search_too_long``.
         """
-        with self.access.recording_refusals(request.agent):
-            with (
-                self.access.naming_unavailable(request.prefix or "", request.agent),
-                self.access.open_lookup(request.agent) as (corpus, scope),
-            ):
-                found = listing_module.find_lines(corpus, request, scope)
+        with self.access.open_lookup(request.agent, request.prefix or "") as (corpus, scope):
+            found = listing_module.find_lines(corpus, request, scope)
             details = {"lines": len(found.lines)}
             self._record("grep", request.agent, query=request.pattern, details=details)
             return found
@@ -476,8 +463,8 @@ class Engine(Closable):
             )
             with self.answering.open_inputs(retrieval_request, overlay) as inputs:
                 if request.chunk_ids:
-                    scope = self.access.reference_scope(inputs.view)
-                    chunk_ids = lookup_module.chunk_ids_of(inputs.corpus, request.chunk_ids, scope)
+                    rules = self.access.reference_rules(inputs.view)
+                    chunk_ids = lookup_module.chunk_ids_of(inputs.corpus, request.chunk_ids, rules)
                     request = request.model_copy(update={"chunk_ids": chunk_ids})
                 answer = verify_module.verify(inputs.corpus, request, inputs.request, self.judge)
             self._record(

@@ -41,7 +41,10 @@ def corpus_status(corpus: Corpus) -> CorpusStatus:
         active = active_index(corpus)
         embedded = count_vectors(corpus, active) if active else 0
         sizes = documents.source_sizes(corpus)
-        indexes = [_index_status(index, state.chunks) for index in all_indexes(corpus)]
+        indexes = [
+            _index_status(index, count_vectors(corpus, index), state.chunks)
+            for index in all_indexes(corpus)
+        ]
     by_source: dict[str, SourceStatus] = {}
     for name, tier, count, chunks in sizes:
         former = by_source.get(name)
@@ -73,19 +76,18 @@ def _replica_status(signed: SignedManifest, now: datetime) -> ReplicaStatus:
     )
 
 
-def _index_status(index: EmbeddingIndex, chunks: int) -> IndexStatus:
-    floor, related = index.noise or (None, None)
+def _index_status(index: EmbeddingIndex, vectors: int, chunks: int) -> IndexStatus:
     return IndexStatus(
         id=index.id,
         **index.identity.model._asdict(),
         normalization=index.identity.normalization,
         chunker=index.identity.chunker,
         active=index.active,
-        vectors=index.vectors,
-        waiting=chunks - index.vectors,
+        vectors=vectors,
+        waiting=chunks - vectors,
         since=index.started_at,
-        noise_floor=floor,
-        related_cosine=related,
+        noise_floor=index.noise_floor,
+        related_cosine=index.related_cosine,
     )
 
 
@@ -105,13 +107,7 @@ def owner_status(corpus: Corpus) -> CorpusStatus:
                 for location, flags in records.load_path_flags(corpus).items()
             ],
             "publications": [
-                PublicationStatus(
-                    target=publication.target,
-                    agent=publication.agent,
-                    generation=publication.generation,
-                    published_at=publication.published_at,
-                    purge_pending=publication.is_outdated,
-                )
+                PublicationStatus.model_validate(publication, from_attributes=True)
                 for publication in publications(corpus)
             ],
             "watch": watch_status(corpus.path),

@@ -57,7 +57,7 @@ class Workspace:
     Attributes:
         advice: makes the commands in a message name the corpus, so that they work as they are.
         unread_note: what may be missing for a task, because the corpus does not have it; empty if
-            nothing is. Its second argument: whether a passage has half of the words of the task.
+            nothing is. Its second argument: whether there is little evidence for the task.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Workspace:
     ) -> None:
         self.path = Path(path)
         self.advice: Callable[[str], str] = str
-        self.unread_note: Callable[[str, bool], str] = lambda _task, _has_half: ""
+        self.unread_note: Callable[[str, bool], str] = lambda _task, _is_thin: ""
         self.embed_url = embed_url
         self.allow_host = allow_host
         self.recorder = Recorder(self.path)

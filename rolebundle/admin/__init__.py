@@ -14,8 +14,6 @@ from threading import Event
 from rolebundle.admin.indexes import Indexing
 from rolebundle.admin.purges import finish_purges
 from rolebundle.contracts.ingest import IngestReport
-from rolebundle.contracts.upkeep import RepairReport
-from rolebundle.doctor import repair
 from rolebundle.ingest.indexes import Progress, no_progress
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.sync import ingest, update
@@ -128,11 +126,6 @@ class Admin(Closable):
     def _record_ingest(self, corpus: Corpus, report: IngestReport) -> None:
         changes = report.model_dump(include={"added", "updated", "removed", "quarantined"})
         self.workspace.recorder.note(corpus, "ingest", details=changes)
-
-    def repair(self) -> RepairReport:
-        """Make damaged indexes again; see :func:`rolebundle.doctor.repair`."""
-        self.close()
-        return repair(self.workspace.path)
 
     def close(self) -> None:
         """Close the corpus file. It is opened again on demand."""

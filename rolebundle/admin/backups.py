@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -224,33 +224,20 @@ def restore_backup(workspace: Workspace, backup: Path, *, confirmed: bool = Fals
     manifest = _read_manifest(backup)
     if manifest is None and is_there(manifest_path(backup)):
         raise _unsound(backup, "its manifest cannot be read")
-    if not confirmed:
-        with TemporaryDirectory(prefix="rolebundle-") as folder:
-            return _restore(backup, manifest, path, Path(folder), present, False)
-    with storage_errors(
-        "restore_failed",
-        f"{path}: the backup could not be copied here",
-        "check the permissions of the corpus's folder and the space there, and run the same "
-        "command again",
-    ):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return _restore(backup, manifest, path, path.parent, present, True)
-
-
-def _restore(
-    backup: Path,
-    manifest: BackupManifest | None,
-    path: Path,
-    folder: Path,
-    present: set[str],
-    confirmed: bool,
-) -> RestoreReport:
-    """Restore it, by a copy in a folder. ``present`` are the ids of the purges until now."""
     audit = audit_path(path)
-    with (
-        partial_file(folder / path.name) as corpus_copy,
-        partial_file(folder / audit.name) as audit_copy,
-    ):
+    with ExitStack() as stack:
+        stack.enter_context(
+            storage_errors(
+                "restore_failed",
+                f"{path}: the backup could not be copied here",
+                "check the permissions of the corpus's folder and the space there, and run the "
+                "same command again",
+            )
+        )
+        folder = path.parent if confirmed else Path(stack.enter_context(TemporaryDirectory()))
+        folder.mkdir(parents=True, exist_ok=True)
+        corpus_copy = stack.enter_context(partial_file(folder / path.name))
+        audit_copy = stack.enter_context(partial_file(folder / audit.name))
         copied, purges = _copy_backup(backup, manifest, corpus_copy)
         audit_state = _audit_to_use(manifest, audit)
         if audit_state == "restored" and manifest is not None and manifest.audit is not None:

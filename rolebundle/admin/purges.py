@@ -201,7 +201,9 @@ def finish_purges(corpus: Corpus, recorder: Recorder) -> list[Receipt]:
 def _finish(corpus: Corpus, pending: Collection[str]) -> list[Receipt]:
     """Complete every purge, and return the receipts with these ids."""
     obstacle = purge_storage.finish(corpus)
-    copies = _copies(publication for publication in publications(corpus) if publication.is_outdated)
+    copies = _copies(
+        publication for publication in publications(corpus) if publication.purge_pending
+    )
     return [
         receipt.model_copy(
             update={

@@ -537,8 +537,8 @@ class RetrievalBundle(Contract):
         constraints: active decisions that are about the task, outside of the limit; ``None`` if
             there are none.
         selected: the selected passages, best first.
-        nearest: if nothing was selected because nothing is evidence, the three nearest places that
-            the caller may see; else ``None``.
+        nearest: the three nearest places that the caller may see, if nothing was selected because
+            nothing is evidence; else ``None``.
         rejected: the other candidates.
         rejected_summary: number of rejected candidates by rejection code.
         kept_back: quarantined documents that have the task's words, at most 5, best first. Only the

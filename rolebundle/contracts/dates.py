@@ -53,6 +53,12 @@ def is_month(word: str) -> bool:
     return bool(_month_of(_plain(word)))
 
 
+def is_of_date(word: str) -> bool:
+    """Whether a word is a month's name, or a day's of the week."""
+    kind, _ = _table()["words"].get(plain := _plain(word), ("", 0))
+    return kind == "weekday" or any(plain in row.split() for row in _table()["months"])
+
+
 def names_of_day(date: str) -> list[str]:
     """How people write the day and month of an ISO date: ``3 march``, ``3 märz``, ``03 03``."""
     if not (parts := re.match(r"\d{4}-(\d\d)-(\d\d)", date)):

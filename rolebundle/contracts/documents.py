@@ -168,6 +168,17 @@ class Mark(NamedTuple):
         return self.state if self.authority == "owner" else None
 
 
+QUOTED = "quoted"
+"""How the anchor of a message begins that another one quotes."""
+
+
+def message_of(anchor: str) -> tuple[str, int]:
+    """The anchor of a mail, and the number of one of its messages: 0 what is new, 1 … quoted."""
+    mail, _, last = anchor.rpartition(", ")
+    word, _, number = last.partition(" ")
+    return (mail, int(number)) if word == QUOTED and number.isdecimal() else (anchor, 0)
+
+
 class Passage(NamedTuple):
     """A chunk with the metadata of its document.
 

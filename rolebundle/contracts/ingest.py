@@ -241,6 +241,8 @@ class Skipped:
     message: str
 
 
+LOST = "its former text was removed: "
+"""How the reason begins why a file is skipped whose documents the corpus had."""
 ERROR_CODES = frozenset(
     {"bad_metadata", "bad_front_matter", "duplicate_document_id", "duplicate_chunk_id"}
 )

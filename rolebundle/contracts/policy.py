@@ -104,30 +104,10 @@ class PolicyChange(Contract):
     location: str
 
 
-class AgentAccess(Contract):
-    """The policy's rule for one agent.
-
-    Attributes:
-        scopes: the allowed scopes; ``*`` is every scope.
-        access_level: the highest sensitivity that the agent may read.
-        deny_patterns: globs over paths that the agent may not read.
-        roles: the roles that the agent may use; ``None`` for every role.
-        role_required: whether the agent must name a role.
-        may_write: what the agent may write.
-        show_paths: whether the agent learns where files lie on this machine.
-        may_set_time: whether the agent may ask as at another time.
-        documents: number of documents that the agent may read.
-    """
+class AgentAccess(AgentRule):
+    """The policy's rule for one agent, and the number of documents that the agent may read."""
 
     agent: str
-    scopes: list[str]
-    access_level: AccessLevel
-    deny_patterns: list[str]
-    roles: list[str] | None = None
-    role_required: bool = False
-    may_write: list[WriteKind] = []
-    show_paths: bool = False
-    may_set_time: bool = False
     documents: int
 
 

@@ -38,7 +38,7 @@ MAX_DEADLINE_MS = 86_400_000
 MIN_MAX_CHARS = 1_000
 """The smallest ``max_chars``, so that at least a part of a passage fits in a packet."""
 MIN_PACKET_TOKENS = 400
-"""The smallest ``token_budget`` of a packet: its fixed parts have more than half as many."""
+"""The smallest ``token_budget`` of a packet: its fixed lines take more than half of this."""
 
 
 def _parse_moment(value: object) -> object:
@@ -53,7 +53,7 @@ def _parse_moment(value: object) -> object:
 
 
 def _parse_bound(value: object) -> object:
-    """A time; or the text of one that depends on the time of the request, or is less exact."""
+    """The time of an ISO 8601 text. ``last week`` or ``2026`` stays a text for :meth:`Where.at`."""
     text = value if isinstance(value, datetime) else str(value)
     try:
         return _parse_moment(text)
@@ -140,7 +140,7 @@ class Where(Contract):
         return self
 
     def at(self, now: datetime) -> Where:
-        """The same with bounds that are times."""
+        """The same, in which bounds such as ``last week`` are resolved to times."""
         bounds = {"updated_after": self.updated_after, "updated_before": self.updated_before}
         texts = ((key, bound) for key, bound in bounds.items() if isinstance(bound, str))
         return self.model_copy(update={key: start_of(text, now) for key, text in texts})

@@ -10,7 +10,7 @@ from rolebundle.contracts.lookup import LookupKind
 
 Outcome = Literal["selected", "rejected", "not_proposed"]
 Step = Literal["where", "lanes", "filter", "cut"]
-FoundBy = Literal["task_words", "role_words", "meaning"]
+SearchAim = Literal["task_words", "role_words", "meaning"]
 
 
 class LaneTrace(Contract):
@@ -31,7 +31,7 @@ class LaneTrace(Contract):
     """
 
     lane: terms.Lane
-    by: FoundBy
+    by: SearchAim
     ran: bool
     note: str = ""
     proposed: bool

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
-import ssl
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from ipaddress import ip_address
 from math import inf
@@ -446,8 +445,6 @@ class RerankServer:
 
     def __init__(self, spec: ProviderSpec) -> None:
         self._server = ModelServer(spec)
-        # The API reports no version of the model. It has no vectors, so no dimensions either.
-        self.identity = ModelIdentity("rerank", spec.model, digest="", dimensions=0)
 
     def scores(self, question: str, passages: Sequence[str]) -> list[float]:
         """The scores of passages, in their order: finite, of any range.
@@ -461,7 +458,7 @@ class RerankServer:
             EmbedderError: the server failed, or its answer is not one score for each passage.
             ConfigurationError: ``bad_key``.
         """
-        [query, *texts], model = prepared([question, *passages], ""), self.identity.model
+        [query, *texts], model = prepared([question, *passages], ""), self._server.spec.model
         body = {"model": model, "query": query, "documents": texts, "top_n": len(texts)}
         results = self._server.ask("/v1/rerank", body).get("results")
         found = self._server.in_order(results, "relevance_score", len(texts), "scores")
@@ -516,18 +513,10 @@ class BoundedBackend(httpcore.SyncBackend):
         if self.received > MAX_RESPONSE_BYTES:
             raise self._large
 
-    def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,
-        local_address: str | None = None,
-        socket_options: Iterable[Any] | None = None,
-    ) -> httpcore.NetworkStream:
-        """Connect to a host in the time that is left."""
-        seconds_left = self.time_left()
-        stream = super().connect_tcp(host, port, seconds_left, local_address, socket_options or [])
-        return _BoundedStream(stream, self)
+    def connect_tcp(self, *args: Any, **options: Any) -> httpcore.NetworkStream:
+        """Connect to a host in the time that is left. httpcore passes ``timeout`` by its name."""
+        options["timeout"] = self.time_left()
+        return _BoundedStream(super().connect_tcp(*args, **options), self)
 
 
 class _BoundedStream(httpcore.NetworkStream):
@@ -545,14 +534,9 @@ class _BoundedStream(httpcore.NetworkStream):
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         self._stream.write(buffer, self._limits.time_left())
 
-    def start_tls(
-        self,
-        ssl_context: ssl.SSLContext,
-        server_hostname: str | None = None,
-        timeout: float | None = None,
-    ) -> httpcore.NetworkStream:
-        secured = self._stream.start_tls(ssl_context, server_hostname, self._limits.time_left())
-        return _BoundedStream(secured, self._limits)
+    def start_tls(self, *args: Any, **options: Any) -> httpcore.NetworkStream:
+        options["timeout"] = self._limits.time_left()
+        return _BoundedStream(self._stream.start_tls(*args, **options), self._limits)
 
     def get_extra_info(self, info: str) -> Any:
         return self._stream.get_extra_info(info)

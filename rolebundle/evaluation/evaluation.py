@@ -10,11 +10,13 @@ more is relevant; an id without a judgment, or with 0 or less, is not.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from time import perf_counter
 from typing import get_args
+
+from pydantic import FiniteFloat, TypeAdapter, ValidationError
 
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.evaluation import (
@@ -323,28 +325,22 @@ _GOVERNANCE = ("leak_rate", "rejection_accuracy", "posture_accuracy")
 NAMES: tuple[Metric, ...] = get_args(Metric)
 
 
-def parse_thresholds(pairs: Iterable[str]) -> dict[Metric, float]:
+def parse_thresholds(pairs: Sequence[str]) -> dict[Metric, float]:
     """Parse ``METRIC=VALUE`` texts into thresholds.
 
     Raises:
         UsageError: ``bad_floor``.
     """
-    thresholds: dict[Metric, float] = {}
-    for pair in pairs:
-        given, _, text = pair.partition("=")
-        name = next((name for name in NAMES if name == given.strip().lower()), None)
-        try:
-            value = float(text)
-        except ValueError:
-            value = math.nan
-        if name is None or not math.isfinite(value):
-            raise UsageError(
-                "bad_floor",
-                f"--fail-under {pair}: write METRIC=VALUE",
-                f"metrics: {', '.join(NAMES)}",
-            )
-        thresholds[name] = value
-    return thresholds
+    parts = (pair.partition("=") for pair in pairs)
+    given = {name.strip().lower(): value for name, _, value in parts}
+    try:
+        return TypeAdapter(dict[Metric, FiniteFloat]).validate_python(given)
+    except ValidationError:
+        raise UsageError(
+            "bad_floor",
+            f"--fail-under {' '.join(pairs)}: write METRIC=VALUE",
+            f"metrics: {', '.join(NAMES)}",
+        ) from None
 
 
 def with_thresholds(report: EvalReport, thresholds: Mapping[Metric, float]) -> EvalReport:

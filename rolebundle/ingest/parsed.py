@@ -98,6 +98,8 @@ class ParsedDocument:
     """The name and content of each file that is attached, which becomes documents of its own."""
     found: tuple[Found, ...] = ()
     """Tags in the text, links to other files, and tasks."""
+    has_fields: bool = False
+    """Whether its blocks are records whose lines have labels, as ``Where: the hall``."""
     clauses: int = 0
     """The level of headings below which each section is a clause, and stands apart; 0: none."""
     flags: tuple[Flag, ...] | None = None

@@ -20,6 +20,7 @@ from rolebundle.contracts.documents import (
     DocumentMetadata,
     attribute_texts,
     iso_utc,
+    message_of,
 )
 from rolebundle.contracts.ingest import Skipped
 from rolebundle.errors import DocumentError, RolebundleError, with_detail
@@ -37,7 +38,7 @@ from rolebundle.ingest.declarations import MAX_BYTES, with_unread
 from rolebundle.ingest.intake_scan import IntakeDocument, scan_document, with_flags
 from rolebundle.ingest.metadata import resolve
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.turns import QUOTED, with_turns
+from rolebundle.ingest.turns import with_turns
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, FileEntry, read_bytes, skipped_for
 from rolebundle.scan.confidential import without_secrets
 from rolebundle.scan.finding import SecretsPolicy
@@ -364,9 +365,7 @@ def _chunks(
     when = (metadata.updated_at or "")[:10]
     head = ", ".join(filter(None, (" ".join(filter(None, parts)), when)))
     return tuple(
-        chunk
-        if chunk.anchor.rpartition(", ")[2].startswith(QUOTED)
-        else chunk._replace(headings=(head, *chunk.headings))
+        chunk if message_of(chunk.anchor)[1] else chunk._replace(headings=(head, *chunk.headings))
         for chunk in chunks
     )
 

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
 
 from rolebundle.contracts.documents import iso_utc
-from rolebundle.contracts.ingest import ERROR_CODES, IngestReport, Root, Skipped
+from rolebundle.contracts.ingest import ERROR_CODES, LOST, IngestReport, Root, Skipped
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.embedding.registry import IN_PROCESS
 from rolebundle.errors import DocumentError, EmbedderError, UsageError
@@ -302,6 +302,9 @@ class _Run:
                 # was read and rejected, its former documents are removed.
                 if outcome.code in prepare.TRANSIENT_CODES:
                     stored.add(file.location)
+                elif file.location in self.known:
+                    reason = outcome.message.removeprefix(f"{outcome.path}: ")
+                    report.skipped[-1] = replace(outcome, message=f"{outcome.path}: {LOST}{reason}")
             else:
                 prepared.append((file, outcome))
         if not prepared:

@@ -11,11 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise, takewhile
 
+from rolebundle.contracts.documents import QUOTED
 from rolebundle.ingest.parsed import Block, ParsedDocument
 from rolebundle.text.decoding import one_line
 
-QUOTED = "quoted"
-"""How the anchor of a message begins that another one quotes."""
 _TEXT = frozenset({"paragraph", "list"})
 _MIN_TURNS = 4
 _TURNS_PER_NAME = 2
@@ -61,10 +60,10 @@ def messages(lines: list[str], at: int = 0, label: str = "", depth: int = 0) -> 
         between = set(range(first, end)).difference(quoted)
         if not any(lines[i].strip() for i in between):
             inner = [_QUOTE.sub("", text, count=1) for text in lines[first:end]]
-            above = (label, at, lines[:first])
+            above = messages(lines[:first], at, label, depth + 1)
             name = attribution(lines[:first]) or label or QUOTED
             found = messages(inner, at + first, name, depth + 1)
-            return [above, *found, *messages(lines[end:], at + end, label, _MAX_DEPTH)]
+            return [*above, *found, *messages(lines[end:], at + end, above[-1][0], _MAX_DEPTH)]
     for first in range(len(lines)):
         if depth < _MAX_DEPTH and (head := _head(lines, first)):
             name, end = head
@@ -104,7 +103,7 @@ def with_turns(parsed: ParsedDocument) -> ParsedDocument:
     is_talk = len(turns) >= max(_MIN_TURNS, _MIN_SHARE * len(lines)) and (
         2 * timed > len(turns) or len(turns) >= _TURNS_PER_NAME * len(names)
     )
-    if is_thread or is_talk:
+    if (is_thread or is_talk) and not parsed.has_fields:
         return replace(parsed, blocks=tuple(_split(parsed, is_thread)))
     return parsed
 

@@ -10,12 +10,11 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import stat
 import sys
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
 from string import Template
@@ -29,7 +28,7 @@ from tomlkit.exceptions import TOMLKitError
 
 from rolebundle.errors import UsageError
 from rolebundle.resources import data_file
-from rolebundle.storage.file import partial_file, rename_synced
+from rolebundle.storage.file import write_whole
 from rolebundle.system import is_foreign
 
 NAME = "rolebundle"
@@ -114,9 +113,9 @@ class Change(NamedTuple):
             copy = backup_path(self.path)
             self.path.parent.mkdir(parents=True, exist_ok=True)
             if self.former is not None:
-                _write(copy, self.former, self.path)
+                write_whole(copy, self.former, self.path)
             if self.after is not None:
-                _write(self.path, self.after, self.path)
+                write_whole(self.path, self.after, self.path)
             else:
                 self.path.unlink()
             if self.former is None:
@@ -130,15 +129,6 @@ def backup_path(path: Path) -> Path:
 
 def _content(path: Path) -> bytes | None:
     return path.read_bytes() if path.exists() else None
-
-
-def _write(path: Path, content: bytes, like: Path) -> None:
-    """Replace a file by one with the permissions of another one."""
-    with partial_file(path) as partial:
-        partial.write_bytes(content)
-        with suppress(FileNotFoundError):
-            shutil.copymode(like, partial)
-        rename_synced(partial, path)
 
 
 def addition(host: Host, entry: Entry) -> Change:

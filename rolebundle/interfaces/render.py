@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import groupby
+from itertools import groupby, pairwise, takewhile
 from shlex import quote
 
 from rolebundle.contracts.bundle import (
@@ -28,7 +28,7 @@ from rolebundle.interfaces.layout import (
     spans,
     wrapped,
 )
-from rolebundle.retrieval.packet import nearest_lines
+from rolebundle.retrieval.packet import nearest_lines, use_limits
 from rolebundle.retrieval.passage_text import (
     UNDECLARED_TIER,
     best_part,
@@ -56,6 +56,14 @@ _TRUST: Mapping[str, Kind] = {
     "strong": "good", "mixed": "caution", "weak": "rejected", "undeclared": "caution",
 }  # fmt: skip
 _EXCERPT_CHARS = 240
+_MAX_ROWS, _ROW_CHARS, _MIN_WRAPPED = 2, 120, 50
+"""How many lines of what length are added to an excerpt, because they have other words of the
+query; the least length of a line whose paragraph goes on."""
+_ROW = re.compile(
+    r"\||[,;\t]\S[^,;\t\n]*[,;\t]\S|\d [^\d\n]*\d\S* [^\d\n]*\d|\n\s*(?:[-*+•#]+|\d+\W) "
+)
+"""In two lines, of which one is no prose: a border, values without a space between them, or three
+numbers; before a heading or the item of a list, its mark."""
 _UNDECLARED = f"{UNDECLARED_TIER} trust, "
 _FIGURES = re.compile(r":? ?cosine -?[\d.]+, closeness [\d.]+")
 _CODE = re.compile(rf" ({'|'.join(REJECTIONS)})\b")
@@ -104,9 +112,11 @@ def text(
         verdict = bundle.fallback.verdict if bundle.fallback and explain else None
         lines += [f"No passage was found{f' ({verdict})' if verdict else ''}."]
         lines += [*nearest_lines(bundle), ""]
-    terms = query_terms(bundle)
+    terms = Terms(bundle.query.lexical_query, bundle.query.task_text)
     for chunk in bundle.selected:
         lines += [*passage(chunk, terms, width, style, explain=explain), ""]
+    for limit in use_limits(bundle.selected):
+        lines += [style("caution", line) for line in wrapped(limit, width)]
     lines += [*_not_selected(bundle, width, style, explain=explain), ""]
     for document in bundle.kept_back or ():
         lines += wrapped(
@@ -160,11 +170,6 @@ def replica_note(bundle: RetrievalBundle) -> str:
     )
 
 
-def query_terms(bundle: RetrievalBundle) -> Terms:
-    """The task's terms, to find them in the passages of a bundle."""
-    return Terms(bundle.query.lexical_query, bundle.query.task_text)
-
-
 def passage(
     chunk: SelectedPassage, terms: Terms, width: int, style: Style, *, explain: bool
 ) -> Iterator[str]:
@@ -194,7 +199,7 @@ def passage(
     dates = [text for text in trust_and_dates(values["metadata"]) if not text.startswith("trust: ")]
     about = " · ".join([*dates, f"why: {reasons}"] if reasons else dates)
     yield from (style("minor", line) for line in wrapped(about, width, _INDENT))
-    for note in passage_notes(values):
+    for note in passage_notes({**values, "allowed_actions": None}):  # They stand once, at the end.
         yield from (style("caution", line) for line in wrapped(note, width, _INDENT))
     yield from excerpt_lines(chunk, terms, width, style)
 
@@ -204,12 +209,12 @@ def excerpt_lines(chunk: SelectedPassage, terms: Terms, width: int, style: Style
 
     A bar is before each line, so that none looks like a label of the passage.
     """
-    part = excerpt(chunk.content, terms, [chunk.title or "", *chunk.headings])
-    highlighted = covered(terms.find(part))
     indent = f"{_INDENT}│ "
-    for start, end in spans(part, width - len(indent), break_words=True):
-        inside = [(max(a, start), min(b, end)) for a, b in highlighted if a < end and b > start]
-        yield indent + style.parts(part[start:end], [(a - start, b - start) for a, b in inside])
+    for part in excerpt(chunk.content, terms, [chunk.title or "", *chunk.headings]):
+        highlighted = covered(terms.find(part))
+        for start, end in spans(part, width - len(indent), break_words=True):
+            inside = [(max(a, start), min(b, end)) for a, b in highlighted if a < end and b > start]
+            yield indent + style.parts(part[start:end], [(a - start, b - start) for a, b in inside])
 
 
 def score_bar(score: float) -> str:
@@ -308,35 +313,26 @@ class Terms:
     """
 
     def __init__(self, shown_terms: Sequence[str], task: str) -> None:
-        self._phrases: dict[str, list[tuple[tuple[str, ...], int]]] = defaultdict(list)
-        self._forms: dict[str, list[int]] = defaultdict(list)
-        self._languages: tuple[str, ...] = ()
         shown = (term.removeprefix("~").casefold() for term in shown_terms)
         self.words = frozenset(word for term in shown for word in term.split())
         """The single words, casefolded."""
+        self._phrases: dict[str, list[tuple[tuple[str, ...], int]]] = defaultdict(list)
+        self._forms: dict[str, list[int]] = defaultdict(list)
         for number, term in enumerate(shown_terms):
             if term.startswith("~"):
-                self._forms[_indexed(term.removeprefix("~"))].append(number)
-                continue
-            phrase = tuple(indexed for _, _, indexed in tokens(term))
-            if phrase:
+                self._forms[_indexed(term[1:])].append(number)
+            elif phrase := tuple(indexed for _, _, indexed in tokens(term)):
                 self._phrases[phrase[0]].append((phrase, number))
-        if self._forms:
-            self._languages = tuple(likely_languages(task))
+        self._languages = tuple(likely_languages(task)) if self._forms else ()
 
     def find(self, text: str) -> list[Match]:
         """Every occurrence of every term, in the order of their first characters."""
-        found = [*self._words(tokens(text))]
-        if self._forms:
-            found += self._other_forms(text)
-        return sorted(found)
+        forms = self._other_forms(text) if self._forms else ()
+        return sorted([*self._words(tokens(text)), *forms])
 
     def _words(self, text: Sequence[Token]) -> Iterator[Match]:
-        phrases = self._phrases
-        hits = [number for number, token in enumerate(text) if token[2] in phrases]
-        for position in hits:
-            start, _, indexed = text[position]
-            for phrase, number in phrases[indexed]:
+        for position, (start, _, indexed) in enumerate(text):
+            for phrase, number in self._phrases.get(indexed, ()):
                 run = text[position : position + len(phrase)]
                 if tuple(part for _, _, part in run) == phrase:
                     yield start, run[-1][1], number
@@ -350,7 +346,8 @@ class Terms:
                     yield start, end, number
             for part in {*forms.pairs, *forms.letters}:
                 for number in self._forms.get(_indexed(part), ()):
-                    yield from _places(text, part, start, end, number)
+                    for place in re.finditer(re.escape(part), text[start:end]):
+                        yield start + place.start(), start + place.end(), number
 
 
 @lru_cache(maxsize=4_096)
@@ -359,23 +356,19 @@ def _indexed(form: str) -> str:
     return " ".join(indexed for _, _, indexed in tokens(index_tokens(form)))
 
 
-def _places(text: str, part: str, start: int, end: int, number: int) -> Iterator[Match]:
-    place = text.find(part, start, end)
-    while place >= 0:
-        yield place, place + len(part), number
-        place = text.find(part, place + 1, end)
-
-
 def covered(matches: Sequence[Match]) -> list[tuple[int, int]]:
     """The parts of a text that matches cover, in order and without overlaps."""
     return joined(((start, end) for start, end, _ in matches), 0)
 
 
-def excerpt(content: str, terms: Terms, above: Collection[str]) -> str:
-    """The part of a passage with the most of the query's words, on one line.
+def excerpt(content: str, terms: Terms, above: Collection[str]) -> list[str]:
+    """The part of a passage with the most of the query's words, and rows with others of them.
+
+    A paragraph is one line, and so is each row of a table, item of a list or the like. A part of a
+    table stands below the table's first row. Lines that only separate are left out.
 
     Args:
-        content: the passage. Lines that only separate are left out.
+        content: the passage.
         terms: the query's terms.
         above: title and headings, which are shown above it and not repeated.
     """
@@ -385,5 +378,19 @@ def excerpt(content: str, terms: Terms, above: Collection[str]) -> str:
         for line in content.splitlines()
         if not _SEPARATES.fullmatch(line.strip()) and line.strip(_HEADING_MARKS) not in shown_above
     ]
-    part = best_part("\n".join(lines) or content, terms.words, _EXCERPT_CHARS)
-    return one_line(part, _EXCERPT_CHARS).strip(_BORDER)
+    text = "".join(
+        line + ("\n" if len(line) < _MIN_WRAPPED or _ROW.search(f"{line}\n{under}") else " ")
+        for line, under in pairwise([*(lines or content.splitlines()), ""])
+    )
+    part = best_part(text, terms.words, _EXCERPT_CHARS)
+    shown = part.splitlines()
+    if "|" in "".join(shown[:1]):
+        above_part = text.partition(part)[0].splitlines()
+        shown[:0] = [*takewhile(lambda line: "|" in line, above_part[::-1])][-1:]
+    found, rows = {number for *_, number in terms.find(part)}, list[str]()
+    for line in text.splitlines():
+        new = {number for *_, number in terms.find(line)} - found
+        if new and len(rows) < _MAX_ROWS and not line.endswith((".", "!", "?")):
+            rows.append(f"… {best_part(line, terms.words, _ROW_CHARS).strip(_BORDER)}")
+            found |= new
+    return [*filter(None, (one_line(line, _EXCERPT_CHARS).strip(_BORDER) for line in shown + rows))]

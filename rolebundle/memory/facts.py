@@ -28,7 +28,7 @@ from rolebundle.retrieval.lexical import matching_words
 from rolebundle.retrieval.lookup import find_reference
 from rolebundle.retrieval.query import read_task
 from rolebundle.retrieval.rank import has_phrase
-from rolebundle.retrieval.request import ReferenceScope
+from rolebundle.retrieval.request import ReferenceRules
 from rolebundle.scan.confidential import without_secrets
 from rolebundle.scan.instructions import FORGED_STATE
 from rolebundle.storage import facts
@@ -59,12 +59,12 @@ class Author(NamedTuple):
     Attributes:
         name: of the person or agent.
         view: what holds for the agent; ``None`` if the owner files it.
-        scope: what it may cite.
+        rules: what it may cite.
     """
 
     name: str
     view: AgentView | None = None
-    scope: ReferenceScope = ReferenceScope()
+    rules: ReferenceRules = ReferenceRules()
 
 
 class _Source(NamedTuple):
@@ -131,8 +131,8 @@ def remember_as_agent(access: AccessControl, request: RememberRequest) -> Rememb
         CorpusBusy, StorageError: the fact was not stored.
     """
     with access.writing(request.agent, "remember") as (name, corpus, seen, view, details):
-        scope = access.reference_scope(view, seen)._replace(absolute=False)
-        author = Author(name, view, scope)
+        rules = access.reference_rules(view, seen)._replace(absolute=False)
+        author = Author(name, view, rules)
         fact, chunk = _file(corpus, seen, request, author, iso_utc(datetime.now(UTC)))
         details["state"] = fact.state
     _embed_passage(access.workspace, chunk)
@@ -164,14 +164,14 @@ def _resolve_source(seen: Corpus, reference: str, author: Author) -> _Source:
     is_address = reference.casefold().startswith(("http://", "https://"))
     # What was fetched from an address is a document, and no address is invented.
     stored = facts.document_from(seen, reference) if is_address else None
-    scope = author.scope
+    rules = author.rules
     try:
-        named = find_reference(seen, stored or reference, scope)
+        named = find_reference(seen, stored or reference, rules)
     except UsageError as error:
         if error.code != "not_found":
             raise
         named = None
-    passages = [*filter(scope.reads, named.passages)] if named else []
+    passages = [*filter(rules.allows_reading, named.passages)] if named else []
     if named is None or not passages:
         if is_address and author.view is None:
             return _address(reference)

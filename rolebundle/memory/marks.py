@@ -11,7 +11,7 @@ from rolebundle.contracts.terms import MarkState
 from rolebundle.errors import AccessDenied, UsageError
 from rolebundle.policy.access import role_denied
 from rolebundle.retrieval.lookup import Referent, find_reference, resolve_reference
-from rolebundle.retrieval.request import ReferenceScope
+from rolebundle.retrieval.request import ReferenceRules
 from rolebundle.scan.scan import scan_text
 from rolebundle.storage import marks as storage
 from rolebundle.storage.corpus import Corpus, increment_generation
@@ -64,7 +64,7 @@ def put_mark(
     """
     with workspace.recorded_change("mark") as (corpus, details):
         details["state"] = state
-        named = resolve_reference(corpus, reference, ReferenceScope(absolute=True))
+        named = resolve_reference(corpus, reference, ReferenceRules(absolute=True))
         mark = Mark(state, marked_by, "owner", scan_text(reason).text, iso_utc(datetime.now(UTC)))
         return _store(corpus, _target(reference, named), mark)
 
@@ -84,7 +84,7 @@ def remove_mark(workspace: Workspace, target: str) -> MarkRecord:
         details["state"] = "unverified"
         marked = {mark.target: mark.kind for mark in reversed(storage.all_marks(corpus))}
         if target not in marked:
-            named = find_reference(corpus, target, ReferenceScope(absolute=True))
+            named = find_reference(corpus, target, ReferenceRules(absolute=True))
             if named is not None and named.kind in ("chunk", "document"):
                 target = _target(target, named)[1]
         return _remove(corpus, (marked.get(target, "document"), target))
@@ -114,9 +114,9 @@ def mark_as_agent(access: AccessControl, request: MarkRequest) -> MarkRecord:
         CorpusBusy, StorageError: the mark was not stored.
     """
     with access.writing(request.agent, "mark") as (name, corpus, seen, view, details):
-        scope = access.reference_scope(view, seen)
-        named = resolve_reference(seen, request.id, scope)
-        if not all(map(scope.reads, named.passages)):
+        rules = access.reference_rules(view, seen)
+        named = resolve_reference(seen, request.id, rules)
+        if not all(map(rules.allows_reading, named.passages)):
             raise role_denied(view)
         target = _target(request.id, named)
         _check_own(corpus, target, name)

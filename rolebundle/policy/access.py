@@ -20,7 +20,7 @@ from rolebundle.policy.trust import AgentView
 from rolebundle.storage.compartments import Compartment, stored_compartments
 from rolebundle.storage.corpus import Corpus, increment_generation, true_generation
 from rolebundle.storage.digests import content_hash
-from rolebundle.storage.partition import DeniedPatterns, assign_compartments, no_denied_patterns
+from rolebundle.storage.partition import DenyMatcher, assign_compartments, no_denied_patterns
 from rolebundle.storage.publications import Publication, find_publication, load_manifest
 from rolebundle.storage.records import StoredPolicy, load_policy, save_agent_access, save_policy
 from rolebundle.text.paths import compile_glob
@@ -188,7 +188,7 @@ def set_policy(corpus: Corpus, content: str, kind: str, location: str, set_at: s
     """
     policy = parse_policy(content, kind, location or "the policy")
     with corpus.writing():
-        save_policy(corpus, content, kind, "" if corpus.is_shared else location, set_at)
+        save_policy(corpus, content, kind, "" if corpus.is_database else location, set_at)
         moved = assign_compartments(corpus, _matcher(policy))
         increment_generation(corpus)
     return moved
@@ -213,7 +213,7 @@ def save_database_access(corpus: Corpus) -> None:
     save_agent_access(corpus, access)
 
 
-def deny_matcher(corpus: Corpus) -> DeniedPatterns:
+def deny_matcher(corpus: Corpus) -> DenyMatcher:
     """The function that gives the policy's deny patterns that match a file.
 
     An ingest assigns documents to compartments by it. If the policy cannot be read, the documents
@@ -228,7 +228,7 @@ def deny_matcher(corpus: Corpus) -> DeniedPatterns:
         return lambda path, location: (UNREADABLE,)
 
 
-def _matcher(policy: Policy) -> DeniedPatterns:
+def _matcher(policy: Policy) -> DenyMatcher:
     patterns = sorted({p for rule in policy.agents.values() for p in rule.deny_patterns})
     if not patterns:
         return no_denied_patterns

@@ -317,7 +317,7 @@ class AuditNeeds(NamedTuple):
     @classmethod
     def of(cls, corpus: Corpus) -> AuditNeeds:
         """What an open corpus needs."""
-        is_shared = corpus.is_shared or corpus.in_place_of is not None
+        is_shared = corpus.is_database or corpus.in_place_of is not None
         return cls(load_stored_audit(corpus), records.has_policy(corpus), is_shared)
 
 

@@ -392,7 +392,7 @@ def report_policy(corpus: Corpus, agent: str | None = None) -> PolicySummary:
                 else sum(
                     compartment.documents for compartment in visible if may_see(rule, compartment)
                 ),
-                **rule.model_dump(mode="json", exclude={"facts_per_day"}),
+                **rule.model_dump(exclude_none=True),
             )
             for name, rule in policy.agents.items()
             if agent in (None, name)

@@ -35,7 +35,7 @@ from rolebundle.storage.file import overlays_path
 from rolebundle.text.paths import compile_glob
 from rolebundle.text.spellings import key_of
 
-ENVIRONMENT = "ROLEBUNDLE_OVERLAYS"
+OVERLAYS_VARIABLE = "ROLEBUNDLE_OVERLAYS"
 
 _SUFFIX = ".json"
 OWN_KEYS = ("$schema", "role_id", "version", "extends", "notes")
@@ -76,8 +76,8 @@ def overlay_folders(options: Sequence[Path] = (), corpus: Path | None = None) ->
     """
     named, origin = tuple(options), "--overlay-dir"
     if not named:
-        entries = os.environ.get(ENVIRONMENT, "").split(os.pathsep)
-        named, origin = tuple(Path(entry) for entry in entries if entry), ENVIRONMENT
+        entries = os.environ.get(OVERLAYS_VARIABLE, "").split(os.pathsep)
+        named, origin = tuple(Path(entry) for entry in entries if entry), OVERLAYS_VARIABLE
     # Path.expanduser raises for a user that does not exist; this leaves the name as it is.
     folders = tuple(Path(os.path.expanduser(folder)) for folder in named)  # noqa: PTH111
     for folder in folders:
@@ -156,13 +156,16 @@ def locate(role_id: str, folders: Sequence[Path]) -> Path | None:
     """Return the file of a role in the first folder that has one, or ``None``.
 
     Raises:
-        OverlayError: ``bad_role_id`` before the disk is touched, or a folder cannot be read.
+        OverlayError: ``bad_role_id`` before a file of this name is looked for, or a folder cannot
+            be read.
     """
     if not re.fullmatch(ROLE_ID_PATTERN, role_id):
+        known = sorted({name for folder in folders for name in _role_ids(folder)})
         raise OverlayError(
             "bad_role_id",
-            f"{role_id[:80]!r} is not a role id",
-            "a role id has 1 to 64 of a-z 0-9 . _ - and begins with a letter or a digit",
+            f"{role_id[:80]!r} is not a role id{did_you_mean(role_id.lower(), known)}",
+            f"a role id has 1 to 64 of a-z 0-9 . _ - and begins with a letter or a digit; "
+            f"roles there: {', '.join(known) or 'none'}",
         )
     for folder in folders:
         path = folder / f"{role_id}{_SUFFIX}"

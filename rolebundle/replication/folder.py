@@ -24,7 +24,7 @@ from typing import Any
 from rolebundle.contracts.upkeep import ReplicaManifest, SignedManifest
 from rolebundle.errors import StorageError, UsageError, storage_error
 from rolebundle.storage.backup import sha256_of
-from rolebundle.storage.file import PUBLISHED_MANIFEST, partial_file, rename_synced
+from rolebundle.storage.file import PUBLISHED_MANIFEST, partial_file, rename_synced, write_whole
 
 Sign = Callable[[ReplicaManifest], SignedManifest]
 
@@ -135,9 +135,8 @@ class PublishedFolder:
                 moved = (self._folder / _packed_name(packed["packed_digest"])).stat().st_size
             manifest = signed.manifest.model_copy(update=packed)
             content = sign(manifest).model_dump_json(indent=2).encode()
-            with partial_file(self._folder / PUBLISHED_MANIFEST) as partial:
-                partial.write_bytes(content)
-                self._give_name(partial, PUBLISHED_MANIFEST)
+            beside = self._folder / PUBLISHED_MANIFEST
+            write_whole(beside, content, beside)
             current = (PUBLISHED_MANIFEST, _packed_name(manifest.packed_digest))
             for stale in self._folder.glob("replica-*"):
                 if stale.name not in current:
@@ -199,13 +198,10 @@ class PublishedFolder:
             ):
                 shutil.copyfileobj(content, out, _PIECE_BYTES)
             digest = sha256_of(partial)
-            self._give_name(partial, _packed_name(digest))
+            with suppress(FileNotFoundError):
+                shutil.copymode(self._folder / PUBLISHED_MANIFEST, partial)
+            rename_synced(partial, self._folder / _packed_name(digest))
         return {"packed_digest": digest, "unpacked_bytes": replica.stat().st_size}
-
-    def _give_name(self, partial: Path, name: str) -> None:
-        with suppress(FileNotFoundError):
-            shutil.copymode(self._folder / PUBLISHED_MANIFEST, partial)
-        rename_synced(partial, self._folder / name)
 
     @contextmanager
     def _open(self, name: str) -> Iterator[BufferedReader]:

@@ -7,15 +7,12 @@ gives equal rows; then the generation stays, and little is moved.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from pathlib import Path
 
-from pydantic import TypeAdapter, ValidationError
-
 from rolebundle.contracts.documents import iso_utc
-from rolebundle.contracts.request import MAX_NAME_CHARACTERS, PersonName
 from rolebundle.contracts.upkeep import (
     PublishReport,
     ReplicaManifest,
@@ -87,7 +84,6 @@ def publish(
         CorpusBusy: another process publishes from this corpus.
         UsageError, ConfigurationError, StorageError: it was not published.
     """
-    options = replace(options, publisher=_publisher_name(options.publisher))
     with staging(path) as own_folder:
         report = None
         while report is None:
@@ -127,22 +123,6 @@ def _publish(
         changed=signed.manifest.content_digest != last.content_digest,
         moved_bytes=moved,
     )
-
-
-def _publisher_name(name: str) -> str:
-    """The name in the manifest, on one line: every answer from the replica shows it.
-
-    Raises:
-        UsageError: ``bad_publisher``.
-    """
-    try:
-        return TypeAdapter(PersonName).validate_python(name)
-    except ValidationError as error:
-        raise UsageError(
-            "bad_publisher",
-            f"the name of the publisher cannot be used: {error.errors()[0]['msg']}",
-            f"give one of at most {MAX_NAME_CHARACTERS} printable characters with --name",
-        ) from error
 
 
 def _former(

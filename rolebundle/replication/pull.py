@@ -31,6 +31,7 @@ from rolebundle.storage.file import (
     partial_file,
     rename_synced,
     sync_folder,
+    write_whole,
 )
 from rolebundle.storage.opening import REPLICAS, corpus_format, latest_version, schema_version
 from rolebundle.storage.publications import save_manifest, stored_manifest
@@ -208,10 +209,7 @@ def _erase_purged(path: Path, manifest: bytes) -> None:
 
     The manifest of the replica that is to come is kept, so that no older one is accepted then.
     """
-    expected = expected_manifest(path)
-    with partial_file(expected) as partial:
-        partial.write_bytes(manifest)
-        rename_synced(partial, expected)
+    write_whole(expected_manifest(path), manifest)
     for suffix in ("", *COMPANIONS):
         Path(f"{path}{suffix}").unlink(missing_ok=True)
     sync_folder(path.parent)

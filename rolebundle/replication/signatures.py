@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from base64 import b64decode, b64encode
 from collections.abc import Callable
 from hashlib import sha256
@@ -15,9 +14,9 @@ from cryptography.hazmat.primitives.asymmetric import ed25519
 
 from rolebundle import system
 from rolebundle.contracts.upkeep import ReplicaManifest, SignedManifest
-from rolebundle.errors import ConfigurationError, StorageError, UsageError
+from rolebundle.errors import ConfigurationError
 from rolebundle.storage.audit import canonical
-from rolebundle.storage.file import OWNER_ONLY
+from rolebundle.storage.file import OWNER_ONLY, write_new
 
 PrivateKey = ed25519.Ed25519PrivateKey
 PublicKey = ed25519.Ed25519PublicKey
@@ -31,17 +30,10 @@ def create_key(path: Path) -> Path:
     Both are PEM files, which other tools read, too.
 
     Raises:
-        UsageError: one of the files exists. Nothing was changed.
-        StorageError: they cannot be written.
+        ConfigurationError: ``file_exists``: one of the files exists. Nothing was changed.
+        OSError: they cannot be written.
     """
     public_path = path.with_name(f"{path.name.removesuffix('.key')}{PUBLIC_SUFFIX}")
-    for existing in (path, public_path):
-        if os.path.lexists(existing):
-            raise UsageError(
-                "key_exists",
-                f"{existing}: already exists; nothing was changed",
-                "choose another name: replicas that this key signed are verified with it",
-            )
     key = PrivateKey.generate()
     private = key.private_bytes(
         serialization.Encoding.PEM,
@@ -51,23 +43,8 @@ def create_key(path: Path) -> Path:
     public = key.public_key().public_bytes(
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
     )
-    created = []
-    try:
-        for file, content, mode in ((path, private, OWNER_ONLY), (public_path, public, 0o644)):
-            descriptor = os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode)
-            created.append(file)
-            with os.fdopen(descriptor, "wb") as out:
-                out.write(content)
-                out.flush()
-                os.fsync(out.fileno())
-    except OSError as error:
-        for file in created:
-            file.unlink(missing_ok=True)
-        raise StorageError(
-            "key_not_written",
-            f"{path}: the key could not be written ({error.strerror})",
-            "choose another folder",
-        ) from error
+    write_new({path: private, public_path: public}, OWNER_ONLY)
+    public_path.chmod(0o644)
     return public_path
 
 

@@ -47,7 +47,7 @@ MAX_NEAREST = 3
 """How many places are named if nothing was selected."""
 
 
-def assemble(retrieval: Retrieval, cosines_of: CosinesWithTask | None = None) -> RetrievalBundle:
+def bundle_of(retrieval: Retrieval, cosines_of: CosinesWithTask | None = None) -> RetrievalBundle:
     """The bundle of a retrieval.
 
     Args:
@@ -73,7 +73,7 @@ def assemble(retrieval: Retrieval, cosines_of: CosinesWithTask | None = None) ->
     rejected = sorted((row for each in retrievals for row in each.rejected), key=code_order)
     counts = sum((each.counts for each in retrievals), Counter[RejectionCode]())
     # Quarantined documents are no candidates: they are counted, but not listed in `rejected`.
-    all_counts = counts + Counter[RejectionCode]({"quarantined": request.quarantined})
+    all_counts = counts + Counter[RejectionCode]({"quarantined": request.view.quarantined})
     evidence, weights = retrieval.evidence, retrieval.weights
     for_task = [row for row in document_rows if evidence.support(row.passage.rowid).is_for_task]
     bundle = RetrievalBundle.model_construct(
@@ -98,7 +98,7 @@ def assemble(retrieval: Retrieval, cosines_of: CosinesWithTask | None = None) ->
         kept_back=[*retrieval.kept_back] or None,
         request=request.echo,
         overlay=overlay_ref(request),
-        corpus=retrieval.corpus,
+        corpus=retrieval.corpus_state,
         evidence=TaskEvidence.model_construct(
             support=evidence.task_support,
             coverage=rounded(evidence.best_support.coverage),
@@ -125,7 +125,7 @@ def _nearest(retrieval: Retrieval, words: Collection[str]) -> list[NearestPlace]
     request, evidence = retrieval.request, retrieval.evidence
     if not retrieval.withheld_reason or request.requires_evidence:
         return []
-    rows = islice((row for row in retrieval.ranked if row.is_selectable), MAX_NEAREST)
+    rows = islice((row for row in retrieval.ranked if row.stands_for_itself), MAX_NEAREST)
     passages = [selected_passage(0, r, request, evidence.support(r.passage.rowid)) for r in rows]
     return [
         NearestPlace(
@@ -158,7 +158,7 @@ def _as_rejection(row: Candidate) -> Rejection:
 
 def _query_trace(retrieval: Retrieval) -> QueryTrace:
     query, request = retrieval.query, retrieval.request
-    rules, confidence = [*query.applied_rules], retrieval.pool.confidence
+    rules, confidence = [*query.applied_rules], retrieval.pool.query_fluency
     if confidence < 1 and request.fusion == "weighted":
         rules.append(f"semantic:confidence({confidence:.2f})")
     return QueryTrace.model_construct(
@@ -259,7 +259,7 @@ def selected_passage(
         evidence_kinds=shown_kinds(kinds, passage) or None,
         bridge_role=_bridge_role(passage, overlay),
         reasons_selected=[*_reasons(row, support)],
-        overlay_hits=[*row.rules, *row.role_factors],
+        overlay_hits=[*row.rules, *row.factor_notes],
         moved_from={**row.moved_from} or None,
         same_in=[r.passage.locator for r in ranked if r.duplicate_of == row.chunk_id] or None,
         other_versions=[
@@ -274,7 +274,7 @@ def selected_passage(
                 "freshness": Freshness.model_construct(
                     **attributes_of(document, "updated_at", "inferred_at", "dated_by"),
                     status=row.freshness,
-                    max_age_days=request.max_age_days,
+                    max_age_days=request.stale_from_days,
                 ),
                 "tags": list(passage.tags),
                 "applicable_roles": list(passage.applicable_roles) or None,
@@ -317,9 +317,8 @@ def _reasons(row: Candidate, support: Support) -> Iterator[str]:
         yield f"reranked: score {row.cross_encoder_score:.2f}"
     document = row.passage.document
     by = " by the date of its file" if document.inferred_at and not document.updated_at else ""
-    date = (document.updated_at or document.inferred_at or "")[:10]
-    is_ahead = date and row.freshness == "undated"
-    age = f"dated {date}, in the future" if is_ahead else row.freshness
+    is_ahead = (document.updated_at or document.inferred_at) and row.freshness == "undated"
+    age = "dated in the future" if is_ahead else row.freshness
     yield f"{document.trust_tier} trust, {age}{by}"
     for name, rules in (("policy", row.metadata_factors), ("role vocabulary", row.matched_phrases)):
         moved = {rule: row.moved_from[rule] for rule in rules if rule in row.moved_from}

@@ -6,7 +6,7 @@ and how close its meaning is, between the embedding model's noise and what it gi
 (*closeness*).
 
 A word's weight is ``r · ln(1 + N / df)`` in nats, for ``df`` of ``N`` visible chunks and its rarity
-``r`` in English (``text/words.py``); a word that no chunk has counts as a word of one chunk.
+``r`` in English (``text/words.py``). For a word that no chunk has, ``df`` is 1.
 With other wordings of the task (``also``) the coverage is the mean of all: an answer that fits one
 guessed wording alone is thin.
 """
@@ -22,13 +22,14 @@ from typing import NamedTuple
 from rolebundle.contracts.documents import Noise, Passage
 from rolebundle.contracts.terms import TaskSupport
 from rolebundle.text.spellings import key_of
+from rolebundle.text.words import stem
 
-JUDGED_PASSAGES = 5
-"""The first passages of the ranking, and the first by BM25, that decide about the evidence."""
+JUDGED_PER_ORDER = 5
+"""The evidence is judged by so many first passages of the ranking, and so many best by BM25."""
 FULL_COVERAGE, CLOSENESS_WEIGHT = 0.055, 1.4
-"""The evidence is weak if for none of them the coverage, divided by ``0.055 · ln(1 + N)``, and 1.4
-times the closeness add up to 1. Among many passages one has more of the words by chance.
-docs/quality.md has how they were chosen."""
+"""The evidence is weak if ``coverage / (0.055 · ln(1 + N)) + 1.4 · closeness`` is below 1 for all
+these passages. The divisor grows with the number N of visible chunks, because among many of them
+one has more of the words by chance. docs/quality.md has how both numbers were chosen."""
 ENOUGH_COVERAGE, ENOUGH_CLOSENESS = 0.25, 0.5
 """A passage with this coverage or this closeness is evidence for the task."""
 ENOUGH_SHARE, ENOUGH_NATS = 0.65, 24
@@ -40,8 +41,6 @@ SHARE_OF_MEAN = 0.4
 """The specificity is at least this share of the mean of what these have."""
 _KIND_ATTRIBUTE = "evidence_kind"
 _WORD = re.compile(r"[^\W_]+")
-_SHORT_WORD = 3
-"""Words of up to so many letters are no plurals here: ``gas`` and ``bus`` end in s."""
 
 
 class Support(NamedTuple):
@@ -72,15 +71,16 @@ class Evidence(NamedTuple):
         frequencies: how many of the visible chunks have each word.
         chunks: how many chunks are visible.
         matches: rowid → the positions of the words that the chunk has, for the chunks in question.
-        wording_positions: of the words of each wording; the task's own comes first.
+        positions_by_wording: for the task, and then for each other wording, the positions of its
+            words.
         rarities: how rare each word is in English, in [0, 1].
         noise: of the embedding model; ``None`` if meanings were not searched.
         cosines: rowid → cosine with the task.
-        specificity: ``max(best − mean, 0.4 · mean)``, at least 0, of the sums of the rarities of
-            the task's words in each of the ``MAX_COMPARED`` best by BM25; missing ones count as 0.
-            In a large corpus all of these have many of the words: there the mean itself makes the
-            task specific. Rarities are those in English, so that the size of the corpus does not
-            matter.
+        specificity: how far one passage stands out by the task's words, at least 0:
+            ``max(best − mean, 0.4 · mean)``. For each of the ``MAX_COMPARED`` best by BM25 the
+            rarities of the task's words in it are summed; a missing one counts as 0. In a large
+            corpus all of them have many of the words, and none stands out: there 0.4 of the mean
+            counts. Rarities are those in English, so that the size of the corpus does not matter.
         words_factor: what the weight of BM25 is multiplied with; see :meth:`with_measures`.
         best_support: the support of the best of the first passages.
         task_support: ``off_topic`` if none of the task's words occurs and nothing is close in
@@ -91,7 +91,7 @@ class Evidence(NamedTuple):
     frequencies: Sequence[int] = ()
     chunks: int = 0
     matches: Mapping[int, frozenset[int]] = MappingProxyType({})
-    wording_positions: Sequence[frozenset[int]] = (frozenset(),)
+    positions_by_wording: Sequence[frozenset[int]] = (frozenset(),)
     rarities: Sequence[float] = ()
     noise: Noise | None = None
     cosines: Mapping[int, float] = MappingProxyType({})
@@ -116,21 +116,21 @@ class Evidence(NamedTuple):
         The mean of all wordings of which a word has a weight.
         """
         shares = [found / total for found, total in self._nats_found(rowid)]
-        # Words that are all as common as "the" choose no passage, and miss in none.
+        # If no word has a weight, because all are as common as "the", no passage lacks anything.
         return math.fsum(shares) / len(shares) if shares else 1.0
 
     def _nats_found(self, rowid: int) -> list[tuple[float, float]]:
         """For each wording with a weight: the weight of its words in the chunk, and of all."""
         matched = self.matches.get(rowid, frozenset())
-        totals = [(wording, self.nats_of(wording)) for wording in self.wording_positions]
+        totals = [(wording, self.nats_of(wording)) for wording in self.positions_by_wording]
         return [(self.nats_of(matched & wording), total) for wording, total in totals if total]
 
     def support(self, rowid: int) -> Support:
         """What a passage has of the task. Its words must have been looked up."""
-        own = self.wording_positions[0]
+        task_words = self.positions_by_wording[0]
         return Support(
-            matched_words=len(self.matches.get(rowid, frozenset()) & own),
-            total_words=len(own),
+            matched_words=len(self.matches.get(rowid, frozenset()) & task_words),
+            total_words=len(task_words),
             coverage=self.coverage(rowid),
             closeness=self._closeness(rowid),
         )
@@ -157,11 +157,12 @@ class Evidence(NamedTuple):
                 of :func:`best_by_bm25` must be known.
             cosines: rowid → cosine with the task.
             noise: of the embedding model; ``None`` if meanings were not searched.
-            exponent: above 0; low for a model that hardly reads the task and cannot replace words.
+            exponent: above 0. A low one lets the words keep their weight, for a model that
+                understands little of the task.
         """
-        own = self.wording_positions[0]
+        task_words = self.positions_by_wording[0]
         rarity_sums = [
-            math.fsum(self.rarities[position] for position in self.matches[rowid] & own)
+            math.fsum(self.rarities[position] for position in self.matches[rowid] & task_words)
             for rowid in best_by_bm25(bm25)
         ]
         mean = math.fsum(rarity_sums) / MAX_COMPARED
@@ -201,11 +202,11 @@ class Evidence(NamedTuple):
         Args:
             rowids: if given, only these passages count.
         """
-        own = self.wording_positions[0]
+        task_words = self.positions_by_wording[0]
         if rowids is None:
-            return [position for position in sorted(own) if not self.frequencies[position]]
+            return [position for position in sorted(task_words) if not self.frequencies[position]]
         found = frozenset[int]().union(*(self.matches.get(rowid, ()) for rowid in rowids))
-        return sorted(own - found)
+        return sorted(task_words - found)
 
     def _closeness(self, rowid: int) -> float | None:
         cosine = self.cosines.get(rowid)
@@ -239,10 +240,4 @@ def shown_kinds(kinds: Sequence[str], passage: Passage) -> list[str]:
 
 def _normalized(text: str) -> str:
     """The words with a space before and after each, so that a part of a word is not found."""
-    return f" {' '.join(map(_singular, _WORD.findall(key_of(text))))} "
-
-
-def _singular(word: str) -> str:
-    if len(word) <= _SHORT_WORD or not word.endswith("s") or word.endswith("ss"):
-        return word
-    return f"{word[:-3]}y" if word.endswith("ies") else word[:-1]
+    return f" {' '.join(map(stem, _WORD.findall(key_of(text))))} "

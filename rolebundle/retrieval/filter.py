@@ -26,19 +26,19 @@ _SECONDS_PER_DAY = 86_400.0
 def filter_candidates(
     candidates: Iterable[Candidate],
     request: ResolvedRequest,
-    as_allowed: Container[int] = (),
+    supposed_allowed: Container[int] = (),
 ) -> None:
     """Write the metadata score of each candidate that may be selected, and the others' code.
 
     Args:
         candidates: the candidates.
         request: the resolved request.
-        as_allowed: rowids of what counts as allowed, whatever policy says.
+        supposed_allowed: rowids of what counts as allowed, whatever policy says.
     """
     for row in candidates:
         row.passage = without_later_superseders(row.passage, request)
         rejection = rejection_of(row.passage, request)
-        if rejection is None or row.passage.rowid in as_allowed:
+        if rejection is None or row.passage.rowid in supposed_allowed:
             add_metadata_score(row, request)
         else:
             row.code, row.note = rejection
@@ -72,24 +72,24 @@ def seen_rejection(passage: Passage, request: ResolvedRequest) -> tuple[Rejectio
     return "already_seen", f"the same text as {chunk_ids[0]}, which is in `seen`"
 
 
-Governed = Passage | DocumentGroup
+PolicySubject = Passage | DocumentGroup
 """What policy looks at: a passage, or documents that policy treats alike."""
 
 
-def labels_of(governed: Governed) -> Labels:
+def labels_of(subject: PolicySubject) -> Labels:
     """The labels that decide what it may be used for."""
-    return Labels.of(governed.document, governed.flags)
+    return Labels.of(subject.document, subject.flags)
 
 
 def policy_rejection(
-    governed: Governed, request: ResolvedRequest
+    subject: PolicySubject, request: ResolvedRequest
 ) -> tuple[RejectionCode, str] | None:
     """The code and the note with which policy rejects it; ``None`` if it is allowed."""
-    return next(policy_rejections(governed, request), None)
+    return next(policy_rejections(subject, request), None)
 
 
 def policy_rejections(
-    governed: Governed, request: ResolvedRequest
+    subject: PolicySubject, request: ResolvedRequest
 ) -> Iterator[tuple[RejectionCode, str]]:
     """Everything in the policy that rejects it: codes and notes; the first one counts.
 
@@ -97,23 +97,23 @@ def policy_rejections(
     is not valid at the time, what is too old. Whether a person has to approve comes last, so that
     people are asked only about documents that nothing else rejects (docs/decisions/0010).
     """
-    document, overlay = governed.document, request.overlay
-    by_trust = request.purpose.rejection(labels_of(governed))
+    document, overlay = subject.document, request.overlay
+    by_trust = request.purpose.rejection(labels_of(subject))
     if overlay is not None:
-        source_policy, subject = overlay.source_policy, rule_subject(document, governed.path)
-        forbidden = request.forbidding_rule(subject)
+        source_policy, rule_fields = overlay.source_policy, rule_subject(document, subject.path)
+        forbidden = request.forbidding_rule(rule_fields)
         if forbidden is not None:
             yield "forbidden_source", _rule_text(forbidden)
-        if request.allowing_rule is not None and request.allowing_rule(subject) is None:
+        if request.allowing_rule is not None and request.allowing_rule(rule_fields) is None:
             allowed = ", ".join(rule.condition for rule in source_policy.allowed_sources)
             yield "forbidden_source", f"not one of the allowed sources: {allowed}"
-        if overlay.role_id in governed.excluded_roles:
+        if overlay.role_id in subject.excluded_roles:
             yield "role_mismatch", f"{document.document_id} excludes the role {overlay.role_id}"
-        if rejects_other_roles(request) and is_for_other_roles(governed, overlay.role_id):
-            roles = ", ".join(governed.applicable_roles)
+        if rejects_other_roles(request) and is_for_other_roles(subject, overlay.role_id):
+            roles = ", ".join(subject.applicable_roles)
             yield "role_mismatch", f"{document.document_id} is for {roles}, not {overlay.role_id}"
-    if governed.mark is not None and governed.mark.owner_state == "rejected":
-        yield "rejected_by_mark", f"rejected by {governed.mark.marked_by}: {governed.mark.reason}"
+    if subject.mark is not None and subject.mark.owner_state == "rejected":
+        yield "rejected_by_mark", f"rejected by {subject.mark.marked_by}: {subject.mark.reason}"
     if by_trust is not None and by_trust[0] == "taint_blocked":
         yield by_trust
     begins_later = why_not_valid_yet(document, request)
@@ -123,15 +123,15 @@ def policy_rejections(
         yield "expired", f"valid until {document.valid_until}, which is before {request.valid_at}"
     if rejects_by_age(request):
         age = age_days(document, request.now)
-        if age is not None and age > request.max_age_days:
-            yield "stale", age_note(document, age, request.max_age_days)
+        if age is not None and age > request.stale_from_days:
+            yield "stale", age_note(document, age, request.stale_from_days)
     if by_trust is not None and by_trust[0] != "taint_blocked":
         yield by_trust
 
 
-def is_readable(governed: Governed, request: ResolvedRequest) -> bool:
+def is_readable(subject: PolicySubject, request: ResolvedRequest) -> bool:
     """Whether the role may read it: neither the rules for sources nor its own roles forbid it."""
-    codes = {code for code, _ in policy_rejections(governed, request)}
+    codes = {code for code, _ in policy_rejections(subject, request)}
     return not codes & {"forbidden_source", "role_mismatch"}
 
 
@@ -149,7 +149,7 @@ def why_not_valid_yet(document: DocumentMetadata | Superseder, request: Resolved
     """
     if document.valid_from is not None and document.valid_from > request.valid_at:
         return f"valid from {document.valid_from}, which is after {request.valid_at}"
-    updated_at = document.updated_at if request.excludes_later else None
+    updated_at = document.updated_at if request.echo.as_of is not None else None
     if updated_at is not None and updated_at > request.valid_at:
         return f"updated at {updated_at}, which is after {request.valid_at}"
     return ""
@@ -182,23 +182,23 @@ def path_rules(
         return None
 
     def matching(document: DocumentMetadata, path: str) -> tuple[bool, ...]:
-        subject = rule_subject(document, path)
-        return tuple(rule_matches(rule, subject) for rule in rules)
+        rule_fields = rule_subject(document, path)
+        return tuple(rule_matches(rule, rule_fields) for rule in rules)
 
     return matching
 
 
-def is_for_other_roles(governed: Governed, role_id: str) -> bool:
+def is_for_other_roles(subject: PolicySubject, role_id: str) -> bool:
     """Whether its applicable roles are given and do not include the role."""
-    return bool(governed.applicable_roles) and role_id not in governed.applicable_roles
+    return bool(subject.applicable_roles) and role_id not in subject.applicable_roles
 
 
 def add_metadata_score(row: Candidate, request: ResolvedRequest) -> None:
     """Write the freshness, the metadata score, and the rules that made it up.
 
     The score is the product of 0.5 and the factors of the policy, clamped to [0.01, 10]. A penalty
-    of 1 rejects and is no factor, so the score is also right for a candidate that policy rejects
-    and that is only supposed to be allowed.
+    of 1 is no factor, because it rejects. So a rejected candidate gets the score that it would have
+    if it were allowed.
     """
     row.freshness = freshness_of(row.passage, request)
     if request.overlay is None:
@@ -220,7 +220,7 @@ def freshness_of(passage: Passage, request: ResolvedRequest) -> FreshnessStatus:
     A date in the future says nothing about the age, so that such a document is undated, too. Unless
     the role sets a maximum age, a year or month in the name of the file makes no document stale.
     """
-    age, max_age = age_days(passage.document, request.now), request.max_age_days
+    age, max_age = age_days(passage.document, request.now), request.stale_from_days
     is_limited = request.retrieval_policy.freshness_max_age_days is not None
     if age is None or age < 0:
         return "undated"
@@ -271,7 +271,7 @@ def _metadata_factors(
     preferred = request.preferring_rule(rule_subject(document, passage.path))
     if preferred is not None:
         boost = PREFERRED_SOURCE_BOOST if preferred.boost is None else preferred.boost
-        # A boost of 1 only keeps a later rule from matching, so it is no reason for a passage.
+        # A boost of 1 changes nothing, and is written to stop later rules: it is no reason.
         if boost != 1:
             factors.append((boost, f"boost:preferred-source({_rule_text(preferred)}×{boost:g})"))
     return factors

@@ -10,11 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Protocol
 
 from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.terms import Lane
-from rolebundle.contracts.why import FoundBy
+from rolebundle.contracts.why import SearchAim
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import EmbedderError
 from rolebundle.retrieval import lexical
@@ -28,29 +27,6 @@ from rolebundle.storage.passages import content_hashes, passages_by_rowid, prefe
 from rolebundle.storage.stored_values import damaged, grouped
 
 
-class LaneSearch(Protocol):
-    """One way to find chunks for one query. Its scores are comparable among themselves."""
-
-    @property
-    def by(self) -> FoundBy:
-        """What it searches by; :func:`hit_of` has the columns of its scores."""
-
-    @property
-    def lane(self) -> Lane:
-        """The lane that answers name for it."""
-
-    def propose(self, depth: int, within: Sequence[int] | None = None) -> dict[int, float]:
-        """Rowid → score of the best chunks.
-
-        Args:
-            depth: how many chunks.
-            within: rowids of the documents to search in; ``None`` for all.
-        """
-
-    def score(self, rowids: Sequence[int]) -> dict[int, float]:
-        """Rowid → score, of those of these chunks that it can score."""
-
-
 @dataclass(frozen=True, slots=True)
 class Lanes:
     """The lanes, ready to search one corpus for one query.
@@ -59,7 +35,7 @@ class Lanes:
         corpus: an open corpus, in a read transaction.
         query: the built query.
         semantic: the semantic lane; ``None`` if it does not run.
-        degraded: why the semantic lane cannot run; empty if it runs or was not requested.
+        semantic_problem: why the semantic lane cannot run; empty if it runs or was not requested.
         rare_exact: the exact words and phrases of the task that some visible chunks have, and few.
         absent_exact: the exact words and phrases that no visible chunk has.
         only_facts: whether they search remembered facts, and not documents.
@@ -68,13 +44,13 @@ class Lanes:
     corpus: Corpus
     query: Query
     semantic: SemanticLane | None = None
-    degraded: str = ""
+    semantic_problem: str = ""
     rare_exact: Sequence[str] = ()
     absent_exact: Sequence[str] = ()
     only_facts: bool = False
 
     @property
-    def searches(self) -> list[LaneSearch]:
+    def searches(self) -> list[lexical.WordSearch | SemanticLane]:
         """What is searched, each by its own scores."""
         words = lexical.word_searches(
             self.corpus, self.query, self.rare_exact, only_facts=self.only_facts
@@ -90,25 +66,25 @@ class Lanes:
             within: rowids of the documents to search in; ``None`` for all.
         """
         seconds, searches = dict(pool.seconds), self.searches
-        proposed: dict[FoundBy, dict[int, float]] = {}
+        proposed: dict[SearchAim, dict[int, float]] = {}
         for search in searches:
             with _timed(seconds, search.lane):
-                proposed[search.by] = search.propose(depth, within)
+                proposed[search.aim] = search.propose(depth, within)
         # What an earlier search found keeps its hit, so that it keeps its score.
         new = sorted(set[int]().union(*proposed.values()) - pool.hits.keys())
         prefetch_passages(self.corpus, new)
-        scores: dict[FoundBy, dict[int, float]] = {}
+        scores: dict[SearchAim, dict[int, float]] = {}
         for search in searches:
             with _timed(seconds, search.lane):
-                known = proposed[search.by]
-                scores[search.by] = known | search.score([row for row in new if row not in known])
+                known = proposed[search.aim]
+                scores[search.aim] = known | search.score([row for row in new if row not in known])
         passages = passages_by_rowid(self.corpus, new)
         if len(passages) < len(new):
             raise damaged("a passage that the index names")
         refills = pool.refills + (pool.depth > 0)
         lanes = {
             rowid: tuple(
-                dict.fromkeys(search.lane for search in searches if rowid in proposed[search.by])
+                dict.fromkeys(search.lane for search in searches if rowid in proposed[search.aim])
             )
             for rowid in new
         }
@@ -116,9 +92,9 @@ class Lanes:
         only_by_role = proposed["role_words"].keys() - proposed["task_words"].keys()
         return Pool(
             hits={**pool.hits, **hits},
-            proposed={by: {**pool.proposed.get(by, {}), **own} for by, own in proposed.items()},
+            proposed={aim: {**pool.proposed.get(aim, {}), **own} for aim, own in proposed.items()},
             only_by_role=pool.only_by_role if refills else only_by_role,
-            confidence=self.semantic.confidence if self.semantic else 1.0,
+            query_fluency=self.semantic.query_fluency if self.semantic else 1.0,
             depth=depth,
             max_returned=max(map(len, proposed.values())),
             refills=refills,
@@ -129,7 +105,7 @@ class Lanes:
         """Rowid → the hit that each of these passages would have if every lane had proposed it."""
         rowids = [passage.rowid for passage in passages]
         scores = {
-            search.by: dict.fromkeys(rowids if search.lane == "lexical" else (), 0.0)
+            search.aim: dict.fromkeys(rowids if search.lane == "lexical" else (), 0.0)
             | search.score(rowids)
             for search in self.searches
         }
@@ -186,9 +162,9 @@ class Lanes:
         known = content_hashes(self.corpus, chunk_ids) if chunk_ids else {}
         return grouped((text, chunk_id) for chunk_id, text in known.items())
 
-    def words_only(self, degraded: str) -> Lanes:
+    def words_only(self, semantic_problem: str) -> Lanes:
         """The lexical lane alone, and why the semantic lane does not run."""
-        return replace(self, semantic=None, degraded=degraded)
+        return replace(self, semantic=None, semantic_problem=semantic_problem)
 
     def of_facts(self) -> Lanes:
         """The same for remembered facts."""
@@ -200,7 +176,7 @@ def hit_of(
     passage: Passage,
     lanes: tuple[Lane, ...],
     round_number: int,
-    scores: Mapping[FoundBy, Mapping[int, float]],
+    scores: Mapping[SearchAim, Mapping[int, float]],
 ) -> Candidate:
     """The hit of a passage.
 
@@ -208,10 +184,10 @@ def hit_of(
         passage: the passage.
         lanes: the lanes that proposed it.
         round_number: the search that found it.
-        scores: what it searches by → rowid → score.
+        scores: what is searched for → rowid → score.
     """
     task, role, cosine = (
-        scores.get(by, {}).get(passage.rowid) for by in ("task_words", "role_words", "meaning")
+        scores.get(aim, {}).get(passage.rowid) for aim in ("task_words", "role_words", "meaning")
     )
     # If it has some of the words, both scores of words are known.
     has_words = task is not None or role is not None
@@ -239,14 +215,14 @@ def open_lanes(corpus: Corpus, query: Query, provider: EmbeddingProvider | None)
         CorpusCorrupt: a lexical index does not have what was stored.
     """
     verify_lexical_indexes(corpus)
-    semantic, degraded = None, ""
+    semantic, semantic_problem = None, ""
     if provider is not None:
         try:
             semantic = open_semantic_lane(corpus, query, provider).read_ahead()
         except EmbedderError as error:
             # Law 6: the lexical lane answers, and the bundle says what is missing and why.
-            degraded = f"{error.message}; {error.hint}"
+            semantic_problem = f"{error.message}; {error.hint}"
     lexical.read_ahead(corpus, query)
     query = lexical.with_corrections(corpus, query)
-    exact, absent = lexical.exact_words(corpus, query)
-    return Lanes(corpus, query, semantic, degraded, exact, absent)
+    rare, absent = lexical.exact_words(corpus, query)
+    return Lanes(corpus, query, semantic, semantic_problem, rare, absent)

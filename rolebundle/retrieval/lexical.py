@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from rolebundle.contracts.terms import Lane
-from rolebundle.contracts.why import FoundBy
+from rolebundle.contracts.why import SearchAim
 from rolebundle.retrieval.evidence import Evidence
 from rolebundle.retrieval.query import words_of
 from rolebundle.retrieval.values import Query, Term
@@ -38,8 +38,8 @@ MAX_RARE_CHUNKS = 50
 EXACT_PROPOSED = 5
 """How many of the best chunks with a rare exact term are proposed."""
 MIN_CHUNKS_OF_SPELLING = 2
-"""A word may be the right spelling of another one if so many chunks have it, or one in a corpus of
-under a hundred."""
+"""A word is taken for the right spelling of another one only if so many chunks have it; in a corpus
+of under a hundred chunks, one is enough."""
 MIN_LETTERS, MAX_LETTERS = 4, 20
 """The length of words that may be misspelled."""
 MIN_LETTERS_OF_SLIP, MIN_LETTERS_OF_REPLACED = 5, 8
@@ -60,7 +60,7 @@ class WordSearch:
     """The postings of words, ready to be searched for the task's terms, or for the role's.
 
     Attributes:
-        by: whose terms they are.
+        aim: whose terms they are.
         postings: of the chunks that are visible.
         terms: what is searched for.
         rare_exact: the rare exact words and phrases of the task; the best chunks with each are
@@ -68,7 +68,7 @@ class WordSearch:
     """
 
     lane: ClassVar[Lane] = "lexical"
-    by: FoundBy
+    aim: SearchAim
     postings: CombinedPostings
     terms: Sequence[Term]
     rare_exact: Sequence[str] = ()
@@ -147,7 +147,7 @@ def with_corrections(corpus: Corpus, query: Query) -> Query:
     """
     postings = _postings(corpus)
     languages = frozenset(query.task.languages)
-    own = sorted(query.wording_positions[0] - query.name_positions)
+    own = sorted(query.positions_by_wording[0] - query.name_positions)
     words = list(query.content_words)
     positions = [position for position in own if _may_be_misspelled(words[position][0].text)]
     if not postings.parts or not positions:
@@ -159,7 +159,7 @@ def with_corrections(corpus: Corpus, query: Query) -> Query:
     for position in unknown[:MAX_CORRECTED]:
         word = words[position][0].text
         # A word alone shows no language, and need not have its marks: zolta for żółtej.
-        forms = [Term(stem, form=True) for stem in stems_in_any_language(word)]
+        forms = [Term(stem, is_form=True) for stem in stems_in_any_language(word)]
         forms += [Term(verb) for verb in _AGENT_NOUN.findall(word)]
         found = postings.frequencies([[form] for form in forms])
         if known := [form for form, count in zip(forms, found, strict=True) if count]:
@@ -194,8 +194,8 @@ def _occurs_as_is(postings: CombinedPostings, word: str, languages: frozenset[st
     Args:
         postings: where to look.
         word: in lower case.
-        languages: if any are given, the chunk is in one of them, or, as a table may, it shows no
-            language and the word is not English.
+        languages: if any are given, a chunk counts only if it is in one of them. A chunk without a
+            recognizable language, such as a table, counts for a word that is not English.
     """
     best = postings.best([Term(word)], EXACT_PROPOSED)
     for passage in passages_by_rowid(postings.corpus, list(best)).values():
@@ -247,7 +247,7 @@ def word_evidence(
         frequencies=postings.frequencies(query.content_words),
         chunks=postings.chunks,
         matches=matching_words(corpus, query.content_words, rowids),
-        wording_positions=query.wording_positions,
+        positions_by_wording=query.positions_by_wording,
         rarities=[rarity(word.text) for word, *_ in query.content_words],
     )
 
@@ -265,7 +265,7 @@ def matching_words(
 
 @once_in_snapshot
 def _postings(corpus: Corpus, *, with_facts: bool = False) -> CombinedPostings:
-    """The words of documents, or those of documents and facts, of which facts are searched."""
+    """The index of the documents; ``with_facts`` that of documents and facts, which finds facts."""
     visible = compartments.searchable_compartments(corpus, with_facts=with_facts)
     searched = [part.id for part in visible if part.is_of_facts is with_facts]
     return CombinedPostings.of(corpus, [part.id for part in visible], searched)
@@ -375,7 +375,7 @@ class CombinedPostings(NamedTuple):
 
 
 def _phrase(term: Term) -> Phrase:
-    return phrase_of(index_tokens(term.text) if term.form else term.text)
+    return phrase_of(index_tokens(term.text) if term.is_form else term.text)
 
 
 def inverse_frequency(chunks: int, frequency: int) -> float:

@@ -1,7 +1,7 @@
 """`ls` and `grep`: documents below a path, and lines with a text.
 
-`grep` also finds a document by its title, its name, or the people of a mail. What stands there is
-no line of a passage, so it is shown with the first passage, and only if no line of the document is.
+`grep` also finds a document by its title, its name, or the people of a mail. Such a match is in no
+line of a passage. So the first passage is shown for it, if no line of the document matches.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from rolebundle.contracts.request import (
 from rolebundle.errors import AccessDenied, Interrupted, UsageError
 from rolebundle.retrieval.bundle import passage_mark, shared_fields
 from rolebundle.retrieval.lookup import has_lines_of_file, look_up
-from rolebundle.retrieval.request import ReferenceScope
+from rolebundle.retrieval.request import ReferenceRules
 from rolebundle.retrieval.source_files import shown_path
 from rolebundle.scan import linear
 from rolebundle.storage import documents
@@ -55,13 +55,13 @@ FACTS = "remembered"
 """How a prefix begins that names remembered facts. Others name documents only."""
 
 
-def list_documents(corpus: Corpus, request: ListRequest, scope: ReferenceScope) -> Listing:
+def list_documents(corpus: Corpus, request: ListRequest, rules: ReferenceRules) -> Listing:
     """One page of the documents below a path or of a source, ordered by id.
 
     Args:
         corpus: an open corpus.
         request: what is listed.
-        scope: what the prefix may name. Documents that no role may read are left out.
+        rules: what the prefix may name. Documents that no role may read are left out.
 
     Raises:
         UsageError: ``not_found``: no document has this prefix.
@@ -69,14 +69,14 @@ def list_documents(corpus: Corpus, request: ListRequest, scope: ReferenceScope) 
     """
     limit = request.limit or DEFAULT_LISTED
     after = request.after or ""
-    is_whole = request.prefix is None and scope.may_read is None and not scope.not_valid_now
+    is_whole = request.prefix is None and rules.may_read is None and not rules.not_valid_now
     if is_whole and may_be_stored(after):
         # Only what is shown is read: a large corpus has many names.
         later = documents.document_names(corpus, after=after, limit=limit + 1)
     else:
-        named = documents_below(corpus, request.prefix or "", scope)
+        named = documents_below(corpus, request.prefix or "", rules)
         later = [name for name in named if name.document_id > after]
-    readable = _first_readable(corpus, later, limit + 1, scope)
+    readable = _first_readable(corpus, later, limit + 1, rules)
     page = readable[:limit]
     rows = [name.row for name in page]
     verify_documents(corpus, rows)
@@ -91,7 +91,7 @@ def list_documents(corpus: Corpus, request: ListRequest, scope: ReferenceScope) 
                 notes=list(dict(document.attributes).get(NOTES_OF_READING, ())) or None,
                 dated_by=document.dated_by,
                 partly_read=PARTLY_READ in dict(document.attributes) or None,
-                absolute_path=shown_path(name.location, name.path) if scope.absolute else None,
+                absolute_path=shown_path(name.location, name.path) if rules.absolute else None,
             )
             for name, (document, chunks) in zip(
                 page, documents.listed_documents(corpus, rows), strict=True
@@ -101,22 +101,22 @@ def list_documents(corpus: Corpus, request: ListRequest, scope: ReferenceScope) 
     )
 
 
-def documents_below(corpus: Corpus, prefix: str, scope: ReferenceScope) -> list[DocumentName]:
+def documents_below(corpus: Corpus, prefix: str, rules: ReferenceRules) -> list[DocumentName]:
     """The documents below a path, of a source, or matching a glob, ordered by id.
 
     Raises:
         UsageError: ``not_found``: no role of the agent may read any; not for an empty prefix.
     """
-    named = _matching(corpus, prefix, scope)
-    if prefix and not _first_readable(corpus, named, 1, scope):
-        raise _nothing_below(corpus, prefix, scope)
+    named = _matching(corpus, prefix, rules)
+    if prefix and not _first_readable(corpus, named, 1, rules):
+        raise _nothing_below(corpus, prefix, rules)
     return named
 
 
 def look_up_all(
     corpus: Corpus,
     references: Sequence[str],
-    scope: ReferenceScope,
+    rules: ReferenceRules,
     *,
     outline: bool = False,
     section: str | None = None,
@@ -126,18 +126,18 @@ def look_up_all(
     Args:
         corpus: an open corpus.
         references: each as for :func:`look_up`, or a glob of paths or ids.
-        scope: what they may name.
+        rules: what they may name.
         outline: whether only the headings of each document are given.
         section: the heading of each document whose text is looked up.
     """
     found: dict[tuple[str, ...], Lookup] = {}
     failures: list[LookupFailure] = []
-    for reference in dict.fromkeys(_expanded(corpus, references, scope)):
+    for reference in dict.fromkeys(_expanded(corpus, references, rules)):
         if isinstance(reference, LookupFailure):
             failures.append(reference)
             continue
         try:
-            lookup = look_up(corpus, reference, scope, outline=outline, section=section)
+            lookup = look_up(corpus, reference, rules, outline=outline, section=section)
             parts = (f"{passage.chunk_id} {passage.locator}" for passage in lookup.passages)
             found.setdefault((lookup.kind, lookup.document.document_id, *parts), lookup)
         except (UsageError, AccessDenied) as error:
@@ -146,17 +146,17 @@ def look_up_all(
 
 
 def _expanded(
-    corpus: Corpus, references: Sequence[str], scope: ReferenceScope
+    corpus: Corpus, references: Sequence[str], rules: ReferenceRules
 ) -> list[str | LookupFailure]:
     expanded: list[str | LookupFailure] = []
     for reference in references:
-        if not is_glob(reference) or scope.without_invalid(
+        if not is_glob(reference) or rules.without_invalid(
             documents.documents_named(corpus, reference, ())
         ):
             expanded.append(reference)
             continue
-        matching = _matching(corpus, reference, scope)
-        readable = _first_readable(corpus, matching, MAX_REFERENCES + 1, scope)
+        matching = _matching(corpus, reference, rules)
+        readable = _first_readable(corpus, matching, MAX_REFERENCES + 1, rules)
         expanded += [name.document_id for name in readable[:MAX_REFERENCES]]
         if len(readable) > MAX_REFERENCES:
             error = UsageError(
@@ -166,7 +166,7 @@ def _expanded(
             )
             expanded.append(_failure(reference, error))
         if not readable:
-            expanded.append(_failure(reference, _nothing_below(corpus, reference, scope)))
+            expanded.append(_failure(reference, _nothing_below(corpus, reference, rules)))
     return expanded
 
 
@@ -176,25 +176,25 @@ def _failure(reference: str, error: UsageError | AccessDenied) -> LookupFailure:
     )
 
 
-def _matching(corpus: Corpus, prefix: str, scope: ReferenceScope) -> list[DocumentName]:
+def _matching(corpus: Corpus, prefix: str, rules: ReferenceRules) -> list[DocumentName]:
     """The documents below a path, of a source, or matching a glob, ordered by id."""
     if not may_be_stored(prefix):
         return []
     # Facts are many, and agents file them: whoever wants them asks for them.
-    named = scope.without_invalid(documents.document_names(corpus, facts=prefix.startswith(FACTS)))
-    if prefix in ("", ".") and not (scope.absolute and scope.folder and prefix):
+    named = rules.without_invalid(documents.document_names(corpus, facts=prefix.startswith(FACTS)))
+    if prefix in ("", ".") and not (rules.absolute and rules.folder and prefix):
         return named
     if is_glob(prefix):
-        globs = [prefix, *scope.locations(prefix)]
+        globs = [prefix, *rules.locations(prefix)]
         return [
             name
             for name in named
             if any(
-                matches(glob, spelling) for glob in globs for spelling in _spellings(name, scope)
+                matches(glob, spelling) for glob in globs for spelling in _spellings(name, rules)
             )
         ]
     folders = [composed(prefix.removeprefix("./").rstrip("/"))]
-    folders += [composed(place) for place in scope.locations(prefix) if place != os.sep]
+    folders += [composed(place) for place in rules.locations(prefix) if place != os.sep]
     return [
         name
         for name in named
@@ -202,38 +202,38 @@ def _matching(corpus: Corpus, prefix: str, scope: ReferenceScope) -> list[Docume
         or any(
             spelling == folder or spelling.startswith(f"{folder}/")
             for folder in folders
-            for spelling in _spellings(name, scope)
+            for spelling in _spellings(name, rules)
         )
     ]
 
 
-def _spellings(name: DocumentName, scope: ReferenceScope) -> tuple[str, ...]:
-    names = (name.document_id, name.path, *([name.location] if scope.absolute else []))
+def _spellings(name: DocumentName, rules: ReferenceRules) -> tuple[str, ...]:
+    names = (name.document_id, name.path, *([name.location] if rules.absolute else []))
     return tuple(map(composed, names))
 
 
 def _first_readable(
-    corpus: Corpus, named: Sequence[DocumentName], count: int, scope: ReferenceScope
+    corpus: Corpus, named: Sequence[DocumentName], count: int, rules: ReferenceRules
 ) -> list[DocumentName]:
     """The first ``count`` of these documents that a role of the agent may read."""
-    if scope.may_read is None:
+    if rules.may_read is None:
         return [*named[:count]]
     found: list[DocumentName] = []
     for start in range(0, len(named), READ_AT_ONCE):
         part = named[start : start + READ_AT_ONCE]
         passages = passages_of_documents(corpus, [name.row for name in part])
-        readable = {passage.document.document_id for passage in passages if scope.may_read(passage)}
+        readable = {passage.document.document_id for passage in passages if rules.may_read(passage)}
         found += [name for name in part if name.document_id in readable]
         if len(found) >= count:
             break
     return found[:count]
 
 
-def _nothing_below(corpus: Corpus, prefix: str, scope: ReferenceScope) -> UsageError:
-    named = scope.without_invalid(documents.document_names(corpus))
+def _nothing_below(corpus: Corpus, prefix: str, rules: ReferenceRules) -> UsageError:
+    named = rules.without_invalid(documents.document_names(corpus))
     known = {(folder, folder) for name in named for folder in _folders(name)}
     names = [*sorted(known), *((name.document_id, name.path) for name in named)]
-    near = [] if scope.may_read else similar_names(prefix, names)[:MAX_SUGGESTIONS]
+    near = [] if rules.may_read else similar_names(prefix, names)[:MAX_SUGGESTIONS]
     return UsageError(
         "not_found",
         f"{prefix}: no document has this path, source or id in this corpus",
@@ -283,13 +283,13 @@ class _FoundLine(NamedTuple):
     in_chunk: tuple[int, int] | None = None
 
 
-def find_lines(corpus: Corpus, request: GrepRequest, scope: ReferenceScope) -> FoundLines:
+def find_lines(corpus: Corpus, request: GrepRequest, rules: ReferenceRules) -> FoundLines:
     """One page of the lines with a text, ordered by document id, then as in the document.
 
     Args:
         corpus: an open corpus.
         request: what is searched for, and where.
-        scope: what the prefix may name. Passages that no role may read are not searched.
+        rules: what the prefix may name. Passages that no role may read are not searched.
 
     Raises:
         UsageError: ``bad_pattern``; ``not_found``: no document has this prefix.
@@ -300,11 +300,11 @@ def find_lines(corpus: Corpus, request: GrepRequest, scope: ReferenceScope) -> F
     number, after = _position(request.after)
     limit = request.limit or DEFAULT_LINES
     with corpus.interruptible():
-        named = documents_below(corpus, request.prefix or "", scope)
+        named = documents_below(corpus, request.prefix or "", rules)
         later = [name for name in named if name.document_id >= after]
         hits = (
             hit
-            for hit in _hits(corpus, pattern, later, scope)
+            for hit in _hits(corpus, pattern, later, rules)
             if hit.document_id > after or hit.number > number
         )
         page = [*islice(hits, limit + 1)]
@@ -334,12 +334,12 @@ def _position(after: str | None) -> tuple[int, str]:
 
 
 def _hits(
-    corpus: Corpus, pattern: LinePattern, named: list[DocumentName], scope: ReferenceScope
+    corpus: Corpus, pattern: LinePattern, named: list[DocumentName], rules: ReferenceRules
 ) -> Iterator[_FoundLine]:
     seconds = 0.0
     for first in range(0, len(named), READ_AT_ONCE):
         part = named[first : first + READ_AT_ONCE]
-        texts = _readable_texts(corpus, [name.row for name in part], scope)
+        texts = _readable_texts(corpus, [name.row for name in part], rules)
         heads = documents.document_heads(corpus, [*texts])
         for name in part:
             number = last_line = 0
@@ -366,11 +366,11 @@ def _hits(
                             name.document_id, number, text.rowid, of_file, shown, in_chunk
                         )
             if not number and (own := texts.get(name.row)):
-                for head in _head_lines(name, heads[name.row], pattern):
+                for head in _name_lines(name, heads[name.row], pattern):
                     yield _FoundLine(name.document_id, 1, own[0].rowid, None, head)
 
 
-def _head_lines(name: DocumentName, head: DocumentHead, pattern: LinePattern) -> list[str]:
+def _name_lines(name: DocumentName, head: DocumentHead, pattern: LinePattern) -> list[str]:
     """The first of the names of a document that has a match, with what it is; or none."""
     people = ((key, ", ".join(texts)) for key, texts in head.attributes if key in _PEOPLE)
     names = (("title", head.title), ("file", _LAST_PART.split(name.document_id)[-1]), *people)
@@ -379,13 +379,13 @@ def _head_lines(name: DocumentName, head: DocumentHead, pattern: LinePattern) ->
 
 
 def _readable_texts(
-    corpus: Corpus, documents: list[int], scope: ReferenceScope
+    corpus: Corpus, documents: list[int], rules: ReferenceRules
 ) -> dict[int, list[PlacedText]]:
     texts = placed_texts(corpus, documents)
-    if scope.may_read is None:
+    if rules.may_read is None:
         return texts
     passages = passages_of_documents(corpus, documents)
-    readable = {passage.rowid for passage in filter(scope.reads, passages)}
+    readable = {passage.rowid for passage in filter(rules.allows_reading, passages)}
     return {
         document: [text for text in placed if text.rowid in readable]
         for document, placed in texts.items()
@@ -475,12 +475,12 @@ class LinePattern:
             line_end = len(data) if line_end < 0 else line_end
             number += data.count(b"\n", start, line_start)
             line = data[line_start:line_end].decode().rstrip()
-            place = len(data[line_start : match.start()].decode())
+            offset = len(data[line_start : match.start()].decode())
             last = number + line.count("\n")
             if lines:
                 line = "\n".join(lines[number : last + 1]).rstrip()
-                place = placed(line).starts[place]
-            yield number, last, _shown(line.replace("\n", " "), place)
+                offset = placed(line).starts[offset]
+            yield number, last, _shown(line.replace("\n", " "), offset)
             number, start = last + 1, line_end + 1
 
 
@@ -494,8 +494,8 @@ def _check_text(pattern: str, *, is_regex: bool) -> None:
         raise linear.PatternError("has a line break, and lines are searched one by one")
 
 
-def _shown(line: str, place: int) -> str:
+def _shown(line: str, offset: int) -> str:
     """A line, or the part around its match if it is long."""
-    start = max(0, min(place - MAX_SHOWN // 2, len(line) - MAX_SHOWN))
+    start = max(0, min(offset - MAX_SHOWN // 2, len(line) - MAX_SHOWN))
     end = start + MAX_SHOWN
     return ("…" if start else "") + line[start:end] + ("…" if end < len(line) else "")

@@ -12,13 +12,13 @@ from rolebundle.contracts.lookup import FoundPassage, Heading, Lookup, LookupKin
 from rolebundle.errors import AccessDenied, UsageError
 from rolebundle.retrieval.bundle import passage_mark, shared_fields
 from rolebundle.retrieval.passage_text import letters_of, named_by
-from rolebundle.retrieval.request import ReferenceScope
+from rolebundle.retrieval.request import ReferenceRules
 from rolebundle.retrieval.source_files import source_warnings
 from rolebundle.retrieval.where import links_to
 from rolebundle.storage import documents
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.digests import verify_documents, verify_passages
-from rolebundle.storage.documents import DocumentName, source_files
+from rolebundle.storage.documents import DocumentName, files_of_chunks
 from rolebundle.storage.passages import (
     passage_by_id,
     passages_from,
@@ -61,7 +61,7 @@ class Referent(NamedTuple):
 def look_up(
     corpus: Corpus,
     reference: str,
-    scope: ReferenceScope,
+    rules: ReferenceRules,
     *,
     outline: bool = False,
     section: str | None = None,
@@ -73,7 +73,7 @@ def look_up(
         reference: a chunk id; a document id or path; ``path:start-end`` or ``id:start-end`` with
             lines from 1, inclusive; or ``#document_id:from:count`` with
             passages from 1.
-        scope: what it may name. Passages that no role may read are left out.
+        rules: what it may name. Passages that no role may read are left out.
         outline: whether only the headings of the document that has them are given.
         section: the heading of that document whose text is looked up instead.
 
@@ -83,12 +83,12 @@ def look_up(
         AccessDenied: ``role_denied``: every passage was left out.
         CorpusCorrupt: a passage or its document is not what was stored.
     """
-    referent = resolve_reference(corpus, reference, scope)
-    passages = readable_passages(reference, referent.passages, scope)
+    referent = resolve_reference(corpus, reference, rules)
+    passages = readable_passages(reference, referent.passages, rules)
     headings = None
     if outline or section is not None:
         document = passages[0].document.document_id
-        passages = readable_passages(reference, passages_of_document(corpus, document), scope)
+        passages = readable_passages(reference, passages_of_document(corpus, document), rules)
         headings = outline_of(passages)
         referent = Referent("document", passages)
         if section is not None:
@@ -97,7 +97,7 @@ def look_up(
             passages = [p for p in passages if p.start_line <= last and first <= p.end_line]
             headings, referent = None, Referent("lines", passages, (first, last))
     verify_passages(corpus, [passage.rowid for passage in passages])
-    files = source_files(corpus, [passage.chunk_id for passage in passages])
+    files = files_of_chunks(corpus, [passage.chunk_id for passage in passages])
     warnings = [
         BundleWarning.model_construct(code=code, message=message)
         for code, message in source_warnings(files.values()).items()
@@ -107,7 +107,7 @@ def look_up(
         reference=reference,
         kind=referent.kind,
         document=_document(
-            passages[0], _linking(corpus, passages[0], scope) if referent.kind == "document" else []
+            passages[0], _linking(corpus, passages[0], rules) if referent.kind == "document" else []
         ),
         passages=[_passage(passage, referent.lines) for passage in shown],
         outline=headings,
@@ -115,31 +115,31 @@ def look_up(
     )
 
 
-def chunk_ids_of(corpus: Corpus, references: Sequence[str], scope: ReferenceScope) -> list[str]:
+def chunk_ids_of(corpus: Corpus, references: Sequence[str], rules: ReferenceRules) -> list[str]:
     """The id of the chunk that each reference names. What does not name one stays as it is."""
-    return [_chunk_id_of(corpus, reference, scope) or reference for reference in references]
+    return [_chunk_id_of(corpus, reference, rules) or reference for reference in references]
 
 
-def _chunk_id_of(corpus: Corpus, reference: str, scope: ReferenceScope) -> str | None:
+def _chunk_id_of(corpus: Corpus, reference: str, rules: ReferenceRules) -> str | None:
     try:
-        referent = find_reference(corpus, reference, scope)
+        referent = find_reference(corpus, reference, rules)
     except UsageError:
         return None
-    found = [*filter(scope.reads, referent.passages if referent else ())]
+    found = [*filter(rules.allows_reading, referent.passages if referent else ())]
     # Another passage may share a line of the locator.
     found = [passage for passage in found if passage.locator == named_by(reference)] or found
     return found[0].chunk_id if len(found) == 1 else None
 
 
 def readable_passages(
-    reference: str, passages: list[Passage], scope: ReferenceScope
+    reference: str, passages: list[Passage], rules: ReferenceRules
 ) -> list[Passage]:
     """The passages of a reference that a role may read.
 
     Raises:
         AccessDenied: ``role_denied``: no role may read any.
     """
-    readable = [*filter(scope.reads, passages)]
+    readable = [*filter(rules.allows_reading, passages)]
     if not readable:
         raise AccessDenied(
             "role_denied",
@@ -149,20 +149,20 @@ def readable_passages(
     return readable
 
 
-def resolve_reference(corpus: Corpus, reference: str, scope: ReferenceScope) -> Referent:
+def resolve_reference(corpus: Corpus, reference: str, rules: ReferenceRules) -> Referent:
     """What a reference names.
 
     Raises:
         UsageError: as :func:`look_up`.
     """
-    found = find_reference(corpus, reference, scope)
+    found = find_reference(corpus, reference, rules)
     if found is None:
-        near = _suggestions(corpus, reference, scope) if may_be_stored(reference) else []
+        near = _suggestions(corpus, reference, rules) if may_be_stored(reference) else []
         raise _not_found(reference, near)
     return found
 
 
-def find_reference(corpus: Corpus, reference: str, scope: ReferenceScope) -> Referent | None:
+def find_reference(corpus: Corpus, reference: str, rules: ReferenceRules) -> Referent | None:
     """As :func:`resolve_reference`; ``None`` if nothing has this reference.
 
     Raises:
@@ -173,10 +173,10 @@ def find_reference(corpus: Corpus, reference: str, scope: ReferenceScope) -> Ref
     if not may_be_stored(reference):
         return None
     passage = passage_by_id(corpus, reference)
-    if passage is not None and passage.document.document_id not in scope.not_valid_now:
+    if passage is not None and passage.document.document_id not in rules.not_valid_now:
         return Referent("chunk", [passage])
-    named = scope.without_invalid(
-        documents.documents_named(corpus, reference, scope.locations(reference))
+    named = rules.without_invalid(
+        documents.documents_named(corpus, reference, rules.locations(reference))
     )
     if len(named) > 1:
         raise _ambiguous(f"{reference}: several documents have this path", named)
@@ -191,13 +191,13 @@ def find_reference(corpus: Corpus, reference: str, scope: ReferenceScope) -> Ref
             )
         return Referent("document", passages)
     numbered = references.parse_passages(reference)
-    if numbered and numbered[0] not in scope.not_valid_now:
+    if numbered and numbered[0] not in rules.not_valid_now:
         passages = _numbered_passages(corpus, reference, numbered)
         if passages:
             return Referent("passages", passages)
     lines = references.parse_lines(reference)
     if lines is not None and lines.start <= lines.end:
-        passages = _passages_at_lines(corpus, reference, lines, scope)
+        passages = _passages_at_lines(corpus, reference, lines, rules)
         if passages:
             return Referent("lines", passages, (lines.start, lines.end))
     # A secret in the name of a document is masked in the corpus.
@@ -205,14 +205,14 @@ def find_reference(corpus: Corpus, reference: str, scope: ReferenceScope) -> Ref
     from rolebundle.scan.confidential import without_secrets
 
     stored = without_secrets(named_by(reference))
-    return None if stored == reference else find_reference(corpus, stored, scope)
+    return None if stored == reference else find_reference(corpus, stored, rules)
 
 
 def _passages_at_lines(
-    corpus: Corpus, reference: str, lines: Lines, scope: ReferenceScope
+    corpus: Corpus, reference: str, lines: Lines, rules: ReferenceRules
 ) -> list[Passage]:
-    named = scope.without_invalid(
-        documents.documents_named(corpus, lines.path, scope.locations(lines.path))
+    named = rules.without_invalid(
+        documents.documents_named(corpus, lines.path, rules.locations(lines.path))
     )
     rows = [document.row for document in named]
     passages = passages_of_documents(corpus, rows, lines.start, lines.end)
@@ -222,7 +222,7 @@ def _passages_at_lines(
             f"{reference}: these lines belong to several documents",
             [document for document in named if document.document_id in ids],
         )
-    if passages or len(named) != 1 or scope.may_read is not None:
+    if passages or len(named) != 1 or rules.may_read is not None:
         return passages
     if all_passages := passages_of_documents(corpus, rows):
         first = min(part.start_line for part in all_passages)
@@ -268,11 +268,11 @@ def _not_found(reference: str, near: Sequence[str]) -> UsageError:
     )
 
 
-def _suggestions(corpus: Corpus, reference: str, scope: ReferenceScope) -> list[str]:
+def _suggestions(corpus: Corpus, reference: str, rules: ReferenceRules) -> list[str]:
     """References with the names of documents that a wrong one may mean."""
     lines = references.parse_lines(reference)
     first, last = (min(lines[1:]), max(lines[1:])) if lines else (0, 0)
-    names = scope.without_invalid(documents.document_names(corpus))
+    names = rules.without_invalid(documents.document_names(corpus))
     near = references.similar_names(
         references.named_document(reference), ((name.document_id, name.path) for name in names)
     )
@@ -280,7 +280,7 @@ def _suggestions(corpus: Corpus, reference: str, scope: ReferenceScope) -> list[
     found: list[str] = []
     for document_id in near[:_MAX_TRIED]:
         passages = passages_of_documents(corpus, [rows[document_id]])
-        if scope.may_read is None or any(map(scope.reads, passages)):
+        if rules.may_read is None or any(map(rules.allows_reading, passages)):
             is_there = any(p.start_line <= last and first <= p.end_line for p in passages)
             found.append(f"{document_id}:{first}-{last}" if is_there else document_id)
         if len(found) == references.MAX_SUGGESTIONS:
@@ -288,7 +288,7 @@ def _suggestions(corpus: Corpus, reference: str, scope: ReferenceScope) -> list[
     return found
 
 
-def _linking(corpus: Corpus, passage: Passage, scope: ReferenceScope) -> list[str]:
+def _linking(corpus: Corpus, passage: Passage, rules: ReferenceRules) -> list[str]:
     """The ids of the readable documents that link to the document of a passage."""
     attributes = dict(passage.document.attributes)
     names = [f"/{passage.path}", *attributes.get("aliases", ()), *attributes.get("alias", ())]
@@ -296,9 +296,9 @@ def _linking(corpus: Corpus, passage: Passage, scope: ReferenceScope) -> list[st
     linking = (
         passages[0].document.document_id
         for row in rows
-        if (passages := [*filter(scope.reads, passages_of_documents(corpus, [row]))])
+        if (passages := [*filter(rules.allows_reading, passages_of_documents(corpus, [row]))])
     )
-    return sorted({*linking} - {passage.document.document_id, *scope.not_valid_now})[:_MAX_LINKING]
+    return sorted({*linking} - {passage.document.document_id, *rules.not_valid_now})[:_MAX_LINKING]
 
 
 def _document(passage: Passage, linked_from: list[str]) -> FoundDocument:

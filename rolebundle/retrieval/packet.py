@@ -3,9 +3,9 @@
 What tells data from instructions, how to cite, and what the reader must know of all passages come
 first. Then the passages that answer, each in a fence (:func:`fenced`), whole or as the part that
 answers best; then *leads*, one line for each next place. At the end stand what is the same for all
-passages, what was left out, and the role's brief. Every other text of a document or an overlay
-stands on a line that begins with words of this module. So no text ends its block or looks like
-another part of the packet.
+passages, what was left out, and the role's brief. Outside of the fences, a line with a text of a
+document or an overlay always begins with words of this module. So no text can end its block or
+imitate another part of the packet.
 
 The budget counts the characters of the packet. The lines before the passages get up to half of it,
 and the lines about all passages up to a fifth. Of what is left, half is kept for the leads, and
@@ -23,7 +23,7 @@ from typing import Any
 from rolebundle.contracts.bundle import RetrievalBundle, SelectedPassage
 from rolebundle.contracts.documents import iso_utc
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.contracts.terms import RANKED_LOWER, WARNINGS, shown_as
+from rolebundle.contracts.terms import RANKED_LOWER, REJECTIONS, WARNINGS, shown_as
 from rolebundle.retrieval.passage_text import (
     DATA_NOTICE,
     FILE_DATE_PREFIX,
@@ -51,6 +51,9 @@ from rolebundle.text.words import counted, first_of, language_of, stems_of
 _LINK = re.compile(
     r"!?\[[^\]\n]*\](?:\([^)\n]*\)|\[[^\]\n]*\])|`[^`\n]+ <[^>\n]+>`_+|\bhttps?://\S+"
 )
+_LEADING_MARKS = re.compile(r"\A(?:[#|>*+-]*\s+|\|+)*")
+_CELL_END = re.compile(r" \|(?=\s|$)(?:[\s|]|-+(?= ?\|))*")
+"""Also of the empty cells that follow, and of rows of dashes."""
 _UNDERLINE = re.compile(r"([=\-~^\"'`*+#:.])\1{2,}\s*")
 _MIN_PROSE_BYTES = 25
 """A line of fewer letters, in UTF-8, is no prose: an item, a key, a name."""
@@ -115,9 +118,9 @@ def packet(
     room = max_chars = max_chars or MAX_CHARS
     line_chars = min(_LINE_CHARS, int(room * _LINE_SHARE))
     words = words_searched(bundle.query)
-    head = [*_head(bundle, overlay)]
-    in_full, as_leads = _full_and_leads(bundle)
-    dumped = [*_with_title_once(passage.model_dump(exclude_none=True) for passage in in_full)]
+    opening = [*_opening_lines(bundle, overlay)]
+    as_blocks, as_leads = _full_and_leads(bundle)
+    dumped = [*_with_title_once(passage.model_dump(exclude_none=True) for passage in as_blocks)]
     details = [*map(passage_details, dumped)]
     first = details[0] if len(details) > 1 else []
     common = [note for note in first if all(note in notes for notes in details)]
@@ -125,7 +128,7 @@ def packet(
     before = [one_line(line, 2 * line_chars) for line in _lines_before(bundle)]
     after = [one_line(line, 2 * line_chars) for line in _lines_after(bundle, common)]
     brief = [one_line(line, line_chars) for line in _brief(bundle, overlay)] if overlay else []
-    room -= _size(head) + (1 + bool(before or after or brief)) * _NOTE_CHARS
+    room -= _size(opening) + (1 + bool(before or after or brief)) * _NOTE_CHARS
     line_count = len(before) + len(after) + len(brief)
     before_shown = _fitting(before, room / 2)
     after = _fitting(after, room / 5)
@@ -148,12 +151,12 @@ def packet(
             break
         shown.append(text)
     room -= _size(shown)
-    text_by_id = dict(zip((passage.chunk_id for passage in in_full), shown, strict=False))
-    waiting = {passage.chunk_id for passage in [*in_full, *as_leads]} - text_by_id.keys()
+    text_by_id = dict(zip((passage.chunk_id for passage in as_blocks), shown, strict=False))
+    waiting = {passage.chunk_id for passage in [*as_blocks, *as_leads]} - text_by_id.keys()
     as_leads = [passage for passage in bundle.selected if passage.chunk_id in waiting]
     leads = [_lead_of(passage, words) for passage in as_leads]
     # If all leads fit, there is no note about them.
-    room += (_NOTE_CHARS if _size(leads) < room + _NOTE_CHARS else 0) - _size(_use_limits(as_leads))
+    room += (_NOTE_CHARS if _size(leads) < room + _NOTE_CHARS else 0) - _size(use_limits(as_leads))
     leads = _fitting(leads, room - 1)
     brief_shown = _fitting(brief, room - _size(leads))
     lead_by_id = dict(zip((passage.chunk_id for passage in as_leads), leads, strict=False))
@@ -162,12 +165,12 @@ def packet(
         line_count - len(before_shown) - len(after) - len(brief_shown),
     )
     body, next_leads = _by_rank(bundle.selected, text_by_id, lead_by_id)
-    next_leads += _use_limits(as_leads[: len(leads)])
+    next_leads += use_limits(as_leads[: len(leads)])
     end = ["", *nearest, *next_leads, *brief_shown, *after, *left_out]
-    return "\n".join([*head, *before_shown, *body, *end]).rstrip("\n")
+    return "\n".join([*opening, *before_shown, *body, *end]).rstrip("\n")
 
 
-def _head(bundle: RetrievalBundle, overlay: Overlay | None) -> Iterator[str]:
+def _opening_lines(bundle: RetrievalBundle, overlay: Overlay | None) -> Iterator[str]:
     """What every reader is told."""
     if bundle.request and bundle.request.as_of:
         time = iso_utc(bundle.request.as_of)
@@ -211,24 +214,24 @@ def _full_and_leads(bundle: RetrievalBundle) -> tuple[list[SelectedPassage], lis
     Filed facts come after the documents, and are shown.
     """
     documents = [passage for passage in bundle.selected if passage.metadata.remembered_from is None]
-    facts, in_full = bundle.selected[len(documents) :], documents
+    facts, as_blocks = bundle.selected[len(documents) :], documents
     codes = {warning.code for warning in bundle.warnings}
     few_leads = not codes.isdisjoint(("WEAK_EVIDENCE", "WORDS_MISSING"))
     if documents and not (bundle.request and bundle.request.limit):
         with_text = [p for p in documents if _says_something(p.content)] or documents
         least = _MIN_RELATIVE_SCORE * with_text[0].scores.final
-        in_full = near_best = [*takewhile(lambda p: p.scores.final >= least, with_text)]
+        as_blocks = near_best = [*takewhile(lambda p: p.scores.final >= least, with_text)]
         if also := bundle.request and bundle.request.also:
             # What answers a second subject has few words of the others.
             wordings = [bundle.query.task_text, *also]
             is_alone = len(near_best) == 1 and _has_words_of_each(near_best[0], wordings)
-            in_full = near_best if is_alone else with_text[: _MAX_PASSAGES + 1]
+            as_blocks = near_best if is_alone else with_text[: _MAX_PASSAGES + 1]
             few_leads = few_leads or is_alone
         else:
-            in_full = near_best[:_MAX_PASSAGES]
-    shown = {passage.chunk_id for passage in in_full}
+            as_blocks = near_best[:_MAX_PASSAGES]
+    shown = {passage.chunk_id for passage in as_blocks}
     as_leads = [passage for passage in documents if passage.chunk_id not in shown]
-    return [*in_full, *facts], as_leads[:_FEW_LEADS] if few_leads else as_leads
+    return [*as_blocks, *facts], as_leads[:_FEW_LEADS] if few_leads else as_leads
 
 
 def _has_words_of_each(passage: SelectedPassage, texts: Iterable[str]) -> bool:
@@ -245,7 +248,8 @@ def _says_something(content: str) -> bool:
     """
     lines = [*_LINK.sub("", content).splitlines(), ""]
     return any(
-        line.lstrip().startswith(("|", "```", "~~~", "    ", "\t"))
+        line.startswith(("```", "~~~", "    ", "\t"))
+        or " | " in line
         or (
             len(letters_of(line).encode()) >= _MIN_PROSE_BYTES
             and not line.startswith("#")
@@ -297,7 +301,7 @@ def lead_text(passage: SelectedPassage, words: Collection[str]) -> str:
     """The last heading above a passage, and the sentence that fits best, on one line."""
     start, end = best_span(passage.content, words, _LEAD_LINE_CHARS)
     heading = one_line([passage.title or "", *passage.headings][-1], _HEADING_CHARS)
-    sentence = passage.content[start:end].lstrip("#|-*+ \t\n")
+    sentence = _CELL_END.sub(", ", _LEADING_MARKS.sub("", passage.content[start:end]))
     names = [] if letters_of(heading) in letters_of(sentence) else [heading]
     return one_line(" › ".join([*names, sentence]), _LEAD_LINE_CHARS)
 
@@ -319,7 +323,7 @@ def _lead_of(passage: SelectedPassage, words: Collection[str]) -> str:
     return _lead_line(f"[{passage.rank}] {place}", text, passage.metadata.flags, mark)
 
 
-def _use_limits(leads: Iterable[SelectedPassage]) -> list[str]:
+def use_limits(leads: Iterable[SelectedPassage]) -> list[str]:
     """What leads may be used for, a line for those with the same limit."""
     numbers: dict[str, list[str]] = {}
     for passage in leads:
@@ -393,7 +397,7 @@ def _lines_before(bundle: RetrievalBundle) -> Iterator[str]:
 
 
 def _lines_after(bundle: RetrievalBundle, common: Sequence[str]) -> Iterator[str]:
-    """What is the same for the passages that are no leads, and what was left out."""
+    """Notes that all blocks share, approvals, what was shown before, and what was rejected."""
     # One date for all files, as after a fresh copy, tells nothing.
     if shared := [note for note in common if not note.startswith(FILE_DATE_PREFIX)]:
         yield f"Each passage shown: {'; '.join(shared)}."
@@ -404,9 +408,9 @@ def _lines_after(bundle: RetrievalBundle, common: Sequence[str]) -> Iterator[str
     before = [shown_name(r.chunk_id) for r in bundle.rejected if r.reason == "already_seen"]
     if before:
         yield f"Shown before: {first_of(before, MAX_COPIES)}."
-    # What only ranks lower is behind the leads, and more of it says nothing.
+    # Passages that only rank lower are not reported: the leads are the best of them.
     counts = bundle.rejected_summary.items()
-    not_shown = [f"{count} {code}" for code, count in counts if code not in RANKED_LOWER]
+    not_shown = [f"{n} × {REJECTIONS[c].plain}" for c, n in counts if c not in RANKED_LOWER]
     if not_shown:
         yield f"Rejected: {', '.join(not_shown)} (do not guess what they say)."
 

@@ -23,7 +23,7 @@ from rolebundle.contracts.bundle import CorpusState, IndexState, ReplicaState
 from rolebundle.contracts.terms import TRUSTED_TIERS
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import CorpusCorrupt
-from rolebundle.retrieval.evidence import JUDGED_PASSAGES, Evidence
+from rolebundle.retrieval.evidence import JUDGED_PER_ORDER, Evidence
 from rolebundle.retrieval.filter import filter_candidates
 from rolebundle.retrieval.lanes import Lanes, open_lanes
 from rolebundle.retrieval.query import build_query
@@ -46,13 +46,13 @@ from rolebundle.storage import vector_index
 from rolebundle.storage.compartments import has_facts
 from rolebundle.storage.corpus import Corpus, corpus_counts
 from rolebundle.storage.digests import verify_passages
-from rolebundle.storage.documents import has_trusted, prefetch_source_files
+from rolebundle.storage.documents import count_trusted, prefetch_files_of_chunks
 from rolebundle.storage.opening import latest_version
 from rolebundle.storage.publications import load_manifest
 from rolebundle.storage.vector_index import EmbeddingIndex
 
 MAX_DOCUMENTS_READ = 20_000
-"""A larger corpus is not searched for a document that declares trust: it is taken to have one."""
+"""A corpus with more documents is not searched for one that declares trust: one is assumed."""
 MAX_FACTS = 2
 """How many remembered facts an answer may have, besides its ``limit`` of documents' passages."""
 FACTS_DEPTH = 20
@@ -80,14 +80,14 @@ def search(
     with corpus.reading():
         query = build_query(request.task, request.overlay, request.also)
         lanes = open_lanes(corpus, query, provider)
-        _, retrieval = run(lanes, request, reranker)
+        _, retrieval = run_steps(lanes, request, reranker)
         passages = [row.passage for row in retrieval.all_selected]
-        prefetch_source_files(corpus, [passage.chunk_id for passage in passages])
+        prefetch_files_of_chunks(corpus, [passage.chunk_id for passage in passages])
         verify_passages(corpus, [passage.rowid for passage in passages])
     return replace(retrieval, seconds=perf_counter() - started)
 
 
-def run(
+def run_steps(
     lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None = None
 ) -> tuple[Lanes, Retrieval]:
     """The steps from the lanes to the selection, inside the caller's ``corpus.reading()``.
@@ -134,7 +134,7 @@ def _search_in_rounds(
 
     The first round fixes the weights and what the task's words are worth.
     """
-    within, unmatched_keys = matching_documents(lanes.corpus, request.where)
+    within, unmet_where = matching_documents(lanes.corpus, request.echo.where)
     is_limited_to_allowed = False
     pool = lanes.propose(Pool(), depth, within)
     evidence, semantic = lanes.evidence(pool), lanes.semantic
@@ -143,15 +143,15 @@ def _search_in_rounds(
         query=lanes.query,
         evidence=evidence,
         weights=weights_for(request, evidence, has_semantic=bool(semantic or reranker)),
-        corpus=corpus_state(lanes.corpus, request.now, semantic.index if semantic else None),
+        corpus_state=corpus_state(lanes.corpus, request.now, semantic.index if semantic else None),
         pool=pool,
-        degraded=lanes.degraded,
+        semantic_problem=lanes.semantic_problem,
         without_vector=semantic.without_vector() if semantic else 0,
         absent_exact=lanes.absent_exact,
-        unmatched_keys=unmatched_keys,
+        unmet_where=unmet_where,
     )
     retrieval = _one_round(lanes, base, pool, reranker)
-    enough = max(request.limit, JUDGED_PASSAGES)
+    enough = max(request.limit, JUDGED_PER_ORDER)
     while pool.max_returned >= depth and _count_allowed(retrieval) < enough:
         # Law 2. The first search reads all that `where` matches, so that the bundle can report what
         # policy rejects. If the filter rejects something, the next search is as deep, but limited
@@ -165,7 +165,7 @@ def _search_in_rounds(
             break
         pool = lanes.propose(pool, depth, within)
         retrieval = _one_round(lanes, base, pool, reranker)
-    # The evidence that the allowed passages lack may be among what policy rejected.
+    # If passages were withheld, the verdict depends on whether what policy rejected is evidence.
     rejected = [row.passage for row in retrieval.filtered_out] if retrieval.withheld_reason else []
     rejected_evidence = lanes.with_matched_words(retrieval.evidence, rejected)
     rejected_evidence = rejected_evidence.judged_by([passage.rowid for passage in rejected])
@@ -181,14 +181,14 @@ def _search_in_rounds(
         rerank_problem=reranker.problem if reranker else "",
         rerank_ms=reranker.milliseconds if reranker else None,
         best_forbidden=best_forbidden(retrieval) if would_answer else (),
-        has_trusted=_has_trusted(lanes.corpus, retrieval),
+        may_have_trusted=_may_have_trusted(lanes.corpus, retrieval),
     )
 
 
 def _one_round(lanes: Lanes, base: Retrieval, pool: Pool, reranker: Reranker | None) -> Retrieval:
     """The steps from what the lanes have proposed so far to the selection."""
     request, weights = base.request, base.weights
-    reranking = (reranker.scores, reranker.max_passages) if reranker else ()
+    reranking = (reranker.score, reranker.max_passages) if reranker else ()
     candidates = merge(pool, weights)
     filter_candidates(candidates, request)
     by_wording = lanes.pools_by_wording(pool)
@@ -197,11 +197,11 @@ def _one_round(lanes: Lanes, base: Retrieval, pool: Pool, reranker: Reranker | N
     evidence, judged = base.evidence._replace(cosines=pool.cosines), retrieval.judged_passages
     evidence = lanes.with_matched_words(evidence, judged)
     evidence = evidence.judged_by([passage.rowid for passage in judged])
-    withheld = withheld_because(evidence, request, has_allowed=bool(judged))
-    if lanes.only_facts and not withheld:
+    withheld_reason = reason_to_withhold(evidence, request, has_allowed=bool(judged))
+    if lanes.only_facts and not withheld_reason:
         ranked = _facts_about_task(lanes, ranked, evidence)
-    select(ranked, request, withheld)
-    return replace(retrieval, evidence=evidence, ranked=ranked, withheld_reason=withheld)
+    select(ranked, request, withheld_reason)
+    return replace(retrieval, evidence=evidence, ranked=ranked, withheld_reason=withheld_reason)
 
 
 def weights_for(request: ResolvedRequest, evidence: Evidence, *, has_semantic: bool) -> Weights:
@@ -220,7 +220,7 @@ def weights_for(request: ResolvedRequest, evidence: Evidence, *, has_semantic: b
 def _count_allowed(retrieval: Retrieval) -> int:
     """The number of allowed candidates that are neither duplicates nor superseded.
 
-    Of each source at most as many count as a hard limit of the role lets in.
+    If the role has a hard limit for each source, what is beyond it is not counted.
     """
     policy = retrieval.request.retrieval_policy
     limit = policy.max_chunks_per_source if policy.diversity == "hard" else len(retrieval.ranked)
@@ -247,7 +247,7 @@ def _facts_about_task(
     return [*about, *others]
 
 
-def withheld_because(evidence: Evidence, request: ResolvedRequest, *, has_allowed: bool) -> str:
+def reason_to_withhold(evidence: Evidence, request: ResolvedRequest, *, has_allowed: bool) -> str:
     """Why no passage is selected: nothing has the task, or too little does; empty if neither."""
     if evidence.task_support == "off_topic":
         return "no word of the task occurs, and nothing is near it in meaning"
@@ -257,11 +257,11 @@ def withheld_because(evidence: Evidence, request: ResolvedRequest, *, has_allowe
     return ""
 
 
-def _has_trusted(corpus: Corpus, retrieval: Retrieval) -> bool:
+def _may_have_trusted(corpus: Corpus, retrieval: Retrieval) -> bool:
     """Whether a visible document is preferred or authoritative; assumed in a large corpus."""
     tiers = {row.passage.document.trust_tier for row in retrieval.candidates}
-    is_large = retrieval.corpus.documents > MAX_DOCUMENTS_READ
-    return is_large or not tiers.isdisjoint(TRUSTED_TIERS) or has_trusted(corpus)
+    is_large = retrieval.corpus_state.documents > MAX_DOCUMENTS_READ
+    return is_large or not tiers.isdisjoint(TRUSTED_TIERS) or count_trusted(corpus) > 0
 
 
 # -- the state of the corpus -----------------------------------------------------------------------

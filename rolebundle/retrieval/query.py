@@ -1,7 +1,7 @@
 """Build the query from a task and an overlay. Pure.
 
-The task's own terms and the role's expansion are separate. What has expansion terms is proposed,
-too, but only the task's terms count as relevance to the task.
+The task's own terms and the role's expansion terms are separate. Both propose chunks, but only the
+task's terms count as relevance to the task.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _MAX_EXACT_CHARS = 10_000
 _MIN_DIGITS = 3
 """A shorter number is mostly an amount, and means nothing alone."""
 STEM_REPEATS = 2
-"""How often a stem is repeated in the query; its word once. It matches more than that.
+"""A stem is so often in the query, and its word once: a stem matches the word's other forms, too.
 
 docs/quality.md has how it was chosen.
 """
@@ -69,12 +69,12 @@ _VERSION = re.compile(r"v?\d+(?:\.\d+)+", re.IGNORECASE)
 _SHORT_ABBREVIATION = 3
 _MIN_DIGITS_OF_PART = 4
 """A shorter number within a word, as in A320, means nothing alone; that in FY2022 does."""
-# Stop words with a full stop inside. As phrases they would match texts that abbreviate alike.
+# e.g. and i.e. are left out: as phrases they would match every text with the same abbreviation.
 _ABBREVIATION = re.compile(
     r"(?<![^\W_])(?<![-./:_@#])(?:e\.g|i\.e)\b\.?(?![-./:_@#]?[^\W_])", re.IGNORECASE
 )
-# don't, today's, we've; French and Italian l'eau, qu'il. What the apostrophe joins is no content
-# word. It is searched all the same, because a task may quote a message: "can't connect".
+# don't, the 's of today's, the l' of French and Italian l'eau. They are searched, because a task
+# may quote a message ("can't connect"), but are content words only if the task has no others.
 _CONTRACTION = re.compile(
     r"\b[a-z]+n['’]t\b|(?<=[^\W_])['’](?:s|re|ve|ll|d|m)\b|\b(?:[cdjlmnst]|qu)['’](?=[^\W_])",
     re.IGNORECASE,
@@ -111,11 +111,11 @@ def build_query(task: str, overlay: Overlay | None, also: Sequence[str] = ()) ->
         tasks=tasks,
         task_terms=_merged_terms(tasks),
         content_words=content_words,
-        wording_positions=tuple(frozenset(positions[w] for w in t.content_words) for t in tasks),
+        positions_by_wording=tuple(frozenset(positions[w] for w in t.content_words) for t in tasks),
         name_positions=frozenset(
             position
             for position, (word, *_) in enumerate(content_words)
-            if not word.form and word.text in tasks[0].names
+            if not word.is_form and word.text in tasks[0].names
         ),
         expansion_terms=expansion,
         applied_rules=tuple(rules),
@@ -132,7 +132,7 @@ def _merged_terms(tasks: Iterable[Task]) -> tuple[Term, ...]:
     """The terms of all wordings; their repeats are added, up to a bound."""
     repeats: Counter[tuple[str, bool]] = Counter()
     for task in tasks:
-        repeats.update({(term.text, term.form): term.repeats for term in task.terms})
+        repeats.update({(term.text, term.is_form): term.repeats for term in task.terms})
     limit = MAX_REPEATS * STEM_REPEATS
     return tuple(Term(text, min(count, limit), form) for (text, form), count in repeats.items())
 
@@ -147,24 +147,24 @@ def read_task(text: str) -> Task:
     has_forms = bool(languages) or not normalized.isascii()
     if has_forms:
         # Both spellings: an older corpus has the words without the spaces.
-        unspaced_words = [_searchable(word) for word in _WORD.findall(normalized)]
+        unspaced_words = [_as_indexed(word) for word in _WORD.findall(normalized)]
         normalized = spaced(normalized)
     stop_words = stop_words_of(languages)
-    words = [_searchable(word) for word in _WORD.findall(normalized)]
+    words = [_as_indexed(word) for word in _WORD.findall(normalized)]
     spaced_words = frozenset(words)
     words += [word for word in unspaced_words if word not in spaced_words]
     informative = [word for word in words if word.lower() not in stop_words]
     # "Who are we?" has only stop words. Then they are searched.
     counts = Counter(informative or words)
     contractions = " ".join(_CONTRACTION.findall(normalized))
-    contracted = frozenset(map(_searchable, _WORD.findall(contractions)))
+    contracted = frozenset(map(_as_indexed, _WORD.findall(contractions)))
     content_texts = [word for word in counts if word not in contracted] or [*counts]
     content_texts = content_texts[:MAX_CONTENT_WORDS]
     content_words: list[tuple[Term, ...]] = [(Term(word),) for word in content_texts]
-    counts.update(_searchable(phrase) for phrase in _QUOTED.findall(normalized) if " " in phrase)
+    counts.update(_as_indexed(phrase) for phrase in _QUOTED.findall(normalized) if " " in phrase)
     compounds = _COMPOUND.findall(normalized)
     # The parts of a version say nothing alone.
-    counts.update(_searchable(compound) for compound in filter(_VERSION.fullmatch, compounds))
+    counts.update(_as_indexed(compound) for compound in filter(_VERSION.fullmatch, compounds))
     others = _other_spellings(shown)
     counts.update(list(others))
     term_counts = [(counts, 1, False)]
@@ -211,10 +211,10 @@ def _with_forms(words: Iterable[str], languages: Sequence[str]) -> list[tuple[Te
         word_forms = forms(word, languages)
         if is_unspaced(word):
             pairs = word_forms.pairs or word_forms.letters
-            content_words += [(Term(pair, form=True),) for pair in pairs]
+            content_words += [(Term(pair, is_form=True),) for pair in pairs]
         else:
             stems = dict.fromkeys(word_forms.stems)
-            content_words.append((Term(word), *(Term(stem, form=True) for stem in stems)))
+            content_words.append((Term(word), *(Term(stem, is_form=True) for stem in stems)))
     return list(dict.fromkeys(content_words))
 
 
@@ -227,7 +227,7 @@ def _names(text: str) -> frozenset[str]:
         for word in capitalized
         if word[0].isupper() and not (word.isupper() and len(word) <= _SHORT_ABBREVIATION)
     )
-    return frozenset(map(_searchable, (*names, *_LETTERS_AND_DIGITS.findall(text))))
+    return frozenset(map(_as_indexed, (*names, *_LETTERS_AND_DIGITS.findall(text))))
 
 
 def _exact(text: str) -> tuple[str, ...]:
@@ -238,7 +238,7 @@ def _exact(text: str) -> tuple[str, ...]:
     """
     beginning = _ABBREVIATION.sub(" ", text[:_MAX_EXACT_CHARS])
     identifiers = filter(_is_identifier, _IDENTIFIER.findall(with_whole_numbers(beginning)))
-    found = map(_searchable, (*_QUOTED.findall(beginning), *identifiers))
+    found = map(_as_indexed, (*_QUOTED.findall(beginning), *identifiers))
     return tuple(dict.fromkeys(found))[:MAX_EXACT]
 
 
@@ -292,10 +292,10 @@ def _expansion(task: Task, overlay: Overlay) -> tuple[tuple[Term, ...], list[str
             synonyms += alternatives[:MAX_SYNONYMS]
             rules.append(f"vocab:synonym({canonical})")
 
-    texts = map(_searchable, (*boosts, *preferred, *synonyms))
+    texts = map(_as_indexed, (*boosts, *preferred, *synonyms))
     terms = [Term(text) for text in dict.fromkeys(texts)]
     in_forms = _phrase_forms([term.text for term in terms], task.languages)
-    return (*terms, *(Term(text, form=True) for text in in_forms)), rules
+    return (*terms, *(Term(text, is_form=True) for text in in_forms)), rules
 
 
 def _phrase_forms(phrases: Iterable[str], languages: tuple[str, ...]) -> list[str]:
@@ -311,7 +311,7 @@ def _phrase_forms(phrases: Iterable[str], languages: tuple[str, ...]) -> list[st
     return list(dict.fromkeys(filter(None, phrase_forms)))
 
 
-def _searchable(text: str) -> str:
+def _as_indexed(text: str) -> str:
     # The index folds case by its own tables. Python would change "straße" to "strasse", which the
     # index does not contain. So only ASCII text is folded here.
     return text.lower() if text.isascii() else text

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 
-from rolebundle.contracts.documents import Passage
+from rolebundle.contracts.documents import Passage, message_of
 from rolebundle.contracts.overlay import RetrievalPolicy
 from rolebundle.retrieval.filter import is_rejected_only_by_role
 from rolebundle.retrieval.request import ResolvedRequest
@@ -14,10 +14,10 @@ from rolebundle.retrieval.scoring import add_role_part, contains, fold_text, mer
 from rolebundle.retrieval.values import Candidate, Pool, Weights, ranking_order
 from rolebundle.retrieval.versions import (
     ABOUT_AS_GOOD,
+    combine_copies,
+    combine_versions,
     copies_among,
-    detect_duplicates,
-    detect_versions,
-    newest_first,
+    equals_newest_first,
     put_newest_first,
     words_if_newest_asked,
 )
@@ -66,8 +66,8 @@ def rank(
     for row in allowed:
         add_role_part(row, request, weights)
         row.weigh(weights)
-    copy_groups = detect_duplicates(allowed, request.task)
-    detect_versions(allowed, " ".join((request.task, *request.also)))
+    copy_groups = combine_copies(allowed, request.task)
+    combine_versions(allowed, " ".join((request.task, *request.also)))
     ranked = sorted(allowed, key=ranking_order)
     penalize_sources(ranked, request)
     ranked.sort(key=ranking_order)
@@ -94,6 +94,7 @@ def rank(
             copy_groups = copies_among([*allowed, *rejected_by_role], request.task)
         best = _best_without_role(copy_groups, without_role, request_weights, task_words)
         _lift(ranked, best, MAX_RANK_OF_BEST, "first without a role")
+    _put_above_quotes(ranked)
     return ranked
 
 
@@ -137,7 +138,8 @@ def _best_without_role(
     """The allowed candidate that would be first without a role.
 
     Args:
-        copy_groups: the :func:`copies_among` the candidates that nothing but the role rejects.
+        copy_groups: the groups of copies (:func:`copies_among`) among the allowed candidates and
+            those that only the role rejects.
         without_role: all candidates with the lanes' scores by the weights' ``fusion``.
         weights: the request's, with the fusion of a request without a role.
         task_words: the task's content words if it asks for the newest version, else ``None``.
@@ -163,7 +165,7 @@ def _best_without_role(
     best_first = [row for copies in sorted(copy_groups, key=order) for row in copies]
     allowed = [row for row in best_first if row.code is None]
     if task_words is not None:
-        allowed = newest_first(allowed, lambda row: scores[row.chunk_id], task_words)
+        allowed = equals_newest_first(allowed, lambda row: scores[row.chunk_id], task_words)
     return next(iter(allowed), None)
 
 
@@ -176,28 +178,26 @@ def _lift(ranked: list[Candidate], lifted: Candidate | None, max_rank: int, reas
     if lifted is None or lifted.passage.superseded_by:
         return
     chunk_id = lifted.duplicate_of or lifted.newer_version or lifted.chunk_id
-    rows = [row for row in ranked if row.is_selectable]
+    rows = [row for row in ranked if row.stands_for_itself]
     for index, row in enumerate(rows):
         if row.chunk_id == chunk_id:
             row.is_exempt = True
             # Just above the one whose rank it takes.
             final = math.nextafter(rows[max_rank - 1].final, math.inf) if index >= max_rank else 0.0
             if final > row.final:
-                row.lift += final - row.final
-                row.lifted_for = (*row.lifted_for, reason)
-                row.final = final
+                row.lift_to(final, reason)
     ranked.sort(key=ranking_order)
 
 
 def _lift_wordings(ranked: list[Candidate], pools: Sequence[Pool], weights: Weights) -> None:
-    """Lift the best passage for each wording that the first passages answer much worse.
+    """Lift the best passage for each wording that the first three passages answer much worse.
 
-    Such a wording asks for a second subject. Wordings of one subject have the same best passages.
+    Such a wording asks about another subject. Wordings of one subject have the same best passages.
     """
     missed: dict[str, Candidate] = {}
     for pool in pools:
         alone = {row.chunk_id: weights.lane_score(row) for row in merge(pool, weights)}
-        rows = [row for row in ranked if row.is_selectable and row.chunk_id in alone]
+        rows = [row for row in ranked if row.stands_for_itself and row.chunk_id in alone]
         best = max(rows, key=lambda row: alone[row.chunk_id], default=None)
         first = max((alone[row.chunk_id] for row in rows[:MAX_RANK_OF_WORDING]), default=0.0)
         if best is not None and first < ABOUT_AS_GOOD * alone[best.chunk_id]:
@@ -207,14 +207,31 @@ def _lift_wordings(ranked: list[Candidate], pools: Sequence[Pool], weights: Weig
         _lift(ranked, row, max_rank, "best for a wording")
 
 
+def _put_above_quotes(ranked: list[Candidate]) -> None:
+    """Lift a message above the one that it quotes, if it has a word of the task.
+
+    It may correct what it quotes, and says it in other words.
+    """
+    rows = [row for row in ranked if row.stands_for_itself]
+    places = [(row.passage.document, row.round, *message_of(row.passage.anchor)) for row in rows]
+    for quote, (*mail, number) in zip(rows, places, strict=True):
+        for row, (*other, earlier) in zip(rows, places, strict=True) if number else ():
+            if other == mail and earlier < number and row.bm25:
+                if row.final < quote.final:
+                    row.lift_to(math.nextafter(quote.final, math.inf), "above what it quotes")
+                    row.is_exempt |= quote.is_exempt
+                break
+    ranked.sort(key=ranking_order)
+
+
 # -- source diversity ----------------------------------------------------------------------------
 
 
 def penalize_sources(ranked: Sequence[Candidate], request: ResolvedRequest) -> None:
     """Take 0.15 · (n − max) from the n-th candidate of a source, if the role requires diversity.
 
-    The first passage of a document loses 0.15 at most: it may be the only answer, and other
-    documents of its source may have taken the source's share (docs/decisions/0021).
+    The first passage of each document loses 0.15 at most. Otherwise the only answer could sink just
+    because other documents of the same source rank above it (docs/decisions/0021).
 
     No score falls under ``request.min_score`` by this. Duplicates and superseded candidates will
     not be selected, so they do not count.
@@ -224,7 +241,7 @@ def penalize_sources(ranked: Sequence[Candidate], request: ResolvedRequest) -> N
     counts: Counter[str] = Counter()
     documents: set[str] = set()
     for row in ranked:
-        if not row.is_selectable:
+        if not row.stands_for_itself:
             continue
         document = row.passage.document
         counts[document.source_id] += 1

@@ -17,6 +17,7 @@ from rolebundle.resources import data_file
 from rolebundle.retrieval.passage_text import sentence_at
 from rolebundle.retrieval.query import words_of
 from rolebundle.retrieval.values import Candidate, ranking_order
+from rolebundle.retrieval.versions import DRAFT
 from rolebundle.text.languages import likely_languages, stop_words_of
 
 _OWN_DATE = re.compile(r"^\W*(?:[^\W\d]+,? )?\d{1,2}\.? ?[^\W\d]+ \d{4}\W*$", re.MULTILINE)
@@ -28,7 +29,7 @@ _NAME_CHARS, _REFERENCE_CHARS = 300, 100
 """Within its first characters a document says what it is, and which other document it is about."""
 _MAX_SENTENCE = 300
 _MAX_DOCUMENTS = 3
-"""A number or date that the heads of more documents have names none of them."""
+"""A number or date that is in the heads of more documents identifies none of them."""
 
 
 class Statement(NamedTuple):
@@ -43,10 +44,10 @@ def stated_replacements(
 ) -> list[Statement]:
     """The statements of lower candidates about the document of the first passage.
 
-    A statement, with the title and beginning of its document, is about another one if both have a
-    date or id and a word; of the other one the file name, title, date and beginning count. Of
-    several statements of a document the one with the most words of the task counts, then the
-    shortest.
+    A statement is about that document if they share a word and a date or id. Of the statement
+    count its sentence, and the title and first 100 characters of its document; of the first
+    passage's document the file name, title, date and first 300 characters. Of several statements of
+    a document the one with the most words of the task is returned, then the shortest.
     """
     document = first.passage.document
     rows = [row for row in ranked if row.passage.document.document_id == document.document_id]
@@ -57,11 +58,14 @@ def stated_replacements(
     stated = [(row, text) for row in others for text in _stated(row, document)]
     for row, text in stated:
         by = row.passage.document
-        head = _head(row.passage, _REFERENCE_CHARS)
+        head = _beginning(row.passage, _REFERENCE_CHARS)
         shared = own & _names_in("\n".join((by.title, _OWN_DATE.sub("", head), text)))
         words = {name for name in shared if name.isalpha()}
+        # "Replaces the draft" is about no other document than a draft.
+        is_other = any(state in words_of(text) for state in DRAFT) and own.isdisjoint(DRAFT)
         numbers = [name for name in shared - words if words.difference(name.split())]
-        if ranking_order(row) > ranking_order(first) and any(_is_rare(n, ranked) for n in numbers):
+        is_lower = ranking_order(row) > ranking_order(first) and not is_other
+        if is_lower and any(_is_rare(number, ranked) for number in numbers):
             statements[by.document_id].append(Statement(row, text))
     return [
         max(of_one, key=lambda s: (len(asked & _names_in(s.sentence)), -len(s.sentence)))
@@ -74,7 +78,7 @@ def _names_of(rows: Iterable[Candidate]) -> frozenset[str]:
     texts = list[str]()
     for row in rows:
         passage, document = row.passage, row.passage.document
-        first = _head(passage, _NAME_CHARS)
+        first = _beginning(passage, _NAME_CHARS)
         # What it says of others does not name it.
         first = first[: min([len(first), *_offsets_of_replacing(first)])]
         name = passage.path.rpartition("/")[2].rpartition(".")[0]
@@ -82,7 +86,7 @@ def _names_of(rows: Iterable[Candidate]) -> frozenset[str]:
     return _names_in("\n".join(texts))
 
 
-def _head(passage: Passage, chars: int) -> str:
+def _beginning(passage: Passage, chars: int) -> str:
     return passage.content[:chars] if passage.start_line <= _HEAD_LINES else ""
 
 

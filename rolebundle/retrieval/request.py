@@ -7,17 +7,17 @@ from typing import Any, NamedTuple
 from rolebundle.contracts.bundle import RequestEcho
 from rolebundle.contracts.documents import Passage, iso_utc
 from rolebundle.contracts.overlay import Overlay, RetrievalPolicy, SourcePolicy, Vocabulary
-from rolebundle.contracts.request import RetrievalRequest, Where
+from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import DEFAULT_MAX_AGE_DAYS, Fusion
 from rolebundle.policy.overlays import FirstMatch, first_match
 from rolebundle.policy.trust import UNRESTRICTED_VIEW, AgentView, Purpose
 from rolebundle.text.paths import locations
 
 MORE_IN_PACKET = 2
-"""How many more passages a packet has than other answers, if no limit is given: leads are short."""
+"""If no limit is given, a packet has so many passages more, because a lead needs only a line."""
 
 
-class ReferenceScope(NamedTuple):
+class ReferenceRules(NamedTuple):
     """What the references of somebody may name.
 
     Attributes:
@@ -34,7 +34,7 @@ class ReferenceScope(NamedTuple):
     may_read: Callable[[Passage], bool] | None = None
     not_valid_now: frozenset[str] = frozenset()
 
-    def reads(self, passage: Passage) -> bool:
+    def allows_reading(self, passage: Passage) -> bool:
         """Whether a passage may be read."""
         return self.may_read is None or self.may_read(passage)
 
@@ -55,7 +55,6 @@ class ResolvedRequest(NamedTuple):
     Attributes:
         task: the task's text.
         also: other wordings of the task.
-        where: which documents are searched; ``None`` for all.
         seen: ids of the passages that the agent already has.
         seen_by_hash: the hash of each of their texts → the ids that have it; found by the search.
         overlay: the role's overlay, or ``None`` without a role.
@@ -68,26 +67,23 @@ class ResolvedRequest(NamedTuple):
         vocabulary: the overlay's vocabulary, or an empty one.
         fusion: how the lanes are joined.
         limit: the most passages to select.
-        min_score: the minimum of the final score; a diversity penalty lowers no score below it.
+        min_score: a candidate with a lower final score is rejected. The diversity penalty lowers no
+            score below it.
         token_budget: the most estimated tokens to select; ``None`` for no bound.
         max_chars: the most characters of the packet; ``None`` for the usual.
-        max_age_days: the age from which a document is stale.
+        stale_from_days: the age from which a document is stale.
         now: the time that ages are measured against.
-        excludes_later: whether later documents are left out, so that the answer is as at
-            ``valid_at``.
         valid_at: the time at which documents must be valid: the request's ``as_of``, or ``now``;
             ISO 8601 in UTC, in whole seconds.
         purpose: what the passages are for, which decides about what is untrusted, flagged,
             personal or sensitive.
         requires_evidence: whether passages are withheld if the corpus has little of the task.
-        quarantined: how many documents that the agent could see otherwise are in quarantine.
-        has_policy: whether a policy decides what the agent sees.
+        view: what the agent may see, and how many documents are in quarantine.
         echo: the request as the bundle repeats it.
     """
 
     task: str
     also: Sequence[str]
-    where: Where | None
     seen: Sequence[str]
     seen_by_hash: Mapping[str, Sequence[str]]
     overlay: Overlay | None
@@ -103,14 +99,12 @@ class ResolvedRequest(NamedTuple):
     min_score: float
     token_budget: int | None
     max_chars: int | None
-    max_age_days: float
+    stale_from_days: float
     now: datetime
-    excludes_later: bool
     valid_at: str
     purpose: Purpose
     requires_evidence: bool
-    quarantined: int
-    has_policy: bool
+    view: AgentView
     echo: RequestEcho
 
     @property
@@ -156,7 +150,6 @@ def resolve_request(
     return ResolvedRequest(
         task=request.task,
         also=request.also or (),
-        where=echo["where"],
         seen=request.seen or (),
         seen_by_hash={},
         overlay=overlay,
@@ -172,13 +165,11 @@ def resolve_request(
         min_score=policy.min_score,
         token_budget=request.token_budget,
         max_chars=request.max_chars,
-        max_age_days=DEFAULT_MAX_AGE_DAYS if max_age is None else max_age,
+        stale_from_days=DEFAULT_MAX_AGE_DAYS if max_age is None else max_age,
         now=now,
-        excludes_later=request.as_of is not None,
         valid_at=iso_utc(request.as_of or now),
         purpose=Purpose(request.action or "read", (request.approval or "").strip()),
         requires_evidence="required" in (request.evidence, policy.evidence),
-        quarantined=view.quarantined,
-        has_policy=view.access_level is not None,
+        view=view,
         echo=RequestEcho.model_construct(**echo),
     )

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rolebundle.embedding.folder import FolderCrossEncoder
     from rolebundle.embedding.servers import RerankServer
 
-MAX_RERANKED_HERE = 20
+MAX_RERANKED_IN_PROCESS = 20
 """How many passages a model in this process reads: a small one takes 0.1 to 0.2 s for each."""
 PASSAGES_PER_CALL = 4
 """A call of the model has so many: a small one may take a second for each on a busy processor."""
@@ -41,7 +41,7 @@ class Reranker:
     Args:
         spec: the model, and its server if it has one.
         task: read together with each passage; nothing of the role is added.
-        check_time: called before each request. Raises if the request was interrupted.
+        raise_if_interrupted: called before each request. Raises if the request was interrupted.
         deadline: seconds that the whole request may take; ``None`` for no limit.
     """
 
@@ -49,11 +49,11 @@ class Reranker:
         self,
         spec: ProviderSpec,
         task: str,
-        check_time: Callable[[], None] = lambda: None,
+        raise_if_interrupted: Callable[[], None] = lambda: None,
         deadline: float | None = None,
     ) -> None:
-        self._spec, self._task, self._check_time = spec, task, check_time
-        self.max_passages = MAX_RERANKED_HERE if spec.provider == "folder" else MAX_RERANKED
+        self._spec, self._task, self._raise_if_interrupted = spec, task, raise_if_interrupted
+        self.max_passages = MAX_RERANKED_IN_PROCESS if spec.provider == "folder" else MAX_RERANKED
         self._seconds_to_ask = QUERY_DEADLINE_SECONDS
         self._end = float("inf")
         if deadline is not None:
@@ -66,7 +66,7 @@ class Reranker:
         """Why the answer is not reranked at all."""
         self._seconds = 0.0
 
-    def scores(self, passages: Sequence[Passage]) -> Mapping[str, float]:
+    def score(self, passages: Sequence[Passage]) -> Mapping[str, float]:
         """The scores of passages, the best first. Policy must allow each of them.
 
         Returns:
@@ -93,7 +93,7 @@ class Reranker:
         return self.known(passages)
 
     def known(self, passages: Sequence[Passage]) -> Mapping[str, float]:
-        """The scores of passages, of the ones that :meth:`scores` has asked for before."""
+        """The scores of passages, of the ones that :meth:`score` has asked for before."""
         if self._problem:
             return {}
         ids = [passage.chunk_id for passage in passages if passage.chunk_id in self._scores]
@@ -138,7 +138,7 @@ class Reranker:
                 raise EmbedderError("model_failed", fault, "check the model and its server")
 
     def _ask(self, model: RerankServer | FolderCrossEncoder, passages: Sequence[Passage]) -> None:
-        self._check_time()
+        self._raise_if_interrupted()
         if perf_counter() > self._end:
             raise EmbedderError(
                 "rerank_deadline", "its model is too slow for the deadline", "allow more time"

@@ -21,7 +21,7 @@ from rolebundle.text.spellings import folded
 RRF_K = 10
 BOOST_POINTS = 0.15
 PREFERRED_POINTS = 0.08
-"""Also the score at which the role's phrases count fully."""
+"""Phrases with this sum get the full score, so that one preferred term is enough."""
 SUPPRESS_POINTS = -0.2
 _POINTS = {
     "vocab:boost": BOOST_POINTS,
@@ -48,13 +48,14 @@ def merge(pool: Pool, weights: Weights) -> list[Candidate]:
     The lanes' scores are normalized to [0, 1]:
 
     - ``weighted``: BM25 is divided by its maximum; cosines are scaled by minimum and maximum and
-      multiplied with the pool's confidence.
+      multiplied with the pool's ``query_fluency``.
     - ``rrf``: (k + 1) / (k + rank) with k = 10 for what the lane proposed and scored, else 0
       (Cormack, Clarke and Buettcher, "Reciprocal rank fusion", SIGIR 2009). Their k is 60; with 10
       the scores spread over [0, 1] about as the normalized ones do, so that the role's components
       count alike.
 
-    The scales are fixed by round 0, without what only the expansion terms proposed.
+    The maxima and minima are those of round 0. For cosines, chunks that only the expansion terms
+    proposed do not count.
 
     Only what a candidate has of the task counts here. The role's components count in ``rank``.
     """
@@ -64,7 +65,7 @@ def merge(pool: Pool, weights: Weights) -> list[Candidate]:
     best_expansion = max((row.bm25_expansion or 0.0 for row in first_round), default=0.0)
     for row in rows:
         row.lexical = _normalized(row.bm25, best_bm25)
-        row.expansion = _normalized(row.bm25_expansion, best_expansion)
+        row.expansion_score = _normalized(row.bm25_expansion, best_expansion)
     cosines = {row.chunk_id: row.cosine for row in rows if row.cosine is not None}
     if weights.fusion == "rrf":
         by_words = {row.chunk_id: row.lexical for row in rows}
@@ -82,7 +83,7 @@ def merge(pool: Pool, weights: Weights) -> list[Candidate]:
             if row.passage.rowid not in pool.only_by_role or "semantic" in row.lanes
         ]
         scaled = scale_by_range(cosines, measured)
-        semantic = {chunk_id: pool.confidence * score for chunk_id, score in scaled.items()}
+        semantic = {chunk_id: pool.query_fluency * score for chunk_id, score in scaled.items()}
     for row in rows:
         row.semantic = semantic.get(row.chunk_id, 0.0)
         row.weigh(weights)
@@ -126,8 +127,8 @@ def _reciprocal_ranks(
 def add_role_part(row: Candidate, request: ResolvedRequest, weights: Weights) -> None:
     """Write the role's components; without a role there are none.
 
-    Both components saturate, so that a passage of the role's ground is not pushed further by every
-    rule that it matches, and the task decides among such passages:
+    Each component has a maximum. Above it, further matching rules add nothing, so that the task
+    decides among the passages that the role prefers:
 
     - metadata: ``min(1, m / 2.25)`` for the metadata score ``m``; where the role decides among
       passages that answer about equally, ``m − 0.5`` in [0, 1].
@@ -144,7 +145,7 @@ def add_role_part(row: Candidate, request: ResolvedRequest, weights: Weights) ->
     row.matched_phrases = matched_phrases(passage.content, passage.tags, request.vocabulary)
     expansion_weight = request.retrieval_policy.expansion_weight
     row.vocabulary = (1 - expansion_weight) * _by_phrases(row.matched_phrases)
-    row.vocabulary += expansion_weight * row.expansion
+    row.vocabulary += expansion_weight * row.expansion_score
     row.role_factor, factors = weights.role_factor(row), {}
     row.margin_factor = weights.margin_factor(row)
     if (by_lanes := weights.lane_factor(row)) < 1.0:
@@ -155,7 +156,7 @@ def add_role_part(row: Candidate, request: ResolvedRequest, weights: Weights) ->
         row.margin_factor *= by_mark
     row.metadata = _metadata_component(row, row.metadata_score)
     row.vocabulary *= row.role_factor
-    row.role_factors = tuple(f"{name}(×{round(factor, 3):g})" for name, factor in factors.items())
+    row.factor_notes = tuple(f"{name}(×{round(factor, 3):g})" for name, factor in factors.items())
 
 
 def add_moved_from(
@@ -169,7 +170,7 @@ def add_moved_from(
     The place without a rule: what the rule gives is taken from every passage, and they are sorted
     again. Lifts and the diversity of sources stay.
     """
-    rows = [row for row in ranked if row.is_selectable]
+    rows = [row for row in ranked if row.stands_for_itself]
     ranks = {row.chunk_id: number for number, row in enumerate(rows, start=1)}
     for rule in dict.fromkeys(rule for row in shown for rule in row.rules):
         lost = {row.chunk_id: _lost_without(rule, row, request, weights) for row in rows}

@@ -74,7 +74,7 @@ def _selection_rejection(
     if selected_by_source.total() >= request.limit:
         after = f" ({row.final:.3f} after source diversity)" if row.diversity_penalty else ""
         limit = counted(request.limit, "passage")
-        score = f"score {row.before_diversity:.3f}{after}"
+        score = f"score {row.unadjusted_score:.3f}{after}"
         return "budget_cut", f"{score} is past the limit of {limit}"
     is_full = selected_by_source[source] >= policy.max_chunks_per_source
     # What a lift keeps is not limited: the best for the task (law 11), and exact words.

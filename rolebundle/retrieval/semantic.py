@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from rolebundle.contracts.documents import ModelIdentity, Noise
 from rolebundle.contracts.terms import Lane
-from rolebundle.contracts.why import FoundBy
+from rolebundle.contracts.why import SearchAim
 from rolebundle.embedding.noise import noise_of
 from rolebundle.embedding.provider import EmbeddingProvider, unit_vectors
 from rolebundle.errors import EmbedderError
@@ -20,8 +20,8 @@ from rolebundle.storage.stored_values import DAMAGE_HINT
 from rolebundle.storage.vector_index import EmbeddingIndex, vectors_problem
 
 CONTEXTUAL_EXPONENT = 2.0
-"""A contextual model finds what is said in other words, so the words count less if the best
-passages have few of them."""
+"""The exponent of the words' factor for a contextual model. Such a model finds what is said in
+other words, so the words count even less if the best passages have few of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,20 +33,21 @@ class SemanticLane:
         index: the embedding index.
         vector: the query's unit vector, float32.
         vectors_by_wording: the unit vectors of its wordings, if there are several.
-        confidence: how well the model reads the query, in (0, 1]; its scores are multiplied with
+        query_fluency: how well the model reads the query, in (0, 1]; its scores are multiplied with
             this.
         noise: what the model's cosines mean.
-        shortlist: what may be among the ``POOL_DEPTH`` nearest documents' chunks, if it is known.
+        shortlist: rowids of the chunks of documents, not of facts, that may be among the
+            ``POOL_DEPTH`` nearest; ``None`` if they are not known.
         only_facts: whether it searches remembered facts, and not documents.
     """
 
-    by: ClassVar[FoundBy] = "meaning"
+    aim: ClassVar[SearchAim] = "meaning"
     lane: ClassVar[Lane] = "semantic"
     corpus: Corpus
     index: EmbeddingIndex
     vector: bytes
     vectors_by_wording: Sequence[bytes]
-    confidence: float
+    query_fluency: float
     noise: Noise
     shortlist: Sequence[int] | None = None
     only_facts: bool = False
@@ -55,7 +56,7 @@ class SemanticLane:
     def words_exponent(self) -> float:
         """The power of the factor of the words; see :meth:`Evidence.with_measures`."""
         is_static = self.index.identity.model.provider == "static"
-        return self.confidence * (1.0 if is_static else CONTEXTUAL_EXPONENT)
+        return self.query_fluency * (1.0 if is_static else CONTEXTUAL_EXPONENT)
 
     def propose(self, depth: int, within: Sequence[int] | None = None) -> dict[int, float]:
         """Rowid → cosine of the nearest chunks."""
@@ -77,7 +78,10 @@ class SemanticLane:
         return self.corpus.vectors.cosines(self.corpus, self.index.id, self.vector, rowids)
 
     def read_ahead(self) -> SemanticLane:
-        """The lane, after its first reads where each read is a round trip."""
+        """The same lane with its shortlist.
+
+        A database reads the vectors of the shortlist together with the next statement.
+        """
         shortlist = vector_search.shortlist_in_memory(
             self.corpus, self.index, self.vector, POOL_DEPTH
         )
@@ -103,14 +107,14 @@ def open_semantic_lane(corpus: Corpus, query: Query, provider: EmbeddingProvider
     index = usable_index(corpus, provider)
     if problem := vectors_problem(corpus, index):
         raise EmbedderError("vectors_damaged", problem, DAMAGE_HINT)
-    corpus.load_vectors()
+    corpus.load_vector_functions()
     vector, *vectors = query_vectors(query, provider)
     return SemanticLane(
         corpus,
         index,
         vector,
         vectors,
-        confidence=query_confidence(query, provider),
+        query_fluency=query_fluency(query, provider),
         noise=noise_for(index, provider),
     )
 
@@ -180,11 +184,11 @@ def cosines_with_task(query: Query, provider: EmbeddingProvider) -> CosinesWithT
         return None
 
     # A vector of a text without a word is zero, which is near nothing.
-    own = provider.embed_queries([task.text for task in query.tasks]).mean(axis=0)
-    return lambda texts: [float(cosine) for cosine in provider.embed_passages(texts) @ own]
+    task_vector = provider.embed_queries([task.text for task in query.tasks]).mean(axis=0)
+    return lambda texts: [float(cosine) for cosine in provider.embed_passages(texts) @ task_vector]
 
 
-def query_confidence(query: Query, provider: EmbeddingProvider) -> float:
+def query_fluency(query: Query, provider: EmbeddingProvider) -> float:
     """How well the model reads the query, in (0, 1].
 
     Raises:

@@ -39,7 +39,7 @@ _stuck: list[Thread] = []
 def file_states(files: Sequence[StoredFile], seconds: float) -> dict[str, SourceState]:
     """Location → what became of each file. Those not looked at in time are ``unknown``.
 
-    None is looked at while a former check still waits for its own.
+    If the check of an earlier answer still hangs, no file is looked at.
     """
     states: dict[str, SourceState] = {file.location: "unknown" for file in files}
     if not any(check.is_alive() for check in _stuck):

@@ -2,7 +2,8 @@
 
 query ─▶ Query ─▶ lanes ─▶ Pool ─▶ merge ─▶ Candidates ─▶ filter ─▶ rank ─▶ select ─▶ Retrieval
 
-Annotations are not postponed, because a named tuple compiles each one that is a text.
+``from __future__ import annotations`` is missing here, because it makes each annotation a text, and
+``NamedTuple`` compiles such texts at import, which takes time.
 """
 
 from collections import Counter
@@ -29,15 +30,15 @@ from rolebundle.contracts.terms import (
     RejectionCode,
     WarningCode,
 )
-from rolebundle.contracts.why import FoundBy
+from rolebundle.contracts.why import SearchAim
 from rolebundle.policy.trust import Labels
-from rolebundle.retrieval.evidence import JUDGED_PASSAGES, Evidence
+from rolebundle.retrieval.evidence import JUDGED_PER_ORDER, Evidence
 from rolebundle.retrieval.request import ResolvedRequest
 
 POOL_DEPTH = 100
 """How many chunks each lane proposes at first; what the agent has seen is in addition.
 
-It does not depend on the limit, so the first passages do not depend on it either."""
+It is the same for every limit, so that a higher limit does not change the first passages."""
 MAX_DEPTH = 4_096
 """The bound of law 2: a lane is not asked for more than this many chunks at once."""
 
@@ -50,18 +51,18 @@ class Term(NamedTuple):
     Attributes:
         text: the word or phrase.
         repeats: how often the term is repeated in the query.
-        form: whether it is a stem or another word form (``rolebundle/text/forms.py``). The index
+        is_form: whether it is a stem or another word form (``rolebundle/text/forms.py``). The index
             has these forms next to the words.
     """
 
     text: str
     repeats: int = 1
-    form: bool = False
+    is_form: bool = False
 
     @property
     def label(self) -> str:
         """The term for readers: a form begins with a tilde."""
-        return f"~{self.text}" if self.form else self.text
+        return f"~{self.text}" if self.is_form else self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +74,8 @@ class Task:
         languages: other languages than English that it may be in.
         words: all words, casefolded, in their order.
         terms: the lexical terms, each once.
-        content_words: the words without stop words, each as the terms of which a text with the word
-            has at least one: the word itself, which comes first, its stems, and its other
-            spellings.
+        content_words: for each word that is no stop word a tuple of terms: first the word itself,
+            then its stems and its other spellings. A text has the word if it has one of them.
         names: the words that look like the name of one thing: letters with digits (EL1), or a
             capital within a sentence (Larkfield).
         exact: quoted phrases, numbers and identifiers.
@@ -103,8 +103,9 @@ class Query(NamedTuple):
         tasks: the task and its other wordings; the mean of their meanings is searched.
         task_terms: the lexical terms of all wordings.
         content_words: the content words of all wordings, each once.
-        wording_positions: of the words of each wording; the task's own comes first.
-        name_positions: of the words that look like names in the task.
+        positions_by_wording: for the task, and then for each other wording, the positions of its
+            words in ``content_words``.
+        name_positions: the positions of the words that look like names in the task.
         expansion_terms: the lexical terms that the role adds.
         applied_rules: for the trace of the query.
         applied_filters: for the trace of the query.
@@ -114,7 +115,7 @@ class Query(NamedTuple):
     tasks: tuple[Task, ...]
     task_terms: tuple[Term, ...]
     content_words: tuple[tuple[Term, ...], ...]
-    wording_positions: tuple[frozenset[int], ...]
+    positions_by_wording: tuple[frozenset[int], ...]
     name_positions: frozenset[int]
     expansion_terms: tuple[Term, ...]
     applied_rules: tuple[str, ...]
@@ -133,9 +134,9 @@ class Pool(NamedTuple):
     Attributes:
         hits: the chunk's rowid → a candidate of which only the passage, lanes, round, ``bm25``,
             ``bm25_expansion`` and ``cosine`` are set.
-        proposed: by what was searched: rowid → score of what was proposed.
+        proposed: for each search, rowid → score of the chunks that it proposed.
         only_by_role: rowids that the first search proposed for the expansion terms alone.
-        confidence: how well the embedding model reads the query, in (0, 1].
+        query_fluency: how well the embedding model reads the query, in (0, 1].
         depth: how many chunks each lane was last asked for.
         max_returned: the most chunks that one lane returned last; less than ``depth`` means that
             the corpus has no more.
@@ -144,9 +145,9 @@ class Pool(NamedTuple):
     """
 
     hits: Mapping[int, "Candidate"] = MappingProxyType({})
-    proposed: Mapping[FoundBy, Mapping[int, float]] = MappingProxyType({})
+    proposed: Mapping[SearchAim, Mapping[int, float]] = MappingProxyType({})
     only_by_role: Set[int] = frozenset()
-    confidence: float = 1.0
+    query_fluency: float = 1.0
     depth: int = 0
     max_returned: int = 0
     refills: int = 0
@@ -161,9 +162,9 @@ class Pool(NamedTuple):
 # -- the score sheet -----------------------------------------------------------------------------
 
 ROLE_MARGIN = 0.3
-"""For a specific task, what the role prefers has at most 1.3 times the score of its equals."""
+"""For a specific task, the role's preference multiplies a passage's score by at most 1.3."""
 VAGUE_FACTOR = 2.6
-"""A role's two weights are multiplied with this for a task whose words choose no passage."""
+"""A role's two weights are multiplied by this if no passage stands out by the task's words."""
 MIN_SPECIFICITY = 1.2
 """From this specificity on the words choose: the role only orders what answers about equally."""
 FULL_LANE_SCORE = 0.3
@@ -174,13 +175,17 @@ chance, also in a text of another team, and metadata was declared."""
 
 
 def role_share(policy: RetrievalPolicy, specificity: float) -> float:
-    """The highest share of the role's components in the final score, in [0, 1].
+    """How much of the final score the role's components may decide, in [0, 1].
 
-    ``(v + 0.3) / 1.3`` with ``v = w / (lanes + w)``: ``lanes`` is the sum of the policy's weights
-    of the lanes, and ``w`` 2.6 times the sum of the role's weights. If many passages have the
-    task's words equally, the task cannot choose among them, and the role does. If one stands out by
-    a ``specificity`` of 1.2, the task decides, and ``v`` is 0. The task always counts, unless the
-    policy gives the lanes nothing.
+    It is ``(v + 0.3) / 1.3``:
+
+    - Specific task, with a ``specificity`` of at least 1.2: one passage stands out by the task's
+      words, and the task decides. ``v`` is 0.
+    - Vague task: many passages have its words equally, and the role decides among them.
+      ``v = w / (lanes + w)``, with ``w = 2.6 · (metadata_weight + rerank_weight)`` and
+      ``lanes = lexical_weight + semantic_weight`` of the policy.
+
+    The task always counts, unless the policy gives the lanes no weight.
     """
     lanes_weight = policy.lexical_weight + policy.semantic_weight
     role_weight = policy.metadata_weight + policy.rerank_weight
@@ -253,17 +258,18 @@ class Weights(NamedTuple):
         return self.lexical * row.lexical + self.semantic * row.semantic
 
     def role_factor(self, row: "Candidate") -> float:
-        """What the role's components of a candidate are multiplied with, in [0, 1].
+        """What the role's components of a candidate are multiplied by, in [0, 1].
 
-        With the task's score ``t``, the mean of the lanes' components by their weights, and
-        ``margin = min(role, 0.3 · lanes)`` of the sums of the role's and the lanes' weights::
+        ``t`` is the task's score: the mean of the lanes' components by their weights. ``role`` and
+        ``lanes`` are the sums of the role's and of the lanes' weights::
 
+            margin = min(role, 0.3 · lanes)
             factor = margin / role · t  +  (role − margin) / role · min(1, t / 0.3)
 
-        By the first part (:meth:`margin_factor`) the role prefers its own among passages that
-        answer about equally. By the second it lifts nothing that is far from the task; it counts
-        fully if only words were searched, because a passage without the task's words may still be
-        about it.
+        The first part (:meth:`margin_factor`) lets the role choose among passages that answer about
+        equally. The second part (:meth:`lane_factor`) is smaller for passages that are far from the
+        task, so that the role does not lift them. Without the semantic lane it is not reduced,
+        because a passage without the task's words may still be about it.
         """
         lanes_weight, role_weight = self.lexical + self.semantic, self.metadata + self.vocabulary
         if not lanes_weight or not role_weight:
@@ -306,7 +312,7 @@ class Candidate:
         cosine: with the query, in [−1, 1]; ``None`` if the semantic lane did not score it.
         lexical: the component of the lexical lane.
         semantic: the component of the semantic lane, with what the reranking model says.
-        expansion: ``bm25_expansion`` divided by the highest of the first search, in [0, 1].
+        expansion_score: ``bm25_expansion`` divided by the highest of the first search, in [0, 1].
         cross_encoder_score: the score by the reranking model; ``None`` if it was not scored again.
         metadata_score: the filter's product, in [0.01, 10].
         freshness: by the date of its document.
@@ -317,16 +323,18 @@ class Candidate:
         final: the score so far.
         metadata_factors: the rules that made up the metadata score → their factors.
         matched_phrases: the phrases of the role that the passage has.
-        role_factors: what its mark and its evidence multiply the role's components with.
-        role_factor: what these factors and the lanes' score multiply the role's part with.
-        margin_factor: the part of it that decides among what answers about equally.
-        moved_from: the rules that changed its place → the place that it would have without them.
+        factor_notes: the factor of its mark and the penalty for weak evidence, as texts.
+        role_factor: what the role's components were multiplied by, for the lanes' score and the
+            mark.
+        margin_factor: the part of ``role_factor`` that lets the role choose among passages that
+            answer about equally.
+        moved_from: for each rule that changed its place, the place without this one rule.
         lifted_for: why it was lifted.
         duplicate_of: the chunk id of the candidate that stands for it, if it is a copy.
         newer_version: the chunk id of a newer version of its page that stands for it.
         differing_line: its first line that the newer version does not have.
-        is_exempt: a hard limit of its source does not leave it out, because it is the best for the
-            task, or for an exact word of it.
+        is_exempt: whether the role's hard limit for its source does not apply to it: it is the best
+            without a role, for a wording or for an exact word, or its mail quotes such a passage.
         code: why it was rejected; ``None`` if it was not.
         note: the reason in words.
     """
@@ -339,7 +347,7 @@ class Candidate:
     cosine: float | None = None
     lexical: float = 0.0
     semantic: float = 0.0
-    expansion: float = 0.0
+    expansion_score: float = 0.0
     cross_encoder_score: float | None = None
     metadata_score: float = 0.5
     freshness: FreshnessStatus = "undated"
@@ -350,7 +358,7 @@ class Candidate:
     final: float = 0.0
     metadata_factors: Mapping[str, float] = field(default_factory=dict)
     matched_phrases: tuple[str, ...] = ()
-    role_factors: tuple[str, ...] = ()
+    factor_notes: tuple[str, ...] = ()
     role_factor: float = 1.0
     margin_factor: float = 0.0
     moved_from: Mapping[str, int] = field(default_factory=dict)
@@ -373,15 +381,21 @@ class Candidate:
         return *self.metadata_factors, *self.matched_phrases
 
     @property
-    def is_selectable(self) -> bool:
+    def stands_for_itself(self) -> bool:
         """Whether it can be selected: no copy or newer version stands for it or replaces it."""
         is_first = self.duplicate_of is None and self.newer_version is None
         return is_first and not self.passage.superseded_by
 
     @property
-    def before_diversity(self) -> float:
+    def unadjusted_score(self) -> float:
         """The final score without the diversity penalty and the lift."""
         return self.final + self.diversity_penalty - self.lift
+
+    def lift_to(self, final: float, reason: str) -> None:
+        """Give it a final score, and say why."""
+        self.lift += final - self.final
+        self.final = final
+        self.lifted_for = (*self.lifted_for, reason)
 
     def weigh(self, weights: Weights) -> None:
         """Write the sum of the four components."""
@@ -404,23 +418,24 @@ class Retrieval:
         query: the built query.
         evidence: what the visible corpus has of the task, and the selected passages.
         weights: of the components of the final score.
-        corpus: the corpus that answered, and its state.
+        corpus_state: the corpus that answered, and its state.
         pool: the hits of the lanes.
         candidates: a row for each hit, ordered by chunk id.
         ranked: the candidates that the filter allowed, in the order of the ranking.
-        withheld_reason: why candidates that could be selected were not shown; empty if they
-            were.
-        has_rejected_evidence: whether policy rejected what would be evidence then.
+        withheld_reason: why no passage was selected, whatever its score: the corpus has nothing, or
+            too little, of the task. Else empty.
+        has_rejected_evidence: whether passages were withheld, and what policy rejected would be
+            evidence.
         degraded: why the semantic lane could not run; empty if it ran or was not requested.
         without_vector: how many chunks have no vector yet.
         rerank: the model that reranked; ``None`` if none did.
         rerank_problem: why it did not, or which passages it could not read; empty if all is well.
         rerank_ms: how long that took; ``None`` if it was not requested.
         absent_exact: the exact words and phrases of the task that no visible passage has.
-        unmatched_keys: the keys of ``where`` that exclude every document; empty if one matches.
+        unmet_where: the keys of ``where`` that exclude every document; empty if one matches.
         best_forbidden: the rejected candidates that would be selected if they were not forbidden.
-        has_trusted: whether a visible document is preferred or authoritative; taken for true in
-            a large corpus, where looking takes too long.
+        may_have_trusted: whether a visible document is preferred or authoritative; taken for true
+            in a large corpus, where looking takes too long.
         facts: the retrieval of remembered facts; ``None`` if there are none.
         seconds: how long the search took.
         constraints: the active decisions about the task.
@@ -428,28 +443,28 @@ class Retrieval:
         paths: chunk id → the absolute path of its file, for those who may see it.
         file_warnings: messages by code about files that changed, or were not ingested.
         kept_back: the quarantined documents that have the task's words, for the owner.
-        complete_message: a message → the same with the corpus named in its commands.
+        with_corpus_named: a message → the same with the corpus named in its commands.
     """
 
     request: ResolvedRequest
     query: Query
     evidence: Evidence
     weights: Weights
-    corpus: CorpusState
+    corpus_state: CorpusState
     pool: Pool
     candidates: Sequence[Candidate] = ()
     ranked: Sequence[Candidate] = ()
     withheld_reason: str = ""
     has_rejected_evidence: bool = False
-    degraded: str = ""
+    semantic_problem: str = ""
     without_vector: int = 0
     rerank: RerankState | None = None
     rerank_problem: str = ""
     rerank_ms: float | None = None
     absent_exact: Sequence[str] = ()
-    unmatched_keys: str = ""
+    unmet_where: str = ""
     best_forbidden: Sequence[Candidate] = ()
-    has_trusted: bool = True
+    may_have_trusted: bool = True
     facts: "Retrieval | None" = None
     seconds: float = 0.0
     constraints: Sequence[Constraint] = ()
@@ -457,7 +472,7 @@ class Retrieval:
     paths: Mapping[str, str | None] = field(default_factory=dict)
     file_warnings: Mapping[WarningCode, str] = field(default_factory=dict)
     kept_back: Sequence[KeptBack] = ()
-    complete_message: Callable[[str], str] = str
+    with_corpus_named: Callable[[str], str] = str
 
     @property
     def documents_and_facts(self) -> "list[Retrieval]":
@@ -486,13 +501,13 @@ class Retrieval:
 
     @property
     def judged_passages(self) -> list[Passage]:
-        """What decides about the evidence: the first passages of the ranking, and by BM25."""
-        rows = [row for row in self.ranked if row.is_selectable]
-        first = rows[:JUDGED_PASSAGES]
-        # Searches that only a higher limit needs do not count.
+        """What the evidence is judged by: the first five passages, and the best five by BM25."""
+        rows = [row for row in self.ranked if row.stands_for_itself]
+        first = rows[:JUDGED_PER_ORDER]
+        # Passages of later rounds do not count, so that the limit does not change the judgement.
         rows = [row for row in rows if row.round <= first[-1].round]
         by_words = sorted(rows, key=lambda row: -(row.bm25 or 0.0))
-        judged = (*first, *by_words[:JUDGED_PASSAGES])
+        judged = (*first, *by_words[:JUDGED_PER_ORDER])
         return [*{row.chunk_id: row.passage for row in judged}.values()]
 
     @cached_property
@@ -521,7 +536,7 @@ class Retrieval:
     @property
     def declares_trust(self) -> bool:
         """Whether somebody declared trust for what is visible."""
-        return self.has_trusted or any(
+        return self.may_have_trusted or any(
             row.passage.document.trust_tier == "untrusted" for row in self.candidates
         )
 
@@ -539,4 +554,4 @@ def ranking_order(row: Candidate) -> tuple[int, float, float, str]:
     So the first passages do not depend on how many are asked for. Ties are broken by the score
     before the diversity penalty, and then by chunk id.
     """
-    return row.round, -row.final, -row.before_diversity, row.chunk_id
+    return row.round, -row.final, -row.unadjusted_score, row.chunk_id

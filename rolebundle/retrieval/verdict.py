@@ -29,7 +29,7 @@ _AGES: dict[FreshnessPosture, str] = {
     "stale": "passages of which some are old and none is recent",
 }
 _TRUST = ("; no document of the corpus declares trust", ", some from trusted documents")
-"""Of an answer without a limitation. It must not claim that the passages answer."""
+"""The second part of a message without limitations. It never says that the passages answer."""
 _ONLY_FOR_ROLE = "none of these passages has enough of the task; only the role chose them"
 
 
@@ -45,7 +45,7 @@ def decide_fallback(warnings: Sequence[BundleWarning], retrieval: Retrieval) -> 
     limitations = [row.limitation for row in rows if row.limitation]
     if retrieval.request.overlay is None:
         limitations.append(Limitation("no_overlay", "continue"))
-    if retrieval.degraded:
+    if retrieval.semantic_problem:
         limitations.append(Limitation(None, "degrade", "the semantic lane did not run"))
     cautions: tuple[WarningCode, ...] = ("WORDS_MISSING", "WEAK_EVIDENCE")
     limitations += [
@@ -55,13 +55,13 @@ def decide_fallback(warnings: Sequence[BundleWarning], retrieval: Retrieval) -> 
         supports = [retrieval.evidence.support(row.passage.rowid) for row in retrieval.selected]
         if retrieval.request.ranks_by_role and not any(s.is_for_task for s in supports):
             limitations.append(Limitation(None, "warn", _ONLY_FOR_ROLE))
-        known = _AGES[freshness_posture(retrieval.selected)] + _TRUST[retrieval.has_trusted]
-        return fallback_of([*limitations, Limitation(None, "continue", known)])
+        summary = _AGES[freshness_posture(retrieval.selected)] + _TRUST[retrieval.may_have_trusted]
+        return fallback_of([*limitations, Limitation(None, "continue", summary)])
     verdict = empty_verdict(retrieval)
     # The reason is enough: the other sentences are about the passages of an answer.
     limitations = [
         Limitation(
-            "no_strong_match", "block", retrieval.complete_message(_why_empty(verdict, retrieval))
+            "no_strong_match", "block", retrieval.with_corpus_named(_why_empty(verdict, retrieval))
         ),
         *(limitation._replace(sentence="") for limitation in limitations),
     ]
@@ -165,9 +165,9 @@ def empty_verdict(retrieval: Retrieval) -> EmptyReason:
        what policy rejects included. Then no candidate is relevant.
     6. By the *relevant* candidates. The semantic lane proposes the nearest chunks to any task, and
        the role's words find chunks for any task, so a candidate is not relevant by itself.
-       Relevant are candidates with a word of the task. If there are none, no word of the task is
-       in the corpus. Then neighbours that policy rejected are relevant, since nothing measured how
-       near they are. A neighbour under the floor was measured, and is not near.
+       Relevant are candidates with a word of the task. If there are none, candidates with a cosine
+       that policy rejected are relevant, because their scores were never compared with the floor.
+       Candidates under the floor are not.
 
        - none: ``nothing_found``. A lexical-only request searches no meanings, and the message says
          so.
@@ -180,13 +180,13 @@ def empty_verdict(retrieval: Retrieval) -> EmptyReason:
        - if all of the rest is not valid yet or expired: ``none_valid``.
        - another code, or several: ``rejected_by_policy``.
     """
-    if retrieval.corpus.chunks == 0:
+    if retrieval.corpus_state.chunks == 0:
         return "corpus_empty"
-    if retrieval.unmatched_keys:
+    if retrieval.unmet_where:
         return "nothing_matches_where"
     if retrieval.counts["budget_cut"]:
         return "over_budget"
-    if retrieval.degraded or retrieval.without_vector:
+    if retrieval.semantic_problem or retrieval.without_vector:
         return "lane_down"
     if retrieval.withheld_reason and retrieval.rejected and not retrieval.has_rejected_evidence:
         return "no_evidence"
@@ -217,19 +217,19 @@ def _relevant(rejected: Sequence[Candidate]) -> list[Candidate]:
 
 def _why_empty(verdict: EmptyReason, retrieval: Retrieval) -> str:
     """The verdict in words: what happened, the counts of the codes, and the next step."""
-    request, counts = retrieval.request, retrieval.counts
+    request, counts, problem = retrieval.request, retrieval.counts, retrieval.semantic_problem
     reasons = ", ".join(f"{counts[code]} {code}" for code in REJECTION_CODES if counts[code])
     rejections = f"candidates rejected: {reasons}" if reasons else "no candidates"
     if verdict == "nothing_matches_where":
-        return f"no document matches {retrieval.unmatched_keys}; correct `where`, or ask without it"
+        return f"no document matches {retrieval.unmet_where}; correct `where`, or ask without it"
     if verdict == "corpus_empty":
         reason = _why_no_documents(request)
     elif verdict == "lane_down":
-        state = f"did not run: {retrieval.degraded}" if retrieval.degraded else "lacks vectors"
+        state = f"did not run: {problem}" if problem else "lacks vectors"
         reason = f"the search was incomplete ({rejections}); the semantic lane {state}"
     else:
         reason = _why_none_selected(verdict, retrieval, rejections)
-    return reason + narrowed_by(request.where)
+    return reason + narrowed_by(request.echo.where)
 
 
 def _why_no_documents(request: ResolvedRequest) -> str:
@@ -237,21 +237,21 @@ def _why_no_documents(request: ResolvedRequest) -> str:
 
     Under a policy an agent gets the same message for an empty corpus and for a hidden one.
     """
-    if request.has_policy:
+    if request.view.access_level:
         return "this agent sees no document here: ask the owner of the corpus"
-    if request.quarantined:
+    if request.view.quarantined:
         return (
-            f"{counted(request.quarantined, 'document')} in quarantine and no other: "
+            f"{counted(request.view.quarantined, 'document')} in quarantine and no other: "
             "see `rolebundle corpus quarantine list`"
         )
-    return "the corpus is empty: run `rolebundle ingest PATH`"
+    return "the corpus is empty: no file was read, or none can be: run `rolebundle ingest PATH`"
 
 
 def _why_none_selected(verdict: EmptyReason, retrieval: Retrieval, rejections: str) -> str:
     request, rejected = retrieval.request, retrieval.rejected
     role = request.role_id or "(no role)"
     policy = f"the policy of the role {role}" if request.overlay else "policy"
-    scope = "the corpus" if request.where is None else "what matches `where`"
+    scope = "the corpus" if request.echo.where is None else "what matches `where`"
     reason, step = _EXPLANATIONS[verdict]
     if verdict == "nothing_found" and retrieval.evidence.noise is None:
         reason = "nothing in {scope} has the task's words, and meanings were not searched"

@@ -7,8 +7,9 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence, Set
 from functools import lru_cache
+from operator import ge
 
-from rolebundle.contracts.dates import is_month, newest_words
+from rolebundle.contracts.dates import date_in_name, is_month, newest_words
 from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.terms import TRUST_TIERS
 from rolebundle.lazy import lazy_module
@@ -20,7 +21,8 @@ from rolebundle.text.spellings import folded
 tokens = lazy_module("rolebundle.text.tokens")
 
 _COPY_OR_OLD_PATH = re.compile(
-    r"(?:^|[/ _.(-])(?:copy|kopie|backup|bak|old|archived?|previous|deprecated)(?=$|[/ _.)-])",
+    r"(?:^|[/ _.(-])(?:copy|kopie|backup|bak|old|archived?|previous|deprecated|alte?|archiv"
+    r"|ancien(?:ne)?s?|viej[oa]s?|antigu[oa]s?|vecchi[oa]?)(?=$|[/ _.)-])",
     re.IGNORECASE,
 )
 _VERSION_NUMBER = re.compile(r"(?<![^\W_])v(?:er(?:sion)?)?[-_. ]?(\d{1,6})(?!\d)", re.IGNORECASE)
@@ -38,13 +40,15 @@ ABOUT_AS_GOOD = 0.7
 """A passage with this share of the first one's score may answer about as well."""
 ABOUT_AS_GOOD_IN_SERIES = 0.5
 """The same for a document of the first one's series, which may use other words."""
-_DRAFT = "draft entwurf brouillon borrador bozza rascunho".split()
-_FINAL = "final signed unterschrieben endfassung definitif signe definitivo firmado firmato".split()
-_AS_VERSIONS = dict.fromkeys(_DRAFT, (0.0,)) | dict.fromkeys(_FINAL, (math.inf,))
+DRAFT = "draft entwurf brouillon borrador bozza rascunho".split()
+_FINAL = (
+    "final signed unterschrieben endfassung definitif signe definitivo firmado firmato"
+    " current agreed neu aktuell"
+).split()
+_AS_VERSIONS = dict.fromkeys(DRAFT, (0.0,)) | dict.fromkeys(_FINAL, (math.inf,))
 """State in the name of a file → its version, if the name has no number."""
-_STATES = frozenset(
-    [*_AS_VERSIONS, *"new neu old alt current copy kopie revised corrected".split()]
-)
+_WITHOUT_STATE = 0.5  # Between a draft and a final version.
+_STATES = frozenset([*_AS_VERSIONS, *"new old alt alte copy kopie revised corrected".split()])
 
 STANDALONE_CHARS = 200
 """A text of at least so many characters says the same under any heading."""
@@ -62,21 +66,20 @@ def words_if_newest_asked(task: str) -> Set[str] | None:
 def put_newest_first(ranked: list[Candidate], min_score: float, task_words: Set[str]) -> None:
     """Reorder the passages that answer about as well as the first one: the newest first.
 
-    They exchange their scores, so that nothing else moves.
+    The newest gets the highest of their scores, the next one the second, and so on. So all other
+    passages keep their places.
     """
-    rows = [row for row in ranked if row.is_selectable]
-    by_date = newest_first(rows, lambda row: row.final, task_words, min_score)
+    rows = [row for row in ranked if row.stands_for_itself]
+    by_date = equals_newest_first(rows, lambda row: row.final, task_words, min_score)
     finals, least = sorted((row.final for row in by_date), reverse=True), -math.inf
     for row in reversed(by_date):
         least = max(finals.pop(), math.nextafter(least, math.inf))
         if least != row.final:
-            row.lift += least - row.final
-            row.lifted_for = (*row.lifted_for, f"by date: {_age_order(row)[2] or 'none'}")
-            row.final = least
+            row.lift_to(least, f"by date: {_age_order(row)[2] or 'none'}")
     ranked.sort(key=ranking_order)
 
 
-def newest_first(
+def equals_newest_first(
     rows: Sequence[Candidate],
     score: Callable[[Candidate], float],
     task_words: Set[str],
@@ -84,11 +87,11 @@ def newest_first(
 ) -> list[Candidate]:
     """The rows that answer about as well as the first one, which is among them; the newest first.
 
-    They are of the same search, have most of its score, and all words of the task that it has.
-    Without the last condition newer passages about something else come first. If another of them
-    has more than twice as many of the task's words as the first one, its words are required, and
-    the first one is put last. Documents of one series, such as the minutes of each meeting, use
-    other words: they need less of its score.
+    They are of the same search, have most of its score, and the required words: those of the task
+    that the first row has. Without these, newer passages about something else would come first. If
+    another row has more than twice as many of the task's words, that row's words are required; a
+    first row that lacks them comes last. Documents of one series, such as the minutes of each
+    meeting, use other words: they need less of its score, and no required words.
     """
     same_search = [row for row in rows if row.round == rows[0].round]
     good_enough = [row for row in same_search if score(row) >= min_score]
@@ -114,6 +117,38 @@ def newest_first(
     return newest if near_best[0] in newest else [*newest, near_best[0]]
 
 
+def newer_by_path(first: Passage, others: Iterable[Passage], task: str) -> list[str]:
+    """The paths of newer versions of the first passage's file, as its path and theirs say it.
+
+    They have one name and folder, but for numbers and states: ``draft``, ``old``, ``v2``, a year.
+    None if the task names the version or the year of the first one.
+    """
+    order, series = _order_by_path(first.path), [_series(first.path)]
+    if _is_named(first, task) or str(order[-1]) in words_of(task):
+        return []
+    orders = {passage.path: _order_by_path(passage.path) for passage in others}
+    return [
+        path
+        for path, other in orders.items()
+        if other != order and all(map(ge, other, order)) and _is_of_series(path, series)
+    ]
+
+
+@lru_cache(maxsize=4096)
+def _order_by_path(path: str) -> tuple[float, ...]:
+    """Whether a path does not say that it is old; its state, version and year, 0 without one."""
+    states = [order for word in words_of(path) for order in _AS_VERSIONS.get(word, ())]
+    version = max(map(int, _VERSION_NUMBER.findall(path)), default=0)
+    date = date_in_name(path.rpartition("/")[2].rpartition(".")[0])
+    year = int(date) if date.isdecimal() else 0
+    return not is_old_by_path(path), max(states, default=_WITHOUT_STATE), version, year
+
+
+def is_old_by_path(path: str) -> bool:
+    """Whether a path says copy, old or archive."""
+    return _COPY_OR_OLD_PATH.search(path) is not None
+
+
 def _is_of_series(path: str, series: Iterable[tuple[frozenset[str], frozenset[str]]]) -> bool:
     """Whether a file has the same name and folders as one of these, but for numbers and states.
 
@@ -134,10 +169,10 @@ def _series(path: str) -> tuple[frozenset[str], frozenset[str]]:
     folders, _, name = folded(path).rpartition("/")
     texts = folders, name.rpartition(".")[0]
     folder, stem = (words_of(_NUMBER.sub(" ", text)) for text in texts)
-    return _of_name(folder), _of_name(stem)
+    return _naming_words(folder), _naming_words(stem)
 
 
-def _of_name(words: Iterable[str]) -> frozenset[str]:
+def _naming_words(words: Iterable[str]) -> frozenset[str]:
     return frozenset(w for w in words if len(w) > 1 and not is_month(w)) - _STATES
 
 
@@ -159,12 +194,13 @@ def _day_of_copying(rows: Iterable[Candidate]) -> str:
 
 
 def _age_order(row: Candidate, copied_on: str = "") -> tuple[int, bool, str, list[int]]:
-    """The order of versions, the newest last.
+    """The sort key of versions, the newest last.
 
-    A path that says copy, old or archive comes after all others. A date in the future does not
-    count, nor the day of a file that was copied with others. Dates of documents that the owner did
-    not write are compared among themselves only. Dates of untrusted documents do not count: they
-    may be false. Versions of one day are in the order of their numbers (``v2``).
+    Documents without a date that counts are the oldest. A date in the future does not count, nor
+    that of an untrusted document, which may be false. Internal documents count as newer than all
+    others. Within each of these groups a path that says copy, old or archive is older than other
+    paths; then the date decides, then the number in the name (``v2``). The day on which a file was
+    copied with others is no date.
     """
     document = row.passage.document
     if row.freshness == "undated" or "untrusted" in (document.trust_tier, document.origin):
@@ -172,11 +208,11 @@ def _age_order(row: Candidate, copied_on: str = "") -> tuple[int, bool, str, lis
     written = (document.inferred_at or "")[:10]
     date = document.updated_at or (written if written != copied_on else "")
     versions = map(int, _VERSION_NUMBER.findall(row.passage.path.rpartition("/")[2]))
-    is_old = bool(_COPY_OR_OLD_PATH.search(row.passage.path))
-    return 2 if document.origin == "internal" else 1, not is_old, date[:10], [*versions]
+    is_newest = not is_old_by_path(row.passage.path)
+    return 2 if document.origin == "internal" else 1, is_newest, date[:10], [*versions]
 
 
-def detect_duplicates(rows: Iterable[Candidate], task: str = "") -> list[list[Candidate]]:
+def combine_copies(rows: Iterable[Candidate], task: str = "") -> list[list[Candidate]]:
     """Write the chunk id of the passage that stands for each copy. Return the groups of copies.
 
     That passage gets the best score of its copies.
@@ -186,8 +222,8 @@ def detect_duplicates(rows: Iterable[Candidate], task: str = "") -> list[list[Ca
     Which one stands for the others is decided by, in this order: the earliest round, so that it
     does not depend on the limit; the higher trust; an internal origin; fewer flags; a path that
     does not name it a copy or an old version; the later date; the better score; the shorter path.
-    Among those with the same :func:`_equal_labels` as that one, it is the one of the version that
-    the task names, or of the newest.
+    If several copies have the same standing as that one (:func:`_standing_of`), it is the copy of
+    the version that the task names, else that of the newest version.
 
     Superseded candidates are not compared: a newer version of a document may have the same text,
     and must not be rejected as a copy of the old one.
@@ -200,8 +236,7 @@ def detect_duplicates(rows: Iterable[Candidate], task: str = "") -> list[list[Ca
         best = min(copies, key=ranking_order)
         first.round = best.round
         if best.final > first.final:
-            first.lift, first.final = best.final - first.final, best.final
-            first.lifted_for = (f"ranked as its copy {best.chunk_id}",)
+            first.lift_to(best.final, f"same text as {best.chunk_id}, which ranked higher")
     return groups
 
 
@@ -218,19 +253,19 @@ def version_number(passage: Passage) -> tuple[float, ...]:
     return next(iter([*numbers, *sorted(states)]), ())
 
 
-def detect_versions(rows: Iterable[Candidate], task: str) -> None:
+def combine_versions(rows: Iterable[Candidate], task: str) -> None:
     """Write the chunk id of the newer version of a page that stands for an older one.
 
     Both are in one folder, and their names differ in a version and a state only, or one has more
-    words. Their headings, standing and source are equal. The newer one has most of the older one's
-    words, and all of its words of the task, which does not name the older version. It gets the
-    better score.
+    words. Their headings, standing and source are equal. The newer one has at least 70% of the
+    older one's words, and every word of the task that the older one has. The task does not name the
+    older version. The newer one gets the better score.
     """
     pages = defaultdict[tuple[object, ...], list[Candidate]](list)
     for row in rows:
-        if row.is_selectable and version_number(row.passage):
+        if row.stands_for_itself and version_number(row.passage):
             folder, _, _ = _without_version(row.passage.path).rpartition("/")
-            pages[(folder, *row.passage.headings, *_equal_labels(row))].append(row)
+            pages[(folder, *row.passage.headings, *_standing_of(row))].append(row)
     for page_rows in pages.values():
         page_rows.sort(key=lambda row: version_number(row.passage), reverse=True)
         for number, row in enumerate(page_rows):
@@ -243,9 +278,7 @@ def detect_versions(rows: Iterable[Candidate], task: str) -> None:
             row.newer_version = new.chunk_id
             row.differing_line = next((line for line in own if line not in lines), "")
             if row.final > new.final:
-                new.lift, new.final = new.lift + row.final - new.final, row.final
-                because = f"ranked as its older version {row.chunk_id}"
-                new.lifted_for = (*new.lifted_for, because)
+                new.lift_to(row.final, f"ranked as its older version {row.chunk_id}")
 
 
 @lru_cache(maxsize=4096)
@@ -283,7 +316,7 @@ def _is_named(passage: Passage, task: str) -> bool:
     return bool(number) and re.search(rf"(?<![\d.])v?{number}(?!\.?\d)", task) is not None
 
 
-def _equal_labels(row: Candidate) -> tuple[object, ...]:
+def _standing_of(row: Candidate) -> tuple[object, ...]:
     """What must be equal in two versions, so that one can stand for the other.
 
     The round, source, trust, origin, sensitivity, scope, roles and flags.
@@ -296,7 +329,7 @@ def _equal_labels(row: Candidate) -> tuple[object, ...]:
 
 def _representative_first(same: list[Candidate], task: str) -> list[Candidate]:
     ordered = sorted(same, key=_copy_order)
-    equal = [row for row in ordered if _equal_labels(row) == _equal_labels(ordered[0])]
+    equal = [row for row in ordered if _standing_of(row) == _standing_of(ordered[0])]
     first = max(equal, key=lambda row: (_is_named(row.passage, task), version_number(row.passage)))
     return [first, *(row for row in ordered if row is not first)]
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
 from rolebundle.contracts.bundle import BundleWarning
-from rolebundle.contracts.dates import newest_words
+from rolebundle.contracts.dates import is_of_date, newest_words
 from rolebundle.contracts.request import Where
 from rolebundle.contracts.terms import (
     TRUSTED_TIERS,
@@ -25,6 +25,8 @@ from rolebundle.retrieval.query import words_of
 from rolebundle.retrieval.replacements import stated_replacements
 from rolebundle.retrieval.select import conflicts
 from rolebundle.retrieval.values import Candidate, Retrieval
+from rolebundle.retrieval.versions import is_old_by_path, newer_by_path
+from rolebundle.text.languages import likely_languages
 from rolebundle.text.spellings import key_of
 from rolebundle.text.words import age, counted, first_of, is_english, is_ordinary, words_found
 
@@ -90,11 +92,11 @@ def _weak_evidence(retrieval: Retrieval) -> str:
     )
     found = f"the best passage has {words_found(best.matched_words, best.total_words)}"
     without = f", and none of the first mentions: {lacking}" if lacking else ""
-    return f"thin evidence: {found}{without}{narrowed_by(retrieval.request.where)}"
+    return f"thin evidence: {found}{without}{narrowed_by(retrieval.request.echo.where)}"
 
 
 def _no_high_trust_match(retrieval: Retrieval) -> str:
-    """Without a role only if documents with declared trust are usual, or a passage is untrusted.
+    """Without a role, only if a tenth of the candidates is trusted, or a passage is untrusted.
 
     One trusted note among a person's files says nothing about the others.
     """
@@ -102,7 +104,7 @@ def _no_high_trust_match(retrieval: Retrieval) -> str:
     has_untrusted = any(row.passage.document.trust_tier == "untrusted" for row in selected)
     trusted = sum(row.passage.document.trust_tier in TRUSTED_TIERS for row in retrieval.candidates)
     is_usual = trusted >= USUAL_TRUST * len(retrieval.candidates)
-    is_expected = retrieval.has_trusted and (retrieval.request.overlay is not None or is_usual)
+    is_expected = retrieval.may_have_trusted and (retrieval.request.overlay is not None or is_usual)
     if trust_posture(selected) != "weak" or not (is_expected or has_untrusted):
         return ""
     return "no authoritative or preferred passage was selected"
@@ -123,7 +125,7 @@ def _is_role_specific(row: Candidate) -> bool:
 def _stale_dominant(retrieval: Retrieval) -> str:
     """Only if the role sets a maximum age: an old text is not outdated because it is old.
 
-    Passages that are not older than the past that the task asks about do not count.
+    If the task asks about past years, a passage of the earliest of them or later is not stale.
     """
     request, years = retrieval.request, retrieval.query.task.years
     if request.retrieval_policy.freshness_max_age_days is None:
@@ -164,8 +166,8 @@ def _approval_refused(retrieval: Retrieval) -> str:
 
 def _restrictions(retrieval: Retrieval) -> str:
     reasons: Mapping[RejectionCode, str] = {
-        "taint_blocked": "not trusted enough for the action",
-        "requires_approval": "usable for the action only with an approval",
+        "taint_blocked": "passages not trusted enough for the action",
+        "requires_approval": "passages that need an approval for the action",
     }
     counts = [(reason, retrieval.counts[code]) for code, reason in reasons.items()]
     return "; ".join(f"{reason}: {count}" for reason, count in counts if count)
@@ -207,15 +209,20 @@ def _supersede_ignored(retrieval: Retrieval) -> str:
 
 
 def _may_be_replaced(retrieval: Retrieval) -> str:
-    """What lower candidates say that they replace in the document of the first passage."""
+    """What lower candidates, or their paths and its own, say of the first passage's document."""
     if not retrieval.selected:
         return ""
-    first = retrieval.selected[0]
-    statements = stated_replacements(first, retrieval.ranked, retrieval.request.task)
-    return "; ".join(
-        f"{shown_name(by.passage.locator)} says of {shown_name(first.passage.path)}: {quoted(text)}"
-        for by, text in statements[:MAX_NAMED_REPLACEMENTS]
-    )
+    first, task = retrieval.selected[0], retrieval.request.task
+    name = shown_name(first.passage.path)
+    found = [
+        f"{shown_name(by.passage.locator)} says of {name}: {quoted(text)}"
+        for by, text in stated_replacements(first, retrieval.ranked, task)
+    ]
+    newer = newer_by_path(first.passage, [row.passage for row in retrieval.ranked], task)
+    found += [f"{shown_name(path)} is newer than {name}, by their names" for path in newer]
+    if not found and is_old_by_path(first.passage.path):
+        found = [f"{name} is old, by its name"]
+    return "; ".join(found[:MAX_NAMED_REPLACEMENTS])
 
 
 def _evidence_kind_missing(retrieval: Retrieval) -> str:
@@ -249,6 +256,11 @@ def _words_missing(retrieval: Retrieval) -> str:
     return f"no passage mentions: {named}" if named and retrieval.selected else ""
 
 
+def has_thin_evidence(retrieval: Retrieval) -> bool:
+    """Whether nothing was selected, the evidence is weak, or the task asks about missing words."""
+    return not retrieval.selected or bool(_weak_evidence(retrieval) or _words_missing(retrieval))
+
+
 def _words_not_found(retrieval: Retrieval) -> str:
     found = first_of(_others_missing(retrieval, are_asked=False), MAX_MISSING_WORDS)
     return f"no passage has the word: {found}" if found else ""
@@ -279,16 +291,19 @@ def _others_missing(retrieval: Retrieval, *, are_asked: bool) -> list[str]:
     """The words of the task that occur nowhere, without names and the most frequent words.
 
     The task *asks about* them if they have half of the weight of its words, and the best passage is
-    not close in meaning. They are returned only if that is ``are_asked``. In English, where names
-    are known, the weight of names does not count.
+    not close in meaning. With ``are_asked`` they are returned if it does, else if it does not. In
+    English, where names are known, the weight of names does not count.
     """
     query, evidence = retrieval.query, retrieval.evidence
     if evidence.task_support != "supported" or not retrieval.selected:
         return []  # The caution names words.
+    languages = {*likely_languages(retrieval.selected[0].passage.content)}
+    if languages and languages.isdisjoint(query.task.languages):
+        return []  # A text in another language has other words.
     named = {*words_of(" ".join(_names_missing(retrieval))), *query.corrected}
     found = _words_at(retrieval, evidence.missing()).items()
     absent = {word: position for word, position in found if not named & {*words_of(word)}}
-    own = evidence.wording_positions[0]
+    own = evidence.positions_by_wording[0]
     asked = evidence.nats_of(own if query.task.languages else own - query.name_positions)
     does_ask = (
         (evidence.best_support.closeness or 0.0) < ENOUGH_CLOSENESS
@@ -299,9 +314,10 @@ def _others_missing(retrieval: Retrieval, *, are_asked: bool) -> list[str]:
 
 
 def _not_in_parts(retrieval: Retrieval, words: Sequence[str]) -> list[str]:
-    """The words that no candidate has with another ending, within a compound, or in both parts.
+    """The words of which no candidate has a trace.
 
-    An English word is taken as it is.
+    A trace is another ending, a compound with the word in it, or both parts of the word. English
+    words are returned without a look for traces.
     """
     passages = [row.passage for row in retrieval.candidates]
     texts = [key_of(f"{p.path} {p.document.title} {p.content}") for p in passages]
@@ -337,20 +353,25 @@ def _words_at(retrieval: Retrieval, positions: Sequence[int]) -> dict[str, int]:
     return {
         word: position
         for term, position in terms
-        if position in query.name_positions or not (term.form or is_ordinary(term.text))
+        if position in query.name_positions or not (term.is_form or is_ordinary(term.text))
         for word in _as_written(retrieval, [term.text])
     }
 
 
 def _as_written(retrieval: Retrieval, words: Sequence[str]) -> list[str]:
-    """The words as the task has them, without those that ask for the newest version."""
+    """The words as the task has them, without those that ask for the newest version.
+
+    Nor days of the week and months, which texts write in many ways.
+    """
     written, asking = retrieval.query.task.as_written, newest_words()
-    named = [word for word in words if " ".join(words_of(word)) not in asking]
+    named = [
+        word for word in words if " ".join(words_of(word)) not in asking and not is_of_date(word)
+    ]
     return list(dict.fromkeys(written.get(word.lower(), word) for word in named))
 
 
 def _replica_stale(retrieval: Retrieval) -> str:
-    replica, now = retrieval.corpus.replica, retrieval.request.now
+    replica, now = retrieval.corpus_state.replica, retrieval.request.now
     if replica is None or now < datetime.fromisoformat(replica.expires_at):
         return ""
     return (
@@ -360,7 +381,7 @@ def _replica_stale(retrieval: Retrieval) -> str:
 
 
 def _database_unreachable(retrieval: Retrieval) -> str:
-    corpus = retrieval.corpus
+    corpus = retrieval.corpus_state
     if corpus.in_place_of is None or corpus.replica is None:
         return ""
     return (
@@ -381,7 +402,7 @@ CONDITIONS: Mapping[WarningCode, Callable[[Retrieval], str]] = {
     "SUPERSEDE_IGNORED": _supersede_ignored,
     "MAY_BE_REPLACED": _may_be_replaced,
     "EVIDENCE_KIND_MISSING": _evidence_kind_missing,
-    "SEMANTIC_LANE_DEGRADED": lambda retrieval: retrieval.degraded,
+    "SEMANTIC_LANE_DEGRADED": lambda retrieval: retrieval.semantic_problem,
     "INDEX_STALE": _index_stale,
     "WORDS_MISSING": _words_missing,
     "WORDS_NOT_FOUND": _words_not_found,
@@ -401,7 +422,7 @@ def warnings_for(retrieval: Retrieval) -> list[BundleWarning]:
     """What the reader of the bundle should know; remembered facts do not count."""
     messages = {code: message_of(retrieval) for code, message_of in CONDITIONS.items()}
     return [
-        BundleWarning.model_construct(code=code, message=retrieval.complete_message(message))
+        BundleWarning.model_construct(code=code, message=retrieval.with_corpus_named(message))
         for code, message in messages.items()
         if message
     ]

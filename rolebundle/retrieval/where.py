@@ -63,14 +63,14 @@ def conditions(where: Where) -> Iterator[Condition]:
         elif key == "links_to":
             yield Condition(key, links_to(value), _named_values(key, value))
         elif key == "task":
-            is_met = _is_named([f"{TASK}: {value}"])
+            is_met = _is_one_of([f"{TASK}: {value}"])
             yield Condition(key, is_met, _named_values(key, [value]))
         elif key in _BOUNDS:
             date = iso_utc(value)
             is_dated = _is_dated(_BOUNDS[key], date)
             yield Condition("updated_at", is_dated, _named_values(key, [date]))
         else:
-            holds = _matches_glob(value) if key == "path" else _is_named(value)
+            holds = _matches_glob(value) if key == "path" else _is_one_of(value)
             yield Condition(key, holds, _named_values(key, value), value)
 
 
@@ -82,7 +82,7 @@ def _is_dated(is_met: Callable[[str, str], bool], bound: str) -> Callable[[Seque
     return lambda dates: any(is_met(date, bound) for date in dates)
 
 
-def _is_named(names: Sequence[str]) -> Callable[[Sequence[str]], bool]:
+def _is_one_of(names: Sequence[str]) -> Callable[[Sequence[str]], bool]:
     keys = {key_of(name) for name in names}
     return lambda values: any(key_of(value) in keys for value in values)
 
@@ -96,8 +96,8 @@ def links_to(names: Sequence[str]) -> Callable[[Sequence[str]], bool]:
 
 
 def _matches_all(alternatives: Sequence[Sequence[str]]) -> Callable[[Sequence[str]], bool]:
-    conditions = [_is_named(names) for names in alternatives]
-    return lambda values: all(holds(values) for holds in conditions)
+    tests = [_is_one_of(names) for names in alternatives]
+    return lambda values: all(holds(values) for holds in tests)
 
 
 def _named_values(key: str, values: Sequence[str]) -> str:
@@ -143,7 +143,7 @@ def matching_documents(corpus: Corpus, where: Where | None) -> tuple[list[int] |
 
 def _suggestion(corpus: Corpus, condition: Condition) -> str:
     """Which value a condition that no document meets may mean."""
-    present = documents.values_of(corpus, condition.field)
+    present = documents.field_values(corpus, condition.field)
     known = {key_of(value): value for value in present}
     for value in condition.values:
         for near in get_close_matches(key_of(value), known, n=1):
@@ -165,7 +165,7 @@ def allowed_documents(
         rowid
         for group in documents.document_groups(
             corpus,
-            by_date=rejects_by_age(request) or request.excludes_later,
+            by_date=rejects_by_age(request) or request.echo.as_of is not None,
             by_role=rejects_other_roles(request),
             by_path=path_rules(request),
         )

@@ -16,12 +16,12 @@ from rolebundle.contracts.policy import EVERY_SCOPE, AgentRule
 from rolebundle.contracts.terms import REJECTIONS, HidingRule, RejectionCode, level_rank
 from rolebundle.contracts.why import (
     FilterTrace,
-    FoundBy,
     Hidden,
     LaneTrace,
     Outcome,
     Rival,
     ScoreTrace,
+    SearchAim,
     Step,
     Why,
     WhyAsAgent,
@@ -48,10 +48,10 @@ from rolebundle.retrieval.filter import (
 from rolebundle.retrieval.lanes import Lanes, open_lanes
 from rolebundle.retrieval.lexical import CombinedPostings, matching_words
 from rolebundle.retrieval.lookup import resolve_reference
-from rolebundle.retrieval.pipeline import run
+from rolebundle.retrieval.pipeline import run_steps
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.rank import rank
-from rolebundle.retrieval.request import ReferenceScope, ResolvedRequest
+from rolebundle.retrieval.request import ReferenceRules, ResolvedRequest
 from rolebundle.retrieval.rerank import Reranker
 from rolebundle.retrieval.scoring import add_moved_from, mark_factor, merge
 from rolebundle.retrieval.select import select
@@ -70,7 +70,7 @@ def explain(
     corpus: Corpus,
     request: ResolvedRequest,
     reference: str,
-    scope: ReferenceScope,
+    rules: ReferenceRules,
     provider: EmbeddingProvider | None = None,
     reranker: Reranker | None = None,
 ) -> Why:
@@ -81,7 +81,7 @@ def explain(
         request: the resolved request.
         reference: a chunk id, a document id, a path, or ``path:start-end``. If it names several
             passages, the one that ranks best is explained.
-        scope: what the reference may name.
+        rules: what the reference may name.
         provider: embeds the query; ``None`` for the lexical lane alone.
         reranker: scores the best candidates again; ``None`` for no reranking.
 
@@ -90,18 +90,18 @@ def explain(
         CorpusCorrupt, CorpusBusy, StorageError: the corpus cannot be read.
     """
     with corpus.reading():
-        referent = resolve_reference(corpus, reference, scope)
+        referent = resolve_reference(corpus, reference, rules)
         query = build_query(request.task, request.overlay, request.also)
         lanes = open_lanes(corpus, query, provider)
         is_fact = referent.passages[0].document.source_kind == REMEMBERED_KIND
-        execution = _execute(lanes, request, reranker, is_fact=is_fact)
-        selected_count = execution.before + len(execution.retrieval.selected)
-        passage = execution.best_placed(referent.passages)
-        unmet_conditions = unmet(request.where, passage)
+        replay = _replay_of(lanes, request, reranker, is_fact=is_fact)
+        selected_count = replay.before + len(replay.retrieval.selected)
+        passage = replay.best_placed(referent.passages)
+        unmet_conditions = unmet(request.echo.where, passage)
         verify_passages(corpus, [passage.rowid])
         passage = without_later_superseders(passage, request)
-        trace = _trace(execution, passage, unmet_conditions)
-    document, retrieval = passage.document, execution.retrieval
+        trace = _trace(replay, passage, unmet_conditions)
+    document, retrieval = passage.document, replay.retrieval
     return Why(
         reference=reference,
         kind=referent.kind,
@@ -114,7 +114,7 @@ def explain(
         anchor=passage.anchor or None,
         flags=list(passage.flags) or None,
         # The reason of a mark can tell what the passage says.
-        mark=passage_mark(passage) if scope.reads(passage) else None,
+        mark=passage_mark(passage) if rules.allows_reading(passage) else None,
         ignored_claims=list(passage.ignored_claims) or None,
         refused_claims=list(document.refused_claims) or None,
         pool={
@@ -128,14 +128,14 @@ def explain(
         fusion=request.fusion,
         request=request.echo,
         overlay=overlay_ref(request),
-        corpus=retrieval.corpus,
+        corpus=retrieval.corpus_state,
         generated_at=iso_utc(request.now),
         **trace,
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Execution:
+class Replay:
     """One request that a passage takes part in, and what is needed to run the steps again.
 
     Attributes:
@@ -183,53 +183,53 @@ class Execution:
         return next(by_id[row.chunk_id] for row in ranked if row.chunk_id in by_id)
 
 
-def _execute(
+def _replay_of(
     lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None, *, is_fact: bool
-) -> Execution:
-    lanes, documents = run(lanes, request, reranker)
+) -> Replay:
+    lanes, documents = run_steps(lanes, request, reranker)
     if not is_fact or documents.facts is None:
-        return Execution(lanes, reranker, documents)
-    return Execution(lanes.of_facts(), None, documents.facts, len(documents.selected))
+        return Replay(lanes, reranker, documents)
+    return Replay(lanes.of_facts(), None, documents.facts, len(documents.selected))
 
 
 # -- the row -------------------------------------------------------------------------------------
 
 
 def _trace(
-    execution: Execution, passage: Passage, unmet_conditions: Sequence[Condition]
+    replay: Replay, passage: Passage, unmet_conditions: Sequence[Condition]
 ) -> dict[str, Any]:
     """The fields of the explanation that tell what each step did with the passage."""
-    ranked = execution.retrieval.ranked
+    ranked = replay.retrieval.ranked
     was_ranked = any(other.chunk_id == passage.chunk_id for other in ranked)
     if not was_ranked:
-        ranked = execution.ranked_with([passage])
+        ranked = replay.ranked_with([passage])
     index = next(n for n, other in enumerate(ranked) if other.chunk_id == passage.chunk_id)
     row = ranked[index]
     selected = [other for other in ranked if other.code is None]
-    rank = execution.before + selected.index(row) + 1 if row in selected else None
+    rank = replay.before + selected.index(row) + 1 if row in selected else None
     is_supposed = bool(unmet_conditions) or not was_ranked
-    outcome, step, code, notes = _outcome(execution, passage, unmet_conditions)
+    outcome, step, code, notes = _outcome(replay, passage, unmet_conditions)
     return {
         "outcome": outcome,
         "step": step,
         "code": code,
         "notes": notes,
         "rank": None if is_supposed else rank,
-        "words": _words_trace(execution, passage),
-        "lanes": _lane_traces(execution, passage),
-        "filter": _filter_trace(execution, row),
-        "score": _score_trace(execution, row, ranked, rank, is_supposed=is_supposed),
+        "words": _words_trace(replay, passage),
+        "lanes": _lane_traces(replay, passage),
+        "filter": _filter_trace(replay, row),
+        "score": _score_trace(replay, row, ranked, rank, is_supposed=is_supposed),
         "lost_to": _rivals(row, ranked),
     }
 
 
 def _outcome(
-    execution: Execution, passage: Passage, unmet_conditions: Sequence[Condition]
+    replay: Replay, passage: Passage, unmet_conditions: Sequence[Condition]
 ) -> tuple[Outcome, Step | None, RejectionCode | None, str]:
     if unmet_conditions:
         unmet_text = ", ".join(condition.description for condition in unmet_conditions)
         return "not_proposed", "where", None, f"its document does not match where: {unmet_text}"
-    for row in execution.retrieval.candidates:
+    for row in replay.retrieval.candidates:
         if row.chunk_id == passage.chunk_id:
             if row.code is None:
                 return "selected", None, None, ""
@@ -237,8 +237,8 @@ def _outcome(
     return "not_proposed", "lanes", None, "no lane proposed it"
 
 
-def _words_trace(execution: Execution, passage: Passage) -> dict[str, list[str]]:
-    query, corpus = execution.retrieval.query, execution.lanes.corpus
+def _words_trace(replay: Replay, passage: Passage) -> dict[str, list[str]]:
+    query, corpus = replay.retrieval.query, replay.lanes.corpus
     terms = (*query.task_terms, *query.expansion_terms)
     matched = matching_words(corpus, [(term,) for term in terms], [passage.rowid])[passage.rowid]
     of_task = len(query.task_terms)
@@ -249,27 +249,27 @@ def _words_trace(execution: Execution, passage: Passage) -> dict[str, list[str]]
     }
 
 
-def _lane_traces(execution: Execution, passage: Passage) -> list[LaneTrace]:
-    pool, query, lanes = execution.retrieval.pool, execution.retrieval.query, execution.lanes
+def _lane_traces(replay: Replay, passage: Passage) -> list[LaneTrace]:
+    pool, query, lanes = replay.retrieval.pool, replay.retrieval.query, replay.lanes
     rowid = passage.rowid
     hit = pool.hits.get(rowid) or lanes.hits_for([passage])[rowid]
     no_task = "" if query.task_terms else "the task has no words"
     no_role = "" if query.expansion_terms else "no role adds words to this task"
-    no_index = "" if lanes.semantic else lanes.degraded or "only words were asked for"
-    searches: tuple[tuple[FoundBy, float | None, str], ...] = (
+    no_index = "" if lanes.semantic else lanes.semantic_problem or "only words were asked for"
+    searches: tuple[tuple[SearchAim, float | None, str], ...] = (
         ("task_words", None if no_task else hit.bm25 or 0.0, no_task),
         ("role_words", None if no_role else hit.bm25_expansion or 0.0, no_role),
         ("meaning", hit.cosine, no_index),
     )
     traces = []
-    for by, score, note in searches:
-        proposed = pool.proposed.get(by, {})
+    for aim, score, note in searches:
+        proposed = pool.proposed.get(aim, {})
         # Ties by rowid, as in the index.
         ordered = [row for _, row in sorted((-found, row) for row, found in proposed.items())]
         traces.append(
             LaneTrace(
-                lane="semantic" if by == "meaning" else "lexical",
-                by=by,
+                lane="semantic" if aim == "meaning" else "lexical",
+                by=aim,
                 ran=not note,
                 note=note,
                 proposed=rowid in proposed,
@@ -283,8 +283,8 @@ def _lane_traces(execution: Execution, passage: Passage) -> list[LaneTrace]:
     return traces
 
 
-def _filter_trace(execution: Execution, row: Candidate) -> FilterTrace:
-    request, passage = execution.retrieval.request, row.passage
+def _filter_trace(replay: Replay, row: Candidate) -> FilterTrace:
+    request, passage = replay.retrieval.request, row.passage
     rejection = rejection_of(passage, request)
     return FilterTrace(
         allowed=rejection is None,
@@ -297,16 +297,16 @@ def _filter_trace(execution: Execution, row: Candidate) -> FilterTrace:
 
 
 def _score_trace(
-    execution: Execution,
+    replay: Replay,
     own: Candidate,
     ranked: Sequence[Candidate],
     rank: int | None,
     *,
     is_supposed: bool,
 ) -> ScoreTrace:
-    retrieval, mark = execution.retrieval, own.passage.mark
+    retrieval, mark = replay.retrieval, own.passage.mark
     request = retrieval.request
-    evidence = execution.lanes.with_matched_words(retrieval.evidence, [own.passage])
+    evidence = replay.lanes.with_matched_words(retrieval.evidence, [own.passage])
     selected = [row for row in ranked if row.code is None]
     add_moved_from(ranked, [own], request, retrieval.weights)
     place = 1 + ranked.index(own)
@@ -370,20 +370,20 @@ _NEXT: dict[HidingRule, str] = {
 }
 
 
-def why_hidden(corpus: Corpus, reference: str, scope: ReferenceScope, agent: str) -> WhyAsAgent:
+def why_hidden(corpus: Corpus, reference: str, rules: ReferenceRules, agent: str) -> WhyAsAgent:
     """What hides from an agent that a passage exists.
 
     Args:
         corpus: the whole corpus.
         reference: what is asked for.
-        scope: what the owner's reference may name.
+        rules: what the owner's reference may name.
         agent: the agent in question.
 
     Raises:
         UsageError: nothing has this reference.
     """
     with corpus.reading():
-        passage = resolve_reference(corpus, reference, scope).passages[0]
+        passage = resolve_reference(corpus, reference, rules).passages[0]
         rule, denied = rule_of(corpus, agent)
         [number] = compartments.chunks_by_compartment(corpus, [passage.rowid])
         stored = compartments.stored_compartments(corpus)
@@ -496,13 +496,13 @@ def kept_back(corpus: Corpus, terms: Sequence[Term]) -> list[KeptBack]:
     ]
 
 
-def quarantined_error(corpus: Corpus, reference: str, scope: ReferenceScope) -> UsageError | None:
+def quarantined_error(corpus: Corpus, reference: str, rules: ReferenceRules) -> UsageError | None:
     """The error for a reference that names a quarantined document; ``None`` if it names none."""
     if not may_be_stored(reference):
         return None
     name = named_document(reference)
     with corpus.reading():
-        document = partition.quarantined_named(corpus, reference, name, scope.locations(name))
+        document = partition.quarantined_named(corpus, reference, name, rules.locations(name))
     if document is None:
         return None
     return UsageError(

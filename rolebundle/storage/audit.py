@@ -181,7 +181,7 @@ def bounded_text(text: str) -> str:
     return f"{text[:MAX_CHARACTERS]}… [{len(text)} characters, sha256:{_sha256(text)}]"
 
 
-def seal(entry: AuditEntry, head: Head) -> AuditRow:
+def chained_row(entry: AuditEntry, head: Head) -> AuditRow:
     """The row for an entry, chained to the head.
 
     Raises:
@@ -240,7 +240,7 @@ def append(log: SqliteFile, entry: AuditEntry) -> tuple[AuditRow, bool]:
 
 def _add(log: SqliteFile, entry: AuditEntry, head: Head) -> AuditRow:
     """Write the next row of the chain, and the new head."""
-    row = seal(entry, head)
+    row = chained_row(entry, head)
     values = row.model_dump()
     values |= {name: canonical(values[name]) for name in ("blocked", "details")}
     log.insert(f"entry ({COLUMNS})", [tuple(values.values())])

@@ -3,7 +3,8 @@
 A file that takes the place of another one must not meet that one's log: SQLite would apply it to
 the new file. So the log of a sound file is first folded into it, and what is left of it is set
 aside. Whenever the process is killed, the path names the complete old file or the complete new
-one. Only of a file that SQLite cannot read, the log is already aside in one of these moments.
+one. One exception: the log of a file that SQLite cannot read is set aside before the new file
+takes its name.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from rolebundle.storage.file import (
     FileFormat,
     files_beside,
     partial_file,
+    rename_if_free,
     rename_synced,
     sync_folder,
 )
@@ -139,7 +141,7 @@ def replace_file(new: Path, path: Path, file_format: FileFormat, moment: str) ->
         "give yourself write permission to its folder and run the same command again",
     ):
         if path.exists():
-            _keep(path, kept_path)
+            rename_if_free(path, kept_path)
         for suffix in COMPANIONS:
             with suppress(FileNotFoundError):
                 system.replace(Path(f"{path}{suffix}"), Path(f"{kept_path}{suffix}"))
@@ -153,14 +155,6 @@ def _free_name(path: Path) -> Path:
     """The path, or one with a number if something has this name."""
     names = (path, *(path.with_name(f"{path.name}.{number}") for number in range(2, 1000)))
     return next(name for name in names if not os.path.lexists(name))
-
-
-def _keep(path: Path, kept_path: Path) -> None:
-    try:
-        kept_path.hardlink_to(path)
-    except OSError:
-        # Some file systems have no hard links. Then there is a moment without a file.
-        system.replace(path, kept_path)
 
 
 def _fold_log(path: Path, file_format: FileFormat) -> None:
@@ -204,7 +198,7 @@ def copy_corpus(source: Corpus, target: Corpus) -> None:
             rows = source.iterate(f"SELECT {columns} FROM {table}{chosen}")
             while batch := list(islice(rows, _ROWS)):
                 target.insert(f"{table} ({columns})", batch)
-        if target.is_shared:
+        if target.is_database:
             # Other machines do not have the file that the policy was set from.
             target.run("UPDATE policy SET location = ''")
         target.renumber()

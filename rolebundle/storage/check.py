@@ -11,7 +11,7 @@ from rolebundle.errors import CorpusCorrupt
 from rolebundle.storage import digests, facts, seal, vector_index
 from rolebundle.storage.compartments import visible_compartments
 from rolebundle.storage.corpus import Corpus, increment_generation
-from rolebundle.storage.partition import DeniedPatterns, no_denied_patterns, placements
+from rolebundle.storage.partition import DenyMatcher, no_denied_patterns, placements
 from rolebundle.storage.vector_index import EmbeddingIndex
 
 Found = Iterable[tuple[str, str]]
@@ -19,20 +19,20 @@ Found = Iterable[tuple[str, str]]
 
 
 def find_problems(
-    corpus: Corpus, denied: DeniedPatterns = no_denied_patterns
+    corpus: Corpus, deny_matcher: DenyMatcher = no_denied_patterns
 ) -> list[CheckProblem]:
     """Compare everything in the file that can be compared.
 
     Args:
         corpus: a corpus open for writing, because FTS5's check is a write statement.
-        denied: the deny patterns of the policy that match a file.
+        deny_matcher: the deny patterns of the policy that match a file.
     """
-    of_file = () if corpus.checks_itself else (_file_problems, _seal_problems)
+    of_file = () if corpus.is_database else (_file_problems, _seal_problems)
     checks: Sequence[Callable[[Corpus], Found]] = (
         *of_file,
         _count_problems,
         _row_problems,
-        partial(_placement_problems, denied=denied),
+        partial(_placement_problems, deny_matcher=deny_matcher),
         _lexical_problems,
         _vector_problems,
     )
@@ -94,10 +94,10 @@ def _row_problems(corpus: Corpus) -> Found:
         yield "row_damaged", f"row {number} of document is a fact without its record"
 
 
-def _placement_problems(corpus: Corpus, denied: DeniedPatterns) -> Found:
+def _placement_problems(corpus: Corpus, deny_matcher: DenyMatcher) -> Found:
     """Documents that are not in the compartment that decides who may see them."""
     compartments = {compartment.id: compartment for compartment in visible_compartments(corpus)}
-    for _, document_id, number, kind in placements(corpus, denied):
+    for _, document_id, number, kind in placements(corpus, deny_matcher):
         if number not in compartments or compartments[number].kind != kind:
             yield "misplaced", f"the document {document_id} is not in the compartment it belongs to"
 
@@ -112,10 +112,11 @@ def _lexical_problems(corpus: Corpus) -> Found:
 
 def _vector_problems(corpus: Corpus) -> Found:
     for index in vector_index.all_indexes(corpus):
-        counted = {place: number for place, number in index.vector_counts.items() if number}
+        counts = vector_index.current_counts(corpus, index.id)
+        counted = {place: number for place, number in counts.items() if number}
         stored: Counter[int] = Counter()
-        for chunk, own, is_intact in _vectors(corpus, index):
-            stored[own] += 1
+        for chunk, recorded, is_intact in _vectors(corpus, index):
+            stored[recorded] += 1
             if not is_intact:
                 yield "vectors_damaged", f"the vector of chunk {chunk} is not what was stored"
         if stored != counted:
@@ -125,15 +126,15 @@ def _vector_problems(corpus: Corpus) -> Found:
 
 def _vectors(corpus: Corpus, index: EmbeddingIndex) -> Iterator[tuple[int, int, bool]]:
     """The chunk and the compartment of each vector, and whether it is what was stored."""
-    for chunk, own, place, input_hash, vector_hash, vector in corpus.iterate(
+    for chunk, recorded, compartment, input_hash, vector_hash, vector in corpus.iterate(
         "SELECT e.chunk, e.compartment, d.compartment, input_hash, vector_hash, vector "
         "FROM embedded e CROSS JOIN chunk c ON c.id = e.chunk CROSS JOIN document d "
         "ON d.id = c.document WHERE e.index_id = ?",
         (index.id,),
     ):
-        is_whole = own == place and len(vector) == 4 * index.identity.model.dimensions
+        is_whole = recorded == compartment and len(vector) == 4 * index.identity.model.dimensions
         is_intact = is_whole and vector_index.vector_hash(input_hash, vector) == vector_hash
-        yield chunk, own, is_intact
+        yield chunk, recorded, is_intact
 
 
 IN_INDEXES = ("lexical_drift", "vectors_damaged", "vectors_miscounted")

@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from rolebundle.storage.corpus import Corpus, once_in_snapshot
-from rolebundle.storage.sqlite import AMONG
+from rolebundle.storage.sqlite import IN_SET
 from rolebundle.storage.stored_values import grouped
 
 REMEMBERED = "remembered:"
 """How the location of a remembered fact begins. No file of a machine has such an absolute path."""
-FACTS = f"{REMEMBERED}**"
+FACTS_PATTERN = f"{REMEMBERED}**"
 """The pattern that matches all facts. It always counts as one of the deny patterns."""
 
 
@@ -45,7 +45,7 @@ class Compartment(NamedTuple):
     @property
     def is_of_facts(self) -> bool:
         """Whether it has remembered facts, and nothing else."""
-        return FACTS in self.denied
+        return FACTS_PATTERN in self.denied
 
 
 @once_in_snapshot
@@ -68,24 +68,24 @@ def searchable_compartments(corpus: Corpus, *, with_facts: bool = False) -> list
     Those of remembered facts are only among them ``with_facts``.
     """
     return [
-        place
-        for place in visible_compartments(corpus)
-        if place.chunks and not place.quarantined and (with_facts or not place.is_of_facts)
+        part
+        for part in visible_compartments(corpus)
+        if part.chunks and not part.quarantined and (with_facts or not part.is_of_facts)
     ]
 
 
 def has_facts(corpus: Corpus) -> bool:
     """Whether remembered facts are visible."""
-    return any(place.is_of_facts for place in searchable_compartments(corpus, with_facts=True))
+    return any(part.is_of_facts for part in searchable_compartments(corpus, with_facts=True))
 
 
 def chunks_by_compartment(corpus: Corpus, rowids: Sequence[int]) -> dict[int, list[int]]:
     """Compartment → those of these chunks that are in it, ordered by rowid."""
-    places = (
+    by_compartment = (
         "SELECT d.compartment, c.id FROM chunk c JOIN document d ON d.id = c.document "
-        f"WHERE c.id {AMONG} ORDER BY c.id"
+        f"WHERE c.id {IN_SET} ORDER BY c.id"
     )
-    return grouped(corpus.rows(places, (rowids,)))
+    return grouped(corpus.rows(by_compartment, (rowids,)))
 
 
 def add_to_counts(corpus: Corpus, compartment: int, *, documents: int = 0, chunks: int = 0) -> None:

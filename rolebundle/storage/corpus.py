@@ -17,7 +17,7 @@ from rolebundle.errors import CorpusCorrupt
 from rolebundle.lazy import Floats, Integers, lazy_module
 from rolebundle.storage import seal, sqlite
 from rolebundle.storage.sqlite import UNUSABLE, Bindings, SqliteFile, interrupted
-from rolebundle.storage.stored_values import damaged, records
+from rolebundle.storage.stored_values import damaged, rows_as
 
 _STEPS_BETWEEN_CHECKS = 10_000  # of SQLite's virtual machine: well under a millisecond
 
@@ -38,7 +38,8 @@ RESTRICTING_VIEWS = (
     f"CREATE TEMP VIEW document AS SELECT * FROM main.document WHERE compartment IN {_ALLOWED}",
     "CREATE TEMP VIEW chunk AS SELECT c.* FROM main.chunk c CROSS JOIN main.document d "
     "ON d.id = c.document CROSS JOIN temp.allowed_compartment v ON v.compartment = d.compartment",
-    # With the plus sign the vectors of some chunks are not looked for among those of all.
+    # The plus sign keeps SQLite from using the index on compartments, by which it would read the
+    # vectors of all chunks where a few are wanted.
     f"CREATE TEMP VIEW embedded AS SELECT * FROM main.embedded WHERE +compartment IN {_ALLOWED}",
     "CREATE TEMP VIEW embedding_share AS SELECT * FROM main.embedding_share "
     f"WHERE compartment IN {_ALLOWED}",
@@ -94,10 +95,10 @@ class LexicalIndex(Protocol):
     def lengths(self, corpus: Corpus, compartment: int, ranges: Ranges) -> tuple[Integers, Floats]:
         """The rowids in these ranges, sorted, and the number of tokens of each."""
 
-    def keys(
+    def codes(
         self, corpus: Corpus, compartment: int, words: Sequence[str], *, with_offsets: bool
     ) -> dict[str, Integers]:
-        """Word → its occurrences; see :func:`rolebundle.storage.lexical_index.keys`."""
+        """Word → its occurrences; see :func:`rolebundle.storage.lexical_index.codes`."""
 
 
 class VectorIndex(Protocol):
@@ -131,14 +132,12 @@ class Corpus(SqliteFile):
     vectors: ClassVar[VectorIndex] = lazy_module("rolebundle.storage.vector_search")
     min_vectors_in_memory: ClassVar[int] = 2_000
     """From how many vectors on a process that answers again keeps them in memory."""
-    is_shared: ClassVar[bool] = False
+    is_database: ClassVar[bool] = False
     """Whether several machines use it, so that it knows no file of one of them, such as that of its
     policy or its audit."""
-    checks_itself: ClassVar[bool] = False
-    """Whether it has checksums and constraints that nobody else need check."""
     is_restricted: bool = False
     """Whether only the compartments of :meth:`restrict_to_compartments` are visible."""
-    _has_vectors: bool = False
+    _has_vector_functions: bool = False
     first_snapshot_searched: int = 0
     """The first :attr:`snapshot` in which vectors were searched."""
     in_place_of: str | None = None
@@ -151,7 +150,7 @@ class Corpus(SqliteFile):
     _allowed: tuple[int, list[int], int] = (0, [], 0)
     """A snapshot, the compartments that are visible in it, and its generation."""
     in_memory: dict[Hashable, Any] = field(default_factory=dict)
-    """What searches keep; :func:`up_to_date` keeps it so."""
+    """What searches keep; :func:`kept_in_memory` keeps it so."""
     verified: dict[str, int] = field(default_factory=dict)
     """Indexes → the generation at which they were verified."""
     read_in_snapshot: dict[Hashable, Any] = field(default_factory=dict)
@@ -241,7 +240,7 @@ class Corpus(SqliteFile):
             # A model works outside of SQLite, and may have used up the time.
             self.raise_if_interrupted()
         except CorpusCorrupt as error:
-            # So SQLite reports an end that comes while it sets up a virtual table.
+            # SQLite reports an interrupt while it sets up a virtual table as this error.
             if error.code == UNUSABLE:
                 self.raise_if_interrupted()
             raise
@@ -311,14 +310,14 @@ class Corpus(SqliteFile):
 
     # -- extensions -----------------------------------------------------------------
 
-    def load_vectors(self) -> None:
+    def load_vector_functions(self) -> None:
         """Make sqlite-vec's functions available on this connection."""
-        if self._has_vectors:
+        if self._has_vector_functions:
             return
         sqlite.load_vectors_library(self.db)
-        self._has_vectors = True
+        self._has_vector_functions = True
 
-    def vocabulary_of(self, index: str) -> str:
+    def word_table_of(self, index: str) -> str:
         """Make the words of a full-text index readable, one row for each occurrence.
 
         Args:
@@ -386,25 +385,25 @@ def corpus_counts(corpus: Corpus) -> CorpusCounts:
     rows = corpus.rows("SELECT corpus_id, generation, documents, chunks FROM corpus_state")
     if not rows:
         raise damaged("its own state")
-    return records(CorpusCounts, rows)[0]
+    return rows_as(CorpusCounts, rows)[0]
 
 
-class Contents(NamedTuple):
+class PresentKinds(NamedTuple):
     """Whether a corpus has anything of a kind; most have not, and need not be asked for it."""
 
-    policy: bool
-    marks: bool
-    decisions: bool
-    claims: bool
+    has_policy: bool
+    has_marks: bool
+    has_decisions: bool
+    has_claims: bool
     """Whether a visible document claims to supersede another one."""
 
 
 @once_in_snapshot
-def contents(corpus: Corpus) -> Contents:
+def present_kinds(corpus: Corpus) -> PresentKinds:
     """Of what kinds a corpus has anything."""
     tables = ("main.policy", "main.mark", "main.decision", "supersession")
     exist = ", ".join(f"EXISTS (SELECT 1 FROM {table})" for table in tables)
-    return Contents(*map(bool, corpus.rows(f"SELECT {exist}")[0]))
+    return PresentKinds(*map(bool, corpus.rows(f"SELECT {exist}")[0]))
 
 
 @once_in_snapshot
@@ -465,22 +464,22 @@ def changed_since(corpus: Corpus, generation: int) -> Ranges | None:
     ``None`` if they are not known, or too many.
     """
     if not 0 <= true_generation(corpus) - generation < KEPT_GENERATIONS:
-        return None  # It goes back if an older state is restored into a database.
+        return None  # The generation is lower if an older state was restored into a database.
     changes = "SELECT first, last FROM main.chunk_change WHERE generation > ? ORDER BY first"
     ranges = joined(corpus.rows(changes, (generation,)), 1)
     return ranges if sum(last - first + 1 for first, last in ranges) <= MAX_CHANGED else None
 
 
 _shared: WeakValueDictionary[tuple[object, ...], Any] = WeakValueDictionary()
-"""For all connections of this process. A value lives as long as an open corpus uses it: that holds
-the file open, so that no other file gets the same stamp."""
+"""For all connections of this process. A value is dropped when no open corpus uses it any more.
+While one does, its file is open, so that no new file gets the same stamp and is taken for it."""
 
 
-def up_to_date(corpus: Corpus, name: Hashable, read: Callable[[], _T]) -> _T:
+def kept_in_memory(corpus: Corpus, name: Hashable, read: Callable[[], _T]) -> _T:
     """What is kept in memory under a name. Call it inside a snapshot.
 
-    It never changes. Its method ``updated(corpus, ranges)`` returns the same at the current
-    generation: what is of these ranges is read again.
+    It is the value of one generation. Its method ``updated(corpus, ranges)`` returns a new value
+    for the current generation, for which only the chunks of these ranges are read.
 
     Args:
         corpus: a corpus open for reading.

@@ -15,7 +15,7 @@ from hashlib import blake2b
 from rolebundle.contracts.documents import LATER_FIELDS, DocumentMetadata
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.seal import row_digest
-from rolebundle.storage.sqlite import AMONG, Row
+from rolebundle.storage.sqlite import IN_SET, Row
 from rolebundle.storage.stored_values import damaged, values_of
 
 EMBEDDED_COLUMNS = "title, headings, content, tags"
@@ -59,7 +59,8 @@ def content_hash(content: str) -> str:
 
 def chunk_digest(row: Row) -> bytes:
     """The digest of a chunk's row, without the column ``digest``."""
-    # The text is covered by its hash. To hash it twice would cost a tenth of an ingest.
+    # The text is left out, because its hash covers it: hashing it again would make an ingest a
+    # tenth slower.
     last = len(row)
     while not row[last - 1] and last > len(row) - 2:  # as in `_covered`: the anchor and the flags
         last -= 1
@@ -84,7 +85,7 @@ def _covered(columns: str, row: Row) -> list[object]:
 def document_digest(
     row: Row,
     source_id: str,
-    place: tuple[str, str],
+    paths: tuple[str, str],
     scanned: Row | None,
     claims: Iterable[tuple[str, str]],
     chunks: int,
@@ -94,14 +95,14 @@ def document_digest(
     Args:
         row: id, document id and ``DOCUMENT_COLUMNS``.
         source_id: the id of its source.
-        place: the location and the path of its file.
+        paths: the location and the path of its file.
         scanned: the row of what the scan found, with its own digest; ``None`` for nothing.
         claims: what it supersedes, and the reach of each claim.
         chunks: how many chunks it has.
     """
     verdict = (None,) * 4 if scanned is None else (*scanned[1:4], scanned[-1])
     values = _covered(_DOCUMENT_ROW, row)
-    return row_digest((*values, source_id, *place, *verdict, sorted(map(list, claims)), chunks))
+    return row_digest((*values, source_id, *paths, *verdict, sorted(map(list, claims)), chunks))
 
 
 # -- comparing with what is stored -----------------------------------------------------------------
@@ -143,7 +144,7 @@ that of its findings."""
 DIGESTED = tuple(_TABLES)
 
 
-OF_CHUNKS = f"IN (SELECT document FROM chunk WHERE id {AMONG})"
+OF_CHUNKS = f"IN (SELECT document FROM chunk WHERE id {IN_SET})"
 """The condition of the documents of chunks."""
 
 
@@ -154,7 +155,7 @@ def _digests_sql(table: str) -> str:
 
 
 def checked(
-    corpus: Corpus, table: str, rowids: Sequence[int] | None = None, among: str = AMONG
+    corpus: Corpus, table: str, rowids: Sequence[int] | None = None, among: str = IN_SET
 ) -> Iterator[tuple[int, str, bytes | None, bool]]:
     """These rows of a table of ``DIGESTED``, or all, compared with their digests.
 
@@ -206,7 +207,7 @@ def verify_documents(corpus: Corpus, rowids: Collection[int]) -> None:
     _verify(corpus, "document", sorted(rowids))
 
 
-def _verify(corpus: Corpus, table: str, rowids: Sequence[int], among: str = AMONG) -> None:
+def _verify(corpus: Corpus, table: str, rowids: Sequence[int], among: str = IN_SET) -> None:
     for _, name, _, is_intact in checked(corpus, table, rowids, among):
         if not is_intact:
             word = "passage" if table == "chunk" else table

@@ -24,10 +24,10 @@ from rolebundle.contracts.documents import (
     locator_path,
 )
 from rolebundle.contracts.terms import ORIGINS, TRUST_TIERS, TRUSTED_TIERS, ContentType, TrustTier
-from rolebundle.storage.corpus import Corpus, contents
+from rolebundle.storage.corpus import Corpus, present_kinds
 from rolebundle.storage.publications import PUBLISHED
-from rolebundle.storage.sqlite import AMONG, NO_LIMIT, Binding, Row
-from rolebundle.storage.stored_values import columns_of, damaged, is_moment, records, typed
+from rolebundle.storage.sqlite import IN_SET, NO_LIMIT, Binding, Row
+from rolebundle.storage.stored_values import columns_of, damaged, is_moment, rows_as, typed
 from rolebundle.text.spellings import composed
 
 # What an answer does not need is imported by the functions that need it.
@@ -96,9 +96,9 @@ class StoredDocument:
 
 def superseders_sql(documents: str) -> str:
     """What supersedes documents, or claims to. ``documents`` is the condition of their rowids."""
-    # If documents claim to replace one another in a cycle, none of these claims counts. "above" is
-    # whatever replaces the newer document, directly or in several steps. Claims that do not count
-    # make no cycle.
+    # If documents claim to replace one another in a cycle, none of these claims counts. "above" has
+    # the newer document and all that replaces it in any number of steps, by claims that count. If
+    # the old document is among them, there is a cycle.
     return (
         f"SELECT old.id, max(CASE WHEN {_claim_counts('claim', 'new', 'old')} THEN 1 ELSE 0 END) "
         "AS counts, new.document_id, "
@@ -126,10 +126,10 @@ def superseders(
 
     Args:
         corpus: an open corpus.
-        documents: the SQL condition of the documents' rowids, such as ``AMONG``.
+        documents: the SQL condition of the documents' rowids, such as ``IN_SET``.
         bindings: of the condition.
     """
-    has_claims = contents(corpus).claims
+    has_claims = present_kinds(corpus).has_claims
     rows = corpus.rows(superseders_sql(documents), bindings) if has_claims else []
     newer: dict[int, tuple[Superseder, ...]] = {}
     ignored: dict[int, Texts] = {}
@@ -166,7 +166,7 @@ def _position(values: Sequence[str], column: str) -> str:
 
 _DOCUMENT_COLUMNS = {name: f"d.{name}" for name in DocumentMetadata._fields}
 METADATA = {**_DOCUMENT_COLUMNS, "source_id": "s.source_id", "reach": "'source'"}
-"""The columns of a document's metadata by name. Its reach is in its claims."""
+"""The SQL of each field of the metadata. ``reach`` is stored with each claim: a constant here."""
 _MOMENTS = ("updated_at", "inferred_at", "valid_from", "valid_until")
 _COLUMNS_OF_FIELD = {
     "source": ("source_id",),
@@ -218,7 +218,7 @@ def documents_named(corpus: Corpus, name: str, locations: Sequence[str]) -> list
     """  # noqa: D205
     columns = (("document_id", [name]), ("location", locations), ("path", [name]))
     for column, names in columns:
-        named = f"{column} {AMONG} ORDER BY document_id"
+        named = f"{column} {IN_SET} ORDER BY document_id"
         if found := corpus.select(
             DocumentName, f"{DOCUMENT_TABLES} WHERE {named}", (names,), _NAME
         ):
@@ -243,25 +243,25 @@ def ids_outside_validity(corpus: Corpus, at: str) -> frozenset[str]:
     return frozenset(corpus.column(outside, (at, at)))
 
 
-_SOURCE_FILES = (
+_FILES_OF_CHUNKS = (
     "SELECT chunk_id, location, path, f.content_hash, recipe, size, modified_ns FROM chunk c "
-    f"JOIN document d ON d.id = c.document JOIN file f ON f.id = d.file WHERE chunk_id {AMONG} "
+    f"JOIN document d ON d.id = c.document JOIN file f ON f.id = d.file WHERE chunk_id {IN_SET} "
     "AND d.id NOT IN (SELECT document FROM remembered) ORDER BY chunk_id"
 )
 
 
-def prefetch_source_files(corpus: Corpus, chunk_ids: Sequence[str]) -> None:
-    """Say that :func:`source_files` will be asked of these chunks."""
-    corpus.prefetch(_SOURCE_FILES, (chunk_ids,))
+def prefetch_files_of_chunks(corpus: Corpus, chunk_ids: Sequence[str]) -> None:
+    """Say that :func:`files_of_chunks` will be asked of these chunks."""
+    corpus.prefetch(_FILES_OF_CHUNKS, (chunk_ids,))
 
 
-def source_files(corpus: Corpus, chunk_ids: Sequence[str]) -> dict[str, StoredFile]:
+def files_of_chunks(corpus: Corpus, chunk_ids: Sequence[str]) -> dict[str, StoredFile]:
     """Chunk id → its file as it was when it was ingested, ordered by chunk id.
 
     Remembered facts have no file, and the files of a replica are on another machine.
     """
-    rows = corpus.rows(_SOURCE_FILES, (chunk_ids,))
-    files = zip(rows, records(StoredFile, (row[1:] for row in rows)), strict=True)
+    rows = corpus.rows(_FILES_OF_CHUNKS, (chunk_ids,))
+    files = zip(rows, rows_as(StoredFile, (row[1:] for row in rows)), strict=True)
     return {row[0]: file for row, file in files if not file.location.startswith(PUBLISHED)}
 
 
@@ -270,7 +270,7 @@ def listed_documents(corpus: Corpus, rowids: Sequence[int]) -> list[tuple[Docume
     chunks = "(SELECT count(*) FROM chunk c WHERE c.document = d.id)"
     rows = corpus.rows(
         f"SELECT {chunks}, {', '.join(METADATA.values())} FROM {DOCUMENT_TABLES} "
-        f"WHERE d.id {AMONG} ORDER BY document_id",
+        f"WHERE d.id {IN_SET} ORDER BY document_id",
         (rowids,),
     )
     documents = metadata_of(row[1:] for row in rows)
@@ -287,7 +287,7 @@ class DocumentHead(NamedTuple):
 
 def document_heads(corpus: Corpus, rowids: Sequence[int]) -> dict[int, DocumentHead]:
     """The heads of these documents by their rowids."""
-    heads = corpus.select(DocumentHead, f"document WHERE id {AMONG}", (rowids,), {"row": "id"})
+    heads = corpus.select(DocumentHead, f"document WHERE id {IN_SET}", (rowids,), {"row": "id"})
     return {head.row: head for head in heads}
 
 
@@ -419,7 +419,7 @@ def texts_of(field: str, columns: Mapping[str, Any]) -> list[str]:
     return texts
 
 
-def values_of(corpus: Corpus, field: str) -> list[str]:
+def field_values(corpus: Corpus, field: str) -> list[str]:
     """The values that documents have in a field, sorted."""
     present: set[str] = set()
 
@@ -437,7 +437,7 @@ def metadata_of(rows: Iterable[Sequence[object]]) -> list[DocumentMetadata]:
     Raises:
         CorpusCorrupt: they are something else.
     """
-    documents = records(DocumentMetadata, rows)
+    documents = rows_as(DocumentMetadata, rows)
     for document in documents:
         moments = [getattr(document, name) for name in _MOMENTS]
         if not all(moment is None or is_moment(moment) for moment in moments):
@@ -446,7 +446,7 @@ def metadata_of(rows: Iterable[Sequence[object]]) -> list[DocumentMetadata]:
 
 
 @lru_cache(maxsize=4_096, typed=True)
-def known_metadata(*row: object) -> DocumentMetadata:
+def cached_metadata(*row: object) -> DocumentMetadata:
     """The metadata of one document, from the values of ``METADATA``.
 
     Cached, because answers have passages of the same documents again and again.
@@ -465,17 +465,10 @@ def source_sizes(corpus: Corpus) -> list[tuple[str, str, int, int]]:
     return typed(rows, str, str, int, int)
 
 
-_FROM_TRUSTED = "FROM document WHERE trust_tier IN ('preferred', 'authoritative')"
-
-
 def count_trusted(corpus: Corpus) -> int:
     """How many documents are preferred or authoritative."""
-    return int(corpus.value(f"SELECT count(*) {_FROM_TRUSTED}"))
-
-
-def has_trusted(corpus: Corpus) -> bool:
-    """Whether a document is preferred or authoritative."""
-    return bool(corpus.value(f"SELECT EXISTS (SELECT 1 {_FROM_TRUSTED})"))
+    trusted = "SELECT count(*) FROM document WHERE trust_tier IN ('preferred', 'authoritative')"
+    return int(corpus.value(trusted))
 
 
 def count_partly_read(corpus: Corpus) -> int:

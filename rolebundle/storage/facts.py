@@ -16,9 +16,9 @@ from rolebundle.storage import digests, marks, store
 from rolebundle.storage.compartments import REMEMBERED
 from rolebundle.storage.corpus import Corpus, increment_generation
 from rolebundle.storage.documents import StoredDocument, StoredFile
-from rolebundle.storage.partition import DeniedPatterns
+from rolebundle.storage.partition import DenyMatcher
 from rolebundle.storage.seal import row_digest
-from rolebundle.storage.sqlite import AMONG, Binding
+from rolebundle.storage.sqlite import IN_SET, Binding
 from rolebundle.storage.stored_values import typed
 
 SOURCE_CHANGED = "its source has changed since it was filed"
@@ -129,7 +129,7 @@ def put_fact(
     file: StoredFile,
     document: StoredDocument,
     record: Record,
-    denied: DeniedPatterns,
+    deny_matcher: DenyMatcher,
 ) -> Fact:
     """Store a fact, also instead of one with the same id. Call it inside a write transaction.
 
@@ -144,7 +144,7 @@ def put_fact(
         record = known._replace(filings=known.filings + 1, last_at=record.last_at)
         # Its source may have moved.
         forget(corpus, former)
-    [problem] = store.put_files(corpus, [(file, [document])], denied)
+    [problem] = store.put_files(corpus, [(file, [document])], deny_matcher)
     if problem is not None:
         raise problem
     row = int(corpus.value(f"SELECT d.id FROM {_FILE_OF} WHERE f.location = ?", (file.location,)))
@@ -185,15 +185,16 @@ def _changed(corpus: Corpus, fact: Fact, record: Record, columns: Mapping[str, s
 
 @contextmanager
 def marking_changed(corpus: Corpus, document_ids: Sequence[str], at: str) -> Iterator[None]:
-    """A block that replaces documents: facts are marked as disputed if a cited passage changes.
+    """A block in which documents are replaced.
 
-    Call it inside a write transaction. ``at``: ISO 8601 in UTC.
+    After it, facts that cite a changed passage are marked as disputed. Call it inside a write
+    transaction. ``at``: ISO 8601 in UTC.
     """
     hashes = "SELECT c.content_hash FROM chunk c JOIN document d ON d.id = c.document"
     of_document = f"{hashes} WHERE d.document_id = ?"
     cited: dict[str, set[str]] = {}
     sources: dict[str, str] = {}
-    for fact in _facts(corpus, f"WHERE source_document {AMONG}", document_ids):
+    for fact in _facts(corpus, f"WHERE source_document {IN_SET}", document_ids):
         first, _, last = fact.source.rpartition(":")[2].partition("-")
         lines = f"{of_document} AND c.start_line <= ? AND c.end_line >= ?"
         source = sources[fact.document_id] = fact.record.source_document
@@ -216,7 +217,7 @@ def forget(corpus: Corpus, fact: Fact) -> None:
 
 def citing(corpus: Corpus, document_ids: Sequence[str]) -> set[int]:
     """The rows of the facts whose source is one of these documents."""
-    chosen = f"source_document {AMONG} AND source_document <> ''"
+    chosen = f"source_document {IN_SET} AND source_document <> ''"
     return set(corpus.column(f"SELECT document FROM remembered WHERE {chosen}", (document_ids,)))
 
 

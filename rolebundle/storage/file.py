@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+import shutil
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from time import monotonic, sleep
 from typing import NamedTuple
@@ -149,6 +151,54 @@ def partial_file(target: Path) -> Iterator[Path]:
                 Path(f"{partial}{suffix}").unlink(missing_ok=True)
 
 
+def write_whole(path: Path, content: bytes, like: Path | None = None) -> None:
+    """Write a file, whole or not at all, also if another file has its name.
+
+    It has the permissions of the file that it is ``like``, if that exists; else its owner's only.
+
+    Raises:
+        OSError: it could not be written.
+    """
+    with partial_file(path) as partial:
+        partial.write_bytes(content)
+        if like and like.exists():
+            shutil.copymode(like, partial)
+        rename_synced(partial, path)
+
+
+def write_new(contents: Mapping[Path, bytes], mode: int = 0o666) -> None:
+    """Write new files: all of them or none, and never over another one.
+
+    A missing folder for one is made, such as that of a corpus's overlays.
+
+    Args:
+        contents: path → content.
+        mode: the permissions, as far as the process gives them to new files.
+
+    Raises:
+        ConfigurationError: ``file_exists``: one of them exists. Nothing was written.
+        OSError: one cannot be written. Nothing was written.
+    """
+    written: list[Path] = []
+    try:
+        for path, content in contents.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with open(path, "xb", opener=partial(os.open, mode=mode)) as file:
+                written.append(path)
+                file.write(content)
+            sync_file(path)
+    except OSError as error:
+        for new in written:
+            new.unlink(missing_ok=True)
+        if os.path.lexists(path):
+            raise ConfigurationError(
+                "file_exists",
+                f"{path}: exists, and is never overwritten",
+                "choose another name, or move it away and run the same command again",
+            ) from error
+        raise
+
+
 def remove_stale_partials(target: Path) -> None:
     """Delete the partial files whose name begins like ``target`` and whose process has ended."""
     for file, match in files_beside(target, _SUFFIX):
@@ -256,9 +306,9 @@ def whole_number_in(name: str, default: int, unit: str, code: str, *, digits: in
 
 @contextmanager
 def try_lock(path: Path) -> Iterator[bool]:
-    """Whether no other process, and nothing else in this one, is in such a block for a path.
+    """A block that takes the lock of a path if it is free. Yields whether it got it.
 
-    If there are no locks, or if no such file can be made, it is always true.
+    If there are no locks, or if no such file can be made, it yields true.
 
     Args:
         path: the file of the lock; it is created if it is missing, and stays.
@@ -319,7 +369,7 @@ def _is_locked(descriptor: int, *, exclusive: bool) -> bool:
     return True
 
 
-ENVIRONMENT = "ROLEBUNDLE_DB"
+DB_VARIABLE = "ROLEBUNDLE_DB"
 OVERLAYS_SUFFIX = ".overlays"
 PUBLISHED_SUFFIX = ".published"
 BESIDE_A_CORPUS = {OVERLAYS_SUFFIX: "overlays", PUBLISHED_SUFFIX: "published replicas"}
@@ -343,7 +393,7 @@ def corpus_path(option: str | os.PathLike[str] | None = None) -> Path:
             "--db: the name of the corpus file is empty",
             "name a file, or leave it out",
         )
-    named = option or os.environ.get(ENVIRONMENT)
+    named = option or os.environ.get(DB_VARIABLE)
     if named:
         text = os.fspath(named)
         if is_address(text):

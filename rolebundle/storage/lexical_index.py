@@ -13,7 +13,7 @@ from rolebundle.lazy import Floats, Integers
 from rolebundle.lazy import numpy as np
 from rolebundle.storage.compartments import searchable_compartments
 from rolebundle.storage.corpus import Corpus, Ranges, record_changes, true_generation
-from rolebundle.storage.sqlite import AMONG, Binding, Row
+from rolebundle.storage.sqlite import IN_SET, Binding, Row
 from rolebundle.storage.stored_values import damaged
 from rolebundle.text.spellings import also_written, folded, placed, with_spellings
 
@@ -28,7 +28,7 @@ TEXTS = (
 """The rows of chunks that :func:`indexed_texts` reads."""
 _BATCH = 2_000
 
-OFFSETS = 1 << 24
+OFFSET_RANGE = 1 << 24
 """More than the tokens of a column."""
 
 _COLUMNS = ", ".join(COLUMNS)
@@ -40,8 +40,8 @@ TOKENIZER = "porter unicode61 remove_diacritics 2"
 _SETTINGS = {"automerge": 0, "crisismerge": 128}
 _PAGES_PER_STEP = 2_000
 
-# How often each word occurs, and sums that depend on the chunks, columns and offsets where it does.
-# fts5vocab returns the words in order, so nothing is sorted.
+# For each word its number of occurrences, and four checksums over their places (chunk, column and
+# offset), to compare two indexes. fts5vocab returns the words in order, so nothing is sorted.
 _PLACES = (
     "SELECT term, count(*), sum(doc), sum(offset), sum(unicode(col) * length(col)), "
     "sum((doc % 65537) * (offset % 65537)) FROM {} GROUP BY term ORDER BY term"
@@ -143,18 +143,18 @@ def lengths(corpus: Corpus, compartment: int, ranges: Ranges) -> tuple[Integers,
     return rowids, counts.astype(np.float64)
 
 
-def keys(
+def codes(
     corpus: Corpus, compartment: int, words: Sequence[str], *, with_offsets: bool
 ) -> dict[str, Integers]:
     """Word → ``rowid * columns + column`` of each occurrence, sorted.
 
-    With offsets, each of these is multiplied by ``OFFSETS``, and the offset is added.
+    With offsets, each of these is multiplied by ``OFFSET_RANGE``, and the offset is added.
     """
-    table = corpus.vocabulary_of(table_name(compartment))
-    key = f"doc * {len(COLUMNS)} + CASE col {_COLUMN_NUMBER} END"
-    key = f"({key}) * {OFFSETS} + offset" if with_offsets else key
+    table = corpus.word_table_of(table_name(compartment))
+    code = f"doc * {len(COLUMNS)} + CASE col {_COLUMN_NUMBER} END"
+    code = f"({code}) * {OFFSET_RANGE} + offset" if with_offsets else code
     rows = corpus.rows(
-        f"SELECT value, (SELECT group_concat({key}) FROM {table} WHERE term = value) "
+        f"SELECT value, (SELECT group_concat({code}) FROM {table} WHERE term = value) "
         "FROM json_each(?)",
         (words,),
     )
@@ -167,13 +167,13 @@ def _numbers(text: str | None) -> Integers:
 
 def add_chunks(corpus: Corpus, compartment: int, rowids: Sequence[int]) -> None:
     """Index these chunks."""
-    _write(corpus, table_name(compartment), f"c.id {AMONG}", rowids)
+    _write(corpus, table_name(compartment), f"c.id {IN_SET}", rowids)
     record_changes(corpus, rowids)
 
 
 def remove_chunks(corpus: Corpus, compartment: int, rowids: Sequence[int]) -> None:
     """Remove chunks from the index. Call it while their rows still have the indexed text."""
-    _write(corpus, table_name(compartment), f"c.id {AMONG}", rowids, "delete")
+    _write(corpus, table_name(compartment), f"c.id {IN_SET}", rowids, "delete")
     record_changes(corpus, rowids)
 
 
@@ -282,12 +282,12 @@ def _tokens(text: str) -> list[Token]:
     return _tokenizer()(data, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_colocated=False)
 
 
-def keys_of_texts(rows: Iterable[Row]) -> dict[str, list[int]]:
-    """Word → its keys with offsets, as of :func:`keys`, from rows of ``TEXTS`` by rowid."""
+def codes_of_texts(rows: Iterable[Row]) -> dict[str, list[int]]:
+    """Word → its codes with offsets, as of :func:`codes`, from rows of ``TEXTS`` by rowid."""
     found: dict[str, list[int]] = {}
     for row in rows:
         for column, text in enumerate(indexed_texts(row)):
-            start = (row[0] * len(COLUMNS) + column) * OFFSETS
+            start = (row[0] * len(COLUMNS) + column) * OFFSET_RANGE
             for offset, (_, _, word) in enumerate(_tokens(text)):
                 found.setdefault(word, []).append(start + offset)
     return found

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from rolebundle.contracts.documents import Mark, Passage
-from rolebundle.storage.corpus import Corpus, contents
+from rolebundle.storage.corpus import Corpus, present_kinds
 from rolebundle.storage.digests import content_hash
-from rolebundle.storage.sqlite import AMONG
+from rolebundle.storage.sqlite import IN_SET
 
 MarkKind = Literal["chunk", "document"]
 
@@ -82,7 +82,7 @@ def marks_for(corpus: Corpus, passages: Sequence[Passage]) -> dict[str, Mark]:
         corpus: an open corpus; a restricted one has the marks of what is visible.
         passages: whatever mark they have.
     """
-    if not contents(corpus).marks:
+    if not present_kinds(corpus).has_marks:
         return {}
     chunks = _marks_of(corpus, "chunk", [passage.chunk_id for passage in passages])
     document_ids = sorted({passage.document.document_id for passage in passages})
@@ -103,5 +103,5 @@ def marks_for(corpus: Corpus, passages: Sequence[Passage]) -> dict[str, Mark]:
 
 
 def _marks_of(corpus: Corpus, kind: MarkKind, targets: Sequence[str]) -> dict[str, StoredMark]:
-    found = corpus.select(StoredMark, f"mark WHERE kind = ? AND target {AMONG}", (kind, targets))
+    found = corpus.select(StoredMark, f"mark WHERE kind = ? AND target {IN_SET}", (kind, targets))
     return {marked.target: marked for marked in found}

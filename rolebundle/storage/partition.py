@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from rolebundle.storage import digests, vector_index
 from rolebundle.storage.compartments import (
-    FACTS,
+    FACTS_PATTERN,
     REMEMBERED,
     Kind,
     add_to_counts,
@@ -19,10 +19,10 @@ from rolebundle.storage.compartments import (
 )
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.documents import Scanned
-from rolebundle.storage.sqlite import AMONG, Binding
+from rolebundle.storage.sqlite import IN_SET, Binding
 
 _DOCUMENTS_PER_STEP = 1_000
-DeniedPatterns = Callable[[str, str], tuple[str, ...]]
+DenyMatcher = Callable[[str, str], tuple[str, ...]]
 """A file's path and location → the deny patterns of the policy that match it."""
 
 
@@ -31,25 +31,25 @@ def no_denied_patterns(path: str, location: str) -> tuple[str, ...]:
     return ()
 
 
-def denied_by(denied: DeniedPatterns, path: str, location: str) -> tuple[str, ...]:
+def denied_by(deny_matcher: DenyMatcher, path: str, location: str) -> tuple[str, ...]:
     """The patterns that match a file, in order, with the one that matches every fact."""
-    patterns = denied(path, location)
+    patterns = deny_matcher(path, location)
     is_fact = location.startswith(REMEMBERED)
-    return tuple(sorted((*patterns, FACTS))) if is_fact else patterns
+    return tuple(sorted((*patterns, FACTS_PATTERN))) if is_fact else patterns
 
 
-def placements(corpus: Corpus, denied: DeniedPatterns) -> Iterator[tuple[int, str, int, Kind]]:
+def placements(corpus: Corpus, deny_matcher: DenyMatcher) -> Iterator[tuple[int, str, int, Kind]]:
     """Each document's row and id, its compartment, and the kind of compartment it belongs to."""
     for row, name, current, scope, sensitivity, path, location, verdict in corpus.iterate(
         "SELECT d.id, document_id, compartment, scope, sensitivity, path, location, verdict "
         "FROM document d JOIN file f ON f.id = d.file "
         "LEFT JOIN scanned s ON s.document = d.id ORDER BY d.id"
     ):
-        labels = denied_by(denied, path, location)
+        labels = denied_by(deny_matcher, path, location)
         yield row, name, current, (scope, sensitivity, labels, verdict == "quarantine")
 
 
-def assign_compartments(corpus: Corpus, denied: DeniedPatterns) -> int:
+def assign_compartments(corpus: Corpus, deny_matcher: DenyMatcher) -> int:
     """Put every document into the compartment that it belongs to now.
 
     Call it inside a write transaction.
@@ -58,7 +58,7 @@ def assign_compartments(corpus: Corpus, denied: DeniedPatterns) -> int:
         How many documents moved.
     """
     moves: dict[tuple[int, int], list[int]] = {}
-    for row, _, current, kind in [*placements(corpus, denied)]:
+    for row, _, current, kind in [*placements(corpus, deny_matcher)]:
         target = find_or_create(corpus, *kind)
         if target != current:
             moves.setdefault((current, target), []).append(row)
@@ -76,14 +76,14 @@ def separate_facts(corpus: Corpus) -> None:
         "SELECT d.id FROM document d JOIN file f ON f.id = d.file "
         "WHERE d.compartment = ? AND f.location LIKE ?"
     )
-    for place in visible_compartments(corpus):
-        rows = corpus.column(facts, (place.id, f"{REMEMBERED}%"))
-        if rows and not place.is_of_facts:
-            labels = (*place.denied, FACTS)
+    for compartment in visible_compartments(corpus):
+        rows = corpus.column(facts, (compartment.id, f"{REMEMBERED}%"))
+        if rows and not compartment.is_of_facts:
+            labels = (*compartment.denied, FACTS_PATTERN)
             target = find_or_create(
-                corpus, place.scope, place.sensitivity, labels, place.quarantined
+                corpus, compartment.scope, compartment.sensitivity, labels, compartment.quarantined
             )
-            move_documents(corpus, rows, place.id, target)
+            move_documents(corpus, rows, compartment.id, target)
     remove_empty(corpus)
 
 
@@ -114,11 +114,11 @@ def find_or_create(
 def move_documents(corpus: Corpus, rows: Sequence[int], source: int, target: int) -> None:
     """Move documents with their chunks and vectors; compartment 0 has no indexes."""
     with digests.renewing(corpus, rows):
-        chunks = corpus.column(f"SELECT id FROM chunk WHERE document {AMONG} ORDER BY id", (rows,))
+        chunks = corpus.column(f"SELECT id FROM chunk WHERE document {IN_SET} ORDER BY id", (rows,))
         if source:
             corpus.lexical.remove_chunks(corpus, source, chunks)
             add_to_counts(corpus, source, documents=-len(rows), chunks=-len(chunks))
-        corpus.run(f"UPDATE document SET compartment = ? WHERE id {AMONG}", (target, rows))
+        corpus.run(f"UPDATE document SET compartment = ? WHERE id {IN_SET}", (target, rows))
         corpus.lexical.add_chunks(corpus, target, chunks)
         add_to_counts(corpus, target, documents=len(rows), chunks=len(chunks))
         vector_index.move(corpus, chunks, target)
@@ -209,8 +209,8 @@ def release(corpus: Corpus, document: Flagged) -> None:
     [(current, scope, sensitivity)] = corpus.rows(
         "SELECT compartment, scope, sensitivity FROM document WHERE id = ?", (document.row,)
     )
-    places = {place.id: place for place in visible_compartments(corpus)}
-    target = find_or_create(corpus, scope, sensitivity, places[current].denied)
+    visible = {found.id: found for found in visible_compartments(corpus)}
+    target = find_or_create(corpus, scope, sensitivity, visible[current].denied)
     with digests.renewing(corpus, [document.row]):
         move_documents(corpus, [document.row], current, target)
         corpus.run("UPDATE scanned SET verdict = 'released' WHERE document = ?", (document.row,))

@@ -7,17 +7,17 @@ from typing import NamedTuple, get_type_hints
 
 from rolebundle.contracts.documents import ATTACHED, REMEMBERED_KIND, Passage
 from rolebundle.storage import marks
-from rolebundle.storage.corpus import Corpus, contents
+from rolebundle.storage.corpus import Corpus, present_kinds
 from rolebundle.storage.documents import (
     ATTACHED_AT,
     DOCUMENT_TABLES,
     METADATA,
+    cached_metadata,
     documents_named,
-    known_metadata,
     superseders,
     superseders_sql,
 )
-from rolebundle.storage.sqlite import AMONG, Binding
+from rolebundle.storage.sqlite import IN_SET, Binding
 from rolebundle.storage.stored_values import grouped, typed
 
 
@@ -56,7 +56,7 @@ def _documents_sql(condition: str) -> str:
 
 
 def _prefetch(corpus: Corpus, condition: str, *bindings: Binding) -> None:
-    if contents(corpus).claims:
+    if present_kinds(corpus).has_claims:
         corpus.prefetch(superseders_sql(_documents_sql(condition)), bindings)
     corpus.prefetch(passages_sql(condition), bindings)
 
@@ -69,7 +69,7 @@ def _passages(corpus: Corpus, condition: str, *bindings: Binding) -> list[Passag
     owners = [row[width] for row in rows]
     # Many passages have the same document.
     columns = {row[width]: row[width + 1 :] for row in rows}
-    documents = {number: known_metadata(*values) for number, values in columns.items()}
+    documents = {number: cached_metadata(*values) for number, values in columns.items()}
     chunks = typed((row[:width] for row in rows), *_TYPES.values())
     newer, ignored = superseders(corpus, _documents_sql(condition), *bindings)
     passages = [
@@ -89,12 +89,12 @@ def _passages(corpus: Corpus, condition: str, *bindings: Binding) -> list[Passag
 
 def prefetch_passages(corpus: Corpus, rowids: Sequence[int]) -> None:
     """Say that :func:`passages_by_rowid` will be asked of these chunks."""
-    _prefetch(corpus, f"c.id {AMONG}", rowids)
+    _prefetch(corpus, f"c.id {IN_SET}", rowids)
 
 
 def passages_by_rowid(corpus: Corpus, rowids: Sequence[int]) -> dict[int, Passage]:
     """The chunks with these rowids, by rowid."""
-    return {passage.rowid: passage for passage in _passages(corpus, f"c.id {AMONG}", rowids)}
+    return {passage.rowid: passage for passage in _passages(corpus, f"c.id {IN_SET}", rowids)}
 
 
 def passage_by_id(corpus: Corpus, chunk_id: str) -> Passage | None:
@@ -104,7 +104,7 @@ def passage_by_id(corpus: Corpus, chunk_id: str) -> Passage | None:
 
 def passages_by_id(corpus: Corpus, chunk_ids: Sequence[str]) -> list[Passage]:
     """The chunks of the corpus with these ids, by document and place."""
-    return _passages(corpus, f"c.chunk_id {AMONG}", chunk_ids)
+    return _passages(corpus, f"c.chunk_id {IN_SET}", chunk_ids)
 
 
 def passages_of_document(corpus: Corpus, document_id: str) -> list[Passage]:
@@ -128,7 +128,7 @@ def passages_at_lines(corpus: Corpus, path: str, start_line: int, end_line: int)
     else:
         named = () if path.isascii() else documents_named(corpus, path, ())
         paths += [document.path for document in named]
-        found = _passages(corpus, f"f.path {AMONG} AND {lines}", paths, end_line, start_line)
+        found = _passages(corpus, f"f.path {IN_SET} AND {lines}", paths, end_line, start_line)
     return [passage for passage in found if passage.locator_path in paths]
 
 
@@ -136,7 +136,7 @@ def passages_of_documents(
     corpus: Corpus, rowids: Sequence[int], start_line: int = 0, end_line: int = 1 << 62
 ) -> list[Passage]:
     """The chunks of these documents that share a line with the range, by document and in order."""
-    lines = f"d.id {AMONG} AND c.start_line <= ? AND c.end_line >= ?"
+    lines = f"d.id {IN_SET} AND c.start_line <= ? AND c.end_line >= ?"
     return _passages(corpus, lines, rowids, end_line, start_line)
 
 
@@ -147,7 +147,7 @@ MAX_TIED = 32
 """How many more chunks are among the first if they tie with the last of them."""
 
 
-def first_by_score(corpus: Corpus, scores: Mapping[int, float], number: int) -> dict[int, float]:
+def first_by_score(corpus: Corpus, scores: Mapping[int, float], depth: int) -> dict[int, float]:
     """The chunks with the highest scores, best first, and the ones that tie with the last of them.
 
     If more than ``MAX_TIED`` tie, the lower chunk ids are taken.
@@ -155,30 +155,30 @@ def first_by_score(corpus: Corpus, scores: Mapping[int, float], number: int) -> 
     Args:
         corpus: an open corpus.
         scores: rowid → score.
-        number: how many, 1 or more.
+        depth: how many, 1 or more.
     """
     ordered = sorted(scores, key=lambda rowid: (-scores[rowid], rowid))
-    if len(ordered) > number:
-        edge = scores[ordered[number - 1]]
+    if len(ordered) > depth:
+        edge = scores[ordered[depth - 1]]
         above = [rowid for rowid in ordered if scores[rowid] > edge]
         tied = [rowid for rowid in ordered if scores[rowid] == edge]
-        if len(above) + len(tied) > number + MAX_TIED:
-            names = f"SELECT id, chunk_id FROM chunk WHERE id {AMONG}"
+        if len(above) + len(tied) > depth + MAX_TIED:
+            names = f"SELECT id, chunk_id FROM chunk WHERE id {IN_SET}"
             chunk_ids: dict[int, str] = dict(corpus.rows(names, (tied,)))
             tied.sort(key=lambda rowid: chunk_ids.get(rowid, ""))
-            tied = tied[: number - len(above)]
+            tied = tied[: depth - len(above)]
         ordered = above + tied
     return {rowid: scores[rowid] for rowid in ordered}
 
 
 def chunks_of(corpus: Corpus, documents: Sequence[int]) -> list[int]:
     """The rowids of the chunks of some documents."""
-    return corpus.column(f"SELECT id FROM chunk WHERE document {AMONG}", (documents,))
+    return corpus.column(f"SELECT id FROM chunk WHERE document {IN_SET}", (documents,))
 
 
 def content_hashes(corpus: Corpus, chunk_ids: Sequence[str]) -> dict[str, str]:
     """Chunk id → hash of its text, for the ids that the corpus has."""
-    chosen = f"SELECT chunk_id, content_hash FROM chunk WHERE chunk_id {AMONG} ORDER BY chunk_id"
+    chosen = f"SELECT chunk_id, content_hash FROM chunk WHERE chunk_id {IN_SET} ORDER BY chunk_id"
     return dict(typed(corpus.rows(chosen, (chunk_ids,)), str, str))
 
 
@@ -192,7 +192,7 @@ def chunk_texts(
     rows = corpus.rows(
         "SELECT c.id, c.title, headings, content, c.tags, "
         f"CASE d.source_kind WHEN '{REMEMBERED_KIND}' THEN '' ELSE d.uri END, d.updated_at "
-        f"FROM chunk c JOIN document d ON d.id = c.document WHERE c.id {AMONG} ORDER BY c.id",
+        f"FROM chunk c JOIN document d ON d.id = c.document WHERE c.id {IN_SET} ORDER BY c.id",
         (rowids,),
     )
     return typed(rows, int, str, tuple[str, ...], str, tuple[str, ...], str, str | None)
@@ -209,7 +209,7 @@ def sampled_contents(corpus: Corpus, count: int) -> list[str]:
     step = max(1, (last - first + 1) // count)
     sample = range(first, last + 1, step)[:count]
     rows = corpus.rows(
-        f"SELECT document, content FROM chunk WHERE id {AMONG} ORDER BY id", (sample,)
+        f"SELECT document, content FROM chunk WHERE id {IN_SET} ORDER BY id", (sample,)
     )
     of_documents: dict[int, list[str]] = grouped(typed(rows, int, str))
     return ["\n".join(texts)[:_SAMPLED_CHARS] for texts in of_documents.values()]
@@ -227,6 +227,6 @@ class PlacedText(NamedTuple):
 
 def placed_texts(corpus: Corpus, documents: Sequence[int]) -> dict[int, list[PlacedText]]:
     """Rowid of a document → the texts of its chunks, in order."""
-    chosen = f"chunk WHERE document {AMONG} ORDER BY document, ordinal"
+    chosen = f"chunk WHERE document {IN_SET} ORDER BY document, ordinal"
     texts = corpus.select(PlacedText, chosen, (documents,), _ROW)
     return grouped((text.document, text) for text in texts)

@@ -19,16 +19,16 @@ from numpy.typing import NDArray
 
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.lazy import Floats, Integers
-from rolebundle.storage.corpus import ALL_CHUNKS, Corpus, Ranges, up_to_date
+from rolebundle.storage.corpus import ALL_CHUNKS, Corpus, Ranges, kept_in_memory
 from rolebundle.storage.lexical_index import (
     COLUMN_WEIGHTS,
     COLUMNS,
-    OFFSETS,
+    OFFSET_RANGE,
     TEXTS,
     Phrase,
-    keys_of_texts,
+    codes_of_texts,
 )
-from rolebundle.storage.sqlite import AMONG
+from rolebundle.storage.sqlite import IN_SET
 from rolebundle.storage.stored_values import damaged
 
 K1 = 1.2
@@ -37,11 +37,11 @@ B = 0.75
 """How much the length of a chunk counts, in [0, 1]."""
 
 MAX_KEPT = 8_000_000
-"""So many postings of a compartment are kept in memory, at 8 bytes each, or more if it is large."""
+"""The most postings of a compartment that are kept in memory, at 8 bytes each."""
 MAX_KEPT_OF_A_CHUNK = 24
-"""In a large compartment so many for each chunk: there, reading a word again takes long."""
+"""A large compartment may keep so many for each chunk: there, reading a word again takes long."""
 
-_OF_A_PHRASE = 64
+_COST_OF_A_PHRASE = 64
 """What is kept for each phrase, counted as postings."""
 _WEIGHTS = np.array(COLUMN_WEIGHTS)
 
@@ -103,25 +103,25 @@ class Postings:
         indices = np.argsort(order, kind="stable").astype(np.int32)
         moved = np.full(len(self.rowids), -1, np.int32)
         moved[stays] = indices[: len(stays)]
-        keys = _keys_of_texts(corpus, changed)
+        codes = _codes_of_texts(corpus, changed)
         # What comes before the first change stays as it is.
         first = int(np.argmin(np.append(moved, -1) == np.arange(len(moved) + 1)))
         new._known = {
-            phrase: new._moved(known, moved, first, _phrase_keys(phrase, keys) // OFFSETS)
+            phrase: new._moved(known, moved, first, _phrase_codes(phrase, codes) // OFFSET_RANGE)
             for phrase, known in self._known.items()
         }
         return new
 
-    def _moved(self, known: Occurrences, moved: Indices, first: int, keys: Integers) -> Occurrences:
-        """Occurrences of the former generation at their new indices, with those of new keys."""
-        cut = np.searchsorted(known.indices, first)
-        if cut == len(known.indices) and not len(keys):
-            return known
-        indices, added = moved[known.indices[cut:]], self._counted(keys)
+    def _moved(self, old: Occurrences, moved: Indices, first: int, codes: Integers) -> Occurrences:
+        """The occurrences with their new indices, and those in the chunks that were read again."""
+        cut = np.searchsorted(old.indices, first)
+        if cut == len(old.indices) and not len(codes):
+            return old
+        indices, added = moved[old.indices[cut:]], self._counted(codes)
         stays = indices >= 0
-        at = np.concatenate([known.indices[:cut], indices[stays], added.indices])
-        counts = np.concatenate([known.counts[:cut], known.counts[cut:][stays], added.counts])
-        by_index = np.argsort(at, kind="stable") if len(keys) else slice(None)
+        at = np.concatenate([old.indices[:cut], indices[stays], added.indices])
+        counts = np.concatenate([old.counts[:cut], old.counts[cut:][stays], added.counts])
+        by_index = np.argsort(at, kind="stable") if len(codes) else slice(None)
         return Occurrences(at[by_index], counts[by_index])
 
     def read(self, corpus: Corpus, phrases: Sequence[Phrase]) -> list[Occurrences]:
@@ -131,7 +131,7 @@ class Postings:
         if missing:
             # A new mapping, because other threads may read the old one.
             known = known | self._from_index(corpus, missing)
-            size = sum(_OF_A_PHRASE + len(found.indices) for found in known.values())
+            size = sum(_COST_OF_A_PHRASE + len(found.indices) for found in known.values())
             if size > max(MAX_KEPT, MAX_KEPT_OF_A_CHUNK * len(self.rowids)):
                 known = {phrase: known[phrase] for phrase in phrases}
             self._known = known
@@ -141,13 +141,13 @@ class Postings:
         words = list(dict.fromkeys(word for phrase in phrases for word in phrase))
         # With their offsets only if there are phrases of several words.
         has_offsets = any(len(phrase) > 1 for phrase in phrases)
-        keys = corpus.lexical.keys(corpus, self._compartment, words, with_offsets=has_offsets)
-        unit = OFFSETS if has_offsets else 1
-        return {phrase: self._counted(_phrase_keys(phrase, keys) // unit) for phrase in phrases}
+        codes = corpus.lexical.codes(corpus, self._compartment, words, with_offsets=has_offsets)
+        unit = OFFSET_RANGE if has_offsets else 1
+        return {phrase: self._counted(_phrase_codes(phrase, codes) // unit) for phrase in phrases}
 
-    def _counted(self, keys: Integers) -> Occurrences:
-        """Occurrences from keys ``rowid * columns + column``, sorted."""
-        rowids, columns = np.divmod(keys, len(COLUMNS))
+    def _counted(self, codes: Integers) -> Occurrences:
+        """Occurrences from codes ``rowid * columns + column``, sorted."""
+        rowids, columns = np.divmod(codes, len(COLUMNS))
         starts = np.flatnonzero(np.diff(rowids, prepend=-1))
         weights = _WEIGHTS[columns]
         counts = np.add.reduceat(weights, starts) if len(starts) else weights
@@ -217,7 +217,7 @@ class Postings:
         return dict(zip(self.rowids[indices].tolist(), scores[best].tolist(), strict=True))
 
 
-_NO_KEYS = np.empty(0, np.int64)
+_NO_CODES = np.empty(0, np.int64)
 
 
 def _among(
@@ -232,25 +232,25 @@ def _among(
 
 
 def _shared(indices: Indices, among: Indices) -> tuple[Integers, Integers]:
-    """The positions in ``among``, and those in ``indices``, of what both have. Both are sorted."""
+    """The positions of the common elements in ``among``, and in ``indices``. Both are sorted."""
     at = np.searchsorted(indices, among)
     positions = np.flatnonzero(at < len(indices))
     positions = positions[indices[at[positions]] == among[positions]]
     return positions, at[positions]
 
 
-def _phrase_keys(phrase: Phrase, keys: Mapping[str, Integers]) -> Integers:
-    """The sorted keys at which a phrase begins, from those of its words."""
-    found = keys.get(phrase[0], _NO_KEYS) if phrase else _NO_KEYS
+def _phrase_codes(phrase: Phrase, codes: Mapping[str, Integers]) -> Integers:
+    """The sorted codes at which a phrase begins, from those of its words."""
+    found = codes.get(phrase[0], _NO_CODES) if phrase else _NO_CODES
     for number, word in enumerate(phrase[1:], 1):
-        found = np.intersect1d(found, keys.get(word, _NO_KEYS) - number, assume_unique=True)
+        found = np.intersect1d(found, codes.get(word, _NO_CODES) - number, assume_unique=True)
     return found
 
 
-def _keys_of_texts(corpus: Corpus, rowids: Integers) -> dict[str, Integers]:
-    """Word → its keys with offsets, as of :func:`lexical_index.keys`, from the texts."""
-    texts = corpus.rows(f"{TEXTS} WHERE c.id {AMONG} ORDER BY c.id", (rowids.tolist(),))
-    return {word: np.array(found, np.int64) for word, found in keys_of_texts(texts).items()}
+def _codes_of_texts(corpus: Corpus, rowids: Integers) -> dict[str, Integers]:
+    """Word → its codes with offsets, as of :func:`lexical_index.codes`, from the texts."""
+    texts = corpus.rows(f"{TEXTS} WHERE c.id {IN_SET} ORDER BY c.id", (rowids.tolist(),))
+    return {word: np.array(found, np.int64) for word, found in codes_of_texts(texts).items()}
 
 
 def postings_of(corpus: Corpus, compartment: int) -> Postings:
@@ -260,4 +260,4 @@ def postings_of(corpus: Corpus, compartment: int) -> Postings:
     """
     if not corpus.snapshot:
         return Postings(corpus, compartment)
-    return up_to_date(corpus, ("words", compartment), lambda: Postings(corpus, compartment))
+    return kept_in_memory(corpus, ("words", compartment), lambda: Postings(corpus, compartment))

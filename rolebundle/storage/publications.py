@@ -38,7 +38,7 @@ class Publication(NamedTuple):
     carried: bytes = b""
 
     @property
-    def is_outdated(self) -> bool:
+    def purge_pending(self) -> bool:
         """Whether the last replica that was published may hold something that was purged."""
         return self.published_purges < self.purge_generation
 
@@ -76,7 +76,7 @@ def carried_names(replica: Corpus) -> list[str]:
 
 
 def carried_hash(corpus_id: str, name: str) -> bytes:
-    """The hash of a name in ``carried``, 8 bytes. The same name has others in other corpora."""
+    """The hash of a name in ``carried``, 8 bytes. Each corpus has its own hash of a name."""
     key = corpus_id.encode()[: blake2b.MAX_KEY_SIZE]
     return blake2b(name.encode(), digest_size=_HASH_SIZE, key=key).digest()
 

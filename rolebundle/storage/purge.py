@@ -2,9 +2,9 @@
 
 Deleting is not erasing. ``secure_delete`` overwrites deleted rows, but not the copies that stay in
 a page when it is split and some of its rows move to a new page. FTS5 keeps the words of a deleted
-chunk in its segments until they are merged; its 'optimize' does not drop those words if a table had
-more levels than it has segments. So a purge deletes, rebuilds every lexical index from the chunks,
-then rewrites the whole file (VACUUM) and empties the log.
+chunk until it merges its segments, and even its 'optimize' may leave some. So a purge deletes,
+rebuilds every lexical index from the chunks, then rewrites the whole file (VACUUM) and empties the
+log.
 
 The deletion, the raised purge generations of publications and a row in the table ``purge`` are one
 transaction. A run that is killed has either done nothing, or left a row with what remains to be
@@ -29,7 +29,7 @@ from rolebundle.storage.decisions import DecisionKey, erase_decisions
 from rolebundle.storage.documents import DocumentName
 from rolebundle.storage.file import files_beside
 from rolebundle.storage.publications import decision_name, raise_purge_generations
-from rolebundle.storage.sqlite import AMONG
+from rolebundle.storage.sqlite import IN_SET
 from rolebundle.storage.stored_values import json_array
 
 _CLAIMS = ("supersedes", "contradicts", "refused_claims")
@@ -42,8 +42,8 @@ def extent(corpus: Corpus, documents: Sequence[int]) -> dict[str, Any]:
 
     Vectors of all embedding indexes count.
     """
-    chunks = corpus.column(f"SELECT id FROM chunk WHERE document {AMONG}", (documents,))
-    vectors = corpus.value(f"SELECT count(*) FROM embedded WHERE chunk {AMONG}", (chunks,))
+    chunks = corpus.column(f"SELECT id FROM chunk WHERE document {IN_SET}", (documents,))
+    vectors = corpus.value(f"SELECT count(*) FROM embedded WHERE chunk {IN_SET}", (chunks,))
     return {"documents": len(documents), "chunks": len(chunks), "vectors": vectors}
 
 
@@ -91,7 +91,7 @@ def names_of(documents: Sequence[DocumentName], decided: Sequence[DecisionKey]) 
 def _forget_files(corpus: Corpus, documents: Sequence[DocumentName]) -> None:
     chosen = sorted({document.location for document in documents})
     unused = "id NOT IN (SELECT file FROM document)"
-    corpus.run(f"DELETE FROM file WHERE location {AMONG} AND {unused}", (chosen,))
+    corpus.run(f"DELETE FROM file WHERE location {IN_SET} AND {unused}", (chosen,))
     # The location of a root may be that of a purged file.
     roots.forget_empty(corpus, chosen)
 
@@ -108,16 +108,16 @@ def _forget_claims(corpus: Corpus, documents: Sequence[DocumentName]) -> None:
     for column in _CLAIMS:
         claiming = (
             f"SELECT id, {column} FROM document WHERE "
-            f"EXISTS (SELECT 1 FROM json_each({column}) AS claim WHERE claim.value {AMONG})"
+            f"EXISTS (SELECT 1 FROM json_each({column}) AS claim WHERE claim.value {IN_SET})"
         )
         for row, claimed in corpus.rows(claiming, chosen):
             remaining = tuple(name for name in json.loads(claimed) if name not in names)
             changes.append((column, json_array(remaining), row))
-    newer = corpus.column(f"SELECT newer FROM supersession WHERE superseded {AMONG}", chosen)
+    newer = corpus.column(f"SELECT newer FROM supersession WHERE superseded {IN_SET}", chosen)
     with digests.renewing(corpus, sorted({*newer, *(row for *_, row in changes)})):
         for column, claims, row in changes:
             corpus.run(f"UPDATE document SET {column} = ? WHERE id = ?", (claims, row))
-        corpus.run(f"DELETE FROM supersession WHERE superseded {AMONG}", chosen)
+        corpus.run(f"DELETE FROM supersession WHERE superseded {IN_SET}", chosen)
 
 
 def unfinished(corpus: Corpus) -> list[Receipt]:
@@ -176,12 +176,12 @@ def finish(corpus: Corpus) -> Obstacle:
 
 
 def _in_state(corpus: Corpus, *states: str) -> list[str]:
-    return corpus.column(f"SELECT id FROM purge WHERE state {AMONG}", (states,))
+    return corpus.column(f"SELECT id FROM purge WHERE state {IN_SET}", (states,))
 
 
 def _advance(corpus: Corpus, purges: Sequence[str], state: str) -> None:
     with corpus.writing():
-        corpus.run(f"UPDATE purge SET state = ? WHERE id {AMONG}", (state, purges))
+        corpus.run(f"UPDATE purge SET state = ? WHERE id {IN_SET}", (state, purges))
 
 
 def backups(path: Path) -> list[Path]:

@@ -6,11 +6,11 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from rolebundle.storage.corpus import Corpus, contents
+from rolebundle.storage.corpus import Corpus, present_kinds
 from rolebundle.storage.digests import content_hash
 
 
-def approvals(corpus: Corpus) -> list[dict[str, Any]]:
+def approved_manifests(corpus: Corpus) -> list[dict[str, Any]]:
     """The path, the content's hash and the time of every approval, ordered by path."""
     names = ("location", "content_hash", "approved_at")
     found = corpus.rows(f"SELECT {', '.join(names)} FROM approved_manifest ORDER BY location")
@@ -98,7 +98,7 @@ def load_stored_audit(corpus: Corpus) -> StoredAudit:
     """
     known = next(iter(corpus.select(StoredAudit, "main.audit_state")), StoredAudit())
     # Each machine has its own audit, so there is no head for all.
-    return StoredAudit(known.required) if corpus.is_shared else known
+    return StoredAudit(known.required) if corpus.is_database else known
 
 
 def save_stored_audit(corpus: Corpus, stored: StoredAudit) -> None:
@@ -118,7 +118,7 @@ class StoredPolicy(NamedTuple):
 
 def has_policy(corpus: Corpus) -> bool:
     """Whether a policy was ever set. It can be replaced, but not removed."""
-    return contents(corpus).policy
+    return present_kinds(corpus).has_policy
 
 
 def load_policy(corpus: Corpus) -> StoredPolicy | None:

@@ -13,12 +13,12 @@ from typing import Any
 
 from rolebundle.errors import CorpusBusy, storage_errors
 from rolebundle.storage import decisions, digests, partition, vector_index
-from rolebundle.storage.compartments import FACTS, add_to_counts, visible_compartments
+from rolebundle.storage.compartments import FACTS_PATTERN, add_to_counts, visible_compartments
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.file import folder_lock, is_there, published_folder, sync_folder
 from rolebundle.storage.publications import PUBLISHED
 from rolebundle.storage.seal import digest_rows, row_digest
-from rolebundle.storage.sqlite import AMONG, Row, SqliteFile
+from rolebundle.storage.sqlite import IN_SET, Row, SqliteFile
 from rolebundle.storage.store import insert_chunks
 from rolebundle.storage.stored_values import grouped
 from rolebundle.storage.vector_index import EmbeddingIndex
@@ -145,7 +145,7 @@ _DOCUMENTS = (
     f"(SELECT json_array({_SCANNED_COLUMNS}) FROM scanned WHERE document = d.id), "
     f"(SELECT json_array({digests.REMEMBERED_COLUMNS}) FROM remembered WHERE document = d.id) "
     "FROM document d JOIN source s ON s.id = d.source JOIN file f ON f.id = d.file "
-    f"JOIN compartment k ON k.id = d.compartment WHERE d.id {AMONG} ORDER BY d.document_id"
+    f"JOIN compartment k ON k.id = d.compartment WHERE d.id {IN_SET} ORDER BY d.document_id"
 )
 _DOCUMENTS_PER_STEP = 500
 _VECTORS_PER_STEP = 5_000
@@ -203,7 +203,7 @@ def _copy_documents(
     """Copy these documents of the source with their chunks."""
     listed = (rows,)
     found = source.iterate(
-        f"SELECT document, {_CHUNK_COLUMNS} FROM chunk WHERE document {AMONG} "
+        f"SELECT document, {_CHUNK_COLUMNS} FROM chunk WHERE document {IN_SET} "
         "ORDER BY document, ordinal, chunk_id",
         listed,
     )
@@ -220,8 +220,8 @@ def _copy_document(replica: Corpus, pseudonym: Pseudonym, values: Sequence[Any])
     document_id, source_id, path, location, scope, sensitivity, denied, *own = values
     *own, claims, scanned, remembered = own
     patterns = set(json.loads(denied))
-    labels = {pseudonym(denied)} if patterns - {FACTS} else set()
-    labels |= patterns & {FACTS}
+    labels = {pseudonym(denied)} if patterns - {FACTS_PATTERN} else set()
+    labels |= patterns & {FACTS_PATTERN}
     compartment = partition.find_or_create(replica, scope, sensitivity, sorted(labels))
     location = pseudonym(location)
     # One file may have several documents.
@@ -251,7 +251,7 @@ def _copy_document(replica: Corpus, pseudonym: Pseudonym, values: Sequence[Any])
 
 def _copy_index(source: Corpus, replica: Corpus, index: EmbeddingIndex) -> None:
     """Copy an embedding index with its vectors."""
-    own = vector_index.create_index(
+    new_index = vector_index.create_index(
         replica,
         index.identity,
         connection=index.connection,
@@ -259,7 +259,7 @@ def _copy_index(source: Corpus, replica: Corpus, index: EmbeddingIndex) -> None:
         activate=index.active,
     )
     if index.noise is not None:
-        vector_index.set_noise(replica, own, index.noise)
+        vector_index.set_noise(replica, new_index, index.noise)
     chunks: dict[str, int] = dict(replica.rows("SELECT chunk_id, id FROM chunk"))
     vectors = source.iterate(
         "SELECT c.chunk_id, e.input_hash, e.vector FROM document d "
@@ -268,4 +268,4 @@ def _copy_index(source: Corpus, replica: Corpus, index: EmbeddingIndex) -> None:
         (index.id,),
     )
     while batch := list(islice(vectors, _VECTORS_PER_STEP)):
-        vector_index.add(replica, own, [(chunks[name], *vector) for name, *vector in batch])
+        vector_index.add(replica, new_index, [(chunks[name], *vector) for name, *vector in batch])

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from rolebundle.contracts.ingest import Root
 from rolebundle.storage import digests
 from rolebundle.storage.corpus import Corpus
-from rolebundle.storage.sqlite import AMONG
+from rolebundle.storage.sqlite import IN_SET
 
 _COLUMNS = "location, prefix, source_id, options, documents, synced_at"
 _BELOW = "(f.location = ? OR (f.location >= ? AND f.location < ?))"
@@ -81,8 +81,8 @@ def move_files(corpus: Corpus, moves: Mapping[str, str]) -> None:
 
     Call it inside a write transaction. No file has one of the new locations.
     """
-    files = corpus.column(f"SELECT id FROM file WHERE location {AMONG}", (sorted(moves),))
-    documents = corpus.column(f"SELECT id FROM document WHERE file {AMONG}", (files,))
+    files = corpus.column(f"SELECT id FROM file WHERE location {IN_SET}", (sorted(moves),))
+    documents = corpus.column(f"SELECT id FROM document WHERE file {IN_SET}", (files,))
     with digests.renewing(corpus, documents, file=files):
         renamed = ((new, old) for old, new in moves.items())
         corpus.run_many("UPDATE file SET location = ? WHERE location = ?", renamed)

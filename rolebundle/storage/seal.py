@@ -15,12 +15,12 @@ from rolebundle.resources import data_file
 from rolebundle.storage.sqlite import Row, SqliteFile
 from rolebundle.storage.stored_values import damaged
 
-TABLES, COPIED, HIDDEN = (
+SEALED, COPIED, HIDDEN = (
     [name for name, words in data_file(__file__, "tables.toml")["tables"].items() if word in words]
     for word in ("sealed", "copied", "hidden")
 )
 """The tables with a seal, those that a copy gets, and those that a restricted connection lacks."""
-_HAVE_ROWS = "SELECT " + ", ".join(f"EXISTS (SELECT 1 FROM main.{name})" for name in TABLES)
+_HAVE_ROWS = "SELECT " + ", ".join(f"EXISTS (SELECT 1 FROM main.{name})" for name in SEALED)
 """One statement instead of one for each table, because most of them are empty."""
 # Former versions needed sqlite_sequence, and VACUUM drops it if it is empty.
 _SCHEMA = (
@@ -70,7 +70,7 @@ def verify(file: SqliteFile) -> None:
         CorpusCorrupt: they are not what was stored.
     """
     with file.reading():
-        different = sorted(_differences(_stored(file), _tables(file)) & {*TABLES})
+        different = sorted(_differences(_stored(file), _tables(file)) & {*SEALED})
     if different:
         raise damaged(", ".join(different), "seal_broken", file.path)
 
@@ -106,7 +106,7 @@ def _rows(file: SqliteFile, table: str) -> list[Row]:
 def _tables(file: SqliteFile) -> dict[str, bytes]:
     """The digests of the small tables that have rows."""
     [have_rows] = file.rows(_HAVE_ROWS)
-    pairs = zip(TABLES, have_rows, strict=True)
+    pairs = zip(SEALED, have_rows, strict=True)
     return {name: row_digest(_rows(file, name)) for name, has_rows in pairs if has_rows}
 
 

@@ -37,7 +37,7 @@ from rolebundle.storage.stored_values import (
     DAMAGE_HINT,
     R,
     columns_of,
-    records,
+    rows_as,
     selection,
     values_of,
 )
@@ -82,7 +82,7 @@ class MappedErrors:
         db: the connection, which knows the system's reason for an error.
 
     Raises:
-        StorageError, CorpusBusy, CorpusCorrupt, Interrupted: see :func:`own_error`.
+        StorageError, CorpusBusy, CorpusCorrupt, Interrupted: see :func:`mapped_error`.
     """
 
     path: Path
@@ -98,7 +98,7 @@ class MappedErrors:
             with suppress(apsw.ConnectionClosedError):  # Closing failed.
                 if self.db is not None and _is_kind(error, _IO):
                     reason = self.db.system_errno
-            own = own_error(error, self.path, reason)
+            own = mapped_error(error, self.path, reason)
             raise self.file_format.translate(self.path, own) from error
         if isinstance(error, UnicodeDecodeError):
             # Only text was stored. If something else comes back, the file was damaged.
@@ -110,7 +110,7 @@ class MappedErrors:
             raise self.file_format.translate(self.path, damage) from error
 
 
-def own_error(error: apsw.Error, path: Path, reason: int = 0) -> RolebundleError:
+def mapped_error(error: apsw.Error, path: Path, reason: int = 0) -> RolebundleError:
     """Our error for an error of SQLite about the file at ``path``.
 
     Args:
@@ -185,11 +185,11 @@ _READER_CACHE_KIB = 16_384
 
 Row = tuple[Any, ...]
 Binding = str | int | float | bytes | Iterable[Any] | None
-"""Several values are bound as a JSON array, for :data:`AMONG`."""
+"""Several values are bound as a JSON array, for :data:`IN_SET`."""
 Bindings = Sequence[Binding]
 SINGLE = (str, int, float, bytes, type(None))
 """The types of bindings that are a single value."""
-AMONG = "IN (SELECT value FROM json_each(?))"
+IN_SET = "IN (SELECT value FROM json_each(?))"
 """The condition that a value is in a list that is bound."""
 NO_LIMIT = 1 << 62
 """A LIMIT that bounds nothing."""
@@ -335,7 +335,7 @@ class SqliteFile(Closable):
         bindings: Bindings = (),
         columns: Mapping[str, str] = MappingProxyType({}),
     ) -> list[R]:
-        """Rows as values of a NamedTuple; see :func:`records`.
+        """Rows as values of a NamedTuple; see :func:`rows_as`.
 
         Args:
             kind: its fields name the columns.
@@ -343,7 +343,7 @@ class SqliteFile(Closable):
             bindings: of ``source``.
             columns: SQL of those columns that are not named like the field.
         """
-        return records(kind, self.rows(selection(kind, source, columns), bindings))
+        return rows_as(kind, self.rows(selection(kind, source, columns), bindings))
 
     def put(self, table: str, record: tuple[Any, ...], **more: Binding) -> None:
         """Insert a NamedTuple, or replace the row with its key.
@@ -429,7 +429,7 @@ class SqliteFile(Closable):
         except apsw.Error as error:
             # Of the two files only the copy is written.
             at_fault = self.path if isinstance(error, apsw.CorruptError) else name
-            raise self.file_format.translate(at_fault, own_error(error, at_fault)) from error
+            raise self.file_format.translate(at_fault, mapped_error(error, at_fault)) from error
         finally:
             self.run(f"PRAGMA query_only = {int(query_only)}")
         sync_file(copy)

@@ -30,7 +30,7 @@ from rolebundle.storage.documents import (
 )
 from rolebundle.storage.passages import chunks_of, indexed_title
 from rolebundle.storage.seal import row_digest
-from rolebundle.storage.sqlite import AMONG, Row
+from rolebundle.storage.sqlite import IN_SET, Row
 from rolebundle.storage.stored_values import json_array, typed, values_of
 
 Files = Sequence[tuple[StoredFile, Sequence[StoredDocument]]]
@@ -53,7 +53,7 @@ def known_sizes(corpus: Corpus) -> dict[str, int]:
 def put_files(
     corpus: Corpus,
     files: Files,
-    denied: partition.DeniedPatterns = partition.no_denied_patterns,
+    deny_matcher: partition.DenyMatcher = partition.no_denied_patterns,
     displaced: list[tuple[str, DocumentError]] | None = None,
 ) -> list[DocumentError | None]:
     """Store files one after the other, each replacing its earlier version.
@@ -64,7 +64,7 @@ def put_files(
     Args:
         corpus: a corpus open for writing.
         files: each file with its documents.
-        denied: the deny patterns of the policy that match a file.
+        deny_matcher: the deny patterns of the policy that match a file.
         displaced: gets the path of each stored file that was removed, with the reason.
 
     Returns:
@@ -74,7 +74,7 @@ def put_files(
     remove_files(corpus, removed)
     if displaced is not None:
         displaced += [(path, _taken(name)) for path, name in removed.values()]
-    batch = _Batch(corpus, files, denied)
+    batch = _Batch(corpus, files, deny_matcher)
     problems: list[DocumentError | None] = []
     for file, documents in files:
         problem = _taken(refused[file.location]) if file.location in refused else None
@@ -119,9 +119,9 @@ class _Batch:
     no savepoint: FTS5 writes a segment to disk for each savepoint.
     """
 
-    def __init__(self, corpus: Corpus, files: Files, denied: partition.DeniedPatterns) -> None:
+    def __init__(self, corpus: Corpus, files: Files, deny_matcher: partition.DenyMatcher) -> None:
         self.corpus = corpus
-        self.denied = denied
+        self.deny_matcher = deny_matcher
         self.compartments: dict[Kind, int] = {}
         locations = (file.location for file, _ in files)
         rows = _among(corpus, "location", "location, id FROM file", locations)
@@ -236,10 +236,10 @@ class _Batch:
         claims = [(old, metadata.reach) for old in dict.fromkeys(metadata.supersedes)]
         findings = (row, *scanned, row_digest((row, *scanned))) if scanned else None
         source_row = self._source_row(metadata.source_id)
-        own = (file_row, source_row, *values_of(metadata)[2:-1], compartment)
-        values = (row, metadata.document_id, *own)
-        place = (file.location, file.path)
-        digest = document_digest(values, metadata.source_id, place, findings, claims, len(chunks))
+        columns = (file_row, source_row, *values_of(metadata)[2:-1], compartment)
+        values = (row, metadata.document_id, *columns)
+        paths = (file.location, file.path)
+        digest = document_digest(values, metadata.source_id, paths, findings, claims, len(chunks))
         if known is None:
             self.new_documents.append((*values, digest))
         else:
@@ -252,7 +252,7 @@ class _Batch:
                 partition.move_documents(self.corpus, [row], current, compartment)
             self.corpus.run(
                 f"UPDATE document SET {assignments(f'{DOCUMENT_COLUMNS}, digest')} WHERE id = ?",
-                (*own, digest, row),
+                (*columns, digest, row),
             )
             self.corpus.run("DELETE FROM supersession WHERE newer = ?", (row,))
             chunks = update_chunks(self.corpus, row, compartment, chunks)
@@ -263,7 +263,7 @@ class _Batch:
         self.new_chunks += [(row, name, *columns) for name, columns in chunks.items()]
 
     def _compartment(self, metadata: DocumentMetadata, file: StoredFile, quarantined: bool) -> int:
-        denied = partition.denied_by(self.denied, file.path, file.location)
+        denied = partition.denied_by(self.deny_matcher, file.path, file.location)
         kind = (metadata.scope, metadata.sensitivity, denied, quarantined)
         if kind not in self.compartments:
             self.compartments[kind] = partition.find_or_create(self.corpus, *kind)
@@ -278,13 +278,14 @@ class _Batch:
 
 def _among(corpus: Corpus, column: str, select: str, names: Iterable[str]) -> list[Row]:
     """The selected rows whose column has one of the names."""
-    return corpus.rows(f"SELECT {select} WHERE {column} {AMONG}", ([*names],))
+    return corpus.rows(f"SELECT {select} WHERE {column} {IN_SET}", ([*names],))
 
 
 def _ids_of(documents: Iterable[StoredDocument]) -> Iterator[str]:
-    """The ids of documents, each before those of its chunks, which have a line break before them.
+    """The id of each document, then the ids of its chunks.
 
-    No document id has one, so the two kinds are apart.
+    A line break is put before the ids of chunks. No document id has one, so that a set can hold
+    both kinds.
     """
     for document in documents:
         yield document.metadata.document_id
@@ -301,19 +302,20 @@ def remove_documents(corpus: Corpus, document_rows: Sequence[int]) -> None:
     if not document_rows:
         return
     chosen = (document_rows,)
-    remove_chunks(corpus, corpus.column(f"SELECT id FROM chunk WHERE document {AMONG}", chosen))
-    counts = f"SELECT compartment, count(*) FROM document WHERE id {AMONG} GROUP BY compartment"
+    remove_chunks(corpus, corpus.column(f"SELECT id FROM chunk WHERE document {IN_SET}", chosen))
+    counts = f"SELECT compartment, count(*) FROM document WHERE id {IN_SET} GROUP BY compartment"
     for compartment, count in corpus.rows(counts, chosen):
         add_to_counts(corpus, compartment, documents=-count)
-    corpus.run(f"DELETE FROM document WHERE id {AMONG}", chosen)
+    corpus.run(f"DELETE FROM document WHERE id {IN_SET}", chosen)
     corpus.run("UPDATE corpus_state SET documents = documents - ?", (len(document_rows),))
 
 
 # -- who keeps an id that two files claim ----------------------------------------------------------
 #
 # By right a document has the id that is made of its source and path, and one that its owner gives
-# it; and the ids of chunks that begin with its own. An id that a document declares for itself gives
-# way, whoever was stored first. Of two such claims the first one is kept.
+# it; and the ids of chunks that begin with its own. A file that declares an id which another
+# document has by right is refused, even if it was stored first. If two declare the same id, the
+# first one keeps it.
 
 
 def contested(corpus: Corpus, files: Files) -> tuple[dict[str, str], dict[str, tuple[str, str]]]:
@@ -351,7 +353,7 @@ def _claimed(file: StoredFile, documents: Sequence[StoredDocument]) -> Iterator[
 
 
 def _stored_ids(corpus: Corpus, names: Sequence[str]) -> Iterator[tuple[str, str, str, bool]]:
-    """Each of these ids that is stored, the location and path of its file, and whose right."""
+    """Of each of these ids that is stored: id, location and path of its file, whether by right."""
     owner = (
         "f.location, f.path, d.document_id, s.source_id, d.self_declared FROM document d "
         "JOIN file f ON f.id = d.file JOIN source s ON s.id = d.source"
@@ -362,8 +364,8 @@ def _stored_ids(corpus: Corpus, names: Sequence[str]) -> Iterator[tuple[str, str
         *_among(corpus, "document_id", f"document_id, {owner}", names),
         *((f"\n{name}", *owned) for name, *owned in of_chunks),
     ]:
-        [(own,)] = typed([(declared,)], Texts)
-        is_right = not _is_claim(own, document_id, source_id, path)
+        [(keys,)] = typed([(declared,)], Texts)
+        is_right = not _is_claim(keys, document_id, source_id, path)
         is_own = name == document_id or name.startswith(f"\n{document_id}#")
         yield name, location, path, is_right and is_own
 
@@ -424,19 +426,19 @@ def _hints(metadata: DocumentMetadata, ordinal: int, forms: str) -> Texts:
 
 
 def update_chunks(
-    corpus: Corpus, document_row: int, compartment: int, now: Mapping[str, Row]
+    corpus: Corpus, document_row: int, compartment: int, wanted: Mapping[str, Row]
 ) -> dict[str, Row]:
-    """Update and remove a document's stored chunks to match ``now``. Return the new ones."""
+    """Update and remove a document's stored chunks to match ``wanted``. Return the new ones."""
     columns = f"chunk_id, id, {INDEXED_COLUMNS}, {UNINDEXED_COLUMNS}, digest"
     rows = corpus.rows(f"SELECT {columns} FROM chunk WHERE document = ?", (document_row,))
     before: dict[str, Row] = {row[0]: row[1:] for row in rows}
-    remove_chunks(corpus, [row[0] for name, row in before.items() if name not in now])
-    for name, values in now.items():
+    remove_chunks(corpus, [row[0] for name, row in before.items() if name not in wanted])
+    for name, values in wanted.items():
         if name in before:
             rowid, *old = before[name]
             digest = chunk_digest((rowid, document_row, name, *values))
             _update_chunk(corpus, compartment, rowid, tuple(old), (*values, digest))
-    return {name: values for name, values in now.items() if name not in before}
+    return {name: values for name, values in wanted.items() if name not in before}
 
 
 def _update_chunk(corpus: Corpus, compartment: int, rowid: int, old: Row, values: Row) -> None:
@@ -482,7 +484,7 @@ def remove_chunks(corpus: Corpus, rowids: Sequence[int]) -> None:
         corpus.lexical.remove_chunks(corpus, compartment, chunks)
         add_to_counts(corpus, compartment, chunks=-len(chunks))
     _remove_vectors(corpus, rowids)
-    corpus.run(f"DELETE FROM chunk WHERE id {AMONG}", (rowids,))
+    corpus.run(f"DELETE FROM chunk WHERE id {IN_SET}", (rowids,))
     corpus.run("UPDATE corpus_state SET chunks = chunks - ?", (len(rowids),))
 
 

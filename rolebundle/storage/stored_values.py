@@ -56,7 +56,7 @@ def selection(kind: type[R], source: str, columns: Mapping[str, str]) -> str:
     return f"SELECT {', '.join(names)} FROM {source}"
 
 
-def records(kind: type[R], rows: Iterable[Sequence[object]]) -> list[R]:
+def rows_as(kind: type[R], rows: Iterable[Sequence[object]]) -> list[R]:
     """Rows as values of a NamedTuple. Its annotations say what each column holds.
 
     They are a simple type; ``bool``, stored as 0 or 1; a Literal; ``tuple[str, ...]``, a JSON array
@@ -74,7 +74,7 @@ def records(kind: type[R], rows: Iterable[Sequence[object]]) -> list[R]:
 
 
 def typed(rows: Iterable[Sequence[object]], *annotations: object) -> list[tuple[Any, ...]]:
-    """Rows whose columns hold what these annotations say; see :func:`records`.
+    """Rows whose columns hold what these annotations say; see :func:`rows_as`.
 
     Raises:
         CorpusCorrupt: a row holds something else.
@@ -107,7 +107,7 @@ def _is_record(annotation: object) -> bool:
 
 @cache
 def columns_of(kind: type[Any]) -> dict[str, object]:
-    """The columns of a NamedTuple with their annotations; see :func:`records`.
+    """The columns of a NamedTuple with their annotations; see :func:`rows_as`.
 
     Those of a NamedTuple in it have its field and a dot before their name.
     """

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from hashlib import blake2b
+from typing import NamedTuple
 
-from rolebundle.contracts.documents import IndexIdentity, ModelIdentity, Noise
+from rolebundle.contracts.documents import IndexIdentity, Noise
 from rolebundle.storage import compartments
 from rolebundle.storage.corpus import (
     ALL_CHUNKS,
@@ -16,38 +16,36 @@ from rolebundle.storage.corpus import (
     record_changes,
     true_generation,
 )
-from rolebundle.storage.sqlite import AMONG
+from rolebundle.storage.sqlite import IN_SET
 from rolebundle.storage.stored_values import typed
 
-_CREATED = (
+_INDEX_COLUMNS = (
     "provider, model, model_digest, dimensions, query_prefix, passage_prefix, chunker, "
     "normalization, active, reach, started_at"
 )
-_TYPES = (int, str, str, str, int, str, str, str, str, bool, str, str, float | None, float | None)
+_COLUMNS = {"digest": "model_digest", "connection": "reach"}
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddingIndex:
+class EmbeddingIndex(NamedTuple):
     """An embedding index of the corpus, by its number.
 
-    ``vector_counts`` is compartment → number of vectors when this was read. ``connection`` is JSON:
-    how to connect to the model again; its column is called ``reach``. ``noise`` is what the model's
-    cosines mean; ``None`` if it was not measured yet.
+    ``connection`` is JSON: how to connect to the model again. ``noise`` is what the model's cosines
+    mean; ``None`` if it was not measured yet.
     """
 
     id: int
     identity: IndexIdentity
-    # The following fields are not part of the identity of the index.
-    vector_counts: Mapping[int, int] = field(default_factory=dict, compare=False)
-    active: bool = field(default=False, compare=False)
-    connection: str = field(default="{}", compare=False)
-    started_at: str = field(default="", compare=False)
-    noise: Noise | None = field(default=None, compare=False)
+    active: bool = True
+    connection: str = "{}"
+    started_at: str = ""
+    noise_floor: float | None = None
+    related_cosine: float | None = None
 
     @property
-    def vectors(self) -> int:
-        """How many chunks had a vector when this was read."""
-        return sum(self.vector_counts.values())
+    def noise(self) -> Noise | None:
+        """What the model's cosines mean."""
+        floor, related = self.noise_floor, self.related_cosine
+        return None if floor is None or related is None else Noise(floor, related)
 
 
 @once_in_snapshot
@@ -70,19 +68,7 @@ def find_index(corpus: Corpus, identity: IndexIdentity) -> EmbeddingIndex | None
 
 
 def _indexes(corpus: Corpus, condition: str) -> list[EmbeddingIndex]:
-    rows = corpus.rows(
-        f"SELECT id, {_CREATED}, noise_floor, related_cosine FROM embedding_index {condition}"
-    )
-    indexes = []
-    for number, *columns in typed(rows, *_TYPES):
-        *model, chunker, normalization, active, connection, started_at, floor, related = columns
-        identity = IndexIdentity(ModelIdentity(*model), chunker, normalization)
-        counts = current_counts(corpus, number)
-        noise = None if floor is None or related is None else Noise(floor, related)
-        indexes.append(
-            EmbeddingIndex(number, identity, counts, active, connection, started_at, noise)
-        )
-    return indexes
+    return corpus.select(EmbeddingIndex, f"embedding_index {condition}", (), _COLUMNS)
 
 
 @once_in_snapshot
@@ -103,8 +89,8 @@ def create_index(
     """Create an index, and activate it. Call it inside a write transaction."""
     model, chunker, normalization = identity
     row = (*model, chunker, normalization, 0, connection, started_at)
-    corpus.insert(f"embedding_index ({_CREATED})", [row])
-    index = EmbeddingIndex(corpus.last_rowid(), identity, {}, activate, connection, started_at)
+    corpus.insert(f"embedding_index ({_INDEX_COLUMNS})", [row])
+    index = EmbeddingIndex(corpus.last_rowid(), identity, activate, connection, started_at)
     if activate:
         activate_index(corpus, index)
     return index
@@ -132,13 +118,13 @@ def input_hashes(corpus: Corpus, index: EmbeddingIndex, after: int, limit: int) 
     return dict(corpus.rows(hashes, (index.id, after, limit)))
 
 
-_OF_CHUNKS = f"FROM embedded WHERE index_id = ? AND chunk {AMONG}"
+_OF_CHUNKS = f"FROM embedded WHERE index_id = ? AND chunk {IN_SET}"
 
 
 def set_chunker(corpus: Corpus, index: EmbeddingIndex, chunker: str) -> EmbeddingIndex:
     """Record which chunker made the passages. Call it inside a write transaction."""
     corpus.run("UPDATE embedding_index SET chunker = ? WHERE id = ?", (chunker, index.id))
-    return replace(index, identity=index.identity._replace(chunker=chunker))
+    return index._replace(identity=index.identity._replace(chunker=chunker))
 
 
 def set_connection(corpus: Corpus, index: EmbeddingIndex, connection: str) -> None:
@@ -217,18 +203,21 @@ def recount(corpus: Corpus, index: EmbeddingIndex) -> None:
 
 def move(corpus: Corpus, rowids: Sequence[int], target: int) -> None:
     """Move the vectors of these chunks, in every index, to another compartment."""
-    of_chunks = f"FROM embedded WHERE chunk {AMONG}"
+    of_chunks = f"FROM embedded WHERE chunk {IN_SET}"
     for index in all_indexes(corpus):
         numbers = f"SELECT compartment, count(*) {of_chunks} AND index_id = ? GROUP BY compartment"
         for source, number in corpus.rows(numbers, (rowids, index.id)):
             _count(corpus, index, source, -number)
             _count(corpus, index, target, number)
-    corpus.run(f"UPDATE embedded SET compartment = ? WHERE chunk {AMONG}", (target, rowids))
+    corpus.run(f"UPDATE embedded SET compartment = ? WHERE chunk {IN_SET}", (target, rowids))
     record_changes(corpus, rowids)
 
 
 def _count(corpus: Corpus, index: EmbeddingIndex, compartment: int, change: int) -> None:
-    """Add to the recorded number of vectors. Compartment 0, before the first, has no record."""
+    """Add to the recorded number of vectors.
+
+    Compartment 0 has none: it stands for documents that are in no compartment yet.
+    """
     if compartment:
         corpus.run(
             "INSERT INTO embedding_share (index_id, compartment, vectors) VALUES (?, ?, ?) "
@@ -257,7 +246,7 @@ def count_vectors(corpus: Corpus, index: EmbeddingIndex) -> int:
 def vectors_problem(corpus: Corpus, index: EmbeddingIndex) -> str:
     """What is wrong with the sizes of an embedding index; empty if nothing is."""
     stored = "SELECT count(*) FROM embedded WHERE index_id = ? AND compartment = ?"
-    for compartment, vectors in index.vector_counts.items():
+    for compartment, vectors in current_counts(corpus, index.id).items():
         name = f"vectors_{index.id}_{compartment}"
         if corpus.verified.get(name) != true_generation(corpus):
             if corpus.value(stored, (index.id, compartment)) != vectors:

@@ -1,10 +1,10 @@
 """The vectors of an embedding index in memory, which propose candidates exactly.
 
 Each vector v is kept as whole numbers c, from −127 to 127, times a scale s, so that no component of
-v − s·c is larger than s/2. For a query q, v·q then differs from s·(c·q) by at most s/2 · Σ|q|. The
-distance d that sqlite-vec measures decreases as v·q − |v|²/2 = (|q|² − d²)/2 grows. So all that can
-be among the nearest k are those whose value plus its error reaches the k-th highest value minus its
-error.
+v − s·c is larger than s/2. For a query q, v·q then differs from s·(c·q) by at most s/2 · Σ|q|. A
+near vector has a high value v·q − |v|²/2, which is (|q|² − d²)/2 for the distance d that sqlite-vec
+measures. Each value is known up to an error. A vector may be among the nearest k only if its value
+plus its error is at least the k-th highest of all values minus their errors.
 
 It is imported for a second answer only, because it needs numpy.
 """
@@ -18,21 +18,21 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from rolebundle.storage.corpus import ALL_CHUNKS, Corpus, Ranges, up_to_date
+from rolebundle.storage.corpus import ALL_CHUNKS, Corpus, Ranges, kept_in_memory
 from rolebundle.storage.sqlite import Row
 from rolebundle.storage.vector_index import EmbeddingIndex
 
-_MOST = 127
+_MAX_CODE = 127
 _SMALLEST_SCALE = 1e-30
 _MAX_BLOCKS = 1_000
-_OF_DAMAGED = np.float32(-1e30)
+_HALF_OF_DAMAGED = np.float32(-1e30)
 """In place of half the square of a length; it makes a vector a candidate in every search."""
 _ROWS = 512
 """So many rows as float32 fit into a processor's cache; 4,096 take several times as long."""
 
 
 @dataclass(frozen=True, eq=False)
-class VectorScan:
+class CompartmentVectors:
     """Vectors: 1 byte a dimension, and 16 bytes a vector.
 
     Attributes:
@@ -72,26 +72,26 @@ class VectorScan:
         # absolute values (Higham, "Accuracy and Stability of Numerical Algorithms", 3.1). Four
         # times that, and some terms more, is for our sum and for sqlite-vec's.
         rounding = (dimensions + 16) * 2.0**-22
-        of_scale = np.float32(np.abs(query).sum() * (0.5 + _MOST * rounding))
+        of_scale = np.float32(np.abs(query).sum() * (0.5 + _MAX_CODE * rounding))
         errors = self.scales * of_scale + np.float32(rounding) * (self.halves + query @ query)
         least = np.partition(values - errors, max(0, count - k))[max(0, count - k)]
         return [int(rowid) for rowid in self.rowids[values + errors >= least]]
 
 
 @dataclass(frozen=True, eq=False)
-class IndexScan:
+class VectorsInMemory:
     """The vectors of an embedding index, by the compartment of their chunks."""
 
     index_id: int
     dimensions: int
-    parts: Mapping[int, VectorScan]
+    parts: Mapping[int, CompartmentVectors]
 
     def shortlist(self, compartments: Collection[int], vector: bytes, k: int) -> list[int]:
-        """Those of :meth:`VectorScan.shortlist` of each of the compartments."""
+        """Those of :meth:`CompartmentVectors.shortlist` of each of the compartments."""
         found = (self.parts[number] for number in compartments if number in self.parts)
         return [rowid for part in found for rowid in part.shortlist(vector, k)]
 
-    def updated(self, corpus: Corpus, ranges: Ranges) -> IndexScan:
+    def updated(self, corpus: Corpus, ranges: Ranges) -> VectorsInMemory:
         """The same at the current generation: the vectors of these ranges are read again."""
         new = _read(corpus, self.index_id, self.dimensions, ranges).parts
         stay = {number: _without(part, ranges) for number, part in self.parts.items()}
@@ -99,39 +99,39 @@ class IndexScan:
             number: _joined([part[number] for part in (stay, new) if number in part])
             for number in stay.keys() | new
         }
-        return IndexScan(self.index_id, self.dimensions, parts)
+        return VectorsInMemory(self.index_id, self.dimensions, parts)
 
 
-def scan_of(corpus: Corpus, index: EmbeddingIndex) -> IndexScan:
+def vectors_in_memory(corpus: Corpus, index: EmbeddingIndex) -> VectorsInMemory:
     """The vectors of an index, kept in memory. Call it inside a snapshot.
 
     Damaged ones, of another length or not finite, are always candidates.
     """
     dimensions = index.identity.model.dimensions
-    return up_to_date(
+    return kept_in_memory(
         corpus,
         ("vectors", index.id, dimensions),
         lambda: _read(corpus, index.id, dimensions, ALL_CHUNKS),
     )
 
 
-def _read(corpus: Corpus, index_id: int, dimensions: int, ranges: Ranges) -> IndexScan:
+def _read(corpus: Corpus, index_id: int, dimensions: int, ranges: Ranges) -> VectorsInMemory:
     rows = corpus.iterate(
         "SELECT e.compartment, e.chunk, e.vector FROM json_each(?) r CROSS JOIN main.embedded e "
         "ON e.index_id = ? AND e.chunk BETWEEN r.value ->> 0 AND r.value ->> 1",
         (ranges, index_id),
     )
-    pieces: dict[int, list[VectorScan]] = {}
+    pieces: dict[int, list[CompartmentVectors]] = {}
     while batch := list(islice(rows, _ROWS)):
         for number in {compartment for compartment, *_ in batch}:
             of_part = [row for row in batch if row[0] == number]
-            pieces.setdefault(number, []).append(_scan(of_part, dimensions))
-    return IndexScan(
+            pieces.setdefault(number, []).append(_encoded(of_part, dimensions))
+    return VectorsInMemory(
         index_id, dimensions, {number: _joined(found) for number, found in pieces.items()}
     )
 
 
-def _scan(rows: Iterable[Row], dimensions: int) -> VectorScan:
+def _encoded(rows: Iterable[Row], dimensions: int) -> CompartmentVectors:
     _, rowids, stored = zip(*rows, strict=True)
     size, damaged = 4 * dimensions, np.full(dimensions, np.nan, "<f4").tobytes()
     whole = (vector if len(vector) == size else damaged for vector in stored)
@@ -140,15 +140,15 @@ def _scan(rows: Iterable[Row], dimensions: int) -> VectorScan:
         halves = np.square(vectors).sum(axis=1) / 2
     is_damaged = ~np.isfinite(halves)
     vectors = np.where(is_damaged[:, None], np.float32(0), vectors)
-    halves[is_damaged] = _OF_DAMAGED
-    scales = np.maximum(np.abs(vectors).max(axis=1) / _MOST, np.float32(_SMALLEST_SCALE))
+    halves[is_damaged] = _HALF_OF_DAMAGED
+    scales = np.maximum(np.abs(vectors).max(axis=1) / _MAX_CODE, np.float32(_SMALLEST_SCALE))
     codes = np.rint(vectors / scales[:, None]).astype(np.int8)
-    return VectorScan(np.array(rowids, np.int64), (codes,), scales, halves)
+    return CompartmentVectors(np.array(rowids, np.int64), (codes,), scales, halves)
 
 
-def _joined(pieces: list[VectorScan]) -> VectorScan:
+def _joined(pieces: list[CompartmentVectors]) -> CompartmentVectors:
     codes = tuple(block for piece in pieces for block in piece.codes)
-    return VectorScan(
+    return CompartmentVectors(
         np.concatenate([piece.rowids for piece in pieces]),
         codes if len(codes) <= _MAX_BLOCKS else (np.concatenate(codes),),
         np.concatenate([piece.scales for piece in pieces]),
@@ -156,7 +156,7 @@ def _joined(pieces: list[VectorScan]) -> VectorScan:
     )
 
 
-def _without(scan: VectorScan, ranges: Ranges) -> VectorScan:
+def _without(scan: CompartmentVectors, ranges: Ranges) -> CompartmentVectors:
     stays = np.ones(len(scan.rowids), bool)
     for first, last in ranges:
         stays &= (scan.rowids < first) | (scan.rowids > last)
@@ -164,4 +164,4 @@ def _without(scan: VectorScan, ranges: Ranges) -> VectorScan:
         return scan
     parts = zip(scan.codes, np.split(stays, np.cumsum([*map(len, scan.codes)])[:-1]), strict=True)
     codes = tuple(block if of.all() else block[of] for block, of in parts)
-    return VectorScan(scan.rowids[stays], codes, scan.scales[stays], scan.halves[stays])
+    return CompartmentVectors(scan.rowids[stays], codes, scan.scales[stays], scan.halves[stays])

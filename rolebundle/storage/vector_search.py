@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from rolebundle.storage import compartments
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.passages import first_by_score
-from rolebundle.storage.sqlite import AMONG, Binding, Row
+from rolebundle.storage.sqlite import IN_SET, Binding, Row
 from rolebundle.storage.stored_values import damaged
-from rolebundle.storage.vector_index import EmbeddingIndex
+from rolebundle.storage.vector_index import EmbeddingIndex, current_counts
 
 Cosines = dict[int, float]
 """Rowid → cosine."""
@@ -90,21 +90,22 @@ def shortlist_in_memory(
 ) -> list[int] | None:
     """The rowids of all chunks that may be among the nearest, by the vectors in memory.
 
-    ``None``, so that all vectors are measured: if the corpus has few; in the first snapshot in
-    which this reader searches, because reading them takes as long as measuring; or if more than
-    ``MAX_CANDIDATES`` may be among the nearest.
+    ``None`` means that all vectors must be measured. That is so if the corpus has few; in the first
+    snapshot in which this reader searches, because reading them into memory takes as long as
+    measuring; and if more than ``MAX_CANDIDATES`` may be among the nearest.
     """
     searched = _searched(corpus, only_facts=only_facts)
-    vectors = sum(index.vector_counts.get(compartment, 0) for compartment in searched)
+    counts = current_counts(corpus, index.id)
+    vectors = sum(counts.get(compartment, 0) for compartment in searched)
     if vectors < corpus.min_vectors_in_memory:
         return None
     corpus.first_snapshot_searched = corpus.first_snapshot_searched or corpus.snapshot
     if corpus.snapshot in (0, corpus.first_snapshot_searched):
         return None
     # Imported here, because numpy takes time.
-    from rolebundle.storage.vector_scan import scan_of
+    from rolebundle.storage.vector_scan import vectors_in_memory
 
-    shortlist = scan_of(corpus, index).shortlist(searched, vector, limit)
+    shortlist = vectors_in_memory(corpus, index).shortlist(searched, vector, limit)
     return shortlist if len(shortlist) <= MAX_CANDIDATES else None
 
 
@@ -143,7 +144,7 @@ def nearest(
     Raises:
         CorpusCorrupt: ``vectors_damaged``: a vector among them is not what was stored.
     """
-    corpus.load_vectors()
+    corpus.load_vector_functions()
     bindings: list[Binding] = [vector, index_id, compartments, limit]
     if documents is None:
         return cosines_of(corpus.rows(NEAREST_SQL, bindings))
@@ -160,9 +161,9 @@ def cosines(corpus: Corpus, index_id: int, vector: bytes, rowids: Sequence[int])
     Raises:
         CorpusCorrupt: ``vectors_damaged``.
     """
-    corpus.load_vectors()
+    corpus.load_vector_functions()
     rows = corpus.rows(
-        f"SELECT {_DISTANCE} FROM embedded e WHERE e.index_id = ?2 AND e.chunk {AMONG}",
+        f"SELECT {_DISTANCE} FROM embedded e WHERE e.index_id = ?2 AND e.chunk {IN_SET}",
         (vector, index_id, rowids),
     )
     return cosines_of(rows)

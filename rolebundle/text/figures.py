@@ -354,6 +354,8 @@ def _with_shared_units(figures: list[Figure], text: str) -> list[Figure]:
 # -- context ---------------------------------------------------------------------------------------
 
 _COLUMN = re.compile(r"\S+(?: \S+)*")
+_NARROW = re.compile(r"^\S.*?(?=(?: (?=\S*\d)\S+){2,}$)|(?<= )(?=\S*\d)\S+(?=(?: (?=\S*\d)\S+)*$)")
+"""The columns of a line that ends with numbers: a label, and each number."""
 _DIGIT = re.compile(r"\d")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|\n(?![ \t]*[a-z])|(?<![^\n]{40})\n")
@@ -459,6 +461,8 @@ def _cells_in(text: str) -> Iterator[Cell]:
         start, position = position, position + len(line) + 1
         is_row = "|" in line or (rows and line.startswith("+-")) or line.startswith("+=")
         columns = () if is_row else [*_COLUMN.finditer(line)]
+        if not is_row and len(columns) < 3 and len(line) < _REACH:
+            columns = [*_NARROW.finditer(line)]
         if is_row or len(columns) > 2:
             if not set(line) <= set("|:-+= \t\r"):
                 start += 0 if columns else len(line) - len(line.lstrip())
@@ -473,7 +477,7 @@ def _cells_in(text: str) -> Iterator[Cell]:
 def _headed(rows: list[list[tuple[int, str]]]) -> Iterator[Cell]:
     """The cells of a table with their headings. A first row with figures is no header."""
     header = [cell.strip() for _, cell in rows[0]]
-    header = [] if any(re.match(r"\W*\d", cell) for cell in header) else header
+    header = [] if any(re.match(r"\W*\d(?!\d{3}$)", cell) for cell in header) else header
     name = ""
     for number, row in enumerate(rows):
         # A row may have more lines, and more cells that name it.

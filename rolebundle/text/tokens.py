@@ -1,9 +1,9 @@
 """What a text says, apart from its typography and markup.
 
-Two texts with the same tokens say the same. White space, invisible characters, emphasis, code
-fences, backticks, escapes, HTML's entities, the marks of headings, lists, links, blockquotes and
-roles (``:ref:``), lines without a letter or a digit, and the forms of quotation marks and dashes
-make no difference. Case and the marks of letters do. Other forms of characters do not, as
+Two texts with the same tokens say the same. White space, invisible characters, emphasis, strikes,
+code fences, backticks, escapes, HTML's entities, the marks of headings, lists, links, blockquotes
+and roles (``:ref:``), lines without a letter or a digit, and the forms of quotation marks and
+dashes make no difference. Case and the marks of letters do. Other forms of characters do not, as
 `spellings.py` says: m² is m2, and 10² is not 102.
 """
 
@@ -42,7 +42,7 @@ _LETTER = rf"(?:[^\W\d_ʼʹ]|[\u0300-\u036f\u0900-\u0dff{_INVISIBLE}])"
 _SKIPPED = (
     r"(?m:^[ \t]*(?:>[ \t]?)+(?![ \t]*[-−+.\d$€£])|^[ \t]*(?:[-*+•]|#{1,6})[ \t]+"
     r"|^[ \t]*`{3,}.*$|^[^\w\s]{3,}$)"
-    r"|\\(?=[!-/:-@\[-`{-~])|\]\([^()\s]*(?:[ \t]+\"[^\"\n]*\")?\)|[\[\]`*]"
+    r"|\\(?=[!-/:-@\[-`{-~])|\]\([^()\s]*(?:[ \t]+\"[^\"\n]*\")?\)|[\[\]`*]|~~"
     rf"|[{_INVISIBLE}]|:[a-z][\w:+-]*:(?=`)|(?<=`)~(?=\w)(?:\w+\.)*|\s<[^<>`\n]+>(?=`)"
     r"|(?<!\w)_+|_+(?!\w)"
 )

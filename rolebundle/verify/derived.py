@@ -19,6 +19,7 @@ from typing import NamedTuple
 from rolebundle.text.figures import Figure
 
 _MAX_OPERANDS = 12
+CURRENCIES = ("$", "€", "£", "¥", "₹", "franc")
 _DAY = 86_400
 _MONTH = Fraction(365 * _DAY, 12)
 _YEARS = range(1900, 2101)
@@ -41,6 +42,7 @@ _CUE = re.compile(
     r"|\b(?:of (?:them|all|these|those)|(?:fif|ten)ths?|thirds?|quarters?)\b",
     re.IGNORECASE,
 )
+_NO_CUE = re.compile(r"\b(?:(?:more|less) than|over|under|above|below|up to) \W?\d", re.IGNORECASE)
 _CUE_OF_SOURCE = re.compile(
     r"\b(?:extra|additional\w*|further|on top|doubled?|half)\b", re.IGNORECASE
 )
@@ -79,13 +81,18 @@ def derivation(
     """
     amount = float(figure.amount) if figure.amount is not None else 111
     digits = len(re.sub(r"\D", "", f"{abs(amount):.10g}").strip("0"))
-    certainty = digits + 2 * bool(calculates(text) or _CUE_OF_SOURCE.search(words))
+    is_said = calculates(text)
+    certainty = digits + 2 * bool(is_said or _CUE_OF_SOURCE.search(words))
+    # The evidence counts with words what has nothing to do with a sentence that calculates nothing.
+    others = others if is_said else (f for f in others if not f.text.isalpha())
     operands = [(f, 0 if f in own else 1) for f in [*own, *others][:_MAX_OPERANDS]]
     for unit, _ in figure.readings[:2]:
         target = next(_values(figure, unit), None)
         if target:
             for term in _results(unit, target, figure, operands, words):
                 is_same = term.value == target or fits(figure, target, term.value)
+                if unit in CURRENCIES and not is_said and min(term.operands) >= len(own):
+                    continue  # Two amounts of the evidence are no reason for a third one.
                 if is_same and certainty > term.cost + (term.value != target):  # Rounded.
                     return f"{term.text} = {figure.text}"
     return ""
@@ -93,7 +100,7 @@ def derivation(
 
 def calculates(text: str) -> bool:
     """Whether a sentence says that it calculates."""
-    return _CUE.search(text) is not None
+    return _CUE.search(_NO_CUE.sub(" ", text)) is not None
 
 
 def is_year(figure: Figure) -> bool:
@@ -135,8 +142,9 @@ def _results(
         name = other.text, frozenset((place,)), cost
         values = [*_values(other, unit)][:2]
         is_bare = other.unit in ("", "x") and not (cost and is_year(other))
-        if not values and is_bare and other.amount and figure.amount:
-            values = [other.amount * target / figure.amount]  # The unit is that of the result.
+        # The unit is that of the result, if nothing else is counted ("ten teeth").
+        if not values and is_bare and not other.nouns and other.amount and figure.amount:
+            values = [other.amount * target / figure.amount]
         terms += [_Term(value, *name) for value in values if value]
         if not other.amount or other.unit in ("version", "name"):
             continue

@@ -18,12 +18,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from operator import itemgetter
 from typing import Any, Literal, NamedTuple, TypeVar
 
+from rolebundle.storage.corpus import joined
 from rolebundle.text.tokens import Range, is_inside
 from rolebundle.text.words import WORD, is_no_sentence_end
 
@@ -74,11 +75,11 @@ def citations_in(text: str, start: int, end: int) -> tuple[list[Citation], list[
     opaque = [m.span() for pattern in (_URL, CODE) for m in pattern.finditer(text, start, end)]
     found: list[Citation] = []
     for pattern in (_ENCLOSED, _RAISED, _TOKEN):
-        excluded = merged([*opaque, *(citation[:2] for citation in found)])
+        excluded = joined(sorted([*opaque, *(citation[:2] for citation in found)]), -1)
         for match in pattern.finditer(text, start, end):
             if not is_inside(match.start(), excluded):
                 found += _cited_by(pattern, match)
-    opaque = merged([*opaque, *(citation[:2] for citation in found)])
+    opaque = joined(sorted([*opaque, *(citation[:2] for citation in found)]), -1)
     return sorted(found, key=lambda citation: citation[:2]), opaque
 
 
@@ -136,17 +137,6 @@ def _places(token: str, *, is_marked: bool) -> Iterator[Target]:
         yield "locator", f"{path}:{match[1]}-{match[2] or match[1]}"
 
 
-def merged(spans: Iterable[Range]) -> list[Range]:
-    """The ranges in order; ranges that overlap are joined."""
-    result: list[Range] = []
-    for start, end in sorted(spans):
-        if result and start < result[-1][1]:
-            result[-1] = result[-1][0], max(end, result[-1][1])
-        else:
-            result.append((start, end))
-    return result
-
-
 # -- the parts of a draft --------------------------------------------------------------------------
 
 Kind = Literal["prose", "item", "heading", "row", "header", "quote"]
@@ -159,6 +149,7 @@ class Sentence(NamedTuple):
         has_content: false for headings, questions and other text that states nothing.
         quotes: the ranges between quotation marks.
         header: the head of its table.
+        block: where its paragraph, item or row begins.
     """
 
     start: int
@@ -169,6 +160,7 @@ class Sentence(NamedTuple):
     quotes: tuple[Range, ...] = ()
     citations: tuple[Citation, ...] = ()
     header: str = ""
+    block: int = 0
 
     def prose(self, *, with_quotes: bool = False) -> str:
         """The text with spaces instead of its citations and quotes."""
@@ -186,7 +178,7 @@ def parse_draft(text: str) -> Iterator[Sentence]:
     """The sentences of a draft, in order, with their quotes and citations."""
     for block in _blocks(text):
         for first, last in _pieces(text, block.start, block.end, (), _MAX_BLOCK):
-            part = block._replace(start=first, end=last, text=text[first:last])
+            part = block._replace(start=first, end=last, text=text[first:last], block=block.start)
             yield from _sentences_of_block(text, part)
 
 
@@ -194,9 +186,8 @@ def _sentences_of_block(text: str, block: Sentence) -> Iterator[Sentence]:
     start, end = block.start, block.end
     cited, opaque = citations_in(text, start, end)
     if block.kind == "quote" and not _CALLOUT.match(block.text):
-        cuts = merged(
-            [*(c[:2] for c in cited), *(m.span() for m in _QUOTE_CUT.finditer(text, start, end))]
-        )
+        marks = (m.span() for m in _QUOTE_CUT.finditer(text, start, end))
+        cuts = joined(sorted([*(c[:2] for c in cited), *marks]), -1)
         edges = [start, *(at for cut in cuts for at in cut), end]
         quotes = [
             _unmarked(text, *_trimmed(text, *piece, {}, {}))
@@ -207,7 +198,7 @@ def _sentences_of_block(text: str, block: Sentence) -> Iterator[Sentence]:
         quotes = [_trimmed(text, *q, after, before) for q in _quotes(text, block, opaque)]
     quotes = [(a, b) for a, b in quotes if any(map(str.isalnum, text[a:b]))]
     cited = [citation for citation in cited if not is_inside(citation.start, quotes)]
-    inner = merged([*opaque, *quotes])
+    inner = joined(sorted([*opaque, *quotes]), -1)
     for whole in _ranges(text, block, inner, cited):
         for first, last in _pieces(text, *whole, inner, _MAX_SENTENCE):
             sentence = block._replace(

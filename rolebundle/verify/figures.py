@@ -29,7 +29,8 @@ from typing import NamedTuple
 
 from rolebundle.contracts.verification import FindingCode
 from rolebundle.text.figures import Cell, Figure, Reading, cell_at, find_figures, words_near
-from rolebundle.verify.derived import calculates, derivation, fits, is_year
+from rolebundle.text.words import stem
+from rolebundle.verify.derived import CURRENCIES, calculates, derivation, fits, is_year
 
 _POOL = 10
 """From how many figures of the evidence a figure may be calculated. They are in the sentences that
@@ -47,8 +48,10 @@ _ROW = re.compile(
     r"|\"[^\"\n]*\",|[^,;\n]+[,;][^\s,;]+[,;]\S|[^\n]*[^\s.!?:;] {2,}\S)[^\n]*$",
     re.MULTILINE,
 )
-_CURRENCIES = ("$", "€", "£", "¥", "₹", "franc")
 _SIGNED = ("°C", "°F", "°", "%", "version")
+_LONGER = re.compile(r"\d+(?:[.,]\d+)+|\d{2,}")
+"""Numbers that name a row or column ("10–24.9 kg", "2027"): one digit is found by chance."""
+_WIDE = 200  # Characters of a row.
 _LIST_NUMBER = re.compile(r"\s*(?:#{1,6}\s+(?:\d+\.)*\d+[.)]?|(?:\d+\.)*\d+[.)]|\(\d+\))\s")
 
 _NUMBERING = re.compile(r"(?:^|\n)[ \t#]*(?:\d+\.)*\d+(?:[.)]|(?<=\.\d))\s?$")
@@ -106,6 +109,8 @@ def check_figures(
             continue
         near = (*reversed(figures[max(0, number - _POOL) : number]), *figures[number + 1 :][:_POOL])
         others = sorted(near, key=lambda other: abs(other.start - figure.start))[:_POOL]
+        named = {*_LONGER.findall(sentence)}.difference(_LONGER.findall(figure.text))
+        figure = replace(figure, near=figure.near | named)  # noqa: PLW2901
         for reading in (figure, *_with_unit_before(figure, others)):
             check = own.check(reading, figures)
             if check is None or check.outcome != "unsupported_figure":
@@ -164,7 +169,12 @@ def _figures_of(text: str) -> list[Figure]:
         row = None if figure.cell else cell_at(lines, figure.start)
         if row:
             figure = replace(figure, cell=row, near=words_near(row.row), shared=frozenset())  # noqa: PLW2901
-        figures.append(replace(figure, readings=readings))
+        near, start = figure.near, figure.start
+        if figure.cell:
+            before, after = text[max(0, start - _WIDE) : start], text[start : start + _WIDE]
+            line = before.rpartition("\n")[2] + after.partition("\n")[0]
+            near |= {*_LONGER.findall(f"{figure.cell.column} {line}")}
+        figures.append(replace(figure, readings=readings, near=near))
     return figures
 
 
@@ -226,7 +236,7 @@ class _Index:
         equal = self._nearest(figure, self._with_keys(figure), _is_equal)
         same = equal or self._nearest(figure, self._close(figure), _is_rounded)
         if same := [(other, n) for other, n in same if not _is_other_rate(figure, other)]:
-            if moved := self._moved(figure, [other for other, _ in same], stated):
+            if moved := self._moved(figure, same, stated):
                 note = f'the evidence has "{moved.text}" beside these words'
                 return bare._replace(note=note, is_contradicted=True)
             bounds = {other.bound for other, _ in same}
@@ -302,18 +312,22 @@ class _Index:
         return next((n for n, lower in enumerate(self._texts) if search(lower)), None)
 
     def _moved(
-        self, figure: Figure, same: Sequence[Figure], stated: Sequence[Figure]
+        self, figure: Figure, found: Sequence[tuple[Figure, int]], stated: Sequence[Figure]
     ) -> Figure | None:
         """The figure that stands beside the draft's words, if the draft's stands beside others."""
+        same, passages = [other for other, _ in found], {n for _, n in found}
         beside = frozenset[str]().union(*(other.near | other.shared for other in same))
         kinds = {figure.kind, *(other.kind for other in same)}
         best, moved = 0, None
         counted = frozenset(figure.nouns[:1]).difference(*(other.nouns[:1] for other in same))
         own = (figure.near - beside) | counted
         for at in {at for word in own for at in self._having[("near", word)]}:
-            other = self._figures[at][0]
-            if other.kind not in kinds or other in same or (figure.unit and other.nouns):
-                continue
+            other, passage = self._figures[at]
+            if passage not in passages or other.kind not in kinds or other in same:
+                continue  # Two texts may both be right.
+            is_one = other.amount == 1 and stem(other.text.split()[-1]) in figure.near
+            if is_one or (figure.unit and other.nouns):
+                continue  # "A day" is one day.
             if (other.is_counting and not figure.is_counting) or is_year(other) > is_year(figure):
                 continue  # "Price list 2024", "two sides".
             gained = (figure.near & other.near - beside) | counted.intersection(other.nouns[:1])
@@ -367,7 +381,7 @@ def _is_equal(figure: Figure, other: Figure) -> bool:
         return False
     if abs(figure.amount) != abs(other.amount):
         return False
-    if figure.unit in _CURRENCIES and ("", other.amount) in other.readings and not other.nouns:
+    if figure.unit in CURRENCIES and ("", other.amount) in other.readings and not other.nouns:
         return True  # Tables seldom repeat it.
     # "Level 9" is the option -9. A long number is the same one in whatever column it is.
     is_long = len(re.sub(r"\D", "", figure.text).strip("0")) >= _LONG

@@ -15,7 +15,8 @@ from rolebundle.contracts.terms import Sensitivity, level_rank
 from rolebundle.contracts.verification import CheckName, Finding, FindingCode, Outcome, Span
 from rolebundle.retrieval.filter import age_days, age_note, freshness_of, labels_of
 from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.verify.draft import Sentence, merged
+from rolebundle.storage.corpus import joined
+from rolebundle.verify.draft import Sentence
 
 MAX_SHOWN = 300
 """How many characters of the draft, or of a passage, one finding shows."""
@@ -126,7 +127,7 @@ def _doubts(
         age = age_days(passage.document, request.now) or 0.0
         is_policy = request.retrieval_policy.freshness_max_age_days is not None
         more = {"verdict": "check"} if is_policy else {}
-        yield "stale_source", age_note(passage.document, age, request.max_age_days), more
+        yield "stale_source", age_note(passage.document, age, request.stale_from_days), more
     if labels.is_untrusted or labels.origin == "untrusted":
         kind = "trust tier" if labels.is_untrusted else "origin"
         yield "untrusted_source", f"its {kind} is untrusted", {}
@@ -148,14 +149,14 @@ def validated_draft(
     failing = [f for f in findings if f.verdict != "clean" and f.span.end > f.span.start]
     if not failing:
         return None
-    spans = merged((f.span.start, f.span.end) for f in failing)
+    spans = joined(sorted((f.span.start, f.span.end) for f in failing), -1)
     if redact:
         starts, ends = [start for start, _ in spans], [end for _, end in spans]
         touched = (
             (s.start, s.end) for s in sentences
             if bisect_right(ends, s.start) < bisect_left(starts, s.end)
         )  # fmt: skip
-        spans = merged([*spans, *touched])
+        spans = joined(sorted([*spans, *touched]), -1)
     pieces, copied, number = [], 0, 0
     failing.sort(key=lambda f: f.span.start)
     for start, end in spans:

@@ -111,11 +111,7 @@ class Judge:
         except (KeyError, IndexError, TypeError):
             answer = None
         if not isinstance(answer, str):
-            raise EmbedderError(
-                "bad_response",
-                f"the model server at {self._server.url} did not answer as a chat model does",
-                "check that the URL is that of a server with chat models",
-            )
+            raise self._server.unreadable("it is not that of a chat model")
         return answer.rpartition("</think>")[2]
 
 

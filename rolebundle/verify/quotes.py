@@ -218,9 +218,13 @@ _LIMITS = {
 _LIMIT_IN_BRACKETS = re.compile(r"\((?=[^()]*\b(?:not|may)\b)")
 # A phrase of the same clause: when, where, for whom or how it holds, and what it excludes.
 _PHRASE = re.compile(
-    r"(?:[\s*_`]*(?:or|with(?:out)?|on|in(?! (?:addition|fact|order))"
+    r"(?:[\s*_`(]*(?:or|with(?:out)?|for|on|in(?! (?:addition|fact|order))"
     r"|at|between|during|before|after|from|under|inside|outside|within|when\w*|where\w*|while)"
     r"|\W*(?:and|or|but) (?:not|never|only|no))\b[^,;:.(]*"
+)
+_LIMIT_BEFORE = re.compile(
+    r"\b(?:apart from|except|other than|unless|to the \w+ extent|subject to)\b|^\W*(?:most|some)\b",
+    re.IGNORECASE,
 )
 _NEXT_LIMIT = re.compile(
     r"\W*(?:(?:this|that|these|those) (?:does|do|is|are)(?: not|n't|n’t)"
@@ -273,10 +277,14 @@ def cut_problem(
     problems += [_gap(content, end, start) for (_, end), (start, _) in pairwise(parts)]
     start, end = parts[0][0], parts[-1][1]
     is_whole = content[start - 1 : start] in _QUOTED and content[end : end + 1] in _QUOTES_END
-    if not is_whole:
-        problems.append(_denial_before(content, start, around))
+    starts = sentence_starts(content)
+    before = "" if is_whole else content[starts[bisect_right(starts, start) - 1] : start]
+    problems.append(_denial_before(before, around))
     if problem := next(filter(None, problems), ""):
         return "near", problem
+    limit = _LIMIT_BEFORE.search(before)
+    if limit and not _is_said(before[limit.start() :], around):
+        return "cut_short", f"The passage says before it: “{_excerpt(before)}”."
     problem = "" if is_whole else _limit_left_out(content, end, around)
     return ("cut_short", problem) if problem else None
 
@@ -320,10 +328,8 @@ def _cut_word(content: str, start: int, end: int) -> str:
     return f"The quote cuts a word or a number of the passage: “{around}”." if is_cut else ""
 
 
-def _denial_before(content: str, start: int, around: tuple[str, str]) -> str:
+def _denial_before(before: str, around: tuple[str, str]) -> str:
     """The word right before a quote that denies it, if the draft's sentence has no such word."""
-    starts = sentence_starts(content)
-    before = content[starts[bisect_right(starts, start) - 1] : start]
     near = lower_words(_CLAUSE_END.split(_NO_NEGATION.sub(" ", before))[-1])[-_NEAR:]
     denial = next(filter(_is_denial, near), "")
     if not denial or any(map(_is_denial, lower_words(" ".join(around)))):

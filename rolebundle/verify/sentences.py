@@ -128,7 +128,7 @@ _DENIED_WORDS = 2
 """How many content words after a negation it denies."""
 _NO_DENIAL = re.compile(
     r"\bnot?(?: \w+)? (?:more|less|fewer|later|earlier|longer|shorter) than\b"
-    r"|\bno (?:matter|doubt)\b|\([^()]*\)|\bexcept\b[^;:.]*",
+    r"|\bno (?:matter|doubt)\b|\([^()]*\)|\b(?:except|unless)\b[^;:.]*",
     re.IGNORECASE,
 )
 _Operators = frozenset[tuple[int, int]]
@@ -180,7 +180,8 @@ def difference(text: str, passages: Sequence[Passage]) -> tuple[str, Passage, st
     affirmed, denied = _polarity(text)
     best: tuple[float, str, Passage, str] | None = None
     for passage in passages:
-        for sentence in _sentences_of(passage.content):
+        sentences = _sentences_of(passage.content)
+        for number, sentence in enumerate(sentences):
             theirs = content_words(sentence)
             opposites = [
                 f'"{word}" for "{other}"'
@@ -193,7 +194,8 @@ def difference(text: str, passages: Sequence[Passage]) -> tuple[str, Passage, st
                 continue
             affirms, denies_too = _polarity(sentence)
             turned = (affirmed - denied) & (denies_too - affirms)
-            turned |= (denied - affirmed) & (affirms - denies_too)
+            near = (_polarity(other)[1] for other in sentences[max(0, number - 1) : number + 2])
+            turned |= (denied - affirmed) & affirms.difference(*near)
             found = f'"not" before "{min(turned)}"' if turned else "".join(opposites[:1])
             found = found or _conflict(_operators(text), _operators(sentence, words))
             best = share, found, passage, sentence.strip()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from itertools import pairwise
 from time import monotonic
 
@@ -28,7 +28,7 @@ from rolebundle.contracts.verification import (
 )
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.scan.confidential import find_secrets
-from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.corpus import Corpus, joined
 from rolebundle.storage.digests import verify_passages
 from rolebundle.text.tokens import is_inside
 from rolebundle.text.words import counted
@@ -39,6 +39,8 @@ from rolebundle.verify.findings import check_sources, finding, shortened, valida
 from rolebundle.verify.judge import Judge, opinion_findings
 from rolebundle.verify.quotes import check_quote, is_term, lower_words
 from rolebundle.verify.sentences import (
+    COVERED,
+    MIN_WORDS,
     SENTENCE_START,
     best_match,
     difference,
@@ -92,6 +94,8 @@ def verify(
                 findings.append(_not_checked(request.draft, sentences, number))
                 break
             near = (sentences[n] for n in (number - 1, number + 1) if 0 <= n < len(sentences))
+            # What cites nothing is under the citations of its own paragraph or list item.
+            near = (s for s in near if sentence.citations or s.block == sentence.block)
             beside = [citation for other in near for citation in other.citations]
             previous = sentences[number - 1].prose() if number else ""
             checker = SentenceCheck(sentence, evidence, beside, previous)
@@ -165,10 +169,8 @@ class SentenceCheck:
             self._cited = titled(self._prose, self._all)
         # "(a.md:1-2) (a.md:7-7)": all are for the same words.
         gaps = pairwise(sentence.citations)
-        self._is_adjacent = all(
-            not lower_words(sentence.text[a.end - self._start : b.start - self._start])
-            for a, b in gaps
-        )
+        between = (sentence.text[a.end - self._start : b.start - self._start] for a, b in gaps)
+        self._is_adjacent = not any(map(lower_words, between))
         self._beside = [p for c in beside for p in evidence.named_by(c, self._all)]
         self.passages = {p.chunk_id: p for p in (*self._cited, *self._all, *self._beside)}
         self._all = [*self.passages.values()]
@@ -177,13 +179,11 @@ class SentenceCheck:
         """What all checks found, in any order."""
         yield from self._citations()
         yield from self._quotes()
-        figures: list[Span] = []
-        for found in self._figures():
-            figures.append(found.span)
-            yield found
-        yield from self._names(figures)
+        figures = [*self._figures()]
+        yield from figures
+        yield from self._names([found.span for found in figures])
         if self._sentence.has_content:
-            yield from self._statement()
+            yield from self._statement({f.chunk_id for f in figures if f.code == "figure_found"})
 
     def _finding(
         self, code: FindingCode, start: int, end: int, passage: Passage | None = None,
@@ -202,10 +202,8 @@ class SentenceCheck:
         segment, position = "", 0
         for citation, named in self._named:
             own = self._text[position : citation.start - self._start]
-            segment, position = (
-                own if lower_words(own) else segment or self._text,
-                citation.end - self._start,
-            )
+            segment = own if lower_words(own) else segment or self._text
+            position = citation.end - self._start
             prose = segment if self._sentence.has_content else ""
             others = self._exact if self._is_adjacent else []
             code, passage, note = check_citation(citation, prose, named, self._all, others)
@@ -231,16 +229,12 @@ class SentenceCheck:
     def _figures(self) -> Iterator[Finding]:
         head = f"{self._sentence.header}\n" if self._sentence.kind == "row" else ""
         likely = best_match(self._text, self._cited or self._all)
-        own = (
-            self._cited
-            or self._beside
-            or ([likely.passage] if likely.passage and likely.is_covered else [])
-        )
+        found = [likely.passage] if likely.passage and likely.is_covered else []
+        own = self._cited or self._beside or found
         passages = [*self._all, *self._exact]
         sources = self._exact or own, passages, [*self._beside, *self._cited]
         cited, evidence, beside = ([_text_of(p) for p in some] for some in sources)
-        checks = check_figures(head + self._prose, cited, evidence, beside, self._previous)
-        for check in checks:
+        for check in check_figures(head + self._prose, cited, evidence, beside, self._previous):
             if check.start >= len(head):
                 place = self._start - len(head)
                 passage = None if check.passage is None else passages[check.passage]
@@ -271,12 +265,16 @@ class SentenceCheck:
                     return parts
         return []
 
-    def _statement(self) -> Iterator[Finding]:
+    def _statement(self, with_figures: Set[str | None]) -> Iterator[Finding]:
+        """What a passage says of the sentence. Of ``with_figures`` one has a figure of it."""
         start, end = self._start, self._sentence.end
         match = best_match(self._text, self._cited)
         if not match.is_covered:
             match = best_match(self._text, self._all)
-        if match.is_covered:
+        if not (is_covered := match.is_covered):  # A figure is as good as a word.
+            match = best_match(self._text, [p for p in self._all if p.chunk_id in with_figures])
+            is_covered = match.share >= COVERED and match.share * match.words + 1 >= MIN_WORDS
+        if is_covered:
             note = f"{match.share:.0%} of its content words stand together there"
             yield self._finding("covered", start, end, match.passage, note, match.text)
         elif match.words:
@@ -332,7 +330,9 @@ def _verdict(
     if has_none:
         return "nothing_to_check", "there is no passage to check the draft against; retrieve first"
     covered = [(f.span.start, f.span.end) for f in findings if f.code == "covered"]
-    # In a whole corpus a number is soon found: it counts where the sentence is covered.
+    cited = ((s.start, s.end) for s in sentences if s.citations)
+    covered = joined(sorted([*covered, *cited]), -1)
+    # In a whole corpus a number is soon found: it counts where the sentence is covered, or cites.
     held = [
         f
         for f in checked

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from rolebundle.doctor import repair
 from rolebundle.ingest import sync
-from rolebundle.retrieval.request import ReferenceScope
+from rolebundle.retrieval.request import ReferenceRules
 from rolebundle.retrieval.why import explain
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.opening import open_reader
@@ -16,7 +17,7 @@ from rolebundle.storage.writing import open_writer
 from support.bundles import without_semantic_state
 from support.commands import invoke
 from support.corpora import ask, resolved
-from support.damaged_files import codes_of, commands, repair, run_without_change, tamper
+from support.damaged_files import codes_of, commands, run_without_change, tamper
 from support.fake_embedder import HashingProvider
 from support.sound import assert_sound, contents
 
@@ -80,7 +81,7 @@ def test_a_misshapen_vector_is_reported_and_mended(
                 for provider in (None, HashingProvider(), HashingProvider())
             ]
             first = bundles[1].selected[0].chunk_id
-            why = explain(corpus, resolved(), first, ReferenceScope(), HashingProvider())
+            why = explain(corpus, resolved(), first, ReferenceRules(), HashingProvider())
         assert (why.outcome, why.rank) == ("selected", 1)
     words_only, *degraded = map(without_semantic_state, bundles)
     assert degraded == [words_only, words_only]

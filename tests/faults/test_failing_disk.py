@@ -19,7 +19,7 @@ from rolebundle.policy.audit import AuditLog
 from rolebundle.storage import sqlite
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.opening import open_reader
-from rolebundle.storage.sqlite import own_error
+from rolebundle.storage.sqlite import mapped_error
 from rolebundle.storage.writing import open_writer
 from support.commands import (
     CHECKOUT,
@@ -252,5 +252,5 @@ def test_a_reader_without_shared_memory_notices_what_is_written_later(
 def test_a_file_too_large_and_a_used_up_quota_are_full() -> None:
     assert {errno.ENOSPC, errno.EFBIG, errno.EDQUOT} == set(FULL_ERRNOS)
     for reason in FULL_ERRNOS:
-        error = own_error(apsw.IOError("disk I/O error"), Path("c.db"), reason)
+        error = mapped_error(apsw.IOError("disk I/O error"), Path("c.db"), reason)
         assert (error.code, error.exit_code) == ("storage_full", 6)

@@ -177,6 +177,6 @@ def test_a_killed_publish_is_found_by_a_purge(tmp_path: Path) -> None:
         site.publish()
     with open_writer(site.db) as corpus:
         purge(corpus, ["d2"])
-    assert site.publication().is_outdated
+    assert site.publication().purge_pending
     site.publish()
-    assert not site.publication().is_outdated
+    assert not site.publication().purge_pending

@@ -112,7 +112,7 @@ def purged_at(site: Site, owner: object, name: str) -> None:
 def test_a_purge_before_the_replica_is_recorded(owner: object, name: str, site: Site) -> None:
     """The replica is built again, without it."""
     purged_at(site, owner, name)
-    assert not site.publication().is_outdated
+    assert not site.publication().purge_pending
     assert holding(site.share) == []
     with open_writer(site.db) as corpus:
         finish_purges(corpus)
@@ -128,11 +128,11 @@ def test_a_purge_after_the_replica_is_recorded(owner: object, name: str, site: S
     """It may be out there. So the publication is outdated, until it is published again."""
     purged_at(site, owner, name)
     assert CANARY.encode() in published_file(site.share), "this is what the record must know"
-    assert site.publication().is_outdated
+    assert site.publication().purge_pending
     site.pull()
     with open_writer(site.db) as corpus:
         assert [receipt.state for receipt in finish_purges(corpus)] == ["done"]
     site.publish()
-    assert not site.publication().is_outdated
+    assert not site.publication().purge_pending
     assert_renewed(site)
     assert holding(site.folder) == []

@@ -101,7 +101,10 @@ def active(db: Path) -> str:
 def stored(db: Path) -> dict[str, int]:
     with open_reader(db) as corpus:
         found = vector_index.all_indexes(corpus)
-        return {index.identity.model.provider: index.vectors for index in found}
+        return {
+            index.identity.model.provider: vector_index.count_vectors(corpus, index)
+            for index in found
+        }
 
 
 def chosen(db: Path) -> tuple[ProviderSpec | None, str]:

@@ -6,11 +6,13 @@ from pathlib import Path
 import pytest
 
 from ingest.office.word import docx, paragraph
+from rolebundle.contracts.documents import message_of
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.ingest.chunking import ChunkSettings, chunk_document
 from rolebundle.ingest.clauses import with_clauses
 from rolebundle.ingest.turns import messages, with_turns
+from rolebundle.retrieval.packet import packet
 from rolebundle.text.links import found_in, leads_to
 from rolebundle.workspace import Workspace
 from support.reading import read_document
@@ -95,6 +97,9 @@ HEADERS = "From: Ann\nSent: 3 March\nTo: Bo"
      [("", f"New.\n{ON}:"), (ON, f"Old.\n{ON}:"), (ON, "Older.")]),
     (f"New.\n\n-----Original Message-----\n{HEADERS}\n\nOld.",
      [("", f"New.\n\n-----Original Message-----\n{HEADERS}"), ("Ann, 3 March", "Old.")]),
+    (f"New.\n\n-----Ursprüngliche Nachricht-----\n{HEADERS}\n\nOld.\n\n> Older.\n\nAnn",
+     [("", f"New.\n\n-----Ursprüngliche Nachricht-----\n{HEADERS}"), ("Ann, 3 March", "Old."),
+      ("quoted", "Older."), ("Ann, 3 March", "Ann")]),
     ("> Old.\n\nNew.", [("quoted", "Old."), ("", "New.")]),
     ("New.\n\nAnn\n\n> Old.\n> > Older.", [("", "New.\n\nAnn"), ("quoted", "Old."), ("quoted", "Older.")]),
     ("> where?\nhere\n> when?\nnow", [("", "> where?\nhere\n> when?\nnow")]),
@@ -254,3 +259,31 @@ def test_numbered_sections_of_a_long_manual_are_read_together():
 def test_lists_and_sentences_are_no_clauses(text):
     document = read_document(text, "note.txt")
     assert with_clauses(document) is document
+
+
+def test_what_is_new_in_a_mail_stands_above_what_it_quotes(tmp_path: Path):
+    tree = Tree(tmp_path)
+    mail = (
+        f"{HEAD}Subject: Re: Quadrats\n\nTake the small frame of 25 cm.\n\n"
+        "On 3 Mar 2026 Cy wrote:\n> I would count all in the big frame of 50 cm, every metre.\n>\n"
+        "> On 1 Mar 2026 Bo wrote:\n> > Do we count shoots in a frame? Do count shoots in a frame.\n"
+    )
+    tree.write("1.eml", mail)
+    tree.ingest()
+    answer = Engine(Workspace(tree.db)).retrieve(RetrievalRequest(task="count shoots in a frame"))
+    assert [row.citation.anchor for row in answer.selected] == [None, "quoted 1", "quoted 2"]
+    assert answer.selected[0].scores.lexical < answer.selected[2].scores.lexical == 1
+    assert "older than the mail that quotes it" in packet(answer)
+
+
+@pytest.mark.parametrize(
+    ("anchor", "message"),
+    [
+        ("quoted 2", ("", 2)),
+        ("message 3, quoted 1", ("message 3", 1)),
+        ("message 3", ("message 3", 0)),
+        ("sheet quoted prices", ("sheet quoted prices", 0)),
+    ],
+)
+def test_which_message_of_a_mail_an_anchor_names(anchor: str, message: tuple[str, int]) -> None:
+    assert message_of(anchor) == message

@@ -404,7 +404,21 @@ class TestIngest:
             "note.md": ("", None, True),
             "2025-05-05 all.mbox": ("2026-03-02", "format", False),
         }
-        assert "2026-03-02 (by its name)" in invoke("ls", "--db", tmp_path / "c").out
+        shown = invoke("ls", "--db", tmp_path / "c").out
+        for name, text in (
+            ("2026-03-02 note.md", "2026-03-02 (by its name)"),
+            ("Page 2025.html", "2025 (by its name)"),
+            ("Page 2024.html", "2024 (by its name)"),
+            ("Note 2026.md", "2026 (by its name)"),
+            ("Page 2025-02.html", "2025-02 (by its name)"),
+            ("Report Nov 2023 (23 pages).md", "2023-11 (by its name)"),
+            ("page.html", "2025-01-01 (by its format)"),
+            ("note.md", "file changed 2024-05-03"),
+        ):
+            [line] = [
+                line for line in shown.splitlines() if line.lstrip('"').startswith(f"n/{name}")
+            ]
+            assert f"({text}, " in line
 
     def test_a_touched_file_keeps_its_date(self, tmp_path):
         """The date is that of the text, as the corpus first saw it."""

@@ -56,11 +56,11 @@ def test_a_term_is_found_where_the_index_matches_it(corpus: Corpus, words: Seque
             number
             for number in matched[rowid]
             for term in [query.task_terms[number]]
-            if term.form or own.issuperset(words_of(term.text))
+            if term.is_form or own.issuperset(words_of(term.text))
         }
         # The index has forms in the text's own languages only.
         extra = found - matched[rowid]
-        assert all(query.task_terms[number].form for number in extra)
+        assert all(query.task_terms[number].is_form for number in extra)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ TABLE = """## Abuse cases
 
 
 def part(task: str, content: str, above: Sequence[str] = ()) -> str:
-    return excerpt(content, terms_of(task), above)
+    return "\n".join(excerpt(content, terms_of(task), above))
 
 
 def test_the_answering_row_of_a_table_is_shown() -> None:
@@ -100,9 +100,58 @@ def test_the_answering_row_of_a_table_is_shown() -> None:
     assert "---" not in found and "Abuse cases" not in found
 
 
+SHEET = "\n".join(
+    ["Night of | On call | Phone"]
+    + [
+        f"Sat {day:02} Nov 2026 | {name} Marsh | 07700 9{day}"
+        for day, name in enumerate("ABCDEFGHI", 7)
+    ]
+)
+
+
+@pytest.mark.parametrize("border", ["", "| "])
+def test_rows_keep_their_lines_and_that_of_each_word_is_shown(border: str) -> None:
+    table = "\n".join(f"{border}{row}{border[::-1]}" for row in SHEET.splitlines())
+    lines = part("Who has the phone on call in the night of 14 November?", table).splitlines()
+    assert lines[0] == "Night of | On call | Phone"
+    assert lines[1] == "Sat 07 Nov 2026 | A Marsh | 07700 97"
+    assert lines[-1] == "… Sat 14 Nov 2026 | H Marsh | 07700 914"
+
+
+def test_a_part_of_a_table_is_below_its_first_row() -> None:
+    lines = part("Who is H Marsh, 07700 914?", SHEET).splitlines()
+    assert lines[0] == "Night of | On call | Phone" and "H Marsh" in "".join(lines)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ["Test Result Unit Reference", "Creatinine 148 µmol/L 44 - 159", "Urea 11 mmol/L 2 - 9"],
+        [
+            "2026-08-28,Ketamine 100 mg/ml,stock check in the cupboard,,,41.6",
+            "2026-09-04,Ketamine 100 mg/ml,stock check in the other room,,,40.7",
+        ],
+        [
+            "- Bring the health card and the plan that the dentist has signed",
+            "- Bring the letter of the insurance about the braces as well",
+        ],
+    ],
+)
+def test_what_is_no_prose_keeps_its_lines(rows: list[str]) -> None:
+    assert part("ketamine braces creatinine", "\n".join(rows)).splitlines() == rows
+
+
+def test_a_wrapped_paragraph_is_one_line() -> None:
+    wrapped = (
+        "The tablet was locked and offline. In three days the testers\n"
+        "did not get at the notebook, because the key is in the\nkeystore."
+    )
+    assert part("notebook", wrapped) == wrapped.replace("\n", " ")
+
+
 def test_headings_above_it_are_not_repeated_and_others_are() -> None:
     content = "## Tokens ##\n\nTokens\n======\n\n### Rotation\n\nEvery hour."
-    assert part("hour", content, above=["Guide", "Tokens"]) == "### Rotation Every hour."
+    assert part("hour", content, above=["Guide", "Tokens"]) == "### Rotation\nEvery hour."
     assert part("hour", "# Tokens", above=["Tokens"]) == "# Tokens", "better than nothing"
 
 
@@ -119,5 +168,6 @@ def test_the_part_with_most_of_the_words_is_shown_as_whole_sentences() -> None:
 )
 def test_a_part_of_any_text_is_harmless_and_short(content: str, task: str) -> None:
     found = part(task, content, above=["ab", "# zebra"])
-    assert found == "" or found.isprintable()
-    assert len(found) <= 240
+    lines = found.split("\n")
+    assert found == "" or all(line and line.isprintable() for line in lines)
+    assert len(found) <= 2 * 240 + 2 * 123

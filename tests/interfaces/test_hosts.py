@@ -286,6 +286,16 @@ def test_a_json_of_any_layout_gets_and_loses_an_entry(
     assert all(character in rest for character in text)
 
 
+def test_what_is_advised_for_a_broken_file_names_the_folder(home: Path) -> None:
+    (home / ".cursor").mkdir()
+    (home / ".cursor" / "mcp.json").write_text("{,", encoding="utf-8")
+    (home / "notes").mkdir()
+    for words in ([home / "notes"], ["--in", home / "notes"]):
+        outcome = invoke("install", *words, "--agent", "cursor", "--yes")
+        assert outcome.code == 1
+        assert f"`rolebundle install --dry-run --in {home / 'notes'}`" in outcome.err
+
+
 def test_the_commands(home: Path) -> None:
     for name in (".cursor", ".gemini", ".codex"):
         (home / name).mkdir()

@@ -16,7 +16,7 @@ from rolebundle.interfaces.shape import shaped_bundle, shaped_lookup
 from rolebundle.retrieval.compare import compare_roles
 from rolebundle.retrieval.lookup import look_up
 from rolebundle.retrieval.packet import packet
-from rolebundle.retrieval.request import ReferenceScope
+from rolebundle.retrieval.request import ReferenceRules
 from rolebundle.retrieval.why import explain
 from rolebundle.storage.corpus import Corpus
 from support.corpora import FLAGGED, ask, built, document, overlay, resolved, scratch_folder
@@ -60,17 +60,17 @@ class TestFlags:
     @pytest.mark.parametrize("most", [None, 1000])
     @pytest.mark.parametrize("reference", ["bad", "bad#0", "bad.md:1-1"])
     def test_get_has_them(self, corpus: Corpus, reference: str, most: int | None) -> None:
-        lookup = shaped_lookup(look_up(corpus, reference, ReferenceScope()), most)
+        lookup = shaped_lookup(look_up(corpus, reference, ReferenceRules()), most)
         assert [passage.flags for passage in lookup.passages] == [[FLAG]]
         assert LABEL in lookups_text(Lookups(lookups=[lookup]))
 
     def test_why_has_them(self, corpus: Corpus) -> None:
         request = resolved(task="token", lexical_only=True)
-        answer = explain(corpus, request, "bad", ReferenceScope())
+        answer = explain(corpus, request, "bad", ReferenceRules())
         assert answer.flags == [FLAG]
         assert LABEL in why_text(answer)
         assert LABEL in answer_text("why", answer.model_dump(exclude_none=True))
-        assert explain(corpus, request, "good", ReferenceScope()).flags is None
+        assert explain(corpus, request, "good", ReferenceRules()).flags is None
 
     def test_compare_has_them(self, corpus: Corpus) -> None:
         compared = compare_roles([about(corpus, role) for role in ("one", "two")])

@@ -22,7 +22,7 @@ from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.shape import shaped_bundle, shaped_lookup, shaped_lookups
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.retrieval.lookup import look_up
-from rolebundle.retrieval.request import ReferenceScope
+from rolebundle.retrieval.request import ReferenceRules
 from support.corpora import ask, built, document, overlay, scratch_folder
 
 NOW = "2026-11-15T00:00:00Z"
@@ -119,7 +119,7 @@ def lookups() -> Iterator[Callable[[str], Lookup]]:
         document("long", ["word " * 2000, "end"], attributes=(("key", ("value " * 500,)),)),
     ]
     with scratch_folder() as folder, built(folder, documents) as corpus:
-        yield lambda reference: look_up(corpus, reference, ReferenceScope())
+        yield lambda reference: look_up(corpus, reference, ReferenceRules())
 
 
 class TestDetails:
@@ -216,7 +216,7 @@ class TestBounds:
         with scratch_folder() as folder, built(folder, documents) as corpus:
             bundle = ask(corpus, role if on else None, task=task, limit=limit, lexical_only=True)
             lookups = [
-                look_up(corpus, passage.document_id, ReferenceScope())
+                look_up(corpus, passage.document_id, ReferenceRules())
                 for passage in bundle.selected
             ]
         for detail in DETAILS:

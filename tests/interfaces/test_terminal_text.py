@@ -55,7 +55,7 @@ def test_what_ranked_lower_is_apart_from_what_was_rejected(bundle: RetrievalBund
     assert "\nranked lower: 2 budget_cut\n" in output
     assert "\nrejected: 2\n  forbidden_source      2\n     rivals: not ours\n" in output
     output = render.text(bundle, 100)
-    assert "\nranked lower: 2 × below the last place of the answer\n" in output
+    assert "\nranked lower: 2 × after the last passage shown\n" in output
     assert "\nrejected: 2\n  2 × from a source that this role may not use\n" in output
     # Words that only the program's authors know are for those who ask to explain.
     assert not re.search(r"closeness|posture|\blanes?\b|[a-z]_[a-z]|[A-Z]_[A-Z]", output)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rolebundle.contracts.overlay import WEIGHTS
 from rolebundle.errors import OverlayError
 from rolebundle.policy.overlays import (
-    ENVIRONMENT,
+    OVERLAYS_VARIABLE,
     ResolvedOverlay,
     list_overlays,
     load_file,
@@ -217,18 +217,18 @@ def test_a_circle_is_refused_and_drawn(tmp_path: Path, length: int) -> None:
 
 def test_the_shipped_folder_comes_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shipped = data_folder("overlays")
-    monkeypatch.delenv(ENVIRONMENT)
+    monkeypatch.delenv(OVERLAYS_VARIABLE)
     assert overlay_folders() == (shipped,)
     first, second = tmp_path / "one", tmp_path / "two"
     first.mkdir()
     second.mkdir()
-    monkeypatch.setenv(ENVIRONMENT, f"{first}{os.pathsep}{os.pathsep}{second}")
+    monkeypatch.setenv(OVERLAYS_VARIABLE, f"{first}{os.pathsep}{os.pathsep}{second}")
     assert overlay_folders() == (first, second, shipped)
     assert overlay_folders([second]) == (second, shipped)
 
 
 def test_a_corpus_has_its_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(ENVIRONMENT)
+    monkeypatch.delenv(OVERLAYS_VARIABLE)
     shipped, named, corpus = data_folder("overlays"), tmp_path / "named", tmp_path / "team.db"
     own = tmp_path / "team.db.overlays"
     assert overlay_folders(corpus=corpus) == (shipped,)
@@ -276,8 +276,8 @@ def test_a_folder_that_is_named_has_to_be_there(
     for missing in (tmp_path / "none", write(tmp_path, "a"), Path("~nobody-of-this-name/x")):
         with pytest.raises(OverlayError, match=r"\[overlay_folder_missing\]"):
             overlay_folders([missing])
-    monkeypatch.setenv(ENVIRONMENT, str(tmp_path / "none"))
-    with pytest.raises(OverlayError, match=ENVIRONMENT):
+    monkeypatch.setenv(OVERLAYS_VARIABLE, str(tmp_path / "none"))
+    with pytest.raises(OverlayError, match=OVERLAYS_VARIABLE):
         overlay_folders()
 
 

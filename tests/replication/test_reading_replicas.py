@@ -22,7 +22,7 @@ from rolebundle.contracts.memory import CheckRequest, MarkRequest, NewDecision, 
 from rolebundle.contracts.request import GrepRequest, ListRequest, MultiGetRequest, RetrievalRequest
 from rolebundle.contracts.upkeep import ReplicaManifest
 from rolebundle.contracts.verification import VerifyRequest
-from rolebundle.doctor import examine
+from rolebundle.doctor import examine, repair
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError, StorageError, UsageError
 from rolebundle.gate import baseline, contract
@@ -406,7 +406,7 @@ WRITES: dict[str, Callable[[Admin, Path], object]] = {
     ),
 }
 READS = {*("close", "plan_of"), *("all_marks", "all_decisions", "all_facts")}
-OTHER_OPERATIONS = {"complete", "copy_to", "repair", "pull_replica"}
+OTHER_OPERATIONS = {"complete", "copy_to", "pull_replica"}
 """They change files beside it, leave a sound corpus alone, replace it, or need it open to write."""
 
 
@@ -477,7 +477,7 @@ def test_a_damaged_replica_is_not_made_an_ordinary_corpus(db: Path, more: Path) 
     with Admin(db) as admin:
         assert not examine(db).sound
         with pytest.raises(UsageError):
-            admin.repair()
+            repair(db)
         with pytest.raises(UsageError) as error:
             backups.restore_backup(admin.workspace, more / "other.db", confirmed=True)
         assert error.value.code == "replica_is_read_only"

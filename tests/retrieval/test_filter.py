@@ -277,7 +277,7 @@ def test_task_and_role_are_divided_by_their_own_maximum() -> None:
     found = merge({1: (4.0, 0.0), 2: (1.0, 10.0), 3: (0.0, 5.0)}, {})
     # Only the task's words count in the lexical score. The role's are a part of its own terms.
     assert [row.lexical for row in found] == [1.0, 0.25, 0.0]
-    assert [row.expansion for row in found] == [0.0, 1.0, 0.5]
+    assert [row.expansion_score for row in found] == [0.0, 1.0, 0.5]
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ from support.values import candidate, passage, weights
 
 def task_terms(task: str) -> dict[str, int]:
     terms = build_query(task, None).task_terms
-    return {term.text: term.repeats for term in terms if not term.form}
+    return {term.text: term.repeats for term in terms if not term.is_form}
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ class TestContentWords:
         query = build_query("token rotation", None, ["key rotation", "token"])
         words = [word[0].text for word in query.content_words]
         assert words == ["token", "rotation", "key"]
-        assert [{words[place] for place in wording} for wording in query.wording_positions] == [
+        assert [{words[place] for place in wording} for wording in query.positions_by_wording] == [
             {"token", "rotation"}, {"key", "rotation"}, {"token"},
         ]  # fmt: skip
         assert [task.text for task in query.tasks] == ["token rotation", "key rotation", "token"]

@@ -128,7 +128,7 @@ def test_a_worked_example(
 def test_the_words_of_the_role_have_the_expansions_weight_in_the_vocabulary() -> None:
     role = overlay(vocabulary=VOCABULARY, retrieval_policy={"expansion_weight": 0.5})
     (ranked,) = rerank(
-        [allowed(passage("c", "a threat"), expansion=0.6, lexical=1.0, semantic=1.0)], role
+        [allowed(passage("c", "a threat"), expansion_score=0.6, lexical=1.0, semantic=1.0)], role
     )
     # 0.5 · min(1, 0.15 / 0.08) + 0.5 · 0.6
     assert ranked.vocabulary == pytest.approx(0.8)
@@ -202,7 +202,7 @@ class TestDiversity:
             [0, 0, 0.15, 0.30, 0.45]
         )
         assert ranked["c5"].final == pytest.approx(plain["c5"].final - 0.45)
-        assert ranked["c5"].before_diversity == pytest.approx(plain["c5"].final)
+        assert ranked["c5"].unadjusted_score == pytest.approx(plain["c5"].final)
 
     def test_the_first_passage_of_a_document_loses_0_15_at_most(self) -> None:
         # "favourite" takes the whole share of source w and more; "other" may be the only answer.
@@ -239,7 +239,7 @@ class TestDiversity:
         for candidate in ranked:
             before = plain[candidate.chunk_id].final
             assert (candidate.final >= floor) == (before >= floor)
-            assert 0 <= candidate.final <= before == pytest.approx(candidate.before_diversity)
+            assert 0 <= candidate.final <= before == pytest.approx(candidate.unadjusted_score)
         # Within a document, the order is as before.
         for source in "vw":
             names = [

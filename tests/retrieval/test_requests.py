@@ -12,7 +12,7 @@ from rolebundle.contracts.bundle import Approval, RetrievalBundle
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import Origin
 from rolebundle.contracts.why import Why
-from rolebundle.retrieval.request import ReferenceScope
+from rolebundle.retrieval.request import ReferenceRules
 from rolebundle.retrieval.values import MAX_DEPTH, POOL_DEPTH
 from rolebundle.retrieval.why import explain
 from rolebundle.storage.corpus import Corpus
@@ -259,7 +259,7 @@ def test_the_key_that_excludes_everything_is_named(
 def test_why_names_the_keys_that_exclude_a_document(shelf: Corpus) -> None:
     def why(**where: str) -> Why:
         request = resolved(NO_FLOOR, task="token", where=where)
-        return explain(shelf, request, "undated", ReferenceScope(), PROVIDER)
+        return explain(shelf, request, "undated", ReferenceRules(), PROVIDER)
 
     found = why(domain="platform", tags="oncall", updated_after="2026-01-01")
     assert (found.outcome, found.step, found.rank) == ("not_proposed", "where", None)

@@ -8,9 +8,9 @@ import pytest
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.storage.compartments import visible_compartments
-from rolebundle.storage.corpus import Corpus, contents, corpus_counts, increment_generation
+from rolebundle.storage.corpus import Corpus, corpus_counts, increment_generation, present_kinds
 from rolebundle.storage.opening import open_reader
-from rolebundle.storage.sqlite import AMONG
+from rolebundle.storage.sqlite import IN_SET
 from rolebundle.storage.writing import open_writer
 from rolebundle.workspace import Workspace
 from support.corpora import build, document
@@ -78,19 +78,19 @@ def test_a_claim_is_known_only_to_those_who_see_its_document(tmp_path: Path) -> 
     db = build(tmp_path, [document("old", ["token"]), newer])
     with open_reader(db) as corpus:
         with corpus.reading():
-            assert contents(corpus) == (False, False, False, True)
+            assert present_kinds(corpus) == (False, False, False, True)
             places = {place.scope: place.id for place in visible_compartments(corpus)}
         corpus.enable_restriction()
         for scope, number in places.items():
             with corpus.reading():
                 corpus.restrict_to_compartments([number])
-                assert contents(corpus).claims is (scope == "hr")
+                assert present_kinds(corpus).has_claims is (scope == "hr")
 
 
 @of_file
 def test_the_vectors_of_some_chunks_are_found_by_their_chunks(db: Path) -> None:
     with open_reader(db) as corpus:
         corpus.enable_restriction()
-        of_chunks = f"SELECT vector FROM embedded WHERE index_id = ? AND chunk {AMONG}"
+        of_chunks = f"SELECT vector FROM embedded WHERE index_id = ? AND chunk {IN_SET}"
         plan = [row[-1] for row in corpus.rows(f"EXPLAIN QUERY PLAN {of_chunks}", (1, [1, 2]))]
     assert "(index_id=? AND chunk=?)" in plan[0]

@@ -6,7 +6,7 @@ import pytest
 
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.retrieval.packet import packet
-from rolebundle.retrieval.versions import detect_versions
+from rolebundle.retrieval.versions import combine_versions
 from support.corpora import answered, document
 from support.values import passage, ranked
 
@@ -82,7 +82,7 @@ def test_versions_of_one_page_may_have_other_formats() -> None:
         ranked(passage(path, f"{TEXT} {path}", path=path))
         for path in ("offers/Brunner v2.pdf", "offers/Brunner_v3.docx")
     )
-    detect_versions([old, new], "parser token session")
+    combine_versions([old, new], "parser token session")
     assert (old.newer_version, new.newer_version) == (new.chunk_id, None)
 
 

@@ -34,7 +34,7 @@ from rolebundle.storage.lexical_index import verify_lexical_indexes
 from rolebundle.storage.opening import APPLICATION_ID, open_reader
 from rolebundle.storage.seal import row_digest
 from rolebundle.storage.sqlite import SqliteFile, create_file
-from rolebundle.storage.stored_values import records
+from rolebundle.storage.stored_values import rows_as
 from rolebundle.storage.writing import open_writer
 from support.corpora import FLAGGED, QUARANTINED, build, document, embed, file_of, put_file
 from support.fake_embedder import HashingProvider
@@ -262,7 +262,7 @@ values = st.one_of(
 
 
 def test_a_row_as_it_is_stored() -> None:
-    [record] = records(Outer, [ROW])
+    [record] = rows_as(Outer, [ROW])
     assert record == (
         "n", (("x",), (1,)), "a", True, 7, b"v", None, (("k", ("v",)),)
     )  # fmt: skip
@@ -273,7 +273,7 @@ def test_any_other_value_is_damage(place: int, value: Any) -> None:
     row = [*ROW]
     row[place] = value
     try:
-        [record] = records(Outer, [ROW, row])[1:]
+        [record] = rows_as(Outer, [ROW, row])[1:]
     except CorpusCorrupt as error:
         assert error.exit_code == 7 and "doctor" in error.hint
         return

@@ -174,7 +174,7 @@ def test_indexes_of_vectors_of_earlier_versions_are_dropped(tmp_path: Path) -> N
     path = build(tmp_path, [document("a", ["token rotation"])], HashingProvider())
     with open_writer(path) as corpus:
         apsw.sqlite_extra.load(corpus.db, "vec1")
-        corpus.load_vectors()
+        corpus.load_vector_functions()
         with corpus.writing():
             for create in (
                 "CREATE VIRTUAL TABLE fast_1_1 USING vec1(vec)",

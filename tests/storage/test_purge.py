@@ -384,7 +384,7 @@ def test_a_purge_raises_exactly_the_publications_that_carried_it() -> None:
                 assert after == expected._replace(
                     purge_generation=before.purge_generation + bool(names & purged)
                 )
-                assert after.is_outdated == bool(names & purged)
+                assert after.purge_pending == bool(names & purged)
 
         check()
 

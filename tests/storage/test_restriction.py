@@ -137,7 +137,7 @@ class TestNothing:
         assert search_everywhere(corpus, '"token"') == []
         index = vector_index.active_index(corpus)
         assert index is not None
-        assert index.vector_counts == {}
+        assert vector_index.current_counts(corpus, index.id) == {}
         assert passages_by_rowid(corpus, [1, 2, 3, 4]) == {}
 
     def test_is_visible_before_anything_is_allowed(self, restricted: Corpus) -> None:
@@ -197,7 +197,7 @@ class TestWhatIsAllowed:
             assert (counts.documents, counts.chunks) == (len(scopes), len(rows))
             index = vector_index.active_index(restricted)
             assert index is not None
-            assert index.vectors == len(rows)
+            assert vector_index.count_vectors(restricted, index) == len(rows)
             vector = restricted.value("SELECT vector FROM main.embedded WHERE chunk = 3")
             found = vector_search.search(restricted, index, vector, 100)
             assert sorted(found) == rows

@@ -114,7 +114,7 @@ def assert_compartments_are_separate(corpus: Corpus) -> None:
             embedded = held & _rows(corpus, f"SELECT chunk {of_index}", index.id)
             own = f"SELECT chunk {of_index} AND compartment = ?"
             assert _rows(corpus, own, index.id, place.id) == embedded
-            assert index.vector_counts.get(place.id, 0) == len(embedded)
+            assert vector_index.current_counts(corpus, index.id).get(place.id, 0) == len(embedded)
     assert tables(corpus) == expected
 
 

@@ -25,7 +25,7 @@ from rolebundle.contracts.overlay import Overlay
 from rolebundle.embedding.provider import EmbeddingProvider, embedding_text, unit_vectors
 from rolebundle.interfaces.parse import request_from
 from rolebundle.policy.trust import UNRESTRICTED_VIEW, AgentView
-from rolebundle.retrieval.bundle import assemble
+from rolebundle.retrieval.bundle import bundle_of
 from rolebundle.retrieval.pipeline import search
 from rolebundle.retrieval.request import ResolvedRequest, resolve_request
 from rolebundle.storage import store, vector_index
@@ -303,7 +303,7 @@ def retrieve(
     corpus: Corpus, request: ResolvedRequest, provider: EmbeddingProvider | None = None
 ) -> RetrievalBundle:
     """Run the real pipeline on a resolved request."""
-    return assemble(search(corpus, request, provider))
+    return bundle_of(search(corpus, request, provider))
 
 
 def ask(

@@ -5,8 +5,6 @@ from pathlib import Path
 import apsw
 import sqlite_vec
 
-from rolebundle.admin import Admin
-from rolebundle.contracts.upkeep import RepairReport
 from rolebundle.policy.access import deny_matcher
 from rolebundle.storage.backup import private_copy
 from rolebundle.storage.check import find_problems
@@ -58,8 +56,3 @@ def codes_of(db: Path) -> set[str]:
         open_writer(copy, lock=False, verify=False, replica=True) as corpus,
     ):
         return {problem.code for problem in find_problems(corpus, deny_matcher(corpus))}
-
-
-def repair(db: Path) -> RepairReport:
-    with Admin(db) as admin:
-        return admin.repair()

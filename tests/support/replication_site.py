@@ -117,7 +117,7 @@ def assert_renewed(site: Site, edition: int = 2) -> int:
     assert_sound_replica(site.replica)
     pulled, known = manifest_in(site.replica).manifest, site.publication()
     assert known.generation == pulled.generation
-    assert known.content_digest == pulled.content_digest and not known.is_outdated
+    assert known.content_digest == pulled.content_digest and not known.purge_pending
     assert site.left_over == []
     published_file(site.share)
     assert names_in(site.replica.parent) == ["r.db"]

@@ -90,7 +90,7 @@ def evidence(
     frequencies: Sequence[int] = (1, 1),
     cosines: Mapping[int, float] | None = None,
     chunks: int = 9,
-    wording_positions: Sequence[frozenset[int]] = (),
+    positions_by_wording: Sequence[frozenset[int]] = (),
 ) -> Evidence:
     """The evidence for a task, if these are the first passages and all that has a word of it.
 
@@ -99,12 +99,12 @@ def evidence(
         frequencies: of the task's words.
         cosines: rowid → cosine; ``None`` if meanings were not searched.
         chunks: how many are visible.
-        wording_positions: the positions of the words of each wording; the task's own come first.
+        positions_by_wording: the positions of the words of each wording; the task's own come first.
     """
     having = {rowid: frozenset(positions) for rowid, positions in matches.items()}
     own = frozenset(range(len(frequencies)))
     rarities = [1.0] * len(frequencies)
-    words = Evidence(frequencies, chunks, having, wording_positions or (own,), rarities)
+    words = Evidence(frequencies, chunks, having, positions_by_wording or (own,), rarities)
     bm25 = {rowid: words.nats_of(positions) for rowid, positions in having.items() if positions}
     noise = None if cosines is None else NOISE
     return words.with_measures(bm25, cosines or {}, noise).judged_by([*having])
@@ -134,7 +134,7 @@ def retrieval(
         "query": build_query(request.task, request.overlay),
         "evidence": SUPPORTED,
         "weights": weights(request.overlay, request.fusion),
-        "corpus": CORPUS,
+        "corpus_state": CORPUS,
         "pool": Pool(),
         "candidates": [*ranked, *filtered],
         "ranked": ranked,

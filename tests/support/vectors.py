@@ -26,7 +26,7 @@ def assert_never_mixed(db: Path) -> dict[str, int]:
     assert_sound(db)
     counted = {}
     with open_reader(db) as corpus:
-        corpus.load_vectors()
+        corpus.load_vector_functions()
         for index in vector_index.all_indexes(corpus):
             model = index.identity.model
             beside = dict(

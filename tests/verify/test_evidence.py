@@ -300,6 +300,29 @@ def test_a_citation_of_lines_means_these_lines(tmp_path: Path, draft: str, code:
     assert code in answer.counts
 
 
+def test_a_cited_sentence_is_checked_in_other_words_than_those_of_its_passage(
+    engine_citations: Engine,
+) -> None:
+    draft = "Snapshots live 30 days (backups.md:1-1)."
+    answer = verified_citations(engine_citations, draft, whole_corpus=True)
+    assert (answer.verdict, answer.message) == ("clean", "1 citation, 1 figure")
+
+
+@pytest.mark.parametrize(
+    ("between", "verdict"), [(" ", "check"), ("\n\n", "clean"), ("\n- ", "clean")]
+)
+def test_a_citation_does_not_reach_beyond_its_paragraph(
+    engine_citations: Engine, between: str, verdict: str
+) -> None:
+    draft = f"Backups are kept in Lisbon (backups.md:1-1).{between}Access tokens live 15 minutes."
+    assert verified_citations(engine_citations, draft, whole_corpus=True).verdict == verdict
+
+
+def test_a_figure_counts_as_a_word_of_its_sentence(engine_citations: Engine) -> None:
+    draft = "Lisbon snapshots: 30 days."
+    assert verified_citations(engine_citations, draft, whole_corpus=True).verdict == "clean"
+
+
 def test_a_citation_of_something_else_is_unrelated(engine_citations: Engine) -> None:
     [finding] = citations(
         verified_citations(
@@ -418,7 +441,8 @@ def test_marks(tmp_path: Path, state: Any, code: str, fails: bool) -> None:
 
 GUIDE = """The relay keeps a copy of each message for the audit. The server must not accept expired
 tokens. All owners may share a folder with other teams. The nightly export is enabled by default.
-A shared folder holds at least 20 GB for owners that are not guests.
+Guides are not lent to guests. We urge guests to read the guides there. Unless a badge is new, it may
+be replaced. A shared folder holds at least 20 GB for owners that are not guests.
 Set the variable RELAY_TIMEOUT before the relay service starts in the cluster. The incident was
 handled by Ana Ruiz in the Lund office. To show a trace of each thread, run::
 
@@ -467,6 +491,8 @@ def test_a_near_copy_that_differs_is_to_be_checked(
         "Every owner may share a folder with other teams.",
         "A shared folder holds no less than 20 GB for non-guest owners.",
         "The relay keeps a copy of each message for the audit.",
+        "We do not lend guests the guides, and urge guests to read the guides there.",
+        "What may be replaced are not new badges.",
     ],
 )
 def test_a_faithful_copy_does_not_differ(engine_statements: Engine, draft: str) -> None:

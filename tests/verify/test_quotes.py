@@ -216,6 +216,8 @@ even if they look clean. Der Chor zahlt die Hälfte, es sei denn, er ist verreis
 Die Werkstatt schließt im Mai, weil der Boden geschliffen wird. Le prêt est gratuit, à condition de rendre la clé.
 El taller abre cada día, salvo los lunes. Il corso è gratuito, purché si paghi il libro. De zaal is
 vrij, mits de vloer droog is.
+Apart from the two phones, nobody could call for help. The grant is carried over (without a fee).
+The crew was not experienced enough for such a storm. Most members, who pay by card, get a mail.
 Bikes are shipped to all members (May 2026). The office is in Boston, MA and falls under its rules.
 """
 
@@ -245,6 +247,11 @@ Bikes are shipped to all members (May 2026). The office is in Boston, MA and fal
         ("El taller abre cada día", "Dice: “{}”.", "cut_short"),
         ("Il corso è gratuito", "Dice: “{}”.", "cut_short"),
         ("De zaal is\nvrij", "Er staat: “{}”.", "cut_short"),
+        ("nobody could call for help", "It says that “{}”.", "cut_short"),
+        ("nobody could call for help", "Except for two phones, “{}” apart from these.", "exact"),
+        ("get a mail", "Members “{}”.", "cut_short"),
+        ("The grant is carried over", "It says “{}”.", "cut_short"),
+        ("The crew was not experienced enough", "It says “{}”.", "cut_short"),
         ("Old plates are thrown away", "It says “{}”.", "exact"),
         ("Bikes are shipped to all members", "It says “{}”.", "exact"),
         ("The office is in Boston", "It says “{}”.", "exact"),
@@ -480,6 +487,7 @@ SAME = [
     ("ﬁle Ⅳ ｆｕｌｌ １２", "file IV full 12"),
     ("**Never** _ever_ `x` *a b*", "Never ever x a b"),
     ("[the guide](docs/a.md) says", "the guide says"),
+    ("over ~~five~~ three", "over five three"),
     ("call :meth:`~a.b.run` of ``x``", "call run of x"),
     ("a\n> b", "a b"),
     ("isn&apos;t&nbsp;&pound;5", "isn’t £5"),

@@ -115,6 +115,8 @@ _PROPERTIES: Mapping[str, Callable[[Any], Look]] = {
     "vertAlign": lambda item: {"script": ooxml.SCRIPTS.get(item.get(_VAL), "")},
     "position": _rise,
     "rFonts": lambda item: {"font": item.get(f"{_W}ascii", "").lower()},
+    "strike": lambda item: {"struck": _is_on(item)},
+    "dstrike": lambda item: {"struck": True} if _is_on(item) else {},
     "sz": lambda item: {"size": _number(item, "val", 20) / 2},
     "w": lambda item: _HIDDEN if _number(item, "val", 100) <= _MAX_WIDTH else {},
     "shd": _fill,
@@ -487,4 +489,4 @@ class _Docx(Walk):
     }
 
 
-READERS = {"docx": package_reader("docx", 11, lambda package: _Docx(package).read())}
+READERS = {"docx": package_reader("docx", 12, lambda package: _Docx(package).read())}

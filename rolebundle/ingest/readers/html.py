@@ -32,6 +32,7 @@ from rolebundle.scan.finding import HiddenPart
 from rolebundle.text.decoding import decode, one_line
 
 _WORD = re.compile(r"[^\W\d_]{2,}")
+_SHOWN = re.compile(r"\S(?:.*\S)?", re.DOTALL)
 _BARS = re.compile("[|·•»›]")
 _SKIPPED_TAGS = "script style template iframe head title progress meter".split()
 # Where pages have their navigation.
@@ -95,6 +96,7 @@ def read_page(
         if not part.is_kept:
             _empty(element)
     _write_signs(body)
+    _write_strikes(body)
     count = source.count(b"\n") + (not source.endswith(b"\n"))
     blocks = html_blocks(body, count, is_mail=is_mail)
     return ParsedDocument(
@@ -268,6 +270,12 @@ def _write_signs(body: Any) -> None:
             _write_script(element)
 
 
+def _write_strikes(body: Any) -> None:
+    """Write marks around each text that is struck out."""
+    for one in body.xpath("descendant::*[self::s or self::strike or self::del]//text()"):
+        setattr(one.getparent(), "tail" if one.is_tail else "text", _SHOWN.sub(r"~~\g<0>~~", one))
+
+
 def _write_script(element: Any) -> None:
     """Write a raised or lowered element."""
     text, before = text_of(element), _text_before(element)
@@ -318,4 +326,4 @@ def _set_apart(element: Any) -> None:
             element.tail = f" {element.tail or ''}"
 
 
-READERS = {"html": (16, lambda data, path, _separator: [read_page(data, path)])}
+READERS = {"html": (17, lambda data, path, _separator: [read_page(data, path)])}

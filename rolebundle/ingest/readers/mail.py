@@ -32,12 +32,13 @@ from itertools import accumulate, pairwise
 from posixpath import basename, splitext
 from typing import Any, NamedTuple, cast
 
+from rolebundle.contracts.documents import QUOTED
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.declarations import limiting_key
 from rolebundle.ingest.parsed import Block, ParsedDocument
 from rolebundle.ingest.readers import block_of, parser_errors, reader_name_for, runs, unique_key
 from rolebundle.ingest.readers.html import read_page
-from rolebundle.ingest.turns import QUOTED, messages
+from rolebundle.ingest.turns import messages
 from rolebundle.scan.finding import HiddenPart
 from rolebundle.text.decoding import cleaned, decode, one_line, split_lines, with_newlines
 
@@ -559,8 +560,8 @@ def _with_long_header(message: Any) -> Any:
 
 
 READERS = {
-    "emlx": (7, _read_emlx),
-    "msg": (7, _read_msg),
-    "eml": (12, lambda data, path, _separator: [_read_message(data, path)]),
-    "mbox": (12, _read_mailbox),
+    "emlx": (8, _read_emlx),
+    "msg": (8, _read_msg),
+    "eml": (13, lambda data, path, _separator: [_read_message(data, path)]),
+    "mbox": (13, _read_mailbox),
 }

@@ -1,7 +1,8 @@
 """Plain text for what it has no sign for: raised and lowered characters, fractions, roots, ruby.
 
 All readers write them alike, so that a number never joins its exponent, index or note:
-``2^10``, ``10^-5``, ``x_1``, ``1987[3]``, ``1 1/2``, ``√(2)``, ``東京 (とうきょう)``, ``[x]``.
+``2^10``, ``10^-5``, ``x_1``, ``1987[3]``, ``1 1/2``, ``√(2)``, ``東京 (とうきょう)``, ``[x]``,
+``~~struck out~~``.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ _FRACTION_BAR = ("/", "⁄")
 _MARKS: dict[Script, str] = {"": "", "raised": "\x0e", "lowered": "\x0f"}
 _MARK_END = "\x10"  # like the others, a character that XML cannot contain
 _FORMULA = "\x11"
+_STRUCK, _STRUCK_END = "\x12", "\x13"
+_STRUCK_RUN = re.compile(f"{_STRUCK}(\\s*)([^{_STRUCK_END}]*?)(\\s*){_STRUCK_END}")
 _PLACES: dict[str | None, Script] = {None: "", "\x0e": "raised", "\x0f": "lowered"}
 _RUN = re.compile("([\x0e\x0f])([^\x10]*)\x10|([^\x0e\x0f\x10]+)")
 _PRIMES = re.compile("[′″‴⁗']+|°")
@@ -90,9 +93,10 @@ def joined_scripts(runs: Iterable[tuple[str, Script]]) -> str:
     return result
 
 
-def marked(text: str, script: Script) -> str:
-    """A text with its place, for :func:`written`."""
-    return f"{_MARKS[script]}{text}{_MARK_END}" if script and text else text
+def marked(text: str, script: Script, *, is_struck: bool = False) -> str:
+    """A text with its place, and whether it is struck out, for :func:`written`."""
+    text = f"{_MARKS[script]}{text}{_MARK_END}" if script and text else text
+    return f"{_STRUCK}{text}{_STRUCK_END}" if is_struck and text.strip() else text
 
 
 def formula(text: str) -> str:
@@ -104,11 +108,11 @@ def written(line: str) -> str:
     """A line or paragraph that is complete, with signs for the places that were marked in it."""
     if _FORMULA in line:
         line = re.sub(rf"(?<=[\w{_MARK_END}]){_FORMULA}+(?=\w)", " ", line).replace(_FORMULA, "")
-    if _MARK_END not in line:
-        return line
-    return joined_scripts(
-        (match[2] or match[3], _PLACES[match[1]]) for match in _RUN.finditer(line)
-    )
+    line = line.replace(_STRUCK_END + _STRUCK, "")
+    if _MARK_END in line:
+        runs = ((match[2] or match[3], _PLACES[match[1]]) for match in _RUN.finditer(line))
+        line = joined_scripts(runs)
+    return _STRUCK_RUN.sub(r"\1~~\2~~\3", line)
 
 
 def scripts(base: str, below: str, above: str) -> str:

@@ -26,9 +26,9 @@ from rolebundle.text.decoding import one_line
 
 Look = Mapping[str, Any]
 """What is known of a text: ``color``, ``size`` in points, ``fill`` (the color behind it),
-``script`` (a place of notation.py), whether it is ``hidden``, and ``away``, the kind of finding if
-something around it hides it; of a paragraph ``style`` (a name in lower case), ``level`` of a
-heading and ``label`` in a list."""
+``script`` (a place of notation.py), whether it is ``struck`` out or ``hidden``, and ``away``, the
+kind of finding if something around it hides it; of a paragraph ``style`` (a name in lower case),
+``level`` of a heading and ``label`` in a list."""
 Action = Callable[[Any, Any, Look], str | None]
 """What a walk does with an element inside of a paragraph; returns its visible text."""
 
@@ -53,7 +53,7 @@ REPEATED = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}number-columns-repe
 _VALUE_TYPE = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}value-type"
 _MAX_CELL_CHARS = 1_800
 _MAX_CELLS = 1_000_000
-_MAX_REPEATED, _MAX_BLANK = 100, 5
+_MAX_REPEATED = 100
 _GROUP_CHARS = 1_000
 _MAX_HEADER_ROW = 10
 MAX_COLUMNS = 16_384
@@ -291,7 +291,8 @@ class Walk:
         if kind:
             self.blocks.hide(kind, text)
             return ""
-        return marked(_SPACE.sub(" ", text) if self.IS_MIXED else text, look.get("script", ""))
+        text = _SPACE.sub(" ", text) if self.IS_MIXED else text
+        return marked(text, look.get("script", ""), is_struck=look.get("struck", False))
 
     def target(self, relation: str | None) -> str:
         """The name of the member that a relation of the part names; empty if there is none."""
@@ -338,13 +339,17 @@ class Walk:
         """
         cells: list[Cell] = []
         column = 1
+        covered = _span(row.find("{*}trPr/{*}gridBefore"))
         for element in row.iter(*_CELLS):
             if next(element.iterancestors(row.tag)) is row:
+                # Word has no cells for the columns that another one covers.
+                cells += [(column, "", True)] * covered
+                covered = _span(element.find("{*}tcPr/{*}gridSpan")) - 1
                 text = self.cell(element, look)
                 is_text = element.get(_VALUE_TYPE, "string") == "string"
                 repeated = integer_in(element.get(REPEATED), 1)
                 # The cells to the right of a sheet's last column are one that is repeated.
-                count = min(repeated, _MAX_REPEATED if text.strip() else _MAX_BLANK)
+                count = min(repeated, _MAX_REPEATED)
                 self.left_out["repeated cells"] += (repeated - count) * bool(text.strip())
                 cells += [(at, text, is_text) for at in range(column, column + count)]
                 column += repeated
@@ -497,6 +502,12 @@ def children(element: Any) -> Any:
     return ()
 
 
+def _span(item: Any) -> int:
+    """How many columns a property of Word covers; 0 or less if it is missing or none."""
+    values = () if item is None else item.attrib.values()
+    return min(max((integer_in(value) for value in values), default=0), _MAX_REPEATED)
+
+
 def hides_all(look: Look) -> str:
     """How a look hides everything, whatever its colors and size; empty if it does not."""
     is_hidden = look.get("hidden") or look.get("vanish")
@@ -531,6 +542,7 @@ def hides(kind: str) -> Action:
 
     def action(walk: Walk, element: Any, look: Look) -> str:
         look = {**look, "away": kind}
+        walk.left_out["comments"] += kind == "comment"
         if not walk.IS_MIXED:
             walk.text(element.text, look)
         return walk.inline(element, look)

@@ -62,6 +62,9 @@ def main_part(walk: Walk, default: str) -> tuple[str, dict[str, Any]]:
         part = package.parse(name)
         properties += part.iterfind("{*}property")
         walk.blocks.hide("comment", " ".join(part.itertext()))
+        # A thread of comments in a sheet is a comment, too, for older programs.
+        walk.left_out["comments"] += len(part.findall("{*}threadedComment[@parentId]"))
+        walk.left_out["comments"] += len([*part.iter("{*}comment", "{*}cm", "{*}reply")])
     return main, properties_of(properties)
 
 
@@ -261,7 +264,7 @@ def _add_picture(walk: Walk, name: str, look: Look) -> None:
             if name.lower().endswith(_METAFILES):
                 lines = metafile_lines(walk.package.read(name))
         walk.pictures[name] = "\n".join(lines)
-    walk.later([Piece(walk.text(walk.pictures[name], {**look, "script": ""}))])
+    walk.later([Piece(walk.text(walk.pictures[name], {**look, "script": "", "struck": False}))])
 
 
 # Equations

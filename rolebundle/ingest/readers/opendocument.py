@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import office
 from rolebundle.ingest.readers.mathml import mathml_text
-from rolebundle.ingest.readers.notation import CHECKED, UNCHECKED, formula, list_number
+from rolebundle.ingest.readers.notation import CHECKED, UNCHECKED, formula, list_number, written
 from rolebundle.ingest.readers.office import Action, Look, Piece, Sheet, Walk
 from rolebundle.ingest.readers.package import (
     Package,
@@ -97,6 +97,8 @@ def _text_look(values: Mapping[str, str]) -> dict[str, Any]:
     look: dict[str, Any] = {}
     if "display" in values:
         look["vanish"] = values["display"] == "none"
+    if "text-line-through-style" in values:
+        look["struck"] = values["text-line-through-style"] != "none"
     size = values.get("font-size", "")
     if size.endswith("%"):
         look["size"] = _FONT_SIZE * number_in(size[:-1], 100) / 100
@@ -347,7 +349,7 @@ class _OpenDocument(Walk):
         if len(cell):
             return super().cell(cell, look)
         value = next(filter(None, (cell.get(f"{_OFFICE}{name}value") for name in _VALUES)), "")
-        return self.text(value, self.look(cell, look)) if value else ""
+        return written(self.text(value, self.look(cell, look))) if value else ""
 
     def end_table(self) -> None:
         """See Walk."""
@@ -542,6 +544,6 @@ def _is_collapsed(element: Any) -> bool:
 
 READERS = {
     "opendocument": package_reader(
-        "opendocument", 10, lambda package: _OpenDocument(package).read()
+        "opendocument", 11, lambda package: _OpenDocument(package).read()
     )
 }

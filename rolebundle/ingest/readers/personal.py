@@ -84,7 +84,8 @@ def _read_calendar(data: bytes, path: str, _separator: str) -> Iterable[ParsedDo
         name = blocks[0].text.partition("\n")[0]
     notes += (f"damaged, and read as text: {counted(bad, 'entry')}",) if bad else ()
     # The date of a single event. Several have several.
-    yield _document(blocks, name, notes, starts[0] if starts and len(blocks) == 1 else "")
+    date = starts[0] if starts and len(blocks) == 1 else ""
+    yield replace(_document(blocks, name, notes, date), has_fields=True)
 
 
 def _event_lines(event: Any) -> Iterator[str]:
@@ -182,7 +183,8 @@ def _read_contacts(data: bytes, path: str, _separator: str) -> Iterable[ParsedDo
         text = "\n".join(_card_lines(lines[start:end]))
         # Each contact is a passage.
         blocks.append(Block("paragraph", text, start, end, anchor=f"contact {number}"))
-    yield _document(blocks, blocks[0].text.partition("\n")[0] if len(blocks) == 1 else "", notes)
+    name = blocks[0].text.partition("\n")[0] if len(blocks) == 1 else ""
+    yield replace(_document(blocks, name, notes), has_fields=True)
 
 
 def _card_lines(lines: Sequence[str]) -> Iterator[str]:
@@ -363,9 +365,9 @@ def _read_archive(data: bytes, path: str, _separator: str) -> Iterator[ParsedDoc
 
 
 READERS = {
-    "ics": (4, _read_calendar),
-    "vcf": (2, _read_contacts),
-    "enex": (4, _read_notes),
+    "ics": (5, _read_calendar),
+    "vcf": (3, _read_contacts),
+    "enex": (5, _read_notes),
     "canvas": (1, _read_board),
     "subtitles": (2, _read_subtitles),
     "archive": (1, _read_archive),

@@ -203,6 +203,8 @@ class _Pptx(Walk):
                 own[name] = part.get("typeface", "").lower()
         for properties in element.iterfind(f"{ooxml.DRAWING}rPr[@sz]"):
             own["size"] = number_in(properties.get("sz"), 1800) / 100
+        for properties in element.iterfind(f"{ooxml.DRAWING}rPr[@strike]"):
+            own["struck"] = properties.get("strike") != "noStrike"
         return self.inline(element, {**look, **own, **ooxml.drawn_script(element)})
 
     def _field(self, element: Any, look: Look) -> str:
@@ -274,4 +276,4 @@ def _overlap(first: _Box, second: _Box) -> bool:
     return not is_beside and first[1] < second[3] and second[1] < first[3]
 
 
-READERS = {"pptx": package_reader("pptx", 9, lambda package: _Pptx(package).read())}
+READERS = {"pptx": package_reader("pptx", 10, lambda package: _Pptx(package).read())}

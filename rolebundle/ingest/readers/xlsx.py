@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import office, ooxml
-from rolebundle.ingest.readers.notation import Script, joined_scripts
+from rolebundle.ingest.readers.notation import marked, written
 from rolebundle.ingest.readers.number_format import BUILT_IN, shown_number, shown_text
 from rolebundle.ingest.readers.office import Action, Cell, Sheet, Walk
 from rolebundle.ingest.readers.package import (
@@ -40,9 +40,10 @@ _MAX_TINY_HEIGHT = 2.0  # points
 _MAX_TINY_WIDTH = 0.2  # characters
 
 
-_Format = tuple[str, str, bool]
-"""The code of a cell's numbers, how it is hidden or an empty text, and whether it is filled."""
-_GENERAL: _Format = ("General", "", False)
+_Format = tuple[str, str, bool, bool]
+"""The code of a cell's numbers, how it is hidden or an empty text, and whether it is filled, and
+struck out."""
+_GENERAL: _Format = ("General", "", False, False)
 
 
 class _Xlsx(Walk):
@@ -83,7 +84,7 @@ class _Xlsx(Walk):
 
     def _string(self, item: Any) -> str:
         """A text without the parts that are too small to be seen, and without phonetic guides."""
-        visible: list[tuple[str, Script]] = []
+        visible = ""
         for part in item:
             text = "".join(t.text or "" for t in part.iter(f"{_S}t"))
             properties = part.find(f"{_S}rPr")
@@ -92,8 +93,9 @@ class _Xlsx(Walk):
             elif local_name(part) != "rPh":
                 place = None if properties is None else properties.find(f"{_S}vertAlign")
                 script = "" if place is None else ooxml.SCRIPTS.get(place.get("val"), "")
-                visible.append((text, script))
-        return _unescaped(joined_scripts(visible))
+                is_struck = properties is not None and self._font(properties)[2]
+                visible += marked(text, script, is_struck=is_struck)
+        return _unescaped(written(visible))
 
     def _read_formats(self, root: Any) -> Iterator[_Format]:
         codes = BUILT_IN | {
@@ -103,15 +105,18 @@ class _Xlsx(Walk):
         fonts = dict(enumerate(map(self._font, root.findall(f"{_S}fonts/{_S}font"))))
         fills = dict(enumerate(map(self._fill, root.findall(f"{_S}fills/{_S}fill"))))
         for item in root.findall(f"{_S}cellXfs/{_S}xf"):
-            color, size = fonts.get(integer_in(item.get("fontId")), (None, None))
+            color, size, is_struck = fonts.get(integer_in(item.get("fontId")), (None, None, False))
             has_fill, background = fills.get(integer_in(item.get("fillId")), (False, None))
             code = codes.get(integer_in(item.get("numFmtId"))) or "General"
-            yield code, hidden_kind(color, background if has_fill else WHITE, size), has_fill
+            kind = hidden_kind(color, background if has_fill else WHITE, size)
+            yield code, kind, has_fill, is_struck
 
-    def _font(self, element: Any) -> tuple[Color | None, float | None]:
-        """The color and the size of a font, as far as they are known."""
+    def _font(self, element: Any) -> tuple[Color | None, float | None, bool]:
+        """The color and the size of a font, if they are known, and whether text is struck out."""
         color, size = element.find(f"{_S}color"), element.find(f"{_S}sz")
-        return self._color(color), None if size is None else number_in(size.get("val"), 11)
+        is_struck = any(item.get("val", "1") in ON for item in element.iterfind(f"{_S}strike"))
+        points = None if size is None else number_in(size.get("val"), 11)
+        return self._color(color), points, is_struck
 
     def _fill(self, item: Any) -> tuple[bool, Color | None]:
         """Whether a cell is filled, and with which color if that is known."""
@@ -162,8 +167,9 @@ class _Xlsx(Walk):
         for cell in row.iter(f"{_S}c"):
             match = _REFERENCE.fullmatch(cell.get("r", ""))
             column = _column(match[1]) if match else column + 1
-            code, kind, has_fill = self._formats.get(integer_in(cell.get("s")), _GENERAL)
+            code, kind, has_fill, is_struck = self._formats.get(integer_in(cell.get("s")), _GENERAL)
             text, is_text = self._value(cell, code)
+            text = written(marked(text, "", is_struck=is_struck and "~~" not in text))
             # The style of a table, or a format by a condition, may fill the cell.
             is_kept = kind == "white_text" and not has_fill
             if kind:
@@ -216,4 +222,4 @@ def _unescaped(text: str) -> str:
     return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text) if "_x" in text else text
 
 
-READERS = {"xlsx": package_reader("xlsx", 8, lambda package: _Xlsx(package).read())}
+READERS = {"xlsx": package_reader("xlsx", 9, lambda package: _Xlsx(package).read())}

@@ -37,7 +37,7 @@ from rolebundle.interfaces.model_text import check_lines, line_and_column, verif
 from rolebundle.interfaces.parse import parsed
 from rolebundle.interfaces.shape import shaped_verification
 from rolebundle.retrieval.passage_text import one_line
-from rolebundle.storage.records import approvals
+from rolebundle.storage.records import approved_manifests
 from rolebundle.text.words import counted
 
 _MAX_BUNDLE_BYTES = 64 << 20
@@ -55,9 +55,7 @@ _NOTE_CHARS = 400
     type=click.File("rb"),
     help="The bundle that the draft was written from, as JSON.",
 )
-@with_call(
-    "in_folders", "overlay_dirs", "as_json", request=VerifyRequest, without=["draft", "bundle"]
-)
+@with_call("overlay_dirs", "as_json", request=VerifyRequest, without=["draft", "bundle"])
 def verify(call: Call, draft_file: BinaryIO, bundle_file: BinaryIO | None) -> None:
     """Check the quotes, citations, figures and sentences of a DRAFT against their sources.
 
@@ -118,7 +116,7 @@ _READING_TOOLS = frozenset({"Glob", "Grep", "LS", "NotebookRead", "Read"})
     "Be the hook that a host calls before a tool: read its JSON (tool_name, tool_input) or a "
     "request from standard input. Exit code 2 stops the tool, with the reason on standard error.",
 )
-@with_call("in_folders", "overlay_dirs", "as_json", request=CheckRequest, without=["intent"])
+@with_call("overlay_dirs", "as_json", request=CheckRequest, without=["intent"])
 def check(call: Call, intent: str | None, request_file: BinaryIO | None, hook: bool) -> None:
     """Find decisions that may apply to INTENT: none_found, warn, require_approval or block.
 
@@ -290,7 +288,7 @@ def approve_command(call: Call, contract: Path | None, revoke: bool, inline_code
         raise click.UsageError("--undo: name the contract")
     with call.admin() as admin:
         if contract is None:
-            stored = approvals(admin.workspace.corpus)
+            stored = approved_manifests(admin.workspace.corpus)
             answer = ApprovedContracts(contracts=[ApprovedContract(**row) for row in stored])
             call.print(answer, empty="no contract is approved")
         elif revoke:

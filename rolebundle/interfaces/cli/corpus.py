@@ -10,11 +10,11 @@ from typing import Any
 
 import click
 
+from rolebundle import doctor as doctoring
 from rolebundle.admin import Admin, indexes, records
 from rolebundle.admin.backups import copy_to, create_backup, restore_backup
 from rolebundle.admin.purges import Selection, finish_pending, plan_of, purge_documents
 from rolebundle.contracts import ingest, upkeep
-from rolebundle.doctor import examine
 from rolebundle.embedding.registry import parse_spec
 from rolebundle.errors import (
     CorpusBusy,
@@ -81,11 +81,9 @@ def doctor(call: Call, repair: bool) -> None:
     rolebundle corpus doctor --json --db team.db
     """
     if repair:
-        with call.admin() as admin:
-            repaired = admin.repair()
-        call.print(repaired)
+        call.print(doctoring.repair(call.path))
         return
-    report = examine(call.path)
+    report = doctoring.examine(call.path)
     call.print(report)
     if not report.sound:
         raise CorpusCorrupt(
@@ -450,7 +448,7 @@ def embed_command(call: Call, model: str | None) -> None:
 
 @embed.command("drop")
 @click.argument("index")
-@with_call("in_folders")
+@with_call()
 def drop_index(call: Call, index: str) -> None:
     """Remove an inactive index and its vectors.
 
@@ -516,7 +514,7 @@ def show_command(call: Call, document: str) -> None:
 
 @quarantine.command("release")
 @click.argument("document")
-@with_call("in_folders")
+@with_call()
 def release_command(call: Call, document: str) -> None:
     """Release a document. It may be quarantined again when its text changes.
 
@@ -529,7 +527,7 @@ def release_command(call: Call, document: str) -> None:
 
 @quarantine.command("drop")
 @click.argument("document")
-@with_call("in_folders")
+@with_call()
 def drop_command(call: Call, document: str) -> None:
     """Remove a document from the corpus. It is ingested again when its file changes.
 

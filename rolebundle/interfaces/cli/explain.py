@@ -52,7 +52,6 @@ _MAX_UNMATCHED = 3
     "--as-agent", metavar="NAME", help="Tell the owner what keeps the passage from this agent."
 )
 @with_call(
-    "in_folders",
     "overlay_dirs",
     "as_json",
     request=RetrievalRequest,
@@ -205,7 +204,6 @@ def _rules(bundle: RetrievalBundle) -> Iterator[str]:
     help="The roles, with commas. One is compared with no role.",
 )
 @with_call(
-    "in_folders",
     "overlay_dirs",
     "html_file",
     "as_json",

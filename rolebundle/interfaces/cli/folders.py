@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 from platformdirs import user_data_path
 
 from rolebundle import system
+from rolebundle.contracts.ingest import LOST
 from rolebundle.embedding.registry import IN_PROCESS
 from rolebundle.errors import CorpusBusy, RolebundleError, UsageError
 from rolebundle.ingest import indexes
@@ -35,7 +36,7 @@ from rolebundle.interfaces.cli.output import print_note, progress_bar
 from rolebundle.interfaces.layout import on_one_line
 from rolebundle.storage import roots
 from rolebundle.storage.corpus import corpus_counts
-from rolebundle.storage.file import heartbeat_path, indexing_path, is_held, partial_file, try_lock
+from rolebundle.storage.file import heartbeat_path, indexing_path, is_held, try_lock, write_whole
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.vector_index import active_index
 from rolebundle.text.words import counted, first_of, language_of, stems_of
@@ -172,18 +173,18 @@ def _needs_embedding(corpus: Path) -> bool:
 
 
 def unread_note(
-    corpus: Path, folders: Sequence[Path], changes: str | None, task: str, has_half: bool
+    corpus: Path, folders: Sequence[Path], changes: str | None, task: str, is_thin: bool
 ) -> str:
     """A note on what was not read: changed files, and skipped files that may be about the task.
 
-    These have its words in their names, or are scans whose names say nothing.
+    These have its words in their names, or are scans whose names say nothing, or were read before.
 
     Args:
         corpus: as for :func:`bring_up_to_date`.
         folders: as ``corpus``.
         changes: what that returned; ``None`` to look now.
         task: what is asked.
-        has_half: whether a passage has half of its words, so that no scan needs to be named.
+        is_thin: whether there is little evidence for it, so that scans are named.
     """
     if changes is None:
         before, now = _seen(corpus), _files_in(folders, monotonic() + LOOK_SECONDS)
@@ -195,9 +196,11 @@ def unread_note(
         for path, reason in names
     ]
     most = max([1, *(number for number, _ in matched)])
-    may_be = [] if has_half else names
+    may_be = names if is_thin else []
     scans = [f"{path} (no text)" for path, reason in may_be if _is_nameless_scan(path, reason)]
-    named = first_of([text for number, text in matched if number == most] + scans, _MAX_NAMED)
+    lost = [f"{path} ({reason})" for path, reason in names if reason.startswith(LOST)]
+    others = [text for number, text in matched if number == most and text not in lost]
+    named = first_of([*lost, *others, *scans], _MAX_NAMED)
     note = "; ".join(filter(None, [changes, f"not read: {named}" if named else ""]))
     if note:
         from rolebundle.scan.confidential import without_secrets  # It loads re2.
@@ -230,7 +233,9 @@ def _read_first(corpus: Path, folders: Sequence[Path], admin: Callable[[], Admin
         with open_reader(corpus) as reader:
             spec, _ = indexes.contextual_model(reader)
             better = spec and f"{spec.name} embeds in the background; then answers improve"
-            if note := indexes.missing_model(reader) or better:
+            if not report.documents:
+                print_note("note: the folder has no file that can be read")
+            elif note := indexes.missing_model(reader) or better:
                 print_note(f"note: {note}")
         # A contextual model, if there is one, embeds for long.
         _start_reader(corpus, folders)
@@ -255,6 +260,7 @@ def read(
     _check(folders)
     for folder in (corpora_folder(), corpus.parent):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.chmod(0o700)  # An overlay may have been written first.
     while True:
         with try_lock(corpus.with_name("reading.lock")) as is_alone:
             if is_alone and not again and _seen(corpus) is not None:
@@ -289,14 +295,8 @@ def _run_ingest(
         if all(seen.get(at) == files.get(at) for at in (str(p / path) for p in places))
     }
     _remember_skipped(corpus, passed_over | _reasons(report), are_named=is_first)
-    _write(corpus.with_name("seen.json"), files)
+    write_whole(corpus.with_name("seen.json"), json.dumps(files).encode())
     return report
-
-
-def _write(path: Path, values: object) -> None:
-    with partial_file(path) as file:
-        file.write_text(json.dumps(values), encoding="utf-8")
-        file.replace(path)
 
 
 def _reasons(report: IngestReport) -> dict[str, str]:
@@ -327,20 +327,24 @@ def _print_skipped(reasons: Mapping[str, str]) -> None:
 def _remember_skipped(corpus: Path, reasons: Mapping[str, str], *, are_named: bool) -> None:
     """Keep what was skipped, and what of it no call has named yet."""
     known, waiting = _skipped(corpus)
+    reasons = {p: known[p] if known.get(p) == LOST + why else why for p, why in reasons.items()}
     new = {path: reason for path, reason in reasons.items() if known.get(path) != reason}
     waiting = {path: reason for path, reason in waiting.items() if path in reasons} | new
-    kept = {"known": dict(reasons), "waiting": {} if are_named else waiting}
-    _write(corpus.with_name("skipped.json"), kept)
+    kept = {"known": reasons, "waiting": {} if are_named else waiting}
+    write_whole(corpus.with_name("skipped.json"), json.dumps(kept).encode())
 
 
 def _print_later_skipped(corpus: Path) -> None:
-    """Name what was skipped in the background, once."""
+    """Name what was skipped in the background: once, or each time if it had been read before."""
     known, waiting = _skipped(corpus)
+    lost = {path: reason for path, reason in known.items() if reason.startswith(LOST)}
+    if shown := {**lost, **waiting}:
+        print_note(f"{counted(len(shown), 'file' if shown == lost else 'new file')} skipped")
+        _print_skipped(shown)
     if waiting:
-        print_note(f"{counted(len(waiting), 'new file')} skipped")
-        _print_skipped(waiting)
         with suppress(OSError):
-            _write(corpus.with_name("skipped.json"), {"known": known, "waiting": {}})
+            kept = json.dumps({"known": known, "waiting": {}})
+            write_whole(corpus.with_name("skipped.json"), kept.encode())
 
 
 def _skipped(corpus: Path) -> tuple[dict[str, str], dict[str, str]]:
@@ -400,9 +404,10 @@ def _check(folders: Sequence[Path]) -> None:
         real = Path(os.path.realpath(folder))
         step = "name a folder with documents below it"
         if not real.is_dir():
-            raise UsageError(
-                "no_folder", f"--in {folder}: there is no such folder", "check the name"
-            )
+            reason, step = "there is no such folder", "check the name"
+            if real.exists():
+                reason, step = "is a file", f"name its folder, {real.parent}"
+            raise UsageError("no_folder", f"--in {folder}: {reason}", step)
         owner = real.stat().st_uid
         if real == Path(real.anchor) or home.is_relative_to(real):
             reason = "it is a home folder or contains one, with settings, keys and caches"

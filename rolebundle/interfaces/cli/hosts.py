@@ -59,13 +59,12 @@ def install(
     rolebundle install ~/notes --agent cursor --agent zed --yes
     rolebundle install --db team.db --agent vscode --dry-run
     """
+    folders = (*folders, *call.in_folders)
     if not folders and call.db is None:
         raise click.UsageError("name a FOLDER, or a corpus with --db")
-    call = replace(call, in_folders=folders)
-    name_folders(folders, call.path)
-    options = ["--db", str(call.path.absolute())]
-    if folders:
-        options = [part for folder in folders for part in ("--in", str(folder.resolve()))]
+    call = replace(call, in_folders=tuple(folder.resolve() for folder in folders))
+    name_folders(call.in_folders, call.path)
+    options = call.place if folders else ["--db", str(call.path.absolute())]
     if find_spec("mcp_types") is None:
         raise ConfigurationError("mcp_missing", "the server needs the MCP SDK", install_hint("mcp"))
     script = shutil.which(NAME, path=str(Path(sys.executable).parent))

@@ -87,7 +87,7 @@ _LIST_KEYS = {key for key, default in DocumentMetadata._field_defaults.items() i
 @click.option("--workers", type=click.IntRange(1, 64), help="Number of processes that read files.")
 @flag("--reread", "Read every file again, also those that did not change.")
 @flag("--no-wait", "Leave a contextual model's index to `corpus watch`, `serve` or `corpus embed`.")
-@with_call("in_folders", "as_json", request=IngestRequest, only=["lexical_only"])
+@with_call("as_json", request=IngestRequest, only=["lexical_only"])
 def ingest(
     call: Call,
     paths: tuple[Path, ...],
@@ -353,7 +353,7 @@ def _print(line: str) -> None:
 
 @click.command(short_help="Update it whenever files change")
 @flag("--poll", "Check all files at intervals. For network drives, which report no changes.")
-@with_call("in_folders", request=IngestRequest, only=["lexical_only"])
+@with_call(request=IngestRequest, only=["lexical_only"])
 def watch(call: Call, poll: bool) -> None:
     """Update the corpus whenever ingested folders and files change.
 

@@ -33,12 +33,7 @@ from rolebundle.text.words import counted
 
 @click.command()
 @click.argument("references", metavar="REFERENCE...", nargs=-1, required=True)
-@with_call(
-    "in_folders",
-    "as_json",
-    request=MultiGetRequest,
-    only=["outline", "section", "agent", "max_chars"],
-)
+@with_call("as_json", request=MultiGetRequest, only=["outline", "section", "agent", "max_chars"])
 def get(call: Call, references: tuple[str, ...]) -> None:
     """Show passages, documents, or parts of them.
 
@@ -99,7 +94,7 @@ def _look_up(
 
 @click.command()
 @click.argument("prefix", required=False)
-@with_call("in_folders", "as_json", request=ListRequest, without=["prefix"])
+@with_call("as_json", request=ListRequest, without=["prefix"])
 @flag("--corpora", "List the corpora of --in, with their folders.")
 def ls(call: Call, prefix: str | None, corpora: bool) -> None:
     """List documents with date, number of passages and title, ordered by id.
@@ -134,7 +129,7 @@ def _print_next(call: Call, what: str, after: str | None) -> None:
 @click.command()
 @click.argument("pattern")
 @click.argument("prefix", required=False)
-@with_call("in_folders", "as_json", request=GrepRequest, without=["pattern", "prefix"])
+@with_call("as_json", request=GrepRequest, without=["pattern", "prefix"])
 def grep(call: Call, pattern: str, prefix: str | None) -> None:
     """Find lines with a text, such as a name, a number or an error code.
 
@@ -175,7 +170,7 @@ def _found_line(line: FoundLine, style: Style) -> str:
 @click.option("--json", "form", flag_value="json", help="The same as --format json.")
 @flag("--explain", "In the text, also show scores, codes, states and figures, as in the JSON.")
 @approvals_option(None)
-@with_call("in_folders", "overlay_dirs", "html_file", request=RetrievalRequest, without=["task"])
+@with_call("overlay_dirs", "html_file", request=RetrievalRequest, without=["task"])
 def retrieve(
     call: Call,
     task: str | None,

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, get_args
+from typing import get_args
 
 import click
-from pydantic import TypeAdapter, ValidationError
 
 from rolebundle.contracts import memory
-from rolebundle.contracts.request import PersonName
 from rolebundle.contracts.terms import MarkState
 from rolebundle.interfaces.cli.options import (
     Call,
     Decorator,
     GroupWithDefault,
     agent_option,
+    checked,
     flag,
+    is_name,
     with_call,
     with_json,
 )
@@ -25,20 +24,7 @@ from rolebundle.memory import decisions as owned_decisions
 from rolebundle.memory import facts, marks
 
 
-def _checked(kind: Any, form: str) -> Callable[..., Any]:
-    """The callback of an option whose value must have a type of the contracts."""
-
-    def check(_context: click.Context, _option: click.Parameter, value: str | None) -> Any:
-        try:
-            return None if value is None else TypeAdapter(kind).validate_python(value)
-        except ValidationError:
-            raise click.BadParameter(form) from None
-
-    return check
-
-
 def _by_option(help_text: str, *, required: bool = True) -> Decorator:
-    is_name = _checked(PersonName, "a name of 1 to 200 characters on one line")
     return click.option("--by", metavar="NAME", required=required, callback=is_name, help=help_text)
 
 
@@ -99,7 +85,7 @@ def decisions_list_command(call: Call, include_all: bool, agent: str | None) -> 
     "--reason",
     metavar="TEXT",
     required=True,
-    callback=_checked(memory.Statement, "a text of 1 to 1,000 characters"),
+    callback=checked(memory.Statement, "a text of 1 to 1,000 characters"),
     help="Why.",
 )
 @with_json

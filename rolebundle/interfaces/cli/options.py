@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
 
 import click
+from pydantic import TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
 from rolebundle.contracts.base import Contract, writable
+from rolebundle.contracts.request import PersonName
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
 from rolebundle.interfaces.cli.output import (
@@ -29,7 +31,7 @@ from rolebundle.interfaces.cli.output import (
 from rolebundle.interfaces.layout import Style, has_color
 from rolebundle.lazy import lazy_module
 from rolebundle.policy.approvals import parse_approvals
-from rolebundle.policy.overlays import overlay_folders
+from rolebundle.policy.overlays import locate, overlay_folders
 from rolebundle.storage.file import corpus_path
 from rolebundle.workspace import Workspace
 
@@ -80,6 +82,22 @@ def duration(text: str) -> timedelta:
     if length > timedelta(days=36_500):
         raise click.BadParameter(f"{text!r} is longer than 100 years")
     return length
+
+
+def checked(kind: Any, form: str) -> Callable[..., Any]:
+    """The callback of an option whose value must have a type of the contracts."""
+
+    def check(_context: object, _option: object, value: str | None) -> Any:
+        try:
+            return None if value is None else TypeAdapter(kind).validate_python(value)
+        except ValidationError:
+            raise click.BadParameter(form) from None
+
+    return check
+
+
+is_name = checked(PersonName, "a name of 1 to 200 characters on one line")
+"""The callback of an option with the name of a person."""
 
 
 class GroupWithDefault(click.Group):
@@ -194,6 +212,12 @@ class Call:
         return folders.corpus_of(self.in_folders)
 
     @property
+    def place(self) -> list[str]:
+        """The options that name the corpus, as they were given."""
+        places = [part for folder in self.in_folders for part in ("--in", str(folder))]
+        return places or (["--db", self.db] if self.db else [])
+
+    @property
     def folders(self) -> tuple[Path, ...]:
         """Where overlays are looked for."""
         return overlay_folders(self.overlay_dirs, self.path)
@@ -290,12 +314,12 @@ def with_call(
     checks the bounds.
 
     Args:
-        shared: attributes of the call, besides ``db``.
+        shared: attributes of the call, besides ``db`` and ``in_folders``.
         request: the contract whose fields get an option each, in its order.
         only: the fields that get an option. Empty for all.
         without: fields that get none.
     """
-    shared = ("db", *shared)
+    shared = ("db", "in_folders", *shared)
     fields = request.model_fields if request else {}
     names = [name for name in fields if name in (only or fields)]
     names = [name for name in names if name not in {*without, *_ONLY_IN_JSON}]
@@ -305,14 +329,12 @@ def with_call(
         def called(**values: Any) -> Any:
             given = {name: values.pop(name) for name in names}
             # Not by equality, because 0 is a value.
-            given = {
-                name: value
-                for name, value in given.items()
-                if value is not None and value is not False
-            }
+            given = {name: v for name, v in given.items() if v is not None and v is not False}
             call = Call(fields=given, **{name: values.pop(name) for name in shared})
             name_folders(call.in_folders, call.path if call.in_folders else Path())
             try:
+                if "role" in given:
+                    locate(given["role"], call.folders)
                 return command(call, **values)
             except RolebundleError as error:
                 error.hint = with_folders(error.hint)
@@ -327,7 +349,7 @@ def with_call(
     return decorate
 
 
-with_json = with_call("in_folders", "as_json")
+with_json = with_call("as_json")
 """For commands that share no other option."""
 
 

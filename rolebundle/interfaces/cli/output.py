@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rolebundle import system
 from rolebundle.contracts.base import Contract, writable
 from rolebundle.errors import UsageError
 from rolebundle.interfaces.layout import harmless, on_one_line
-from rolebundle.storage.file import partial_file, sync_file
+from rolebundle.storage.file import write_whole
 from rolebundle.text.words import counted, first_of
 
 if TYPE_CHECKING:
@@ -101,21 +100,11 @@ def with_folders(advice: str) -> str:
 
 
 def _with(command: str) -> str:
-    """A command with the folders, or with the corpus if it takes no folders."""
-    from rolebundle.interfaces.cli.main import cli  # It knows all commands, so none may import it.
-
-    found: click.Command = cli
-    for word in command.split()[1:]:
-        if isinstance(found, click.Group):
-            found = found.get_command(click.Context(found), word) or found
-    if isinstance(found, click.Group):  # Without a name, its first command is meant.
-        found = next(iter(found.commands.values()), found)
-    taken = {option for parameter in found.params for option in parameter.opts}
-    is_elsewhere = not taken.isdisjoint({"--in", "--db"}.intersection(command.split()))
-    if command.startswith("rolebundle ingest "):  # What is named is read into the corpus itself.
-        taken.discard("--in")
-    named = [text for option, text in _of_corpus.items() if option in taken and not is_elsewhere]
-    return " ".join([command, *named[:1]])
+    """A command with the folders, unless it names a corpus or needs none."""
+    # What is named is read into the corpus itself.
+    option = "--db" if command.startswith("rolebundle ingest ") else "--in"
+    is_elsewhere = not {"--in", "--db", "keygen"}.isdisjoint(command.split())
+    return command if is_elsewhere else f"{command} {_of_corpus[option]}"
 
 
 def print_note(line: str) -> None:
@@ -203,11 +192,7 @@ def write_page(path: Path, page: str) -> None:
         OSError: it cannot be written.
     """
     # Again, because the command itself may have created a file with this name.
-    target = check_page_path(path).resolve()
-    with partial_file(target) as partial:
-        partial.write_text(page, encoding="utf-8")
-        sync_file(partial)
-        system.replace(partial, target)
+    write_whole(check_page_path(path).resolve(), page.encode())
     print_note(f"page: {path}")
 
 

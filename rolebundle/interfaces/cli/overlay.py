@@ -55,6 +55,7 @@ from rolebundle.interfaces.cli.output import (
     print_json,
     print_note,
     progress_bar,
+    with_folders,
 )
 from rolebundle.interfaces.layout import copyable, on_one_line, terminal_width
 from rolebundle.interfaces.parse import request_from
@@ -147,6 +148,7 @@ def lint_command(call: Call, names: tuple[str, ...]) -> None:
     rolebundle overlay lint
     rolebundle overlay lint security-reviewer ./release-manager.json --db team.db
     """
+    call.read_folders()
     location, folders = call.path, call.folders
     # If --db names a missing file, opening it raises the error.
     against_corpus = call.db is not None or location.exists()
@@ -222,7 +224,8 @@ def new_command(call: Call, role: str, parent: str, dry_run: bool) -> None:
     rolebundle overlay new release-manager
     rolebundle overlay new release-manager --from technical-writer
     """
-    target = Target(call.path, call.folders, call.db or "")
+    call.read_folders()
+    target = Target(call.path, call.folders, call.place)
     report = new_overlay(role, target, parent=parent, dry_run=dry_run)
     call.print(report, (*draft_lines(report.draft), *closing_lines(report.remarks, report.next)))
 
@@ -254,7 +257,7 @@ def init(call: Call, folder: Path, role: str, dry_run: bool) -> None:
         name = on_one_line(str(path))
         print_note(f"outside of the folder, beside the corpus: will write {name}")
 
-    target = Target(call.path, call.folders, call.db or "")
+    target = Target(call.path, call.folders, call.place)
     report = write_drafts(folder, role, target, announce, dry_run=dry_run)
     call.print(report, _init_lines(report))
 
@@ -276,7 +279,7 @@ def draft_lines(draft: DraftFile) -> Iterator[str]:
 def closing_lines(remarks: list[str], commands: list[str]) -> Iterator[str]:
     """Remarks, and the next commands as they can be copied."""
     for remark in remarks:
-        yield f"note: {on_one_line(remark)}"
+        yield f"note: {with_folders(on_one_line(remark))}"
     for number, command in enumerate(commands):
         yield f"{'next:' if not number else '':<6}{copyable(command)}"
 
@@ -353,6 +356,7 @@ def eval(call: Call, path: Path | None, role: str | None, fail_under: tuple[str,
     rolebundle eval golden.toml --db team.db --rerank rerank:bge-reranker-v2-m3
     """
     thresholds = evaluation.parse_thresholds(fail_under)
+    call.read_folders()
     folders = call.folders
     if path is None and role is None:
         raise click.UsageError("name a PATH, or a --role whose overlay names a golden set")
@@ -363,7 +367,8 @@ def eval(call: Call, path: Path | None, role: str | None, fail_under: tuple[str,
     lexical_only = request.lexical_only
     with ExitStack() as stack:
         progress = stack.enter_context(progress_bar())
-        corpus, documents = _corpus(stack, golden, path, call.db)
+        db = str(call.path) if call.in_folders else call.db
+        corpus, documents = _corpus(stack, golden, path, db)
         engine = stack.enter_context(
             Engine(
                 workspace_for(corpus),

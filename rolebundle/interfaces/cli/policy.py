@@ -29,6 +29,7 @@ from rolebundle.interfaces.cli.options import (
     agent_option,
     duration,
     flag,
+    is_name,
     with_call,
     with_json,
 )
@@ -118,7 +119,8 @@ def _policy_lines(policy: PolicySummary, origin: str) -> Iterator[str]:
         yield f"policy of {policy.set_at or 'its publisher'} from {origin}"
     agents = [
         {
-            **entry.model_dump(),
+            "agent": entry.agent,
+            **entry.model_dump(mode="json"),
             # Nothing would look like no scope and no role.
             "scopes": ", ".join(entry.scopes) or "NO scope",
             "roles": "any" if entry.roles is None else ", ".join(entry.roles) or "none",
@@ -384,7 +386,8 @@ def publish(
     chosen = names_in(scopes)
     if scopes and not chosen:
         raise UsageError("bad_scopes", "--scopes names no scope", "leave it out for every scope")
-    options = PublishOptions(key, name or key_file.stem, expires, grace)
+    publisher = is_name(None, None, name or key_file.stem)
+    options = PublishOptions(key, publisher, expires, grace)
     report = call.owner(
         records.publish_replica, folder, options, agent=agent, scopes=chosen, level=level
     )

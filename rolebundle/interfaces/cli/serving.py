@@ -30,7 +30,7 @@ _agent_option = agent_option("Serve only this agent.")
 @flag("--allow-write", "Also allow `ingest`, `mark` and `remember`.")
 @_agent_option
 @approvals_option("none")
-@with_call("in_folders", "overlay_dirs")
+@with_call("overlay_dirs")
 def serve(call: Call, allow_write: bool, agent: str | None, approvals: str) -> None:
     """Answer JSON-RPC 2.0 requests on standard input and output, one request a line.
 
@@ -76,7 +76,7 @@ DEFAULT_PORT = 7_311
     help="The file of the bearer token for --http, created if it is missing. Default: one for each "
     "corpus and agent, in your user data folder.",
 )
-@with_call("in_folders", "overlay_dirs")
+@with_call("overlay_dirs")
 def mcp(
     call: Call,
     allow_write: bool,

@@ -31,12 +31,12 @@ from rolebundle.interfaces.render import (
     Terms,
     covered,
     in_plain_words,
-    query_terms,
     replica_note,
     reworded,
 )
 from rolebundle.retrieval.passage_text import (
     heading_path,
+    known_date,
     limited_use,
     passage_place,
     shown_name,
@@ -106,6 +106,7 @@ def _environment() -> Environment:
         "number": lambda value, digits=3: f"{value:.{digits}f}",
         "percent": "{:.0%}".format,
         # With a real minus.
+        "known_date": known_date,
         "name": shown_name,
         "place": passage_place,
         "signed": lambda value: f"{value:+.3f}".replace("-", "−"),
@@ -143,7 +144,7 @@ _OF_PASSAGES = ("NO_HIGH_TRUST_MATCH", "ONLY_SHARED_CORPUS", "STALE_DOMINANT")
 def answer_page(bundle: RetrievalBundle) -> str:
     """The page of a bundle. As in its text, figures are only where a reader asks why."""
     bundle = reworded(bundle, in_plain_words)
-    terms = query_terms(bundle)
+    terms = Terms(bundle.query.lexical_query, bundle.query.task_text)
     lanes = [chunk.lanes for chunk in bundle.selected]
     lanes += [rejection.lanes or [] for rejection in bundle.rejected]
     groups = _rejected_groups(bundle)

@@ -42,7 +42,7 @@ from rolebundle.interfaces.model_text import error_text
 from rolebundle.interfaces.servers.arguments import as_meant
 from rolebundle.interfaces.servers.loopback import ADDRESS, guarded, read_token
 from rolebundle.interfaces.servers.operations import INSTRUCTIONS, TOOLS, Operations, internal_error
-from rolebundle.interfaces.servers.stdio import Channel, LineReader, take_over
+from rolebundle.interfaces.servers.stdio import Channel, take_over
 from rolebundle.interfaces.servers.worker import ClientSession, Worker
 from rolebundle.interfaces.signals import on_end
 
@@ -87,8 +87,7 @@ class Session(ClientSession):
     def __init__(
         self, operations: Operations, channel: Channel, *, give_up: Callable[[], None]
     ) -> None:
-        reader = LineReader(channel, json_lines.MAX_LINE_BYTES)
-        super().__init__(Worker(operations), reader, channel)
+        super().__init__(operations, channel)
         self._lines = iter(self._reader)
         self._last = Timer(_SECONDS_TO_END, give_up)
         self._last.daemon = True

@@ -60,6 +60,7 @@ DEFAULT_DETAIL: Detail = "compact"
 """How much of a bundle a server answers if the request has no ``detail``."""
 MAX_TEXT_CHARS = 20_000
 """Characters of what `get` shows to a model if it asks for no bound; a section has fewer."""
+_CITED_NUMBER = re.compile(r"\[\d{1,2}\]")
 MAX_ANSWERS = 1_000
 """So many answers of an agent can be named."""
 _PLACE = re.compile(r"a(\d{1,9})\.(\d{1,4})")
@@ -194,9 +195,16 @@ class Operations:
         return number
 
     def _with_places(self, request: Contract) -> Contract:
-        """The request with the ids of the places that it names as ``a3.2``."""
+        """The request with the ids of the places that it names as ``a3.2``.
+
+        ``[2]`` in a draft is the second place of the agent's last answer.
+        """
         update: dict[str, object] = {}
-        for name in ("ids", "id", "seen"):
+        if isinstance(request, VerifyRequest) and not (request.bundle or request.chunk_ids):
+            answers = self._answers_of(request.agent)
+            if answers and _CITED_NUMBER.search(request.draft):
+                update["chunk_ids"] = answers[max(answers)].chunk_ids
+        for name in ("ids", "id", "seen", "chunk_ids"):
             value = getattr(request, name, None)
             if isinstance(value, list):
                 update[name] = [self._place(reference, request) for reference in value]

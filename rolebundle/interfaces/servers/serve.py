@@ -31,7 +31,7 @@ from rolebundle.interfaces.servers.operations import (
     Operations,
     internal_error,
 )
-from rolebundle.interfaces.servers.stdio import Channel, LineReader, OutputClosed
+from rolebundle.interfaces.servers.stdio import Channel, OutputClosed
 from rolebundle.interfaces.shape import Answer
 from rolebundle.interfaces.signals import on_end
 
@@ -46,17 +46,7 @@ _CANCELLED = Cancelled("cancelled", f"{CANCEL} ended the request", "send it agai
 
 
 class Server(worker.ClientSession):
-    """Serves one client.
-
-    Args:
-        operations: the methods, over an engine that is this server's alone.
-        channel: where requests come from and answers go.
-    """
-
-    def __init__(self, operations: Operations, channel: Channel) -> None:
-        reader = LineReader(channel, json_lines.MAX_LINE_BYTES)
-        super().__init__(worker.Worker(operations, reader.stop), reader, channel)
-        self._operations = operations
+    """Serves one client."""
 
     def run(self) -> None:
         """Serve until the input ends, the output breaks, or :meth:`stop`.
@@ -88,7 +78,7 @@ class Server(worker.ClientSession):
                     cancelled = (type(params["id"]), params["id"])
                     self.worker.cancel(lambda job: job.key == cancelled)
                 return True
-            fields = _checked_fields(method, params, self._operations.offered_methods)
+            fields = _checked_fields(method, params, self.worker.operations.offered_methods)
         except RolebundleError as error:
             refusal = error
         # A refused request has no id that could be cancelled.
@@ -141,7 +131,7 @@ class Server(worker.ClientSession):
         if method == "initialize":
             return self._introduction()
         progress = self._progress_of(request_id, job) if method == "ingest" else None
-        return self._operations.call(method, fields, progress)
+        return self.worker.operations.call(method, fields, progress)
 
     def _introduction(self) -> Answer:
         return {
@@ -149,9 +139,9 @@ class Server(worker.ClientSession):
             "name": "rolebundle",
             "version": version("rolebundle"),
             "capabilities": {
-                "methods": [*OWN_METHODS, *self._operations.offered_methods],
+                "methods": [*OWN_METHODS, *self.worker.operations.offered_methods],
                 "notifications": [CANCEL, PROGRESS],
-                "allow_write": self._operations.may_write,
+                "allow_write": self.worker.operations.may_write,
                 "details": list(get_args(Detail)),
                 "default_detail": DEFAULT_DETAIL,
                 "limits": {

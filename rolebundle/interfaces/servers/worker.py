@@ -20,6 +20,7 @@ from time import monotonic, sleep
 from typing import Any, TypeVar
 
 from rolebundle.errors import Interrupted, RolebundleError
+from rolebundle.interfaces.json_lines import MAX_LINE_BYTES
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.interfaces.servers.stdio import Channel, LineReader, LineWriter, OutputClosed
 
@@ -303,14 +304,13 @@ class ClientSession:
     """Serves one client.
 
     Args:
-        worker: runs its calls; it is this session's alone.
-        reader: reads its requests.
-        channel: where answers go.
+        operations: the methods, over an engine that is this session's alone.
+        channel: where requests come from and answers go.
     """
 
-    def __init__(self, worker: Worker, reader: LineReader, channel: Channel) -> None:
-        self.worker = worker
-        self._reader = reader
+    def __init__(self, operations: Operations, channel: Channel) -> None:
+        self._reader = LineReader(channel, MAX_LINE_BYTES)
+        self.worker = Worker(operations, self._reader.stop)
         self._writer = LineWriter(channel)
         self._is_cut_off = False
         """Whether nobody reads the answers any more."""

@@ -116,8 +116,7 @@ class PostgresCorpus(Corpus):
     lexical: ClassVar[LexicalIndex] = indexes
     vectors: ClassVar[VectorIndex] = indexes
     min_vectors_in_memory: ClassVar[int] = 1
-    is_shared: ClassVar[bool] = True
-    checks_itself: ClassVar[bool] = True
+    is_database: ClassVar[bool] = True
     connection: psycopg.Connection[Row] = field(kw_only=True)
     _writes: int = -1
     """How many transactions had written when the last snapshot began."""
@@ -432,7 +431,7 @@ class PostgresCorpus(Corpus):
         self._set(f"{SCHEMA}.allowed", f"{{{allowed}}}")
         self._set(f"{SCHEMA}.generation", str(generation))
 
-    def load_vectors(self) -> None:
+    def load_vector_functions(self) -> None:
         """Make sqlite-vec's functions available, which measure what pgvector finds."""
         indexes.measuring()
 
@@ -460,10 +459,10 @@ def mapped_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except psycopg.Error as error:
-        raise own_error(error, path) from error
+        raise mapped_error(error, path) from error
 
 
-def own_error(error: psycopg.Error, path: Path) -> RolebundleError:
+def mapped_error(error: psycopg.Error, path: Path) -> RolebundleError:
     """Our error for one of PostgreSQL about the corpus of a link."""
     if isinstance(error, errors.QueryCanceled):
         return interrupted(path)

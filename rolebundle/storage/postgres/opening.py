@@ -14,8 +14,7 @@ from uuid import uuid4
 import apsw
 import psycopg
 from psycopg import errors
-from psycopg.adapt import Loader
-from psycopg.pq import Format
+from psycopg.types.json import set_json_loads
 from psycopg.types.numeric import NumericBinaryLoader
 
 from rolebundle.errors import StorageError, UsageError, WrongFile
@@ -37,15 +36,6 @@ from rolebundle.storage.sqlite import Row, closed_on_error, stamp_of
 _WORDS_COMPARED = 3
 """The version in which words are stored as they are compared."""
 _CONNECT_SECONDS = 10
-
-
-class _TextLoader(Loader):
-    """JSON as its text, as in SQLite."""
-
-    format = Format.BINARY
-
-    def load(self, data: Any) -> str:
-        return bytes(data).decode()
 
 
 class _NumberLoader(NumericBinaryLoader):
@@ -77,7 +67,8 @@ def connect(path: Path, address: str, *, writable: bool) -> psycopg.Connection[R
         except BaseException:
             connection.close()
             raise
-    connection.adapters.register_loader("json", _TextLoader)
+    # As its text, as in SQLite.
+    set_json_loads(lambda text: text if isinstance(text, str) else text.decode(), connection)
     connection.adapters.register_loader("numeric", _NumberLoader)
     return connection
 

@@ -106,6 +106,11 @@ def test_most_of_a_page_is_never_left_out():
         ("10<sup>-5</sup> bar and 2<sup>10</sup> holes", "10^-5 bar and 2^10 holes"),
         ("built in 1987<sup>3</sup>.", "built in 1987[3]."),
         ("12 t<sup><a href=#n1>1</a></sup>", "12 t[1]"),
+        (
+            "over <s> five </s><del>four <strike>3</strike> </del> two",
+            "over ~~five~~ ~~four~~ ~~3~~ two",
+        ),
+        ("<ul><li><del>key</del><li>mat</ul>", "- ~~key~~\n- mat"),
         ("1<sup>1</sup>/<sub>2</sub> cups of H<sub>2</sub>O", "1 1/2 cups of H_2O"),
         ("<math><mfrac><mn>3</mn><mn>4</mn></mfrac></math> of it", "3/4 of it"),
         ("<ruby>東京<rp>(</rp><rt>とうきょう</rt></ruby>へ", "東京 (とうきょう)へ"),

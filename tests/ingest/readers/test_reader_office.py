@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.office.ebooks import epub
-from ingest.office.opendocuments import opendocument, opendocument_part
+from ingest.office.opendocuments import opendocument, opendocument_part, style
 from ingest.office.parts import RELATION, members, relations, zipped
 from ingest.office.samples import HIDDEN, VISIBLE
+from ingest.office.slides import pptx, shape, slide
 from ingest.office.word import docx, paragraph, run, text_box, word_part
-from ingest.office.workbooks import cell, xlsx
+from ingest.office.workbooks import cell, look, xlsx
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.chunking import ChunkSettings, chunk_document
 from rolebundle.ingest.parsed import ParsedDocument
@@ -245,6 +246,102 @@ def test_hidden_cells_are_reported():
         document = read_document(data, path)
         assert [b.text for b in document.blocks if b.kind == "table"] == ["North |  | 12"]
         assert document.notes == ("hidden cells left out: 2",)
+
+
+WORD_ROW = "<w:tr><w:trPr>{}</w:trPr>{}</w:tr>"
+
+
+def word_cell(text: str, properties: str = "") -> str:
+    return f"<w:tc><w:tcPr>{properties}</w:tcPr>{paragraph(text)}</w:tc>"
+
+
+def test_cells_below_merged_ones_stay_in_their_columns():
+    wide, end = '<w:gridSpan w:val="2"/>', '<w:gridBefore w:val="1"/>'
+    last = "".join(map(word_cell, ("Meloxicam", "0.2", "0.1", "0.05")))
+    tall = [word_cell("Cat", '<w:vMerge w:val="restart"/>'), word_cell("", "<w:vMerge/>")]
+    word = "".join(
+        (
+            WORD_ROW.format("", word_cell("Drug") + word_cell("Dog", wide) + tall[0]),
+            WORD_ROW.format(end, word_cell("first") + word_cell("then") + tall[1]),
+            WORD_ROW.format("", last),
+            WORD_ROW.format("", word_cell("Note", '<w:gridSpan w:val="4"/>')),
+        )
+    )
+    document = read_document(docx(f"<w:tbl>{word}</w:tbl>"), "a.docx")
+    rows = "Drug | Dog |  | Cat\n | first | then\nMeloxicam | 0.2 | 0.1 | 0.05\nNote"
+    assert texts(document) == [("table", rows)]
+    alone = WORD_ROW.format("", word_cell("Only a frame.", wide))
+    assert texts(read_document(docx(f"<w:tbl>{alone}</w:tbl>"), "a.docx"))[0][0] == "paragraph"
+    calc = (
+        "<table:table><table:table-row><table:table-cell><text:p>Dogs</text:p></table:table-cell>"
+        '<table:covered-table-cell table:number-columns-repeated="7"/>'
+        "<table:table-cell><text:p>Cat</text:p></table:table-cell></table:table-row></table:table>"
+    )
+    (table,) = read_document(opendocument(calc), "a.odt").blocks
+    assert table.text.split(" | ") == ["Dogs", *[""] * 7, "Cat"]
+
+
+LINE_THROUGH = style('style:text-line-through-style="solid"')
+NO_LINE = LINE_THROUGH.replace("solid", "none")
+SPAN = '<text:p>over <text:span text:style-name="S">five </text:span>three</text:p>'
+LINE = '<c r="A1" s="1"><v>2650</v></c><c r="B1" t="inlineStr"><is><r><t>over </t></r><r><rPr>{}</rPr><t>five </t></r><r><t>three</t></r></is></c>'
+
+
+def word_runs(*properties: str) -> str:
+    return (
+        f"<w:p>{run('over ')}{''.join(run('five ', one) for one in properties)}{run('three')}</w:p>"
+    )
+
+
+@pytest.mark.parametrize(("data", "path", "text"), [
+    (docx(word_runs("<w:strike/>")), "a.docx", "over ~~five~~ three"),
+    (docx(word_runs("<w:dstrike/>", "<w:strike/><w:b/>")), "a.docx", "over ~~five five~~ three"),
+    (docx(word_runs('<w:strike/><w:dstrike w:val="0"/>')), "a.docx", "over ~~five~~ three"),
+    (docx(word_runs('<w:strike w:val="false"/>')), "a.docx", "over five three"),
+    (docx(paragraph("10", "<w:strike/>") .replace("</w:p>", run("2", '<w:strike/><w:vertAlign w:val="superscript"/>') + "</w:p>")),
+     "a.docx", "~~10^2~~"),
+    (pptx(slide(shape("five", 'strike="sngStrike">'))), "a.pptx", "~~five~~"),
+    (pptx(slide(shape("five", 'strike="noStrike">'))), "a.pptx", "five"),
+    (xlsx(f'<row r="1">{LINE.format("<strike/>")}</row>', styles=look("<strike/>")), "a.xlsx",
+     "~~2650~~ | over ~~five~~ three"),
+    (xlsx(f'<row r="1">{LINE.format("")}</row>', styles=look('<strike val="0"/>')), "a.xlsx",
+     "2650 | over five three"),
+    (opendocument(SPAN, styles=LINE_THROUGH), "a.odt", "over ~~five~~ three"),
+    (opendocument(SPAN, styles=NO_LINE), "a.odt", "over five three"),
+    (opendocument(f"<draw:page><draw:frame><draw:text-box>{SPAN}</draw:text-box></draw:frame></draw:page>",
+                  "presentation", LINE_THROUGH), "a.odp", "over ~~five~~ three"),
+    (opendocument('<table:table><table:table-row><table:table-cell table:style-name="S" office:value-type="float"'
+                  ' office:value="2650"/></table:table-row></table:table>', "spreadsheet",
+                  LINE_THROUGH.replace('family="text"', 'family="table-cell"')), "a.ods", "~~2650~~"),
+])  # fmt: skip
+def test_text_that_is_struck_out_is_marked(data, path, text):
+    assert read_document(data, path).blocks[-1].text == text
+
+
+ANNOTATED = "<text:p>a<office:annotation><text:p>b</text:p></office:annotation></text:p>"
+THREAD = (
+    "<t xmlns='x'><threadedComment id='1'/><threadedComment parentId='1'/></t>",
+    "<comments xmlns='x'><commentList><comment ref='A1'/><comment ref='A2'/></commentList></comments>",
+)
+
+
+def with_members(data: bytes, **more: str) -> bytes:
+    return zipped({**members(data), **more})
+
+
+@pytest.mark.parametrize(("data", "path", "count"), [
+    (docx(paragraph("a"), {"comments": word_part("comments", "<w:comment/><w:comment/>")}), "a.docx", 2),
+    (with_members(xlsx(f'<row r="1">{cell("A1", "a")}</row>'), **{
+        "xl/threadedComments/threadedComment1.xml": THREAD[0], "xl/comments1.xml": THREAD[1]}), "a.xlsx", 3),
+    (with_members(pptx(slide(shape("a", ">"))), **{
+        "ppt/comments/comment1.xml": "<cmLst><cm><reply/></cm></cmLst>",
+        "ppt/commentAuthors.xml": "<cmAuthorLst><cmAuthor/></cmAuthorLst>"}), "a.pptx", 2),
+    (opendocument(ANNOTATED), "a.odt", 1),
+    (opendocument(f"<table:table><table:table-row><table:table-cell>{ANNOTATED}</table:table-cell>"
+                  "</table:table-row></table:table>", "spreadsheet"), "a.ods", 1),
+])  # fmt: skip
+def test_a_note_counts_the_comments_that_are_left_out(data, path, count):
+    assert read_document(data, path).notes == (f"comments left out: {count}",)
 
 
 def test_notes_and_text_boxes_follow_their_paragraph():

@@ -14,6 +14,7 @@ from oxmsg.storage import Storage, Stream
 from ingest.office.parts import zipped
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.chunking import ChunkSettings, chunk_document
+from rolebundle.ingest.turns import with_turns
 from support.reading import read_all, read_document
 
 ICS = """BEGIN:VCALENDAR
@@ -127,6 +128,19 @@ NOTE not shown
 <v Lee>Thanks.
 """
 SRT = "1\n00:00:01,000 --> 00:00:05,000\nThe code\nis 4711.\n\n2\n00:00:06,000 --> 00:00:07,000\n{\\an8}Good.\n"
+
+
+def test_labels_of_records_are_no_speakers():
+    event = "BEGIN:VEVENT\nSUMMARY:Day {}\nDTSTART:2026050{}T100000\n{}END:VEVENT\n"
+    events = [event.format(n, n, "LOCATION:Room 1\n" * (n < 4)) for n in range(1, 7)]
+    card = "BEGIN:VCARD\nFN:Name {}\nTEL;TYPE=cell:0815\nTITLE:Dr\nEND:VCARD\n"
+    cards = [card.format(n) for n in range(6)]
+    for path, text in (("a.ics", "".join(events)), ("a.vcf", "".join(cards))):
+        document = read_document(text, path)
+        assert with_turns(document).blocks == document.blocks
+        assert not any(
+            c.headings for c in chunk_document("d", with_turns(document), ChunkSettings())
+        )
 
 
 def found(text: str, path: str) -> list[tuple[str, int, int]]:

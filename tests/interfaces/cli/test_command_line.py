@@ -84,7 +84,6 @@ def test_python_m_is_the_command() -> None:
         ("retrieve",),
         ("retrieve", "x", "--format", "yaml"),
         ("retrieve", "x", "--limit", "0"),
-        ("retrieve", "x", "--role", "../x"),
         ("get", "security/token-lifecycle-audit.md:9-2"),
         ("ingest", "--untrusted"),
         ("ingest", ""),

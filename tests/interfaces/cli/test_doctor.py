@@ -152,7 +152,7 @@ def test_an_unexpected_error_names_the_doctor(db: Path, monkeypatch: pytest.Monk
     def fail(_: Path) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("rolebundle.interfaces.cli.corpus.examine", fail)
+    monkeypatch.setattr("rolebundle.doctor.examine", fail)
     outcome = invoke("corpus", "doctor", "--db", db)
     assert outcome.code == 1
     assert "[internal]" in outcome.err

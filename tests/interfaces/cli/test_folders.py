@@ -17,6 +17,7 @@ import pypdf
 import pytest
 
 import rolebundle
+from ingest.office.word import docx, paragraph
 from rolebundle import system
 from rolebundle.embedding.packaged import PackagedModel
 from rolebundle.errors import CorpusBusy
@@ -138,7 +139,10 @@ def test_a_scan_whose_name_says_nothing_may_be_about_a_task_of_which_passages_ha
         blank.write(notes / name)
     (notes / "IMG_1.png").write_bytes(b"\x89PNG\0")
     invoke("ls", "--in", notes)
-    assert warned(notes, "Which wild boar ate the mat?") == "not read: IMG_2231 (1).pdf (no text)"
+    assert (
+        warned(notes, "Which wild boar ate apples and carrots near the mat?")
+        == "not read: IMG_2231 (1).pdf (no text)"
+    )
     assert warned(notes, "Which boar ate the mat of the key?") == ""
     assert warned(notes, "Where is the mat?") == ""
     for words in (["get", "notes/tax 2025.pdf"], ["get", "notes/tax 2025.pdf", "notes/x.md"],
@@ -214,6 +218,26 @@ def test_what_is_skipped_is_named_once(notes: Path) -> None:
     assert invoke("ls", "--in", notes).err == ""
 
 
+def test_a_file_that_was_read_and_is_damaged_is_named_until_it_is_repaired(notes: Path) -> None:
+    sound = docx(paragraph("The spare key is with Ann."))
+    (notes / "spare.docx").write_bytes(sound)
+    invoke("ls", "--in", notes)
+    (notes / "spare.docx").write_bytes(sound[:400])
+    for _ in range(2):
+        assert "spare.docx" in invoke("ingest", "--in", notes).err
+        for command in (["retrieve", "Is the mat under the key?"], ["ls"], ["status"]):
+            outcome = invoke(*command, "--in", notes)
+            assert "skipped spare.docx: its former text was removed" in outcome.err
+            if command[0] == "retrieve":
+                assert "not read: spare.docx (its former text was removed:" in " ".join(
+                    outcome.out.split()
+                )
+    (notes / "spare.docx").write_bytes(sound)
+    invoke("ingest", "--in", notes)
+    again = invoke("retrieve", "Where is the spare key?", "--in", notes)
+    assert "with Ann" in again.out and "spare.docx (" not in again.out and not again.err
+
+
 def test_every_advised_command_works_as_it_is(notes: Path) -> None:
     invoke("ls", "--in", notes)  # From now on, advice names the folders.
     texts = "".join(
@@ -222,7 +246,7 @@ def test_every_advised_command_works_as_it_is(notes: Path) -> None:
     advised = {*re.findall(r"`(rolebundle [a-z][^`|…]*)`", texts)}
     of_a_corpus = 0
     for command in sorted(advised):
-        words = shlex.split(with_folders(f"`{command}`").strip("`"))[1:]
+        words = shlex.split(with_folders(f"`{command}`".replace("{model}", "")).strip("`"))[1:]
         context = click.Context(cli, help_option_names=["-h", "--help"])
         while isinstance(context.command, click.Group) and words:
             if (found := context.command.get_command(context, words[0])) is None:
@@ -248,6 +272,64 @@ def test_advice_names_the_folders(notes: Path) -> None:
     assert invoke("ingest", "--in", folder).code == 0
     # What documents say is no advice.
     assert "`rolebundle status` about" in invoke("get", "key.md", "--in", folder).out
+
+
+def run_what_is_next(output: str) -> list[str]:
+    """Run the commands that an output proposes, and return what they print."""
+    commands = output.partition("next: ")[2].splitlines()
+    outcomes = [invoke(*shlex.split(command)[1:]) for command in commands]
+    assert [outcome.code for outcome in outcomes] == [0] * len(commands) != []
+    return [outcome.out + outcome.err for outcome in outcomes]
+
+
+def test_a_role_of_a_folder_is_made_checked_and_used_as_printed(notes: Path) -> None:
+    made = invoke("init", notes, "--role", "mine", "--in", notes)
+    _, answer = run_what_is_next(made.out)
+    assert "key.md" in invoke("ls", "--in", notes).out and "mine · What" in answer
+    [corpus] = folders.corpora_folder().glob("*/corpus.db")
+    assert stat.S_IMODE(corpus.parent.stat().st_mode) == 0o700
+    made = invoke("overlay", "new", "other", "--from", "mine", "--in", notes)
+    assert f"`rolebundle overlay show mine --in {notes}`" in made.out
+    checked, compared = run_what_is_next(made.out)
+    assert "1 overlay checked" in checked and "not checked against a corpus" not in checked
+    assert "other" in compared
+    for words in (["list"], ["show", "mine"], ["lint", "mine"], ["lint"]):
+        assert "mine" in invoke("overlay", *words, "--in", notes).out
+    # Nothing went into another corpus.
+    assert len([*folders.corpora()]) == 1 and not [*(notes.parent / "home").glob("**/*.db")][1:]
+
+
+def test_every_command_that_takes_a_corpus_takes_a_folder() -> None:
+    waiting: list[click.Command] = [cli]
+    while waiting:
+        command = waiting.pop()
+        options = {option for parameter in command.params for option in parameter.opts}
+        assert ("--db" in options) == ("--in" in options), command.name
+        if isinstance(command, click.Group):
+            names = command.list_commands(click.Context(command))
+            waiting += filter(None, (command.get_command(click.Context(command), n) for n in names))
+
+
+def test_a_folder_without_a_file_that_can_be_read(notes: Path) -> None:
+    (notes / "key.md").unlink()
+    answer = invoke("retrieve", "Where is the key?", "--in", notes)
+    assert "the folder has no file that can be read" in answer.err
+    assert "then answers improve" not in answer.err
+    assert "no file was read, or none can be" in " ".join(answer.out.split())
+
+
+def test_a_role_of_another_spelling(notes: Path) -> None:
+    for command in (["retrieve", "key"], ["why", "key.md", "key"]):
+        refused = invoke(*command, "--role", "Finances", "--in", notes)
+        assert refused.code == 3 and "must match" not in refused.err
+        assert "'Finances' is not a role id; did you mean finances?" in refused.err
+        assert "roles there: code-reviewer, " in refused.err
+
+
+def test_a_name_with_a_picture_is_shown_as_it_is(notes: Path) -> None:
+    (notes / "key – my 📎.md").write_text("The key of the safe.\n", encoding="utf-8")
+    for words in (["retrieve", "the safe"], ["ls"], ["grep", "safe"], ["get", "key – my 📎.md"]):
+        assert "key – my 📎.md" in invoke(*words, "--in", notes).out
 
 
 def test_a_text_that_is_not_english_needs_another_model(
@@ -301,6 +383,7 @@ def test_folders_that_are_refused(notes: Path, monkeypatch: pytest.MonkeyPatch) 
     ):
         outcome = invoke("ls", "--in", folder)
         assert (outcome.code, f"[{code}]" in outcome.err) == (2, True), folder
+    assert f"is a file [no_folder]\n  next: name its folder, {notes}" in outcome.err
     monkeypatch.setattr(system, "is_foreign", lambda user: user == notes.stat().st_uid)
     assert "another user" in invoke("ls", "--in", notes).err
     assert not [*folders.corpora()]

@@ -97,7 +97,7 @@ def test_a_pull_from_nowhere_leaves_nothing(db: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["\x1b[31mred", "two\u202elines", " ", "x" * 201])
 def test_a_publisher_has_a_plain_name(name: str, db: Path) -> None:
     refused = publish(db, db.parent / "share", "--agent", "ada", "--name", name)
-    assert (refused.code, "[bad_publisher]" in refused.err) == (2, True)
+    assert (refused.code, "a name of 1 to 200 characters" in refused.err) == (2, True)
     assert targets(db) == []
 
 

@@ -66,7 +66,7 @@ def test_bytes_in_arguments(sample_db: Path) -> None:
     bad = b"token \xff\xfe \xc3\x28"
     for arguments, code in (
         (("retrieve", bad), 2),
-        (("retrieve", "x", "--role", bad), 2),
+        (("retrieve", "x", "--role", bad), 3),
         (("overlay", "show", bad), 3),
         (("get", bad), 2),
         (("ingest", bad), 2),

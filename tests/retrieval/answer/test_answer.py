@@ -78,7 +78,7 @@ def test_each_state(
     warned: tuple[WarningCode, ...], role: Overlay | None, degraded: str, state: str, action: str
 ) -> None:
     warnings = [BundleWarning(code=code, message="m") for code in warned]
-    answer = retrieval(resolved(role), [answer_passage()], degraded=degraded)
+    answer = retrieval(resolved(role), [answer_passage()], semantic_problem=degraded)
     found = decide_fallback(warnings, answer)
     assert (found.state, found.action) == (state, action)
 
@@ -196,9 +196,9 @@ class TestWarnings:
             ([answer_passage(hits=("boost:trust-tier(authoritative×2)", "penalty:stale(9d > 1d)"))],
              {}, {"ONLY_SHARED_CORPUS": None}),
             (SOUND, {"counts": {"taint_blocked": 2}},
-             {"ACTION_RESTRICTED": "not trusted enough for the action: 2"}),
+             {"ACTION_RESTRICTED": "passages not trusted enough for the action: 2"}),
             (SOUND, {"counts": {"requires_approval": 3}},
-             {"ACTION_RESTRICTED": "usable for the action only with an approval: 3"}),
+             {"ACTION_RESTRICTED": "passages that need an approval for the action: 3"}),
             (SOUND, {"counts": {"forbidden_source": 2}}, {}),
             (SOUND, {"best_forbidden": [candidate(passage(source_id=name)) for name in "wvw"]},
              {"FORBIDDEN_SOURCE_HIT":
@@ -207,7 +207,7 @@ class TestWarnings:
             ([*SOUND, *map(ranked, [IGNORED, IGNORED, passage("b")])], {},
              {"SUPERSEDE_IGNORED": "mail claims to supersede d, but may not; "
                                    "note claims to supersede d, but may not"}),
-            (SOUND, {"degraded": "no model"}, {"SEMANTIC_LANE_DEGRADED": "no model"}),
+            (SOUND, {"semantic_problem": "no model"}, {"SEMANTIC_LANE_DEGRADED": "no model"}),
         ],
     )  # fmt: skip
     def test_each_rule(
@@ -338,6 +338,8 @@ def test_names_and_identifiers_that_no_passage_has_are_a_caution(
         ("Wo ist der aktuelle Server, und welche file war zuletzt number1?", [], False),
         ("Comment configurer le dernier server avec un file aujourd'hui ?", [], False),
         ("configure the server with a file in Zorblax", [], False),  # A name has its own caution.
+        # Texts write the days and months in many ways.
+        ("configure the server with a file on Monday in December", [], False),
         ("configure the servar with a file", [], False),  # A likely spelling is searched.
         # They weigh half of what the task asks.
         ("When was the turbine of the server inspected?", ["turbine", "inspected"], True),
@@ -365,6 +367,16 @@ def test_words_that_no_passage_has_are_a_note_unless_the_task_asks_about_them(
         assert note == (f"no passage has the word: {', '.join(absent)}" if absent else "")
         assert not note or f"Note: {note}." in packet(bundle)
     assert (bundle.fallback.action == "warn") == bool(caution)
+
+
+def test_a_passage_in_another_language_has_other_words() -> None:
+    text = "Die Dosis für das Kind bei Fieber ist in der Tabelle und gilt auch für ibuprofen."
+    for task, is_named in (
+        ("dose of ibuprofen against fever", False),
+        ("Arznei ibuprofen und", True),
+    ):
+        bundle = answered([document("doctor", [text])], task=task)
+        assert bool({"WORDS_MISSING", "WORDS_NOT_FOUND"} & {*messages(bundle)}) == is_named
 
 
 def test_a_passage_close_in_meaning_may_say_a_missing_word_in_other_words() -> None:

@@ -283,6 +283,24 @@ def test_what_is_the_same_for_all_stands_once() -> None:
     assert text.count("preferred") == 1
 
 
+@pytest.mark.parametrize("text", ["-3.2 dB is the token's gain", "*.md of the token", "#4 of it"])
+def test_a_lead_keeps_the_first_sign_of_its_text(text: str) -> None:
+    bundle = scored(0.9, 0.8, 0.7)
+    lead = changed(bundle.selected[2], content=f"- {text}.")
+    shown = packet(changed(bundle, selected=[*bundle.selected[:2], lead]))
+    assert f"{text}." in shown and f"- {text}" not in shown
+
+
+def test_the_cells_of_a_lead_are_apart_and_no_code_is_shown() -> None:
+    bundle = scored(*[0.9] * 4)
+    row = "15 | 2026-07-25 | Holroyd (neighbour) |  |  | noise"
+    selected = [*bundle.selected[:3], changed(bundle.selected[3], content=row)]
+    summary = {"conflict_downrank": 3, "low_score": 1}
+    text = packet(bundle.model_copy(update={"selected": selected, "rejected_summary": summary}))
+    assert '15, 2026-07-25, Holroyd (neighbour), noise"' in text
+    assert "Rejected: 3 × replaced by a newer document (do not guess" in text
+
+
 def test_what_leads_may_be_used_for_stands_once() -> None:
     bundle = scored(*[0.9] * 5)
     limited = [changed(chunk, allowed_actions=["read"]) for chunk in bundle.selected[2:4]]
@@ -331,6 +349,7 @@ LINKS = "## More\n\n- [The release token](https://a.example/token-of-the-release
         ("linkTitle: Release token", True),
         (f"{LINKS} has what a release token is signed with.", False),
         ("| release | token |\n| --- | --- |\n| 3.0 | signed |", False),
+        ("release | token\n3.0 | signed", False),
         ("```\nrelease token\n```", False),
         ("发布令牌由发布经理签署。", False),
     ],
@@ -380,7 +399,7 @@ TERMS = "".join(
         (
             TERMS,
             "t49",
-            "term t37\n… (122-122 left out)\n  It lasts 37",
+            "term t38\n… (125-125 left out)\n  It lasts 38",
             "term t49\n  What t49 means here.",
         ),
         (
@@ -484,6 +503,16 @@ def test_a_place_of_an_answer_is_named_by_number(engine: Engine) -> None:
     for unknown in ("a9.1", "a1.0", "a1.99"):
         with pytest.raises(UsageError, match=unknown):
             operations.text("multi_get", {"ids": [unknown]})
+
+
+def test_a_draft_may_cite_the_places_of_an_answer_by_number(engine: Engine) -> None:
+    operations = Operations(engine)
+    draft = "The release token is signed for 30 days [1]."
+    assert "unknown_citation" in operations.text("verify", {"draft": draft})
+    operations.text("retrieve", {**FIELDS, "task": "release token signed for 30 days"})
+    assert "verdict: clean" in operations.text("verify", {"draft": draft})
+    named = {"draft": draft.replace("30", "40"), "chunk_ids": ["a1.1"]}
+    assert "unsupported_figure" in operations.text("verify", named)
 
 
 def test_names_of_answers_are_each_agents_own(tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ NOWHERE: dict[str, Any] = {"where": {"source": "nowhere"}}
 @pytest.mark.parametrize(
     ("verdict", "documents", "role", "fields", "parts"),
     [
-        ("corpus_empty", [], None, {}, ["the corpus is empty: run `rolebundle ingest PATH`"]),
+        ("corpus_empty", [], None, {}, ["the corpus is empty: ", "run `rolebundle ingest PATH`"]),
         ("corpus_empty", [], None, NOWHERE, []),
         # It is reported before a failed lane.
         ("nothing_matches_where", [BREAD], None, NOWHERE | {"provider": BROKEN},
@@ -253,10 +253,10 @@ def test_what_counts(rejections: list[Any], verdict: EmptyReason) -> None:
     for code, found in rejections:
         steps[REJECTIONS[code].step].append(rejected(code, **found))
     searched = retrieval(resolved(None), steps["cut"], steps["filter"])
-    empty = replace(searched, corpus=CORPUS.model_copy(update={"chunks": 0}))
+    empty = replace(searched, corpus_state=CORPUS.model_copy(update={"chunks": 0}))
     assert empty_verdict(searched) == verdict
     assert empty_verdict(empty) == "corpus_empty"
-    half = empty_verdict(replace(searched, degraded="why"))
+    half = empty_verdict(replace(searched, semantic_problem="why"))
     assert half == ("over_budget" if verdict == "over_budget" else "lane_down")
     if rejections and verdict != "over_budget":
         assert empty_verdict(replace(searched, withheld_reason="so")) == "no_evidence"

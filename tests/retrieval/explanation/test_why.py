@@ -22,7 +22,7 @@ from rolebundle.memory.marks import put_mark
 from rolebundle.policy.overlays import list_overlays, load_role
 from rolebundle.resources import demo_overlays
 from rolebundle.retrieval.compare import compare_roles, jaccard
-from rolebundle.retrieval.request import ReferenceScope
+from rolebundle.retrieval.request import ReferenceRules
 from rolebundle.retrieval.values import POOL_DEPTH
 from rolebundle.retrieval.why import explain
 from rolebundle.storage.corpus import Corpus
@@ -63,7 +63,7 @@ def why(
 ) -> Why:
     request = resolved(role, **fields)
     model = None if request.echo.lexical_only else provider
-    return explain(corpus, request, reference, ReferenceScope(), model)
+    return explain(corpus, request, reference, ReferenceRules(), model)
 
 
 def why_of(documents: list[StoredDocument], reference: str, *role: Overlay, task: str) -> Why:

@@ -23,7 +23,7 @@ from rolebundle.retrieval.listing import (
     look_up_all,
 )
 from rolebundle.retrieval.lookup import look_up
-from rolebundle.retrieval.request import ReferenceScope
+from rolebundle.retrieval.request import ReferenceRules
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.documents import StoredChunk, StoredDocument
 from rolebundle.storage.opening import open_reader
@@ -54,17 +54,17 @@ def corpus(tmp_path: Path) -> Iterator[Corpus]:
         yield opened
 
 
-PLAIN = ReferenceScope()
+PLAIN = ReferenceRules()
 
 
 def found_at(corpus: Corpus, reference: str) -> Lookup:
     return look_up(corpus, reference, PLAIN)
 
 
-def refusal(corpus: Corpus, reference: str, scope: ReferenceScope = PLAIN) -> tuple[str, str]:
+def refusal(corpus: Corpus, reference: str, rules: ReferenceRules = PLAIN) -> tuple[str, str]:
     """The code and the hint of the error."""
     with pytest.raises(UsageError) as error:
-        look_up(corpus, reference, scope)
+        look_up(corpus, reference, rules)
     return error.value.code, error.value.hint
 
 
@@ -157,25 +157,25 @@ class TestLookUp:
         assert "d1, d2" in hint
 
     @pytest.mark.parametrize(
-        ("scope", "reference", "is_found"),
+        ("rules", "reference", "is_found"),
         [
-            (ReferenceScope(absolute=True), "/docs/guide.md", True),
-            (ReferenceScope(absolute=True), "/docs/./guide.md:1-2", True),
-            (ReferenceScope(absolute=True), "../docs/guide.md", False),
-            (ReferenceScope(absolute=True, folder="/other"), "../docs/guide.md", True),
-            (ReferenceScope(absolute=True, folder="/other"), "../docs/guide.md:1-2", True),
-            (ReferenceScope(folder="/other"), "../docs/guide.md", False),
-            (ReferenceScope(), "/docs/guide.md", False),
+            (ReferenceRules(absolute=True), "/docs/guide.md", True),
+            (ReferenceRules(absolute=True), "/docs/./guide.md:1-2", True),
+            (ReferenceRules(absolute=True), "../docs/guide.md", False),
+            (ReferenceRules(absolute=True, folder="/other"), "../docs/guide.md", True),
+            (ReferenceRules(absolute=True, folder="/other"), "../docs/guide.md:1-2", True),
+            (ReferenceRules(folder="/other"), "../docs/guide.md", False),
+            (ReferenceRules(), "/docs/guide.md", False),
         ],
     )
     def test_a_path_on_this_machine_counts_only_if_allowed(
-        self, tmp_path: Path, scope: ReferenceScope, reference: str, is_found: bool
+        self, tmp_path: Path, rules: ReferenceRules, reference: str, is_found: bool
     ) -> None:
         with open_reader(build(tmp_path, [document("guide", ["one"])])) as corpus:
             if is_found:
-                assert look_up(corpus, reference, scope).document.document_id == "guide"
+                assert look_up(corpus, reference, rules).document.document_id == "guide"
             else:
-                assert refusal(corpus, reference, scope)[0] == "not_found"
+                assert refusal(corpus, reference, rules)[0] == "not_found"
 
     @pytest.mark.parametrize(
         ("reference", "suggested"),
@@ -199,13 +199,13 @@ class TestLookUp:
             assert first == suggested
 
     def test_what_no_role_may_read_is_not_suggested(self, corpus: Corpus) -> None:
-        scope = ReferenceScope(may_read=lambda passage: passage.document.source_id != "wiki")
-        assert "guide" not in refusal(corpus, "giude.md", scope)[1]
+        rules = ReferenceRules(may_read=lambda passage: passage.document.source_id != "wiki")
+        assert "guide" not in refusal(corpus, "giude.md", rules)[1]
 
 
 # -- List documents by prefix, and look several references up at once ------------------------------
 
-OWNER = ReferenceScope(absolute=True, folder="/docs/guides")
+OWNER = ReferenceRules(absolute=True, folder="/docs/guides")
 NAMES = ("guides/a", "guides/b", "guides-old/c", "notes/deep/d")
 
 
@@ -217,8 +217,8 @@ def corpus_listing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Corpus]
         yield opened
 
 
-def listed(corpus: Corpus, prefix: str | None, scope: ReferenceScope = PLAIN) -> list[str]:
-    page = list_documents(corpus, ListRequest(prefix=prefix), scope)
+def listed(corpus: Corpus, prefix: str | None, rules: ReferenceRules = PLAIN) -> list[str]:
+    page = list_documents(corpus, ListRequest(prefix=prefix), rules)
     return [item.document_id for item in page.documents]
 
 
@@ -287,10 +287,10 @@ def test_pages_are_complete_and_without_repetition(
 
 
 def test_what_no_role_may_read_is_not_listed(corpus_listing: Corpus) -> None:
-    scope = ReferenceScope(may_read=lambda passage: passage.document.source_id == "mail")
-    assert listed(corpus_listing, None, scope) == ["mail-1"]
+    rules = ReferenceRules(may_read=lambda passage: passage.document.source_id == "mail")
+    assert listed(corpus_listing, None, rules) == ["mail-1"]
     with pytest.raises(UsageError) as error:
-        listed(corpus_listing, "guides", scope)
+        listed(corpus_listing, "guides", rules)
     assert error.value.hint == "list all documents with ls"
 
 
@@ -333,10 +333,10 @@ def corpus_grep(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Corpus]:
 
 
 def found(
-    corpus: Corpus, pattern: str, scope: ReferenceScope = PLAIN, **fields: object
+    corpus: Corpus, pattern: str, rules: ReferenceRules = PLAIN, **fields: object
 ) -> list[str]:
     request = GrepRequest.model_validate({"pattern": pattern, **fields})
-    return [f"{line.locator}: {line.text}" for line in find_lines(corpus, request, scope).lines]
+    return [f"{line.locator}: {line.text}" for line in find_lines(corpus, request, rules).lines]
 
 
 def test_few_lines_have_those_around_them(corpus_grep: Corpus) -> None:
@@ -440,13 +440,13 @@ def test_an_invented_position_is_refused(corpus_grep: Corpus, after: str) -> Non
 
 
 def test_what_no_role_may_read_is_not_searched(corpus_grep: Corpus) -> None:
-    scope = ReferenceScope(may_read=lambda passage: passage.chunk_id == "a#1")
-    assert found(corpus_grep, "e", scope) == [
+    rules = ReferenceRules(may_read=lambda passage: passage.chunk_id == "a#1")
+    assert found(corpus_grep, "e", rules) == [
         "guides/a.md:4: is 60 seconds.",
         "guides/a.md:5: Error E-6260 ends it.",
     ]
     with pytest.raises(UsageError):
-        found(corpus_grep, "e", scope, prefix="notes")
+        found(corpus_grep, "e", rules, prefix="notes")
 
 
 def test_a_search_ends_after_its_time(corpus_grep: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:

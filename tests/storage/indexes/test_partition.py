@@ -14,7 +14,7 @@ from rolebundle.storage.check import find_problems
 from rolebundle.storage.compartments import Compartment
 from rolebundle.storage.corpus import Corpus, increment_generation
 from rolebundle.storage.documents import Scanned, StoredDocument
-from rolebundle.storage.partition import DeniedPatterns, assign_compartments, no_denied_patterns
+from rolebundle.storage.partition import DenyMatcher, assign_compartments, no_denied_patterns
 from rolebundle.storage.writing import open_writer
 from support.compartments import (
     assert_compartments_are_separate,
@@ -29,12 +29,12 @@ PROVIDER = HashingProvider()
 OPEN = ("shared", "internal", ())  # what nobody declares
 
 
-def denied_by(*patterns: str) -> DeniedPatterns:
+def denied_by(*patterns: str) -> DenyMatcher:
     return lambda path, _: tuple(pattern for pattern in patterns if fnmatchcase(path, pattern))
 
 
 def put(
-    corpus: Corpus, *documents: StoredDocument, denied: DeniedPatterns = no_denied_patterns
+    corpus: Corpus, *documents: StoredDocument, denied: DenyMatcher = no_denied_patterns
 ) -> None:
     with corpus.writing():
         problems = store.put_files(
@@ -61,7 +61,7 @@ def by_kind(corpus: Corpus) -> dict[tuple[str, str, tuple[str, ...]], Compartmen
     return named
 
 
-def assert_consistent(corpus: Corpus, denied: DeniedPatterns = no_denied_patterns) -> None:
+def assert_consistent(corpus: Corpus, denied: DenyMatcher = no_denied_patterns) -> None:
     assert find_problems(corpus, denied) == []
     assert_compartments_are_separate(corpus)
 
@@ -112,7 +112,7 @@ class TestMoving:
         assert self.rows(corpus) == before, "the rows stay, and nothing waits for a vector"
         index = vector_index.active_index(corpus)
         assert index is not None
-        assert sorted(index.vector_counts.values()) == [1, 2]
+        assert sorted(vector_index.current_counts(corpus, index.id).values()) == [1, 2]
         assert len(search_everywhere(corpus, '"token"')) == 3
         assert_consistent(corpus)
 

@@ -11,7 +11,7 @@ from rolebundle.errors import CorpusCorrupt
 from rolebundle.storage import vector_index, vector_search
 from rolebundle.storage.corpus import Corpus, increment_generation
 from rolebundle.storage.opening import open_reader
-from rolebundle.storage.vector_scan import IndexScan
+from rolebundle.storage.vector_scan import VectorsInMemory
 from rolebundle.storage.writing import open_writer
 from support.corpora import build, document, scratch_folder
 from support.fake_embedder import DIMENSIONS, HashingProvider
@@ -53,8 +53,8 @@ def answers(corpus: Corpus, query: np.ndarray, *limits: int) -> list[list[tuple[
         return [[*vector_search.search(corpus, index, vector, limit).items()] for limit in limits]
 
 
-def scans(corpus: Corpus) -> list[IndexScan]:
-    return [kept for *_, kept in corpus.in_memory.values() if isinstance(kept, IndexScan)]
+def scans(corpus: Corpus) -> list[VectorsInMemory]:
+    return [kept for *_, kept in corpus.in_memory.values() if isinstance(kept, VectorsInMemory)]
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([1e-20, 1e-3, 0.3, 3.0]), st.booleans())
