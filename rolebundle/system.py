@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event, Thread
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 if TYPE_CHECKING:
     import subprocess
@@ -37,6 +37,12 @@ READ_FLAGS = os.O_RDONLY
 """Flags to open a file that may have become a link or a pipe: follow and wait for none."""
 for _name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"):
     READ_FLAGS |= getattr(os, _name, 0)
+
+
+def open_itself(path: str | Path) -> BinaryIO:
+    """Open a file to read it; not what a link in its place leads to."""
+    return open(path, "rb", opener=lambda name, _: os.open(name, READ_FLAGS))
+
 
 OWN_SESSION: dict[str, Any] = {"start_new_session": True}
 OWN_GROUP: dict[str, Any] = {"process_group": 0}

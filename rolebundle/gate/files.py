@@ -50,7 +50,7 @@ def read_regular(path: Path, max_bytes: int = MAX_FILE_BYTES) -> bytes:
     try:
         if path.is_dir():
             raise NotReadable("is a folder, not a file")
-        with os.fdopen(os.open(path, system.READ_FLAGS), "rb") as file:
+        with system.open_itself(path) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise NotReadable("is a special file, not a file")
             data = file.read(max_bytes + 1)

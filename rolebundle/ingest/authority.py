@@ -225,19 +225,18 @@ def _refusals(key: str, claim: Any, value: Any) -> list[str]:
 # The governance flags of earlier ingests, by path. Pure.
 #
 # They hold for all files at and below the path, in every later ingest, until flags for this path
-# or for one above replace them. ``trust_tier``, ``origin``, ``max_trust`` and ``manifests`` are
+# or for one above replace them. ``trust_tier``, ``origin`` and ``max_trust`` are
 # replaced together; any other flag is replaced alone. The value ``None`` lifts a flag of a folder
 # above. See docs/decisions/0022-order-of-authority.md.
 
 
 Flags = Mapping[str, Any]
-"""Governance keys, ``max_trust``, and of earlier versions ``manifests: False``: none below
-counts."""
+"""Governance keys, and ``max_trust``."""
 FlagsByPath = Mapping[str, Flags]
 """Real path → its flags. The empty path stands for every path."""
 
 UNTRUSTED: Flags = {"trust_tier": "untrusted", "origin": "untrusted"}
-_TRUST_FLAGS = frozenset({"trust_tier", "origin", "max_trust", "manifests"})
+_TRUST_FLAGS = frozenset({"trust_tier", "origin", "max_trust"})
 
 
 def given_flags(
@@ -306,11 +305,8 @@ def limits_in(flags: Flags) -> dict[str, Any]:
 
 def as_arguments(flags: Flags) -> list[str]:
     """Flags as text, such as ``origin=untrusted``."""
-    texts = []
-    for key, value in sorted(limits_in(flags).items()):
-        text = ",".join(value) if isinstance(value, list) else value
-        texts.append("no-manifests" if key == "manifests" else f"{key}={text}")
-    return texts
+    pairs = sorted(limits_in(flags).items())
+    return [f"{k}={','.join(v) if isinstance(v, list) else v}" for k, v in pairs]
 
 
 def _with_parents(location: str) -> list[str]:

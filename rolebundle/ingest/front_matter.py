@@ -7,12 +7,12 @@ the document is refused, so that a typing error does not lift a limit.
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import date, datetime, time
 from itertools import count, pairwise
-from typing import Any
+from typing import Any, cast
 
 import yaml
 
@@ -21,7 +21,7 @@ from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest.authority import folded_key, governing_key
 from rolebundle.ingest.parsed import Block
 from rolebundle.resources import data_file
-from rolebundle.text.decoding import cleaned, one_line
+from rolebundle.text.decoding import cleaned, cleaned_values, one_line
 
 _MAX_BYTES = 64 * 1024
 _FENCES = {"---": ("---", "..."), "+++": ("+++",)}
@@ -94,7 +94,7 @@ def front_matter(
         result = "so it was read line by line" if values else "so it was ignored"
         note = f"{path}:{line}: front matter: {problem}, {result}"
         notes = (with_detail(note, problem.detail),)
-    declared = {cleaned(key): _normalize(value) for key, value in values.items()}
+    declared = {cleaned(key): cleaned_values(value) for key, value in values.items()}
     return declared, first_line, end + 1, notes
 
 
@@ -129,22 +129,11 @@ def front_blocks(lines: Sequence[str], start: int, end: int) -> list[Block]:
     return blocks
 
 
-def _normalize(value: object) -> object:
-    """``value`` with clean texts instead of numbers, booleans and dates."""
-    if isinstance(value, list):
-        return [_normalize(item) for item in value]
-    if isinstance(value, dict):
-        return {cleaned(key): _normalize(item) for key, item in value.items()}
-    if isinstance(value, date | datetime | time):
-        return value.isoformat()
-    if isinstance(value, bool):
-        return str(value).lower()
-    return None if value is None else cleaned(str(value))
-
-
 def _toml(text: str) -> dict[str, object]:
     try:
-        return tomllib.loads(text, parse_float=str)
+        # Numbers and dates as texts.
+        values = json.dumps(tomllib.loads(text, parse_float=str), default=str)
+        return cast(dict[str, object], json.loads(values, parse_int=str))
     except (RecursionError, ValueError) as error:
         position = _TOML_POSITION.search(str(error))
         reason = _TOML_POSITION.sub("", str(error)).strip()

@@ -26,7 +26,7 @@ from rolebundle.ingest.metadata import grouped
 from rolebundle.ingest.parsed import Block, Flag, ParsedDocument
 from rolebundle.scan.confidential import without_secrets
 from rolebundle.scan.finding import SecretsPolicy
-from rolebundle.scan.hidden_text import find_hidden, normalized
+from rolebundle.scan.hidden_text import find_hidden, normalized_with_offsets
 from rolebundle.scan.instructions import MAX_FINDINGS_PER_PATTERN, find_instructions
 from rolebundle.scan.scan import NEAR_CHARS, ScanResult, scan_text
 from rolebundle.scan.secrets import masked
@@ -159,7 +159,7 @@ def _clean_all(texts: Sequence[str], masks: bool) -> tuple[str, ...]:
 
 
 def _clean(text: str, masks: bool) -> str:
-    text = normalized(text, find_hidden(text))
+    text, _ = normalized_with_offsets(text, find_hidden(text))
     return without_secrets(text) if masks else text
 
 

@@ -6,10 +6,11 @@ not even parsed, so that it can neither grant anything nor stop a run.
 
 from __future__ import annotations
 
+import json
 import os
 import tomllib
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -40,17 +41,8 @@ class FileDefaults:
 
     @cached_property
     def fingerprint(self) -> str:
-        """All but the reader and the ignored keys as one text, to compare it."""
-        authority = self.authority
-        parts = (
-            self.separator,
-            sorted(authority.values.items()),
-            sorted(authority.bound),
-            sorted(authority.sources),
-            authority.max_trust,
-            authority.trusts_documents,
-        )
-        return repr(parts)
+        """All of it as one text, to compare it."""
+        return json.dumps(asdict(self), default=sorted, sort_keys=True)
 
 
 class Manifest(NamedTuple):
@@ -103,10 +95,9 @@ def read_manifest(folder: Path) -> Manifest | str:
     if not os.path.isfile(path):  # noqa: PTH113
         return ""
     try:
-        descriptor = os.open(path, system.READ_FLAGS)
-        with os.fdopen(descriptor, "rb") as file:
+        with system.open_itself(path) as file:
             # Asked of the open file, because another one may have taken its place.
-            user, content = os.fstat(descriptor).st_uid, file.read()
+            user, content = os.fstat(file.fileno()).st_uid, file.read()
     except OSError as error:
         raise ConfigurationError(
             "bad_manifest", f"{path}: not readable ({error.strerror})", "check its permissions"

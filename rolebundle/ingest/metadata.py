@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from calendar import monthrange
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from itertools import islice
 from pathlib import PurePosixPath
 from typing import Any
@@ -57,6 +56,8 @@ _DATE_KEYS = data_file(__file__, "keys.toml")["dates"].split()
 """The letters of other tools' keys for the date of a document; the first one counts."""
 _MAX_REFUSED = 20
 _MAX_NOTES = 20
+_MAX_SHOWN = 80
+"""Characters of a value in a message."""
 _MIN_LEFT_OUT = 0.1
 """A document of which the reader left out such a share is partly read."""
 
@@ -86,8 +87,8 @@ def _checked(values: Mapping[str, object]) -> tuple[DeclaredMetadata, list[Mista
 def _sentence(mistake: Mistake) -> str:
     key = str(mistake.place[0])
     if mistake.kind == "unknown":
-        return unknown_key(key, next(iter(get_close_matches(key, METADATA_KEYS, n=1)), ""))
-    return f"{key} = {shortened(mistake.value)} {mistake.message}"
+        return f"unknown key {key!r}{mistake.guess}"
+    return f"{key} = {repr(mistake.value)[:_MAX_SHOWN]} {mistake.message}"
 
 
 def _raise_any(
@@ -255,7 +256,7 @@ def _sorted_keys(
             if value != "" or name not in _DESCRIPTIVE_KEYS:
                 claims[name] = value
         elif meant := governing_key(name):
-            mistakes.append(unknown_key(name, meant))
+            mistakes.append(f"unknown key {name!r}; did you mean {meant}?")
         elif (key := _BY_LETTERS.get(folded_key(name), name)) not in own:
             claims[key] = value
         else:
@@ -270,17 +271,6 @@ def _date_in(attributes: Attributes) -> str | None:
     texts = {folded_key(key): texts[0] for key, texts in attributes}
     dates = (utc_text(texts[letters]) for letters in _DATE_KEYS if letters in texts)
     return next(filter(None, dates), None)
-
-
-def unknown_key(key: str, meant: str) -> str:
-    """The mistake that a key is unknown; ``meant`` is the likely right one, or empty."""
-    return f"unknown key {key!r}{f'; did you mean {meant}?' if meant else ''}"
-
-
-def shortened(value: object) -> str:
-    """A value for messages, in at most 80 characters."""
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}…"
 
 
 # -- attributes --

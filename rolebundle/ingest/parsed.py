@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from rolebundle.scan.finding import HiddenPart
 from rolebundle.storage.documents import StoredChunk
@@ -104,11 +104,3 @@ class ParsedDocument:
     """The level of headings below which each section is a clause, and stands apart; 0: none."""
     flags: tuple[Flag, ...] | None = None
     """What the scan found; ``None`` before it, and if it found nothing."""
-
-
-def ready_chunk(
-    chunk_id: str, content: str, start_line: int, end_line: int, **fields: Any
-) -> StoredChunk:
-    """A chunk for :class:`ParsedDocument`; ``fields`` are further ones of the chunk."""
-    kind = fields.pop("content_type", "paragraph")
-    return StoredChunk(chunk_id, (), content, kind, "", start_line, end_line, **fields)

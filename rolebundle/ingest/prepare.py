@@ -303,16 +303,13 @@ def _reader_name(file: FileEntry) -> str:
 
 def _recipe(file: FileEntry, settings: RunSettings) -> str:
     """A hash of everything that determines the stored documents, except path and bytes."""
-    name, defaults = _reader_name(file), file.defaults
+    name = _reader_name(file)
     names = readers.NAMES if _has_attachments(file) else (name,)
-    version = tuple(readers.reader_named(one)[0] for one in names)
-    chunks = settings.chunks
     # Hashes are stored: if a part of them changes, all files are read again.
     parts = (
-        *(name, CHUNKER_VERSION, FORMS_VERSION, defaults.fingerprint),
-        *(AUTHORITY_VERSION, METADATA_VERSION, defaults.authority.default_source),
-        *(sorted(defaults.ignore_keys), *version),
-        *(chunks.size, 0, chunks.maximum, settings.secrets, patterns_digest()),
+        *(name, *(readers.reader_named(one)[0] for one in names)),
+        *(CHUNKER_VERSION, FORMS_VERSION, AUTHORITY_VERSION, METADATA_VERSION, patterns_digest()),
+        *(file.defaults.fingerprint, settings.chunks, settings.secrets),
     )
     return blake2b(repr(parts).encode(), digest_size=8).hexdigest()
 

@@ -516,9 +516,7 @@ def _manifest_of(
         folder = folder_of(anchor)
         flags = flags_of(real_location(folder))
         found: manifests.Manifest | str
-        if flags.get("manifests") is False:
-            found = "manifests are turned off for it"
-        elif flags.get("origin") == "untrusted":
+        if flags.get("origin") == "untrusted":
             found = "its folder is untrusted"
         else:
             found = manifests.read_manifest(folder)

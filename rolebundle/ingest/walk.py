@@ -285,23 +285,16 @@ def read_bytes(location: str, path: str, size_cap: int) -> bytes:
         DocumentError: ``unreadable``, ``not_a_file`` or ``too_large``.
     """
     try:
-        descriptor = os.open(location, system.READ_FLAGS)
+        with system.open_itself(location) as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise DocumentError("not_a_file", f"{path}: not a regular file", "leave it out")
+            # As large as it was. Of some file systems, files have no size.
+            is_large = status.st_size > size_cap
+            data = b"" if is_large else file.read(max(status.st_size, _BLOCK_BYTES))
     except OSError as error:
         raise _unreadable(path, error) from error
-    try:
-        status = os.fstat(descriptor)
-        size = status.st_size
-        if not stat.S_ISREG(status.st_mode):
-            raise DocumentError("not_a_file", f"{path}: not a regular file", "leave it out")
-        if size <= size_cap:
-            with os.fdopen(descriptor, "rb", closefd=False) as file:
-                # As large as it was. Of some file systems, files have no size.
-                data = file.read(max(size, _BLOCK_BYTES))
-            size = len(data)
-    except OSError as error:
-        raise _unreadable(path, error) from error
-    finally:
-        os.close(descriptor)
+    size = status.st_size if is_large else len(data)
     if size > size_cap:
         raise DocumentError(
             "too_large",

@@ -20,7 +20,7 @@ from rolebundle.contracts.memory import FactRecord, RememberedFact, RememberRequ
 from rolebundle.contracts.terms import DEFAULT_SCOPE, Sensitivity, level_rank
 from rolebundle.errors import AccessDenied, EmbedderError, UsageError
 from rolebundle.ingest.indexes import embed_chunks
-from rolebundle.ingest.parsed import ParsedDocument, ready_chunk
+from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.prepare import RunSettings, stored_documents
 from rolebundle.policy.access import deny_matcher
 from rolebundle.policy.trust import AgentView
@@ -35,7 +35,7 @@ from rolebundle.storage import facts
 from rolebundle.storage.compartments import REMEMBERED
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.digests import content_hash, verify_passages
-from rolebundle.storage.documents import StoredDocument, StoredFile
+from rolebundle.storage.documents import StoredChunk, StoredDocument, StoredFile
 from rolebundle.storage.facts import Fact, Record
 from rolebundle.storage.marks import all_marks
 from rolebundle.storage.vector_index import active_index
@@ -295,7 +295,7 @@ def _scanned(request: RememberRequest, source: _Source, author: Author, now: str
     Raises:
         UsageError: nothing is left, or it forges a state.
     """
-    chunk = ready_chunk("", request.fact, 1, request.fact.count("\n") + 1)
+    chunk = StoredChunk("", (), request.fact, "paragraph", "", 1, request.fact.count("\n") + 1)
     metadata = _metadata(source, now)._replace(
         scope=_scope(request.scope, source, author), sensitivity=_sensitivity(source, author)
     )

@@ -85,8 +85,7 @@ def file_state(file: StoredFile) -> SourceState:
 
 
 def _content_hash(location: str, size: int) -> str:
-    descriptor = os.open(location, system.READ_FLAGS)
-    with os.fdopen(descriptor, "rb") as file:
+    with system.open_itself(location) as file:
         # One byte more than expected, so that a file that grows has another hash.
         return sha256(file.read(size + 1), usedforsecurity=False).hexdigest()
 

@@ -16,9 +16,7 @@ PLAIN = bytes(range(0x20, 0x7F)) + b"\t\n\v\f\r"
 
 CONTROLS = "\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f"  # U+0085 is a line break.
 TAGS = "\U000e0000-\U000e007f"
-SUPPLEMENT_SELECTORS = "\U000e0100-\U000e01ef"
-MONGOLIAN_SELECTORS = "\u180b-\u180d\u180f"
-SELECTORS = f"\ufe00-\ufe0f{SUPPLEMENT_SELECTORS}{MONGOLIAN_SELECTORS}"
+SELECTORS = "\ufe00-\ufe0f\U000e0100-\U000e01ef\u180b-\u180d\u180f"
 OVERRIDES = "\u202d\u202e"
 EMBEDDINGS = "\u202a\u202b\u202c\u2066-\u2069"
 MARKS = "\u200e\u200f\u061c"
@@ -31,11 +29,6 @@ FORMATS = (
     "\U0001d173-\U0001d17a\U0001bca0-\U0001bca3\U000e0080-\U000e00ff\U000e01f0-\U000e0fff"
 )
 SOFT_HYPHEN = "\u00ad"
-
-# Every invisible character; a run of them is judged as a whole.
-HIDDEN = (
-    CONTROLS + TAGS + SELECTORS + OVERRIDES + EMBEDDINGS + MARKS + JOINERS + ZERO_WIDTH + OPERATORS
-) + (FILLERS + FORMATS + SOFT_HYPHEN)
 
 # Blocks of the scripts that need joiners: a legitimate joiner is beside a letter or mark of these.
 RTL = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff"
@@ -108,6 +101,8 @@ KINDS = {
     "format_character": FORMATS,
 }
 """The kinds of findings whose characters are removed, and their characters."""
+HIDDEN = "".join(KINDS.values())
+"""Every invisible character; a run of them is judged as a whole."""
 
 # Look-alikes: letters that common fonts draw like a Latin one.
 

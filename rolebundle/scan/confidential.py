@@ -22,10 +22,8 @@ _SHOWN_CHARS = 4
 Findings = tuple[Finding, ...]
 
 
-def find_confidential(text: str, data: bytes | None = None) -> tuple[Findings, Findings]:
+def find_confidential(text: str) -> tuple[Findings, Findings]:
     """The secrets and the personal data in a text, each in order.
-
-    ``data`` is its UTF-8, if the caller has it.
 
     A note shows at most the first characters of a secret, and nothing of personal data. What is
     part of a secret is no personal data.
@@ -33,7 +31,7 @@ def find_confidential(text: str, data: bytes | None = None) -> tuple[Findings, F
     found: list[tuple[int, int, int]] = []
     count = len(secrets.FORMATS)
     personal: list[Finding] = []
-    for number, start, end, matched in _patterns().spans(text, MAX_FINDINGS_PER_FORMAT, data):
+    for number, start, end, matched in _patterns().spans(text, MAX_FINDINGS_PER_FORMAT):
         if number < count:
             places = secrets.places(secrets.FORMATS[number], text, start, end, matched)
             found += ((*place, number) for place in places)

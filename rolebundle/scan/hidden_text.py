@@ -111,7 +111,6 @@ def _invisible_characters(text: str, max_findings: int) -> list[Finding]:
 
 
 _WITHOUT_EMBEDDINGS = dict.fromkeys(map(ord, "\u202a\u202b\u202c\u2066\u2067\u2068\u2069"))
-_DIRECTIONAL = frozenset(ch.MARKS)
 _JOINED = re.compile("(?<=[‐–—―…])[\u2060\ufeff]|[\u2060\ufeff](?=(?: [\u2060\ufeff])?[‐–—―…])")
 """What keeps a dash or an ellipsis on the line of its word, as in books."""
 
@@ -145,7 +144,7 @@ def _is_usual_pair(marks: str) -> bool:
         return first in "\u200c" + ch.MARKS
     if ch.is_selector(first):
         return second in "\u200d\u200c\u180e" + ch.MARKS
-    return first in _DIRECTIONAL or second in _DIRECTIONAL
+    return first in ch.MARKS or second in ch.MARKS
 
 
 def _is_emoji_glue(run: str, before: str, after: str) -> bool:
@@ -326,15 +325,13 @@ Removal = tuple[list[int], list[int]]
 """Offsets in the shortened text, and how many characters were removed up to each."""
 
 
-def normalized(text: str, findings: Iterable[Finding]) -> str:
-    """The text without its hidden characters and with look-alikes replaced. Line breaks stay."""
-    return normalized_with_offsets(text, findings)[0]
-
-
 def normalized_with_offsets(
     text: str, findings: Iterable[Finding]
 ) -> tuple[str, tuple[Removal, ...]]:
-    """The normalized text, and the removals that :func:`original_offset` needs."""
+    """The text without hidden characters and with look-alikes replaced; line breaks stay.
+
+    Also the removals that :func:`original_offset` needs.
+    """
     remaining = tuple(findings)
     removals: list[Removal] = []
     while remaining:

@@ -40,14 +40,11 @@ _PART = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]| ", re.DOTALL)
 """An escaped character, a class of characters, or a space."""
 
 
-def find_instructions(text: str, data: bytes | None = None) -> tuple[Finding, ...]:
-    """The instructions in a text, in order. Each kind is ``instruction_`` and the category.
-
-    ``data`` is the text's UTF-8, if the caller has it.
-    """
+def find_instructions(text: str) -> tuple[Finding, ...]:
+    """The instructions in a text, in order. Each kind is ``instruction_`` and the category."""
     patterns, linear = load_patterns()
     findings = []
-    for number, start, end, matched in linear.spans(text, MAX_FINDINGS_PER_PATTERN, data):
+    for number, start, end, matched in linear.spans(text, MAX_FINDINGS_PER_PATTERN):
         if not _DESCRIPTION.search(text, max(0, start - _MAX_BEFORE_CHARS), start):
             pattern = patterns[number]
             note = ascii_note(f"{pattern['id']}: {matched[:80]!r}")

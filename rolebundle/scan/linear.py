@@ -44,15 +44,14 @@ class LinearPatterns:
         self._set.Compile()
         self._max_match_bytes = max_match_bytes
 
-    def spans(self, text: str, max_per_pattern: int, data: bytes | None = None) -> list[Span]:
+    def spans(self, text: str, max_per_pattern: int) -> list[Span]:
         """The matches in order, at most ``max_per_pattern`` of each pattern.
 
         Args:
             text: the text to search.
             max_per_pattern: the limit of each pattern's matches.
-            data: :func:`utf8` of the text, if the caller has it.
         """
-        data = utf8(text) if data is None else data
+        data = utf8(text)
         return list(_in_characters(sorted(self._matches(data, max_per_pattern)), data))
 
     def _matches(self, data: bytes, max_per_pattern: int) -> Iterator[tuple[int, int, int]]:

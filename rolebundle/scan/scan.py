@@ -23,7 +23,6 @@ from rolebundle.scan.hidden_text import (
     original_offset,
 )
 from rolebundle.scan.instructions import find_instructions
-from rolebundle.scan.linear import utf8
 from rolebundle.scan.secrets import TABLE, masked
 
 Verdict = Literal["clean", "label", "quarantine"]
@@ -99,9 +98,8 @@ def scan_text(
     hidden = find_hidden(text)
     # Without hidden text, which would hide the rest from the patterns.
     normal, removals = normalized_with_offsets(text, hidden)
-    data = utf8(normal)
-    instructions = find_instructions(normal, data)
-    secrets, personal = find_confidential(normal, data)
+    instructions = find_instructions(normal)
+    secrets, personal = find_confidential(normal)
     markup = tuple(_in_parts(hidden_parts))
     if policy == "off":
         secrets = ()

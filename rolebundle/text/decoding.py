@@ -85,6 +85,17 @@ def cleaned(text: str) -> str:
     return clean(text)[0]
 
 
+def cleaned_values(value: object) -> object:
+    """A value, as of JSON, with its texts and keys cleaned."""
+    if isinstance(value, str):
+        return cleaned(value)
+    if isinstance(value, list):
+        return [cleaned_values(item) for item in value]
+    if isinstance(value, dict):
+        return {cleaned(key): cleaned_values(item) for key, item in value.items()}
+    return value
+
+
 def one_line(text: str) -> str:
     """``text`` with each run of white space as one space, and none at its ends."""
     return " ".join(text.split())

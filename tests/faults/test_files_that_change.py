@@ -110,7 +110,7 @@ def test_names_that_are_no_text(tree: Path) -> None:
     [
         (lambda path: path.symlink_to("../outside/secret.md"), "unreadable"),
         (os.mkfifo, "not_a_file"),
-        (Path.mkdir, "not_a_file"),
+        (Path.mkdir, "unreadable"),
         (lambda _: None, "unreadable"),
     ],
     ids=["link", "pipe", "folder", "gone"],

@@ -9,13 +9,18 @@ from hypothesis import strategies as st
 
 from rolebundle.errors import ConfigurationError
 from rolebundle.ingest.chunking import ChunkSettings, chunk_document
-from rolebundle.ingest.parsed import Block, ParsedDocument, ready_chunk
+from rolebundle.ingest.parsed import Block, ParsedDocument
+from rolebundle.storage.documents import StoredChunk
 from support.amounts import rounds
 from support.commands import invoke
 from support.reading import read_document
 from support.source_tree import write_files
 
 SMALL = ChunkSettings(size=60, maximum=120)
+
+
+def ready_chunk(chunk_id, content, start_line, end_line, content_type="paragraph", **fields):
+    return StoredChunk(chunk_id, (), content, content_type, "", start_line, end_line, **fields)
 
 
 def markdown(text):

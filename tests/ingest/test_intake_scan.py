@@ -16,10 +16,11 @@ from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import ACTIONS
 from rolebundle.engine import Engine
 from rolebundle.ingest.intake_scan import scan_document
-from rolebundle.ingest.parsed import Block, ParsedDocument, ready_chunk
+from rolebundle.ingest.parsed import Block, ParsedDocument
 from rolebundle.scan import instructions
 from rolebundle.scan.instructions import load_patterns, patterns_digest
 from rolebundle.storage import partition
+from rolebundle.storage.documents import StoredChunk
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.passages import passages_by_rowid
 from support.amounts import rounds
@@ -38,6 +39,10 @@ CYRILLIC_A = "\u0430"
 SECRET = "ghp" + "_" + "x7Kq2mZr9TbLw4VnYc8Hd3JsPf6Ga1Ue5Ro0"
 KIND = "RSA PRIVATE" + " KEY"
 KEY = f"-----BEGIN {KIND}-----\n" + f"{'aB3xY7qL' * 8}\n" * 8 + f"-----END {KIND}-----"
+
+
+def ready_chunk(chunk_id, content, start_line, end_line, content_type="paragraph", **fields):
+    return StoredChunk(chunk_id, (), content, content_type, "", start_line, end_line, **fields)
 
 
 class World(Tree):

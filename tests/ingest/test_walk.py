@@ -63,7 +63,7 @@ def test_read_bytes_raises(tmp_path):
         ("a.md", 3, "too_large"),
         ("link.md", 100, "unreadable"),
         ("pipe", 100, "not_a_file"),
-        (".", 100, "not_a_file"),
+        (".", 100, "unreadable"),
         ("none", 100, "unreadable"),
     ):
         with pytest.raises(DocumentError) as caught:

@@ -195,19 +195,12 @@ _MAIL = re.compile(
 )
 
 
-def mail_reader_name(path: str, data: bytes) -> str:
-    """The name of the reader of a mailbox or message whose file has no suffix; empty if it is none.
+def may_be_mail(path: str) -> bool:
+    """Whether a file has no suffix that says what it is.
 
     Thunderbird's mailboxes are such files (``Inbox``), and the messages of a Maildir
     (``1700000000.M1P2.host:2,S``).
     """
-    if not may_be_mail(path) or not _MAIL.match(data):
-        return ""
-    return "mbox" if data.startswith(b"From ") else "eml"
-
-
-def may_be_mail(path: str) -> bool:
-    """Whether a file has no suffix that says what it is, as those of mailboxes and a Maildir."""
     name = basename(path)
     return ("." not in name or ":2," in name) and reader_name_for(path) is None
 
@@ -227,7 +220,9 @@ def reader_name_for(path: str) -> str | None:
 
 def reader_name_of(path: str, data: bytes) -> str:
     """The name of the reader of a file, by its suffix and content."""
-    return reader_name_for(path) or mail_reader_name(path, data) or "text"
+    if may_be_mail(path) and _MAIL.match(data):
+        return "mbox" if data.startswith(b"From ") else "eml"
+    return reader_name_for(path) or "text"
 
 
 @cache

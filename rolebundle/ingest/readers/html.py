@@ -9,9 +9,8 @@ from typing import Any
 from lxml import etree
 
 from rolebundle.contracts.ingest import utc_text
-from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers import notation, title_in
+from rolebundle.ingest.readers import notation, parser_errors, title_in
 from rolebundle.ingest.readers.html_blocks import (
     BLOCKS,
     HEADINGS,
@@ -112,17 +111,11 @@ def _parsed(source: bytes, path: str) -> Any:
     """The root of a page; ``None`` if it is empty."""
     if not source or source.isspace():
         return None
-    try:
-        root, detail = parsed_page(source)
-        if not detail:
-            return root
-    except (etree.LxmlError, ValueError) as error:
-        detail = str(error)
-    raise DocumentError(
-        "unreadable_html",
-        f"{path}: the page is damaged, or nested too deep",
-        with_detail("repair or exclude it", detail),
-    )
+    with parser_errors("unreadable_html", path):
+        root, problem = parsed_page(source)
+        if problem:
+            raise ValueError(problem)
+    return root
 
 
 def _head_metadata(root: Any) -> Mapping[str, str]:

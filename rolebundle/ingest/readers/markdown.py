@@ -21,7 +21,7 @@ from markdown_it import MarkdownIt
 from markdown_it.common.utils import normalizeReference
 from markdown_it.token import Token
 
-from rolebundle.errors import DocumentError, with_detail
+from rolebundle.errors import DocumentError
 from rolebundle.ingest.declarations import limiting_key
 from rolebundle.ingest.front_matter import front_blocks, front_matter
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
@@ -31,6 +31,7 @@ from rolebundle.ingest.readers import (
     first_text,
     is_blank,
     open_text,
+    parser_errors,
     runs,
     title_in,
     unique_key,
@@ -460,22 +461,15 @@ def _read_notebook(data: bytes, path: str, _separator: str) -> Iterable[ParsedDo
 
 
 def _parsed(text: str, path: str) -> Mapping[str, Any]:
-    detail: object = "it has no cells"
-    try:
+    with parser_errors("unreadable_notebook", path):
         try:
             value = parse_located(text)
         except NotStrictError:
             # Outputs may contain NaN, which Jupyter writes. Without offsets, lines are not known.
             value = json.loads(text)
-        if isinstance(value, dict) and "cells" in value:
-            return value
-    except (ValueError, RecursionError) as error:
-        detail = error
-    raise DocumentError(
-        "unreadable_notebook",
-        f"{path}: it is no notebook, or damaged",
-        with_detail("save it in Jupyter again, or exclude it", detail),
-    )
+        if not (isinstance(value, dict) and "cells" in value):
+            raise ValueError("it has no cells")
+    return value
 
 
 def _cell(

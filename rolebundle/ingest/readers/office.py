@@ -52,7 +52,6 @@ REPEATED = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}number-columns-repe
 """How many columns a cell or column of OpenDocument stands for."""
 _VALUE_TYPE = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}value-type"
 _MAX_CELL_CHARS = 1_800
-_MAX_CELLS = 1_000_000
 _MAX_REPEATED = 100
 _GROUP_CHARS = 1_000
 _MAX_HEADER_ROW = 10
@@ -101,7 +100,7 @@ class Walk:
         self._initial = ""
         self.pictures: dict[str, str] = {}
         """The texts of the pictures that were read, by the names of their members."""
-        self._note_count = self._cell_count = 0
+        self._note_count = 0
         self._table: Any = None
         self._table_look: Look = {}
         self._rows: list[Sequence[str]] = []
@@ -332,11 +331,7 @@ class Walk:
         return [text for _, text, _ in self.cells(row, self.look(row, look))]
 
     def cells(self, row: Any, look: Look) -> list[Cell]:
-        """The cells of a row that has a look.
-
-        Raises:
-            DocumentError: all tables have too many.
-        """
+        """The cells of a row that has a look."""
         cells: list[Cell] = []
         column = 1
         covered = _span(row.find("{*}trPr/{*}gridBefore"))
@@ -353,18 +348,7 @@ class Walk:
                 self.left_out["repeated cells"] += (repeated - count) * bool(text.strip())
                 cells += [(at, text, is_text) for at in range(column, column + count)]
                 column += repeated
-        self.count_cells(cells)
         return cells
-
-    def count_cells(self, cells: Sequence[Cell]) -> None:
-        """Count the cells with text.
-
-        Raises:
-            DocumentError: all tables have too many.
-        """
-        self._cell_count += sum(bool(text) for _, text, _ in cells)
-        if self._cell_count > _MAX_CELLS:
-            raise self.package.too_large(f"more than {_MAX_CELLS:,} cells")
 
     def cell(self, cell: Any, look: Look) -> str:
         """The visible text of a cell."""

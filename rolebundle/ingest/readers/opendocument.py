@@ -340,7 +340,6 @@ class _OpenDocument(Walk):
         count = min(repeated, _MAX_REPEATED_ROWS if has_text else 1)
         self.left_out["repeated rows"] += repeated - count if has_text else 0
         for number in range(count):
-            self.count_cells(cells if number else ())
             self._sheet.add(self._row_number + number, cells, is_hidden=look["collapsed"])
         self._row_number += repeated
 

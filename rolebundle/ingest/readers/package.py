@@ -8,7 +8,6 @@ import re
 import zipfile
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
 from functools import partial
 from math import isfinite
 from typing import Any
@@ -16,6 +15,7 @@ from urllib.parse import unquote
 
 from lxml import etree
 
+from rolebundle.contracts.ingest import utc_text
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.declarations import limiting_key
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
@@ -258,22 +258,15 @@ def properties_of(elements: Iterable[Any]) -> dict[str, Any]:
         is_change = element.get("property") == "dcterms:modified"  # of an e-book
         if text := one_line(element.text or ""):
             texts["modified" if is_change else local_name(element)].append(text)
-    dates = [*texts["modified"], *texts["date"]]
+    dates = (text for name in ("modified", "date") for text in texts[name])
+    own_dates = (d for d in dates if d not in _TEMPLATE_DATES and (utc_text(d) or "") >= "1970")
     return {
         **limits,
         "title": next(filter(is_own_title, texts["title"]), ""),
         "authors": texts["initial-creator"] or texts["creator"],
-        "updated_at": next(filter(_is_own_date, dates), ""),
+        "updated_at": next(own_dates, ""),
         "language": next(iter(texts["language"]), ""),
     }
-
-
-def _is_own_date(text: str) -> bool:
-    """Whether ``text`` is an ISO 8601 date or time that is not that of a template."""
-    try:
-        return text not in _TEMPLATE_DATES and datetime.fromisoformat(text).year >= 1970
-    except ValueError:
-        return False
 
 
 # -- extracted --

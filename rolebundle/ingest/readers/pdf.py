@@ -14,9 +14,8 @@ import logging
 import re
 import zlib
 from collections.abc import Container, Iterable, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from ctypes import c_ushort
-from datetime import datetime
 from io import BytesIO
 from itertools import pairwise
 from operator import attrgetter
@@ -26,6 +25,7 @@ from typing import Any, NamedTuple
 import pypdfium2.raw as pdfium
 from pypdfium2 import PdfDocument, PdfiumError
 
+from rolebundle.contracts.ingest import utc_text
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import Block, ParsedDocument
 from rolebundle.ingest.readers import block_of, is_own_title, notation, parser_errors, runs
@@ -36,7 +36,7 @@ from rolebundle.text.words import counted
 
 # It warns of each form that has another one as XML; its values are read all the same.
 logging.getLogger("pypdfium2").setLevel(logging.ERROR)
-_DATE = re.compile(r"(?:D:)?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:Z|([+-]\d\d)'?(\d\d)?)?")
+_DATE = re.compile(r"(?:D:)?(\d{8})(\d{6})?(?:([+-]\d\d)'?(\d\d)?)?")
 _HYPHENS = re.compile("[\ufffe\x02]")
 """How pdfium writes a hyphen at the end of a line."""
 _BROKEN_WORD = re.compile(r"(?<=[^\W\d_])[-‐\ufffe\x02\xad]\n([^\W\d_]\S*) ?")
@@ -152,12 +152,9 @@ def _metadata(document: PdfDocument) -> dict[str, object]:
         title = one_line(cleaned(title))
         found["title"] = title if is_own_title(title) else ""
     for date in filter(None, map(_DATE.match, dates)):
-        year, month, day, hour, minute, second, zone, zone_minutes = date.groups("00")
-        offset = f"{zone}:{zone_minutes}" if date[7] else "+00:00"
-        day, month = max(day, "01"), max(month, "01")
-        with suppress(ValueError):
-            written = f"{year}-{month}-{day}T{hour}:{minute}:{second}{offset}"
-            found["updated_at"] = datetime.fromisoformat(written).isoformat()
+        day, time, *zone = date.groups("")
+        if moment := utc_text(f"{day}T{time or '000000'}{''.join(zone)}"):
+            found["updated_at"] = moment
     return found
 
 

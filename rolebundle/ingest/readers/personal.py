@@ -20,13 +20,12 @@ from typing import Any
 
 from lxml import etree
 
-from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
 from rolebundle.ingest.readers import open_text, parser_errors, unique_key
 from rolebundle.ingest.readers.html import read_page
 from rolebundle.resources import data_file
 from rolebundle.text.decoding import cleaned, decode, one_line
-from rolebundle.text.strict_json import LocatedObject, NotStrictError, line_index, parse_located
+from rolebundle.text.strict_json import LocatedObject, line_index, parse_located
 from rolebundle.text.words import counted
 
 
@@ -250,7 +249,7 @@ def _read_notes(data: bytes, path: str, _separator: str) -> Iterator[ParsedDocum
             inferred={
                 "title": title,
                 "tags": [tag.text for tag in note.iter("tag") if tag.text],
-                "updated_at": _note_time(note.findtext("updated") or note.findtext("created")),
+                "updated_at": note.findtext("updated") or note.findtext("created"),
                 "author": note.findtext("note-attributes/author"),
             },
             key=unique_key(title or "note", keys),
@@ -261,13 +260,6 @@ def _read_notes(data: bytes, path: str, _separator: str) -> Iterator[ParsedDocum
         )
 
 
-def _note_time(text: str | None) -> str:
-    try:
-        return datetime.strptime(text or "", "%Y%m%dT%H%M%S%z").isoformat()
-    except ValueError:
-        return ""
-
-
 # -- boards of Obsidian --
 
 
@@ -275,11 +267,8 @@ def _read_board(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocum
     """One document per file, with one block for each card, and the labels of groups and lines."""
     lines, notes = open_text(data, path)
     text = "\n".join(lines)
-    try:
+    with parser_errors("bad_json", path):
         board = parse_located(text or "{}")
-    except NotStrictError as error:
-        step = with_detail("repair or exclude the file", str(error))
-        raise DocumentError("bad_json", f"{path}: it is not strict JSON", step) from error
     line_of, decoder = line_index(text), json.JSONDecoder()
     blocks = []
     members = board if isinstance(board, dict) else {}

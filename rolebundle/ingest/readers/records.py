@@ -17,11 +17,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from rolebundle.contracts.ingest import METADATA_KEYS
 from rolebundle.contracts.terms import ContentType
 from rolebundle.errors import DocumentError, with_detail
-from rolebundle.ingest.parsed import Block, ParsedDocument, ready_chunk
+from rolebundle.ingest.parsed import Block, ParsedDocument
 from rolebundle.ingest.readers import block_of, first_text, is_blank, open_text
 from rolebundle.storage.documents import StoredChunk
 from rolebundle.text import strict_json
-from rolebundle.text.decoding import clean, cleaned, cleaned_note, with_newlines
+from rolebundle.text.decoding import clean, cleaned, cleaned_note, cleaned_values, with_newlines
 
 _BLANK_LINES = re.compile(r"\n(?:[^\S\n]*\n)+")
 # After this many bad lines the file is probably no JSON Lines, and further reports do not help.
@@ -30,17 +30,7 @@ _MAX_PROBLEMS = 20
 
 def _declared(record: Mapping[str, Any]) -> dict[str, object]:
     """The metadata that a record declares, with cleaned strings."""
-    return {key: _cleaned(value) for key, value in record.items() if key in METADATA_KEYS}
-
-
-def _cleaned(value: object) -> object:
-    if isinstance(value, str):
-        return cleaned(value)
-    if isinstance(value, list):
-        return [_cleaned(item) for item in value]
-    if isinstance(value, dict):
-        return {cleaned(key): _cleaned(item) for key, item in value.items()}
-    return value
+    return {key: cleaned_values(value) for key, value in record.items() if key in METADATA_KEYS}
 
 
 # JSON
@@ -114,16 +104,16 @@ def _chunk(
     if not isinstance(chunk, strict_json.LocatedObject):
         raise _bad_json(path, line_of(document.at), "a chunk must be an object")
     try:
-        valid = _Chunk.model_validate(_cleaned(chunk))
+        valid = _Chunk.model_validate(cleaned_values(chunk))
     except ValidationError as error:
         problem = error.errors()[0]
         reason = f"`{problem['loc'][0]}`: {problem['msg']}"
         raise _bad_json(path, line_of(chunk.at), reason) from error
     first, last = map(line_of, chunk.spans["content"])
     lists = ("tags", "applicable_roles", "excluded_roles")
-    more = {name: tuple(getattr(valid, name) or ()) for name in lists}
+    more: dict[str, Any] = {name: tuple(getattr(valid, name) or ()) for name in lists}
     kind = valid.content_type
-    return ready_chunk(valid.chunk_id, valid.content, first, last, content_type=kind, **more)
+    return StoredChunk(valid.chunk_id, (), valid.content, kind, "", first, last, **more)
 
 
 # JSON Lines

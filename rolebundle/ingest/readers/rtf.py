@@ -159,9 +159,7 @@ def _properties(source: str) -> dict[str, Any]:
 
     texts = {name: value(text) for name, text in re.findall(r"\{\\(title|author) ([^{}]*)\}", head)}
     times = (re.search(_TIME % name, head) for name in ("revtim", "creatim"))
-    dates = [
-        f"{int(t[1]):04}-{int(t[2]):02}-{int(t[3]):02}" for t in times if t and int(t[1]) >= 1970
-    ]
+    dates = ["-".join(time.groups()) for time in times if time and time[1] >= "1970"]
     title = texts.get("title", "")
     limits = {value(name): value(text) for name, text in _PROPERTY.findall(source)}
     return {

@@ -170,9 +170,8 @@ def _create(path: Path) -> None:
 
 def _read(path: Path) -> str:
     # Without waiting for a writer if it is a pipe; a link could lead to a file of somebody else.
-    descriptor = os.open(path, system.READ_FLAGS)
-    try:
-        status = os.fstat(descriptor)
+    with system.open_itself(path) as file:
+        status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
             raise _bad_token_file(path, "is not a plain file")
         if system.is_foreign(status.st_uid) or system.is_open_to_others(status):
@@ -181,9 +180,7 @@ def _read(path: Path) -> str:
                 f"{path}: others may read or change the token",
                 f"delete the file, so that a new token is made, or chmod 600 {path}",
             )
-        text = os.read(descriptor, _MAX_TOKEN_FILE).decode("ascii", "replace").strip()
-    finally:
-        os.close(descriptor)
+        text = file.read(_MAX_TOKEN_FILE).decode("ascii", "replace").strip()
     if not _TOKEN.fullmatch(text):
         raise _bad_token_file(path, "has no token of at least 32 letters, digits and .-_~+/=")
     return text

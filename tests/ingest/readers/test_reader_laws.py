@@ -13,7 +13,7 @@ from ingest.office.samples import VISIBLE as OFFICE
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.chunking import ChunkSettings, chunk_document
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers import NAMES, mail_reader_name, reader_name_for
+from rolebundle.ingest.readers import NAMES, reader_name_for, reader_name_of
 from rolebundle.text.decoding import clean, decode, split_lines
 from support.amounts import few_examples
 from support.reading import read_all, read_document
@@ -266,7 +266,7 @@ MESSAGE = b"Subject: x\nFrom: a@b.c\nMessage-ID: <1@b>\n\ntext\n"
     ("notes", b"From noon at 09:30 we wait.\n", None),
 ])  # fmt: skip
 def test_mail_without_a_suffix_is_recognized(path, data, name):
-    assert (mail_reader_name(path, data) or None) == name
+    assert reader_name_of(path, data) == (name or reader_name_for(path) or "text")
 
 
 # -- The definitions of source files, in many languages --------------------------------------------
