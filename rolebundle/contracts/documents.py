@@ -173,7 +173,7 @@ QUOTED = "quoted"
 
 
 def message_of(anchor: str) -> tuple[str, int]:
-    """The anchor of a mail, and the number of one of its messages: 0 what is new, 1 … quoted."""
+    """The anchor of a message's mail, and its number in it: 0 is new, 1 and more are quoted."""
     mail, _, last = anchor.rpartition(", ")
     word, _, number = last.partition(" ")
     return (mail, int(number)) if word == QUOTED and number.isdecimal() else (anchor, 0)

@@ -242,7 +242,7 @@ class Skipped:
 
 
 LOST = "its former text was removed: "
-"""How the reason begins why a file is skipped whose documents the corpus had."""
+"""The beginning of the reason why a file is skipped, if the corpus had its documents."""
 ERROR_CODES = frozenset(
     {"bad_metadata", "bad_front_matter", "duplicate_document_id", "duplicate_chunk_id"}
 )

@@ -237,7 +237,7 @@ WARNINGS: Mapping[WarningCode, WarningRow] = {
         "Say that it is missing, and do not fill it in from other knowledge.", "note"
     ),
     "SUPERSEDE_IGNORED": WarningRow("Treat neither document as replaced, and name both."),
-    "MAY_BE_REPLACED": WarningRow("Find out which one holds, and say so.", "note"),
+    "MAY_BE_REPLACED": WarningRow("Find out which document is valid, and say so.", "note"),
     "SOURCE_CHANGED": WarningRow("Read the file before you rely on its passage."),
     "SOURCE_UNCHECKED": WarningRow("The files may have changed."),
     "SEMANTIC_LANE_DEGRADED": WarningRow("Relevant passages in other words may be missing."),

@@ -55,7 +55,7 @@ def governing_key(key: str) -> str:
 
 
 def _differ_by(most: int, word: str, other: str) -> bool:
-    """Whether so many letters that are wrong, missing, too many or swapped make one the other."""
+    """Whether at most ``most`` wrong, missing, added or swapped letters tell two words apart."""
     while word and other and word[0] == other[0]:
         word, other = word[1:], other[1:]
     if not word or not other or not most:

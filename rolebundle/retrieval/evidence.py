@@ -25,7 +25,7 @@ from rolebundle.text.spellings import key_of
 from rolebundle.text.words import stem
 
 JUDGED_PER_ORDER = 5
-"""The evidence is judged by so many first passages of the ranking, and so many best by BM25."""
+"""The evidence is judged by the first 5 passages of the ranking, and by the best 5 by BM25."""
 FULL_COVERAGE, CLOSENESS_WEIGHT = 0.055, 1.4
 """The evidence is weak if ``coverage / (0.055 · ln(1 + N)) + 1.4 · closeness`` is below 1 for all
 these passages. The divisor grows with the number N of visible chunks, because among many of them

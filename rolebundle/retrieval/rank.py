@@ -215,8 +215,8 @@ def _put_above_quotes(ranked: list[Candidate]) -> None:
     rows = [row for row in ranked if row.stands_for_itself]
     places = [(row.passage.document, row.round, *message_of(row.passage.anchor)) for row in rows]
     for quote, (*mail, number) in zip(rows, places, strict=True):
-        for row, (*other, earlier) in zip(rows, places, strict=True) if number else ():
-            if other == mail and earlier < number and row.bm25:
+        for row, (*other_mail, other) in zip(rows, places, strict=True) if number else ():
+            if other_mail == mail and other < number and row.bm25:
                 if row.final < quote.final:
                     row.lift_to(math.nextafter(quote.final, math.inf), "above what it quotes")
                     row.is_exempt |= quote.is_exempt

@@ -13,9 +13,9 @@ from rolebundle.interfaces.cli.options import (
     Decorator,
     GroupWithDefault,
     agent_option,
+    as_name,
     checked,
     flag,
-    is_name,
     with_call,
     with_json,
 )
@@ -25,7 +25,7 @@ from rolebundle.memory import facts, marks
 
 
 def _by_option(help_text: str, *, required: bool = True) -> Decorator:
-    return click.option("--by", metavar="NAME", required=required, callback=is_name, help=help_text)
+    return click.option("--by", metavar="NAME", required=required, callback=as_name, help=help_text)
 
 
 @click.group()

@@ -96,7 +96,7 @@ def checked(kind: Any, form: str) -> Callable[..., Any]:
     return check
 
 
-is_name = checked(PersonName, "a name of 1 to 200 characters on one line")
+as_name = checked(PersonName, "a name of 1 to 200 characters on one line")
 """The callback of an option with the name of a person."""
 
 

@@ -27,9 +27,9 @@ from rolebundle.interfaces.cli.options import (
     Call,
     Decorator,
     agent_option,
+    as_name,
     duration,
     flag,
-    is_name,
     with_call,
     with_json,
 )
@@ -386,7 +386,7 @@ def publish(
     chosen = names_in(scopes)
     if scopes and not chosen:
         raise UsageError("bad_scopes", "--scopes names no scope", "leave it out for every scope")
-    publisher = is_name(None, None, name or key_file.stem)
+    publisher = as_name(None, None, name or key_file.stem)
     options = PublishOptions(key, publisher, expires, grace)
     report = call.owner(
         records.publish_replica, folder, options, agent=agent, scopes=chosen, level=level
