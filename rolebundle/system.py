@@ -6,12 +6,15 @@ system does not do is done here another way, or :func:`not_kept` says so.
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from hashlib import sha256
 from pathlib import Path
+from tempfile import gettempdir
 from threading import Event, Thread
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -40,8 +43,18 @@ for _name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"):
 
 
 def open_itself(path: str | Path) -> BinaryIO:
-    """Open a file to read it; not what a link in its place leads to."""
-    return open(path, "rb", opener=lambda name, _: os.open(name, READ_FLAGS))
+    """Open a file to read it; not what a link in its place leads to.
+
+    Raises:
+        OSError: it cannot be opened, or is a link.
+    """
+
+    def opened(name: str, _flags: int) -> int:
+        if not hasattr(os, "O_NOFOLLOW") and os.path.islink(name):  # noqa: PTH114 - a text
+            raise OSError(errno.ELOOP, "it is a link", name)
+        return os.open(name, READ_FLAGS)
+
+    return open(path, "rb", opener=opened)
 
 
 OWN_SESSION: dict[str, Any] = {"start_new_session": True}
@@ -85,10 +98,14 @@ def is_open_to_others(status: os.stat_result, permissions: int = 0o077) -> bool:
 
 
 def lock_of_folder(folder: Path) -> tuple[Path, int]:
-    """What to open, and the flags, to lock a folder: itself, or a file in it."""
+    """What to open, and the flags, to lock a folder: itself, or a file of this user that stays.
+
+    That file is in no folder of documents or copies, where it would be in the way.
+    """
     if IS_UNIX:
         return folder, os.O_RDONLY
-    return folder / ".rolebundle.lock", os.O_RDWR | os.O_CREAT
+    digest = sha256(os.fsencode(os.path.normcase(folder))).hexdigest()[:16]
+    return Path(gettempdir(), f"rolebundle-{digest}.lock"), os.O_RDWR | os.O_CREAT
 
 
 def lock(descriptor: int, *, exclusive: bool) -> bool:

@@ -3,7 +3,9 @@
 import gc
 import os
 import shutil
+import signal
 import sys
+import traceback
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,7 +33,9 @@ gc.set_threshold(50_000, 20, 50)
 # For small matrices, a second thread of numpy mostly waits, and takes the processor from other tests.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-CHECKOUT = Path(__file__).parent.parent
+TESTS = Path(__file__).parent
+CHECKOUT = TESTS.parent
+PROGRAM = CHECKOUT / "rolebundle"
 
 # The roles of the sample corpus, which most tests ask.
 os.environ["ROLEBUNDLE_OVERLAYS"] = str(demo_overlays())
@@ -47,6 +51,19 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.tx = [program_server.forked_worker()] * len(config.option.tx)
     else:
         _prepare_for_tests()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call() -> Iterator[None]:
+    """Skip a test that itself calls what this system lacks. The program must not."""
+    try:
+        return (yield)
+    except AttributeError as error:
+        files = [Path(frame.filename) for frame in traceback.extract_tb(error.__traceback__)]
+        own = [f for f in files if f.is_relative_to(TESTS) or f.is_relative_to(PROGRAM)]
+        if error.obj in (os, signal) and own and own[-1].is_relative_to(TESTS):
+            pytest.skip(str(error))
+        raise
 
 
 def _prepare_for_tests() -> None:

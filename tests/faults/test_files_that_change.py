@@ -19,6 +19,7 @@ from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
 from support.commands import invoke
 from support.killing import Report, run_child
+from support.scratch import make_pipe
 from support.sound import paths_in
 from support.source_tree import write_files
 
@@ -109,7 +110,7 @@ def test_names_that_are_no_text(tree: Path) -> None:
     ("swap", "code"),
     [
         (lambda path: path.symlink_to("../outside/secret.md"), "unreadable"),
-        (os.mkfifo, "not_a_file"),
+        (make_pipe, "not_a_file"),
         (Path.mkdir, "unreadable"),
         (lambda _: None, "unreadable"),
     ],

@@ -23,6 +23,7 @@ from rolebundle.policy.overlays import (
 )
 from rolebundle.policy.policy_file import MAX_BYTES
 from rolebundle.resources import data_folder
+from rolebundle.system import IS_UNIX
 from support.overlay_files import write
 
 
@@ -117,7 +118,6 @@ def test_a_role_has_to_be_called_like_its_file(tmp_path: Path) -> None:
         load_role("a", [tmp_path])
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
 def test_what_is_no_regular_file_is_refused_without_waiting(tmp_path: Path) -> None:
     (tmp_path / "folder.json").mkdir()
     os.mkfifo(tmp_path / "pipe.json")
@@ -239,6 +239,7 @@ def test_a_corpus_has_its_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert overlay_folders(corpus=tmp_path / "link.db") == (own, shipped)
 
 
+@pytest.mark.skipif(not IS_UNIX, reason="needs permissions of files")
 def test_another_users_folder_beside_a_corpus_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

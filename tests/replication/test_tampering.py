@@ -31,6 +31,7 @@ from support.corpora import build
 from support.fake_embedder import HashingProvider
 from support.purging import purge
 from support.replication_site import Site, edition_documents, editions_in, names_in, published_file
+from support.scratch import make_pipe
 from support.sound import contents
 
 Files = dict[str, bytes]
@@ -376,7 +377,7 @@ CASES: dict[str, Case] = {
             ("link to nothing", make_dangling_link),
             ("loop", lambda path: path.symlink_to(path)),
             ("folder", Path.mkdir),
-            ("pipe", os.mkfifo),
+            ("pipe", make_pipe),
             ("nothing", lambda path: None),
         )
     },
@@ -498,7 +499,7 @@ def own_torn_corpus(path: Path) -> None:
         (other_application, "foreign_file"),
         (lambda path: path.write_text("a text\n" * 1000), None),
         (Path.mkdir, "corpus_is_folder"),
-        (os.mkfifo, "corpus_missing"),
+        (make_pipe, "corpus_missing"),
     ],
 )
 def test_what_is_no_replica_is_not_replaced(

@@ -56,6 +56,8 @@ def command(db: Path, *more: str, before: str = "") -> list[str]:
 
 
 def server_of(db: Path, *more: str) -> Any:
+    if os.name == "posix" and not hasattr(os, "fork"):
+        pytest.skip("asyncio starts no programs without Unix")
     from mcp import StdioServerParameters
 
     first, *arguments = command(db, *more)

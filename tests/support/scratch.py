@@ -5,6 +5,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import pytest
+
 _MEMORY = Path("/dev/shm")
 
 
@@ -15,3 +17,10 @@ def write_in_memory() -> None:
     """
     if _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free > 2**30:
         os.environ["TMPDIR"] = tempfile.tempdir = str(_MEMORY)
+
+
+def make_pipe(path: Path) -> None:
+    """Create a named pipe, or skip the test."""
+    if not hasattr(os, "mkfifo"):
+        pytest.skip("this system has no named pipes")
+    os.mkfifo(path)

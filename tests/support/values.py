@@ -107,7 +107,7 @@ def evidence(
     words = Evidence(frequencies, chunks, having, positions_by_wording or (own,), rarities)
     bm25 = {rowid: words.nats_of(positions) for rowid, positions in having.items() if positions}
     noise = None if cosines is None else NOISE
-    return words.with_measures(bm25, cosines or {}, noise).judged_by([*having])
+    return words.measured_by(bm25, cosines or {}, noise).judged_by([*having])
 
 
 def rejected(

@@ -14,18 +14,23 @@ import socket
 import subprocess  # noqa: F401
 import tempfile  # noqa: F401
 from contextlib import suppress
+from functools import partial
 
 with suppress(ImportError):
     import psutil  # noqa: F401 - it looks at the system, too
 
 MODULES = ("fcntl", "grp", "pwd", "resource", "termios")
 NAMES = {
-    os: "fork forkpty geteuid getpgid killpg environb fchdir set_blocking O_NOFOLLOW O_NONBLOCK "
+    os: "fork forkpty mkfifo geteuid getpgid killpg environb fchdir set_blocking O_NOFOLLOW O_NONBLOCK "
     "O_CLOEXEC getloadavg",
     signal: "SIGALRM SIGPROF SIGCHLD SIGHUP setitimer pthread_sigmask ITIMER_PROF ITIMER_REAL",
     socket: "AF_UNIX SO_PEERCRED send_fds recv_fds",
     select: "poll",
 }
+
+# The standard library would use the missing family; on Windows it makes a pair in another way.
+if hasattr(socket, "AF_UNIX"):
+    socket.socketpair = partial(socket.socketpair, socket.AF_UNIX)
 
 for module, names in NAMES.items():
     for name in names.split():

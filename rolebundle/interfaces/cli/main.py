@@ -274,8 +274,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = 130
     except OSError as error:
         # Otherwise what is still buffered would be written at the end, and fail again.
-        with suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if sys.stdout is not sys.stderr:  # as it is in servers
+            with suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         failed = storage_error("reading or writing failed", error)
         _print_error(f"error: reading or writing failed: {error} [{failed.code}]", failed.hint)
         code = failed.exit_code

@@ -11,6 +11,7 @@ import pytest
 from rolebundle.contracts.upkeep import DoctorReport
 from rolebundle.storage.file import audit_path, published_folder
 from rolebundle.storage.writing import open_writer
+from rolebundle.system import IS_UNIX
 from support.commands import invoke, invoke_as_a_common_user
 from support.templates import Template
 
@@ -80,6 +81,7 @@ def raw(db: Path, *statements: str) -> None:
     connection.close()
 
 
+@pytest.mark.skipif(not IS_UNIX, reason="needs permissions of files")
 def test_a_sound_corpus(db: Path) -> None:
     report = doctor_report(db)
     assert states(report) == dict.fromkeys(
@@ -109,6 +111,7 @@ def test_a_read_only_file_or_folder(db: Path, place: str) -> None:
     db.parent.chmod(0o755)
 
 
+@pytest.mark.skipif(not IS_UNIX, reason="needs permissions of files")
 def test_files_that_others_may_open(db: Path) -> None:
     published_folder(db).mkdir(mode=0o750)
     for file in (db, audit_path(db)):

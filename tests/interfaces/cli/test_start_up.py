@@ -1,9 +1,12 @@
 """A command imports only what it needs, and can be interrupted while it does so."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from support.commands import AUDIT
 
@@ -38,6 +41,7 @@ def test_an_interrupt_while_the_program_is_imported() -> None:
     assert (result.returncode, result.stderr) == (130, "interrupted; completed work is kept\n")
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="without Unix, a Python imports more itself")
 def test_commands_import_little_that_is_heavy(sample_db: Path) -> None:
     """One process runs one command after the other: what it imports stays imported."""
     at_help = ("pydantic", "rolebundle.contracts")

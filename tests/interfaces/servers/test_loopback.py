@@ -4,7 +4,6 @@ import asyncio
 import os
 import socket
 import stat
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +18,14 @@ from rolebundle.interfaces.servers.loopback import (
     read_token,
     refusal,
 )
+from rolebundle.system import IS_UNIX
+from support.scratch import make_pipe
 
 PORT = 7_000
 TOKEN = "t0ken-of-at-least-thirty-two-characters"
 HOST = (b"host", f"{ADDRESS}:{PORT}".encode())
 BEARER = (b"authorization", b"Bearer " + TOKEN.encode())
-posix = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX permissions")
+posix = pytest.mark.skipif(not IS_UNIX, reason="needs permissions of files")
 
 
 @pytest.mark.parametrize(
@@ -131,7 +132,7 @@ def put_text(text: bytes) -> Any:
         put_link,
         put_broken_link,
         Path.mkdir,
-        os.mkfifo,
+        make_pipe,
         put_text(b""),
         put_text(b"short"),
         put_text(b"a b " * 20),

@@ -155,7 +155,7 @@ def test_lines_that_are_no_requests_are_refused_and_do_not_end_it(sample_db: Pat
 def test_without_the_extra_it_names_the_command_that_installs_it(tmp_path: Path) -> None:
     hidden = (
         "import sys; sys.modules['mcp'] = sys.modules['mcp_types'] = None\n"
-        "del sys.modules['rolebundle.interfaces.servers.mcp']"
+        "sys.modules.pop('rolebundle.interfaces.servers.mcp', None)"
     )
     with Served("--db", tmp_path / "none.db", protocol="mcp", before=hidden) as server:
         assert server.ended()[0] == 3
