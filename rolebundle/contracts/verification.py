@@ -18,7 +18,7 @@ FindingCode = Literal[
     "unknown_citation", "wrong_place", "unrelated_citation", "unchecked_language",
     "figure_found", "rounded", "computed", "unsupported_figure", "unknown_name", "covered",
     "uncovered", "differs", "judged_unsupported", "unknown_passage", "changed_passage",
-    "superseded_source", "stale_source", "untrusted_source", "flagged_source",
+    "superseded_source", "old_source", "stale_source", "untrusted_source", "flagged_source",
     "rejected_source", "disputed_source", "secret_in_draft", "confidential_source",
     "not_checked",
 ]  # fmt: skip

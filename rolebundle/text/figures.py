@@ -152,11 +152,12 @@ def _either(words: Iterable[str]) -> str:
     return "|".join(sorted(words, key=len, reverse=True))
 
 
-_SMALL, _LARGE, _MONTHS = map(_numbered, ("small", "large", "months"))
+_SMALL, _LARGE, _MONTHS, _FRACTIONS = map(_numbered, ("small", "large", "months", "fractions"))
 _LETTERS = {"M": 10**6, "G": 10**9, "T": 10**12}
 _WORDS = {name: "".join(pieces) for name, pieces in _TABLES["words"].items()} | {
     "small": _either(_SMALL),
     "months": _either(_MONTHS),
+    "fractions": _either(_FRACTIONS),
 }
 _GAP = _WORDS["gap"]
 
@@ -212,6 +213,9 @@ def _read(match: re.Match[str], text: str, has_comma: bool) -> Figure | None:
     elif kind == "twice":
         twice = (("x", Fraction(2)),)
         return Figure(start, own.end(), found, twice, Fraction(2), is_counting=True)
+    elif kind == "share":
+        percent = Fraction(100 * _SMALL[part["parts"].lower()], _FRACTIONS[part["of"].lower()])
+        return Figure(start, own.end(), found, (("%", percent),), percent)
     elif kind == "ordinal":
         readings = [("th", Fraction(part["ordinal"]))]
     elif kind not in ("number", "word"):
@@ -424,7 +428,11 @@ def _in_context(figures: list[Figure], text: str) -> list[Figure]:
             readings=measured + figure.readings if cell else figure.readings + measured,
         )
 
-    return [*map(with_context, figures)]
+    placed = [*map(with_context, figures)]
+    for before, (at, figure) in zip(placed, [*enumerate(placed)][1:], strict=False):
+        if not figure.near and figure.start - before.end < 6:  # "23 June at 2 pm"
+            placed[at] = replace(figure, near=before.near)
+    return placed
 
 
 def _split(text: str, start: int, end: int) -> Range:

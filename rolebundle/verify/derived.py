@@ -17,6 +17,7 @@ from itertools import permutations
 from typing import NamedTuple
 
 from rolebundle.text.figures import Figure
+from rolebundle.text.languages import NUMBER_WORDS
 
 _MAX_OPERANDS = 12
 CURRENCIES = ("$", "€", "£", "¥", "₹", "franc")
@@ -36,13 +37,18 @@ _CUE = re.compile(
     r"|mak(?:es?|ing)|giv(?:es|ing)|com(?:es?|ing) to|amounts?|more|less|extra|on top|differ\w*|gap"
     r"|(?:cheap|dear|long|short|earli|lat|old|young|high|low|large|small|bigg|fast|slow|great|heavi"
     r"|light|few)er|sav(?:es?|ings?)|left|remain\w*|rest|half|halves|double[ds]?|twice|triple[ds]?"
-    r"|times|each|apiece|average|so|thus|hence|therefore|i\.e|that is|which is|equals?|means?|share"
+    r"|times|each|apiece|average|roughly|approximately|(?:years|months) (?:before|after)"
+    r"|so|thus|hence|therefore|i\.e|that is|which is|equals?|means?|share"
     r"|(?:a|per|each) year|yearly|annual(?:ly)?|lasts?|takes?|rise[sn]?|rose|f[ae]ll(?:s|en)?"
     r"|drop\w*|increas\w*|decreas\w*|grew|up|down|out of|over|under|above|below)\b|[=×÷+]"
     r"|\b(?:of (?:them|all|these|those)|(?:fif|ten)ths?|thirds?|quarters?)\b",
     re.IGNORECASE,
 )
-_NO_CUE = re.compile(r"\b(?:(?:more|less) than|over|under|above|below|up to) \W?\d", re.IGNORECASE)
+_NO_CUE = re.compile(
+    r"\b(?:(?:more|less) than|over|under|above|below|up to) "
+    rf"(?:\W?\d|(?:{'|'.join(NUMBER_WORDS)})\b)",
+    re.IGNORECASE,
+)
 _CUE_OF_SOURCE = re.compile(
     r"\b(?:extra|additional\w*|further|on top|doubled?|half)\b", re.IGNORECASE
 )

@@ -195,7 +195,7 @@ def _failure(named: _Named, passage: Passage | None, request: ResolvedRequest) -
     code: FindingCode
     more: dict[str, object] = {"chunk_id": chunk_id, "verdict": "failed"}
     if passage is None:
-        code, note = "unknown_passage", "the corpus has no passage with this id for you"
+        code, note = "unknown_passage", "no passage for you has this id or these lines"
     elif rejection := policy_rejection(passage, request):
         code = "stale_source" if rejection[0] in ("stale", "expired") else "rejected_source"
         note = f"{rejection[0]}: {rejection[1]}"
@@ -227,7 +227,7 @@ MIN_WORDS = 4
 """With fewer content words a citation cannot be compared with what it names."""
 FOUND_SHARE = 0.6
 """A passage in which this share of them stands together is where the sentence comes from ..."""
-LESS = 0.4
+LESS = 0.6
 """... if what is cited has less than this part of it."""
 
 

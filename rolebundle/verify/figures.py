@@ -48,13 +48,16 @@ _ROW = re.compile(
     r"|\"[^\"\n]*\",|[^,;\n]+[,;][^\s,;]+[,;]\S|[^\n]*[^\s.!?:;] {2,}\S)[^\n]*$",
     re.MULTILINE,
 )
+_SECTION = re.compile(
+    r"#{1,6}[ \t](?!\d{1,2}[.)\s]|\d+\.\d)[^\n]*\n((?:(?!#{1,6}[ \t])[^\n]*(?:\n|\Z))*)"
+)
 _SIGNED = ("°C", "°F", "°", "%", "version")
 _LONGER = re.compile(r"\d+(?:[.,]\d+)+|\d{2,}")
 """Numbers that name a row or column ("10–24.9 kg", "2027"): one digit is found by chance."""
 _WIDE = 200  # Characters of a row.
 _LIST_NUMBER = re.compile(r"\s*(?:#{1,6}\s+(?:\d+\.)*\d+[.)]?|(?:\d+\.)*\d+[.)]|\(\d+\))\s")
 
-_NUMBERING = re.compile(r"(?:^|\n)[ \t#]*(?:\d+\.)*\d+(?:[.)]|(?<=\.\d))\s?$")
+_NUMBERING = re.compile(r"(?:^|\n)[ \t#*]*(?:\d+\.)*\d+(?:\\?[.)]|(?<=\.\d))\W{0,2}$")
 
 
 class FigureCheck(NamedTuple):
@@ -95,7 +98,7 @@ def check_figures(
         cited: the texts of the passages that it cites or repeats; empty if there are none.
         evidence: the texts of all passages, with the cited ones.
         beside: the texts of the passages that the sentences before and after it cite.
-        previous: the sentence before it.
+        previous: the two sentences before it.
     """
     match = _LIST_NUMBER.match(sentence)
     figures = [f for f in find_figures(sentence) if not match or f.start >= match.end()]
@@ -174,6 +177,8 @@ def _figures_of(text: str) -> list[Figure]:
             before, after = text[max(0, start - _WIDE) : start], text[start : start + _WIDE]
             line = before.rpartition("\n")[2] + after.partition("\n")[0]
             near |= {*_LONGER.findall(f"{figure.cell.column} {line}")}
+        elif section := _SECTION.match(text[text.rfind("\n", 0, start) + 1 :][:_SHORT]):
+            near |= words_near(section[1])  # The figure of a heading is about its section.
         figures.append(replace(figure, readings=readings, near=near))
     return figures
 
@@ -214,7 +219,7 @@ class _Index:
         self._ranked = lru_cache(self._rank)
         columns = defaultdict[tuple[int, str], list[Figure]](list)
         for figure, n in self._figures:
-            if figure.cell and figure.cell.column:
+            if figure.cell and (figure.cell.column or figure.unit in CURRENCIES):
                 columns[n, figure.cell.column].append(figure)
         self._sums: dict[tuple[str, Fraction | int], str] = {
             (cells[0].unit, sum(amounts)): f"the sum of {name!r}"
@@ -233,8 +238,9 @@ class _Index:
             if figure.unit == "name":
                 note = "the evidence does not have it"
                 return bare._replace(note=note) if is_value else None
-        equal = self._nearest(figure, self._with_keys(figure), _is_equal)
-        same = equal or self._nearest(figure, self._close(figure), _is_rounded)
+        numbering = self._numbering if figure.is_counting else set[int]()
+        equal = self._nearest(figure, self._with_keys(figure) - numbering, _is_equal)
+        same = equal or self._nearest(figure, self._close(figure) - self._numbering, _is_rounded)
         if same := [(other, n) for other, n in same if not _is_other_rate(figure, other)]:
             if moved := self._moved(figure, same, stated):
                 note = f'the evidence has "{moved.text}" beside these words'
@@ -249,7 +255,10 @@ class _Index:
                 return check._replace(outcome="figure_found")
             return check._replace(outcome="rounded", note=f"it is {true.text}")
         of_kind = self._having.get(figure.kind, [])
-        nearest = [*self._ranked(figure.words), *(self._figures[at][0] for at in of_kind[:_POOL])]
+        nearest = [
+            *self._ranked(figure.words, figure.kind),
+            *(self._figures[at][0] for at in of_kind[:_POOL]),
+        ]
         kind = [o for o in nearest if o.kind == figure.kind and not o.is_counting]
         if figure.unit == "th" and not kind:  # "The 3rd step" may count what is not numbered.
             return None
@@ -262,7 +271,7 @@ class _Index:
         """The figures that one may be calculated from; none if one of them has its value."""
         if any(_is_equal(figure, self._figures[at][0]) for at in self._with_keys(figure)):
             return []
-        return self._ranked(figure.words)
+        return self._ranked(figure.words, figure.kind)
 
     def sum_note(self, figure: Figure) -> str:
         """Of which column of a table a figure is the sum, of three cells or more; "" if of none."""
@@ -296,12 +305,14 @@ class _Index:
         passed.sort(key=lambda at: (-len(figure.words & self._figures[at][0].words), at))
         return [self._figures[at] for at in passed]
 
-    def _rank(self, words: frozenset[str]) -> list[Figure]:
-        """The figures in the sentences most similar to these words."""
+    def _rank(self, words: frozenset[str], kind: str) -> list[Figure]:
+        """The figures in the sentences most similar to these words; of this kind first."""
         counts = Counter(at for word in words for at in self._having.get(("word", word), ()))
-        counts.update(dict.fromkeys(range(min(_POOL, len(self._figures))), 0))
+        alike = self._having.get(kind, [])[:_POOL]
+        counts.update(dict.fromkeys([*range(min(_POOL, len(self._figures))), *alike], 0))
         counted = counts.keys() - self._numbering
-        first = nsmallest(_POOL, counted, key=lambda at: (-counts[at], at))
+        is_other = {at: self._figures[at][0].kind != kind for at in counted}
+        first = nsmallest(_POOL, counted, key=lambda at: (-counts[at], is_other[at], at))
         return [self._figures[at][0] for at in first]
 
     def _literal(self, text: str) -> int | None:
@@ -328,7 +339,7 @@ class _Index:
             is_one = other.amount == 1 and stem(other.text.split()[-1]) in figure.near
             if is_one or (figure.unit and other.nouns):
                 continue  # "A day" is one day.
-            if (other.is_counting and not figure.is_counting) or is_year(other) > is_year(figure):
+            if (other.is_counting and not figure.is_counting) or is_year(other) != is_year(figure):
                 continue  # "Price list 2024", "two sides".
             gained = (figure.near & other.near - beside) | counted.intersection(other.nouns[:1])
             loss = max(len(figure.near & one.near - other.near - other.shared) for one in same)
@@ -337,7 +348,7 @@ class _Index:
             is_alike |= any(one.shared and one.shared == other.shared for one in same)
             # The draft may have that one, too, if it does not swap them.
             if (
-                loss == 0
+                3 * loss <= len(gained)
                 and len(gained) + is_alike > max(best, 1)
                 and not any(
                     _is_equal(one, other)

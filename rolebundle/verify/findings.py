@@ -15,6 +15,7 @@ from rolebundle.contracts.terms import Sensitivity, level_rank
 from rolebundle.contracts.verification import CheckName, Finding, FindingCode, Outcome, Span
 from rolebundle.retrieval.filter import age_days, age_note, freshness_of, labels_of
 from rolebundle.retrieval.request import ResolvedRequest
+from rolebundle.retrieval.versions import is_old_by_path, newer_by_path
 from rolebundle.storage.corpus import joined
 from rolebundle.verify.draft import Sentence
 
@@ -47,8 +48,9 @@ _CODES: dict[FindingCode, tuple[CheckName, Outcome, str | None]] = {
     "changed_passage": ("sources", "failed", _AGAIN),
     "rejected_source": ("sources", "failed", "Remove what is based on this passage."),
     "superseded_source": ("sources", "failed", None),
+    "old_source": ("sources", "check", "Write from the newer one, or say how old this is."),
     "disputed_source": ("sources", "check", _SAY_SO),
-    "stale_source": ("sources", "clean", "Say how old it is, or find a newer source."),
+    "stale_source": ("sources", "check", "Say how old it is, or find a newer source."),
     "untrusted_source": ("sources", "clean", _SAY_SO),
     "flagged_source": ("sources", "clean", "Have a person read the source."),
     "secret_in_draft": ("publish", "failed", "Remove it."),
@@ -97,14 +99,22 @@ def check_sources(
     passages: dict[str, Passage],
     request: ResolvedRequest,
     level: Sensitivity | None,
+    draft: str,
 ) -> Iterator[Finding]:
-    """Findings for the first use of each passage that is doubtful, or above a level."""
+    """Findings for the first use of each passage that is doubtful, or above a level.
+
+    ``passages`` are all that the draft was checked against.
+    """
     used: set[tuple[str, FindingCode]] = set()
     for use in sorted(findings, key=lambda f: f.span.start):
         passage = passages.get(use.chunk_id or "")
         if passage is None or use.code not in _FROM_SOURCE:
             continue
         doubts = [*_doubts(passage, request)]
+        newer = newer_by_path(passage, passages.values(), draft)
+        if newer or is_old_by_path(passage.path):
+            note = f"{newer[0]} is newer, by its name" if newer else "it is old, by its name"
+            doubts.append(("old_source", note, {}))
         sensitivity = passage.document.sensitivity
         if level and use.check != "figures" and level_rank(sensitivity) > level_rank(level):
             doubts.append(("confidential_source", f"its sensitivity is {sensitivity}", {}))
@@ -123,11 +133,10 @@ def _doubts(
         yield "superseded_source", f"superseded by {newer}", {"remedy": f"Write from {newer}."}
     if passage.mark is not None and passage.mark.state == "disputed":
         yield "disputed_source", f"disputed by {passage.mark.marked_by}: {passage.mark.reason}", {}
-    if freshness_of(passage, request) == "stale":
+    has_max_age = request.retrieval_policy.freshness_max_age_days is not None
+    if has_max_age and freshness_of(passage, request) == "stale":
         age = age_days(passage.document, request.now) or 0.0
-        is_policy = request.retrieval_policy.freshness_max_age_days is not None
-        more = {"verdict": "check"} if is_policy else {}
-        yield "stale_source", age_note(passage.document, age, request.stale_from_days), more
+        yield "stale_source", age_note(passage.document, age, request.max_age_days), {}
     if labels.is_untrusted or labels.origin == "untrusted":
         kind = "trust tier" if labels.is_untrusted else "origin"
         yield "untrusted_source", f"its {kind} is untrusted", {}

@@ -198,11 +198,12 @@ def _difference(quoted: str, true_text: str) -> str:
 # 3. An ellipsis leaves out no word that denies, limits or sets a condition.
 # The words of these rules are English; limits of the same clause are known in other languages, too.
 
+_LIMIT_WORDS = 7  # Words in which a limit says what it is about.
 _MAX_GAP = 400  # Characters that an ellipsis may leave out.
 _NEAR = 5  # Words before a quote in which a negation governs it.
 _TURNING = frozenset(
     "unless except until till lest otherwise assuming supposing few most almost nearly less least"
-    " within if when once after only may might limit limits limited".split()
+    " within if whether when once after only may might limit limits limited".split()
 )
 _DENIED = re.compile(
     "reject|refus|den(?:y|ie)|doubt|prevent|prohibit|forb[iao]d|abandon|cancel|avoid|stop|fail|false"
@@ -218,12 +219,16 @@ _LIMITS = {
 _LIMIT_IN_BRACKETS = re.compile(r"\((?=[^()]*\b(?:not|may)\b)")
 # A phrase of the same clause: when, where, for whom or how it holds, and what it excludes.
 _PHRASE = re.compile(
-    r"(?:[\s*_`(]*(?:or|with(?:out)?|for|on|in(?! (?:addition|fact|order))"
-    r"|at|between|during|before|after|from|under|inside|outside|within|when\w*|where\w*|while)"
-    r"|\W*(?:and|or|but) (?:not|never|only|no))\b[^,;:.(]*"
+    r"(?:,?[\s*_`(]*with(?:out)?|[\s*_`(]*(?:or|in(?! (?:addition|fact|order))|on|at|by|for|from"
+    r"|upon|to the extent|between|during|before|after|beyond|under|inside|outside|within|together"
+    r"|less|costing|when\w*|where\w*|while|who\w*|(?:to |of |in |for |by )?which|\d\S*)"
+    r"|\W*(?:and|or|but) (?:not|never|only|no)|\s(?:and|or) \w+ \w+ (?:not|never))\b[^,;:.(]*"
 )
 _LIMIT_BEFORE = re.compile(
-    r"\b(?:apart from|except|other than|unless|to the \w+ extent|subject to)\b|^\W*(?:most|some)\b",
+    r"(?:^\W*|[,:*] )(?:if|unless|wh(?:ere|en|ile)|once|as long as|provided)\b"
+    r"(?=[^;.]{0,150},\s*(?:then )?\Z)|^\W*wh(?:ere|en) \w+\s\Z|\b(?:if|whether)(?:\s\w+)?\s\Z"
+    r"|\b(?:apart from|except|other than|unless|to the \w+ extent|subject to)\b"
+    r"|^\W*(?:most|some)\b",
     re.IGNORECASE,
 )
 _NEXT_LIMIT = re.compile(
@@ -300,7 +305,11 @@ def _limit_left_out(content: str, end: int, around: tuple[str, str]) -> str:
     limit = _find_limit(_CLAUSE_AFTER.split(rest)[0], languages) or phrase
     text = rest if lower_words(rest) else content[last:following]
     limit = limit or (None if lower_words(rest) else _NEXT_LIMIT.match(text))
-    if limit is None or _is_said(text, around, needs_limit=limit is not phrase):
+    if limit is None:
+        return ""
+    # The draft may go on with what follows the limit.
+    words = " ".join(text[limit.start() :].split()[:_LIMIT_WORDS])
+    if _is_said(words, around, needs_limit=limit is not phrase):
         return ""
     return f"The passage goes on: “{_excerpt(text)}”."
 
@@ -315,9 +324,12 @@ def _find_limit(text: str, languages: Iterable[str]) -> re.Match[str] | None:
 def _is_said(text: str, around: tuple[str, str], *, needs_limit: bool = True) -> bool:
     """Whether the draft's sentence has two content words of a text, and limits what it quotes."""
     words = lower_words(" ".join(around))
-    said = {stem(word) for word in words if word not in ENGLISH_STOP_WORDS}
+    said, wanted = (
+        {stem(word) for word in some if word not in ENGLISH_STOP_WORDS}
+        for some in (words, lower_words(text))
+    )
     limits = not needs_limit or any(map(_turns, words)) or _find_limit(" ".join(around), _LIMITS)
-    return bool(limits) and len(said.intersection(map(stem, lower_words(text)))) > 1
+    return bool(limits) and len(said & wanted) >= min(2, len(wanted))
 
 
 def _cut_word(content: str, start: int, end: int) -> str:

@@ -121,14 +121,19 @@ for _pair in _OPPOSITES.split():
     _OPPOSITE_OF.setdefault(_one, set()).add(_other)
     _OPPOSITE_OF.setdefault(_other, set()).add(_one)
 _CLAUSE = re.compile(r"\([^()]*\)|[;()—–]|\s-\s|,\s|\bbut\b")
-_SCOPE = re.compile(r"[;:()—–]|[.!?]\s|\b(?:but|unless|until|if|when|because|so|while)\b")
+_SCOPE = re.compile(
+    r"[;:()—–]|[.!?]\s|\n(?=[\s*•\d.-]*[A-Z])|\b(?:but|unless|until|if|when|because|so|while)\b"
+)
 """Where what a negation denies ends at the latest."""
-_DENIALS = frozenset("non impossible unable hardly scarcely seldom rarely".split())
+_DENIALS = frozenset(
+    "non impossible unable hardly scarcely seldom rarely forbidden prohibited banned barred".split()
+)
 _DENIED_WORDS = 2
 """How many content words after a negation it denies."""
 _NO_DENIAL = re.compile(
     r"\bnot?(?: \w+)? (?:more|less|fewer|later|earlier|longer|shorter) than\b"
-    r"|\bno (?:matter|doubt)\b|\([^()]*\)|\b(?:except|unless)\b[^;:.]*",
+    r"|\bnot (?:to )?exceed\w*|\bin (?:any|all) cases?\b|\bno (?:matter|doubt)\b|\([^()]*\)"
+    r"|\b(?:except|unless)\b[^;:.]*",
     re.IGNORECASE,
 )
 _Operators = frozenset[tuple[int, int]]
@@ -245,7 +250,7 @@ def unknown_parts(name: str, evidence: Sequence[Passage]) -> list[str]:
     unknown = []
     for part in re.split(r"[\s()./\\,:`\[\]{}'\"]+", name):
         token = tokens_of(part).line.lower()
-        forms = token, f"{token.rstrip().removesuffix('s')} "
+        forms = token, f"{token.rstrip()}s ", f"{token.rstrip().removesuffix('s')} "
         if sum(map(str.isalpha, part)) > 1 and not any(f in line for f in forms for line in lines):
             unknown.append(part)
     return unknown

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence, Set
 from itertools import pairwise
 from time import monotonic
 
-from rolebundle.contracts.documents import Passage
+from rolebundle.contracts.documents import Passage, message_of
 from rolebundle.contracts.verification import (
     CheckedPassage,
     CheckName,
@@ -58,6 +58,8 @@ _COUNTED: dict[CheckName, str] = {
 _REQUIRED = frozenset((*_COUNTED, "wording"))
 """The checks that are required by default."""
 _DOUBTS: tuple[Outcome, Outcome] = ("failed", "check")
+_IN_QUOTES = re.compile(r'"([^"]+)"')
+_BETWEEN_WORDS = re.compile(r"[-_/.]")
 _IGNORED = {"verdict": "clean", "fails": False}
 _UNCHECKED = ("unchecked_language", "unknown_name", "uncovered", "differs")
 
@@ -97,16 +99,16 @@ def verify(
             # What cites nothing is under the citations of its own paragraph or list item.
             near = (s for s in near if sentence.citations or s.block == sentence.block)
             beside = [citation for other in near for citation in other.citations]
-            previous = sentences[number - 1].prose() if number else ""
+            previous = " ".join(s.prose() for s in sentences[max(0, number - 2) : number])
             checker = SentenceCheck(sentence, evidence, beside, previous)
             for found in checker.findings():
                 corpus.raise_if_interrupted()
                 findings.append(found)
             passages |= checker.passages
         named = {f.chunk_id for f in findings}
-        passages = {name: passage for name, passage in passages.items() if name in named}
-        verify_passages(corpus, [passage.rowid for passage in passages.values()])
-    findings += check_sources(findings, passages, resolved, request.publish)
+        rowids = [passage.rowid for name, passage in passages.items() if name in named]
+        verify_passages(corpus, rowids)
+    findings += check_sources(findings, passages, resolved, request.publish, request.draft)
     for secret in find_secrets(request.draft) if request.publish else ():
         findings.append(finding("secret_in_draft", secret.start, secret.end, note=secret.note))
     opinions, problem = list[JudgeOpinion](), ""
@@ -147,7 +149,7 @@ def verify(
 class SentenceCheck:
     """The checks of one sentence.
 
-    ``beside`` is what the sentences before and after it cite, ``previous`` the one before.
+    ``beside`` is what the sentences before and after it cite, ``previous`` the two before.
     """
 
     def __init__(
@@ -240,6 +242,21 @@ class SentenceCheck:
                 passage = None if check.passage is None else passages[check.passage]
                 start, end = place + check.start, place + check.end
                 yield self._finding(check.outcome, start, end, passage, check.note, check.true_text)
+                if passage and (note := self._changed_by_reply(check.text, passage)):
+                    yield self._finding("old_source", start, end, passage, note)
+
+    def _changed_by_reply(self, figure: str, passage: Passage) -> str:
+        """What a mail has in place of a figure of a message that it quotes; "" for nothing."""
+        mail, number = message_of(passage.anchor)
+        replies = [(mail, newer) for newer in range(number)]
+        own = (p for p in self._all if p.document == passage.document)
+        texts = [_text_of(p) for p in own if message_of(p.anchor) in replies]
+        checks = check_figures(self._prose, texts, texts) if texts else ()
+        notes = (c.note for c in checks if c.text == figure and c.outcome == "unsupported_figure")
+        others = _IN_QUOTES.findall(next(notes, ""))
+        if not others or any(other in self._prose for other in others):
+            return ""
+        return f"the mail that quotes it has {', '.join(others)}"
 
     def _names(self, figures: Sequence[Span]) -> Iterator[Finding]:
         """The names that stand nowhere."""
@@ -284,8 +301,9 @@ class SentenceCheck:
 
 
 def _text_of(passage: Passage) -> str:
-    # A draft may name the file.
-    return "\n".join((passage.path, passage.document.title, *passage.headings, passage.content))
+    # A draft may name the file, or the year in its name.
+    names = passage.path, _BETWEEN_WORDS.sub(" ", passage.path), passage.document.title
+    return "\n".join((*names, *passage.headings, passage.content))
 
 
 def _not_checked(text: str, sentences: Sequence[Sentence], first: int) -> Finding:

@@ -14,10 +14,12 @@ from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.verification import Finding, Verification, VerifyRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError, UsageError
+from rolebundle.ingest.options import IngestOptions
 from rolebundle.interfaces.shape import shaped_bundle
 from rolebundle.memory.marks import put_mark
 from rolebundle.policy.overlays import ResolvedOverlay
 from rolebundle.verify.judge import Judge
+from rolebundle.workspace import Workspace
 from support.corpora import FLAGGED, NOW, build, chunk, document, overlay, set_policy
 from support.embedding_server import EmbeddingServer, Handler
 
@@ -142,8 +144,7 @@ def test_what_the_roles_policy_rejects_is_no_evidence(engine: Engine) -> None:
 def test_a_stale_passage_fails_only_if_the_role_rejects_stale_ones(engine: Engine) -> None:
     draft = "Access tokens lived for an hour in those days [1]."
     answer = verified(engine, draft, chunk_ids=["old#0"])
-    [stale] = [finding for finding in answer.findings if finding.code == "stale_source"]
-    assert not stale.fails
+    assert "stale_source" not in answer.counts
     strict = overlay(retrieval_policy={"freshness_max_age_days": 30, "stale_penalty": 1.0})
     answer = verified(engine, draft, strict, chunk_ids=["old#0"])
     [stale] = [finding for finding in answer.findings if finding.code == "stale_source"]
@@ -366,7 +367,7 @@ def test_a_title_beside_a_quote_is_its_citation(engine_citations: Engine) -> Non
 TEXT = "The lifetime of an access token is fifteen minutes."
 LABELS: dict[str, dict[str, Any]] = {
     "plain": {"sensitivity": "public"},
-    "old": {"updated_at": "2020-01-01T00:00:00Z", "sensitivity": "public"},
+    "aged": {"updated_at": "2020-01-01T00:00:00Z", "sensitivity": "public"},
     "web": {"origin": "untrusted", "sensitivity": "public"},
     "forum": {"trust_tier": "untrusted", "sensitivity": "public"},
     "replaced": {"sensitivity": "public"},
@@ -404,7 +405,7 @@ def doubts(answer: Verification, check: str = "sources") -> list[tuple[str, bool
     ("name", "expected"),
     [
         ("plain", []),
-        ("old", [("stale_source", False)]),
+        ("aged", []),
         ("web", [("untrusted_source", False)]),
         ("forum", [("untrusted_source", False)]),
         ("replaced", [("superseded_source", True)]),
@@ -415,6 +416,61 @@ def test_doubts(engine_sources: Engine, name: str, expected: list[tuple[str, boo
     answer = verified_sources(engine_sources, name)
     assert doubts(answer) == expected
     assert answer.verdict == ("failed" if ("superseded_source", True) in expected else "clean")
+
+
+MAIL = """From: Ana <ana@example.org>
+To: Bo <bo@example.org>
+Subject: Re: windows
+Date: Tue, 3 Mar 2026 10:00:00 +0000
+
+Dear Bo, the windows now cost EUR 51,900 and take 14 weeks.
+
+On Mon, 2 Feb 2026 at 09:00, Bo wrote:
+> The windows cost EUR 48,600 and take 11 weeks.
+"""
+
+
+@pytest.mark.parametrize(
+    ("draft", "notes"),
+    [
+        ("The windows cost EUR 48,600 [2].", {"the mail that quotes it has EUR 51,900"}),
+        ("The windows cost EUR 48,600 [2], and EUR 51,900 by the next mail [1].", set()),
+        ("The windows cost EUR 51,900 [1].", set()),
+    ],
+)
+def test_a_figure_that_a_later_mail_changes(tmp_path: Path, draft: str, notes: set[str]) -> None:
+    (tmp_path / "mails").mkdir()
+    (tmp_path / "mails/windows.eml").write_text(MAIL, encoding="utf-8")
+    workspace = Workspace(tmp_path / "c.db")
+    with Admin(workspace) as admin:
+        admin.ingest([tmp_path / "mails"], IngestOptions(lexical_only=True))
+    with Engine(workspace) as engine:
+        found = engine.retrieve(RetrievalRequest(task="windows", lexical_only=True)).selected
+        ids = [chunk.chunk_id for chunk in found]
+        answer = engine.verify(VerifyRequest(draft=draft, chunk_ids=ids))
+    assert {f.note for f in answer.findings if f.code == "old_source"} == notes
+    assert answer.verdict == ("check" if notes else "clean")
+
+
+@pytest.mark.parametrize(
+    ("name", "draft", "note"),
+    [
+        ("rates-2023", "The rate is 4 euros [1].", "rates-2026.md is newer, by its name"),
+        ("rates-2023", "The rate of 2023 is 4 euros [1].", None),
+        ("rates-2026", "The rate is 5 euros [1].", None),
+        ("old/fees", "The fee is 6 euros [1].", "it is old, by its name"),
+    ],
+)
+def test_old_by_names(tmp_path: Path, name: str, draft: str, note: str | None) -> None:
+    rates = {"rates-2023": "rate is 4", "rates-2026": "rate is 5", "old/fees": "fee is 6"}
+    documents = [document(name, [f"The {rate} euros."]) for name, rate in rates.items()]
+    with Engine(build(tmp_path, documents)) as engine:
+        ids = [f"{name}#0", *(f"{other}#0" for other in rates if other != name)]
+        answer = engine.verify(VerifyRequest(draft=draft, chunk_ids=ids, now=NOW))
+    assert {f.note for f in answer.findings if f.code == "old_source"} == (
+        {note} if note else set()
+    )
+    assert answer.verdict == ("check" if note else "clean")
 
 
 @pytest.mark.parametrize(
@@ -447,6 +503,10 @@ Set the variable RELAY_TIMEOUT before the relay service starts in the cluster. T
 handled by Ana Ruiz in the Lund office. To show a trace of each thread, run::
 
     pkill -SIGUSR1 relay
+Members are forbidden to lend a badge to visitors.
+Do not buy food past its date
+Always wash hands before and after handling food.
+Don't mix meat with other food.
 """
 
 
@@ -493,6 +553,8 @@ def test_a_near_copy_that_differs_is_to_be_checked(
         "The relay keeps a copy of each message for the audit.",
         "We do not lend guests the guides, and urge guests to read the guides there.",
         "What may be replaced are not new badges.",
+        "Members may not lend a badge to visitors.",
+        "Hands are always washed before and after handling food.",
     ],
 )
 def test_a_faithful_copy_does_not_differ(engine_statements: Engine, draft: str) -> None:

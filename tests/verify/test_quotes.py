@@ -218,7 +218,13 @@ El taller abre cada día, salvo los lunes. Il corso è gratuito, purché si pagh
 vrij, mits de vloer droog is.
 Apart from the two phones, nobody could call for help. The grant is carried over (without a fee).
 The crew was not experienced enough for such a storm. Most members, who pay by card, get a mail.
-Bikes are shipped to all members (May 2026). The office is in Boston, MA and falls under its rules.
+Kayaks may be hired together with a guide in summer. A key is lost if it is not back 10 days after the
+course. Guests may swim and they have not to pay. No member may borrow money beyond the reserve. A
+prize goes to the child who has no other prize. Tokens are refunded less 5 euros. If the boiler is
+off, call Ken at once. While the hosts are there, guests eat for
+free. Where possible leave your shoes outside. A new fob is made upon payment of a fee. Dogs are
+welcome, with some exceptions. The stage, if it is dry, may be used. Rooms are let by the two wardens. We look whether
+it can be done for free. Bikes are shipped to all members (May 2026). The office is in Boston, MA and falls under its rules.
 """
 
 
@@ -252,6 +258,22 @@ Bikes are shipped to all members (May 2026). The office is in Boston, MA and fal
         ("get a mail", "Members “{}”.", "cut_short"),
         ("The grant is carried over", "It says “{}”.", "cut_short"),
         ("The crew was not experienced enough", "It says “{}”.", "cut_short"),
+        ("Kayaks may be hired", "The rule: “{}” in summer.", "cut_short"),
+        ("A key is lost if it is not back", "It says “{}”.", "cut_short"),
+        ("Guests may swim", "It says “{}”.", "cut_short"),
+        ("No member may borrow money", "It says “{}”.", "cut_short"),
+        ("A\nprize goes to the child", "It says “{}”.", "cut_short"),
+        ("Tokens are refunded", "It says “{}”.", "cut_short"),
+        ("call Ken at once", "It says “{}”.", "cut_short"),
+        ("call Ken at once", "If the boiler goes off, “{}”.", "exact"),
+        ("may be used", "The stage “{}”.", "cut_short"),
+        ("guests eat for\nfree", "It says “{}”.", "cut_short"),
+        ("leave your shoes outside", "It says “{}”.", "cut_short"),
+        ("A new fob is made", "It says “{}”.", "cut_short"),
+        ("Dogs are\nwelcome", "It says “{}”.", "cut_short"),
+        ("Rooms are let", "It says “{}”.", "cut_short"),
+        ("can be done for free", "It “{}”.", "cut_short"),
+        ("can be done for free", "They ask whether it “{}”.", "exact"),
         ("Old plates are thrown away", "It says “{}”.", "exact"),
         ("Bikes are shipped to all members", "It says “{}”.", "exact"),
         ("The office is in Boston", "It says “{}”.", "exact"),

@@ -406,6 +406,19 @@ BLOCKS = (
 BADGES = "A visitor badge expires after 15 minutes and a staff badge expires after 5 minutes."
 
 
+BILLS = "- Water - £10.25\n- Rent - £20.00\n- Ann - £15.50\n- Gas - £9.00\n- Mail - £6.00\n"
+ROWS = [*(f"Hall {n}: {n}7{n} chairs" for n in range(20)), "Income £852,730", "Costs £821,206"]
+LIBRARY = "\n".join(ROWS)
+MEETING = (
+    "## 7. Yearly meeting\n\n* It is held in May at the club.\n* A quorum shall be eight members, or one"
+    " fifth.\n* Both kinds of meeting are by hand."
+)
+CHOIR = (
+    "### 2011\n\nSang in Riga, with the choir of the cathedral.\n\n### 2014\n\nBought the hall.\n"
+)
+DAYS = "Sports day is on 1 June at 11 am on the field.\n\nOur prize day is on 3 June at 2 pm.\n"
+
+
 @pytest.mark.parametrize(
     ("draft", "evidence", "is_there"),
     [
@@ -463,6 +476,26 @@ BADGES = "A visitor badge expires after 15 minutes and a staff badge expires aft
         ("A bicycle is insured up to £1,500, with an excess of £100.", INSURED, True),
         ("Hens are kept on plots of at most 190 m².", "A plot of hens has 190 m² or more.", False),
         ("Book at least 14 days ahead.", "Book 14+ days ahead.", True),
+        ("At most 9 days are kept.", "Carry over a maximum of 9 days.", True),
+        ("It lasts up to 9 days.", "It lasts for a time not exceeding 9 days.", True),
+        ("It lasts at least 9 days.", "It lasts for a time not exceeding 9 days.", False),
+        ("At both kinds of meeting the quorum is eight members.", MEETING, True),
+        ("Nobody under 18 has a key.", "Holders of keys are 18 or older.", True),
+        ("It took in £31,524 more than it spent.", LIBRARY, True),
+        ("Fees are due on 1 March.", "Fees become due on the 1st day of March.", True),
+        ("Three-quarters of the trustees agree.", "Two thirds of the trustees agree.", False),
+        ("75% of the trustees agree.", "Three quarters of the trustees agree.", True),
+        ("The five bills come to £60.75.", BILLS, True),
+        ("The choir sang in Riga in 2011.", CHOIR, True),
+        ("The choir sang in Riga in 2014.", CHOIR, False),
+        ("Prize day is on 3 June at 2 pm.", DAYS, True),
+        ("Prize day is on 3 June at 11 am.", DAYS, False),
+        ("It has six paid wardens.", "**6.1** It has four paid wardens.", False),
+        (
+            "No term is longer than four years.",
+            "6\\. Terms\n\nNo term is longer than two years.",
+            False,
+        ),
         ("Book no more than 14 days ahead.", "Book 14+ days ahead.", False),
     ],
 )
