@@ -7,14 +7,13 @@ from contextlib import contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rolebundle.contracts.documents import Passage, iso_utc
 from rolebundle.contracts.lookup import LookupFailure
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import WriteKind
 from rolebundle.errors import AccessDenied, RolebundleError, UsageError
-from rolebundle.lazy import lazy_module
 from rolebundle.policy.access import restrict_to_agent, role_denied
 from rolebundle.policy.overlays import load_role
 from rolebundle.policy.trust import UNRESTRICTED_VIEW, AgentView
@@ -27,12 +26,6 @@ from rolebundle.storage.publications import refuse_expired, stored_manifest
 from rolebundle.storage.records import has_policy
 from rolebundle.text.paths import conceal_paths
 from rolebundle.workspace import Workspace
-
-# Answers do not need it.
-if TYPE_CHECKING:
-    from rolebundle.retrieval import why as why_module
-else:
-    why_module = lazy_module("rolebundle.retrieval.why")
 
 
 class AccessControl:
@@ -309,10 +302,10 @@ class AccessControl:
             error.hint = self.with_unread_note(reference, error)
             is_owner = self.resolve_agent(agent) is None and not self.has_policy()
             if error.code == "not_found" and is_owner:
+                from rolebundle.retrieval.why import quarantined_error
+
                 rules = self.reference_rules(UNRESTRICTED_VIEW)
-                if quarantined := why_module.quarantined_error(
-                    self.workspace.corpus, reference, rules
-                ):
+                if quarantined := quarantined_error(self.workspace.corpus, reference, rules):
                     raise quarantined from None
             raise
 

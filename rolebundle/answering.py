@@ -28,22 +28,16 @@ from rolebundle.retrieval.semantic import cosines_with_task
 from rolebundle.retrieval.source_files import are_reachable, shown_path, source_warnings
 from rolebundle.retrieval.values import Retrieval
 from rolebundle.retrieval.warnings import has_thin_evidence
-from rolebundle.storage.corpus import Corpus, present_kinds
+from rolebundle.storage.corpus import Corpus, corpus_contents
 from rolebundle.storage.documents import StoredFile, files_of_chunks
 from rolebundle.storage.file import indexing_path, is_held
 from rolebundle.text.words import first_of
 
 # What few answers need is loaded by them.
 if TYPE_CHECKING:
-    from rolebundle.ingest import unread as unread_module
-    from rolebundle.memory import intents as intents_module
-    from rolebundle.retrieval import lookup as lookup_module
     from rolebundle.retrieval import why as why_module
 else:
-    unread_module = lazy_module("rolebundle.ingest.unread")
-    lookup_module = lazy_module("rolebundle.retrieval.lookup")
     why_module = lazy_module("rolebundle.retrieval.why")
-    intents_module = lazy_module("rolebundle.memory.intents")
 
 
 _FEW_WITHOUT_VECTOR = 0.1
@@ -95,11 +89,12 @@ class Answering:
         claimed_approver = request.approval
         if self.approver is not None:
             request = request.model_copy(update={"approval": None})
-        approved_retrieval: Retrieval | None = None
+        if_approved: Retrieval | None = None
         with self.open_inputs(request, overlay, now) as inputs:
             retrieval, files = _search(inputs, inputs.request)
             if self.approver and retrieval.waits_for_approval:
-                approved_retrieval, approved_files = _search(
+                # Nobody has approved yet, so the name is a placeholder.
+                if_approved, files_if_approved = _search(
                     inputs, inputs.request.with_approval("(not approved)")
                 )
             audit_needs = AuditNeeds.of(inputs.corpus)
@@ -108,15 +103,15 @@ class Answering:
                 cosines_of = cosines_with_task(retrieval.query, inputs.provider)
         # After the snapshot, because the host's program and the files may take a while.
         agent = inputs.request.echo.agent
-        approved_by, refusal = self._approval(request, agent, claimed_approver, approved_retrieval)
-        if approved_retrieval is not None and approved_by:
+        approved_by, refusal = self._approval(request, agent, claimed_approver, if_approved)
+        if if_approved is not None and approved_by:
             approved = inputs.request.with_approval(approved_by)
-            retrieval, files = replace(approved_retrieval, request=approved), approved_files
+            retrieval, files = replace(if_approved, request=approved), files_if_approved
         paths = {name: shown_path(file.location, file.path) for name, file in files.items()}
         terms = retrieval.query.task.terms
         kept_back: list[KeptBack] = []
         file_warnings = source_warnings(files.values())
-        # If no agent is named, the owner asks: a policy has already refused such a request.
+        # A request without an agent is the owner's: with a policy, `open_inputs` refuses it.
         if inputs.request.view.quarantined and agent is None:
             kept_back = why_module.kept_back(self._workspace.corpus, terms)
         if agent is None and request.deadline_ms is None and not retrieval.all_selected:
@@ -135,22 +130,24 @@ class Answering:
                 paths=paths if inputs.view.show_paths else {},
                 file_warnings=file_warnings,
                 kept_back=kept_back,
-                with_corpus_named=self._workspace.advice if inputs.view.show_paths else str,
+                name_corpus=self._workspace.advice if inputs.view.show_paths else str,
             ),
             cosines_of,
         )
 
         def hidden() -> dict[str, int]:
-            return why_module.hidden_candidates(self._workspace.corpus, agent, terms)
+            return why_module.count_hidden(self._workspace.corpus, agent, terms)
 
         self._workspace.recorder.record_answer(audit_needs, bundle, agent, request.action, hidden)
         return bundle
 
     def _files_not_ingested(self, task: str) -> str:
         """The files that may explain an answer without passages, and what to do."""
+        from rolebundle.ingest.unread import unread_files
+
         corpus = self._workspace.corpus
         with corpus.reading():
-            files = [*unread_module.unread_files(corpus, task, are_reachable)]
+            files = [*unread_files(corpus, task, are_reachable)]
         return f"{first_of([*map(one_line, files)], 5)}; run `rolebundle ingest`" if files else ""
 
     def _approval(
@@ -158,7 +155,7 @@ class Answering:
         request: RetrievalRequest,
         agent: str | None,
         claimed_approver: str | None,
-        approved_retrieval: Retrieval | None,
+        if_approved: Retrieval | None,
     ) -> tuple[str, str]:
         """Who approves the action of a request, or why it is not approved; a refusal is recorded.
 
@@ -166,15 +163,15 @@ class Answering:
             request: what was asked.
             agent: the agent that asks.
             claimed_approver: the name that the request gives.
-            approved_retrieval: the retrieval with an approval; ``None`` if no candidate needs one,
-                or if nobody approves.
+            if_approved: the retrieval that an approval would allow; ``None`` if no candidate needs
+                one, or if nobody can approve.
         """
         approved_by = refusal = ""
         if claimed_approver and self.approver is not None and not self.approver:
             refusal = NOT_FROM_REQUESTS
-        elif self.approver and approved_retrieval and approved_retrieval.selected_by_approval:
+        elif self.approver and if_approved and if_approved.selected_by_approval:
             # The program decides about the passages of the very answer that it releases.
-            released = [row.passage for row in approved_retrieval.selected_by_approval]
+            released = [row.passage for row in if_approved.selected_by_approval]
             question = approval_question(request, agent, claimed_approver, released)
             approved_by, refusal = ask_program(self.approver, question)
         if refusal:
@@ -206,9 +203,9 @@ class Answering:
             self.access.check_role(view, request.role, has_own_overlay=overlay is not None)
             self.access.check_time(view, request.now or request.as_of)
             if request.seen:
-                seen = lookup_module.chunk_ids_of(
-                    corpus, request.seen, self.access.reference_rules(view)
-                )
+                from rolebundle.retrieval.lookup import chunk_ids_of
+
+                seen = chunk_ids_of(corpus, request.seen, self.access.reference_rules(view))
                 request = request.model_copy(update={"seen": seen})
             if overlay is None and request.role is not None:
                 overlay = load_role(request.role, self.access.overlay_folders)
@@ -250,8 +247,10 @@ def _search(inputs: Inputs, request: ResolvedRequest) -> tuple[Retrieval, dict[s
     """The retrieval for a request, and the files of its selected passages by chunk id."""
     corpus, provider = inputs.corpus, inputs.provider
     retrieval = pipeline.search(corpus, request, provider, inputs.reranker)
-    if present_kinds(corpus).has_decisions:
-        constraints = intents_module.constraints_on(corpus, request, inputs.view, provider)
+    if corpus_contents(corpus).has_decisions:
+        from rolebundle.memory.intents import constraints_on
+
+        constraints = constraints_on(corpus, request, inputs.view, provider)
         retrieval = replace(retrieval, constraints=constraints)
     return retrieval, files_of_chunks(corpus, [row.chunk_id for row in retrieval.all_selected])
 

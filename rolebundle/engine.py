@@ -32,7 +32,6 @@ from rolebundle.workspace import Workspace
 
 # What a `retrieve` does not need is loaded by the methods that need it.
 if TYPE_CHECKING:
-    from rolebundle import status as status_module
     from rolebundle.contracts.gate import GateReport
     from rolebundle.contracts.lookup import FoundLines, Listing, Lookup, Lookups
     from rolebundle.contracts.memory import (
@@ -48,35 +47,14 @@ if TYPE_CHECKING:
     from rolebundle.contracts.upkeep import CorpusStatus
     from rolebundle.contracts.verification import Verification, VerifyRequest
     from rolebundle.contracts.why import Comparison, Why, WhyAsAgent
-    from rolebundle.gate import baseline as baseline_module
-    from rolebundle.gate import check as gate_module
-    from rolebundle.gate import contract as contract_module
-    from rolebundle.memory import facts as facts_module
-    from rolebundle.memory import intents as intents_module
-    from rolebundle.memory import marks as marks_module
-    from rolebundle.retrieval import compare as compare_module
     from rolebundle.retrieval import listing as listing_module
     from rolebundle.retrieval import lookup as lookup_module
     from rolebundle.retrieval import why as why_module
-    from rolebundle.storage import decisions as decisions_module
-    from rolebundle.verify import evidence as evidence_module
-    from rolebundle.verify import verify as verify_module
     from rolebundle.verify.judge import Judge
 else:
-    status_module = lazy_module("rolebundle.status")
-    compare_module = lazy_module("rolebundle.retrieval.compare")
     listing_module = lazy_module("rolebundle.retrieval.listing")
     lookup_module = lazy_module("rolebundle.retrieval.lookup")
     why_module = lazy_module("rolebundle.retrieval.why")
-    baseline_module = lazy_module("rolebundle.gate.baseline")
-    gate_module = lazy_module("rolebundle.gate.check")
-    contract_module = lazy_module("rolebundle.gate.contract")
-    facts_module = lazy_module("rolebundle.memory.facts")
-    intents_module = lazy_module("rolebundle.memory.intents")
-    marks_module = lazy_module("rolebundle.memory.marks")
-    decisions_module = lazy_module("rolebundle.storage.decisions")
-    evidence_module = lazy_module("rolebundle.verify.evidence")
-    verify_module = lazy_module("rolebundle.verify.verify")
 
 
 class Engine(Closable):
@@ -221,7 +199,9 @@ class Engine(Closable):
             UsageError: no role was named.
             AccessDenied: as for :meth:`retrieve`.
         """
-        return compare_module.compare_roles(self.retrieve_for_roles(request, roles))
+        from rolebundle.retrieval.compare import compare_roles
+
+        return compare_roles(self.retrieve_for_roles(request, roles))
 
     def retrieve_for_roles(
         self, request: RetrievalRequest, roles: Sequence[str], *, without_role: bool = False
@@ -275,9 +255,9 @@ class Engine(Closable):
             AccessDenied: the agent may see nothing of this corpus, or none of its roles may read
                 what the reference names.
         """
-        with self.access.open_lookup(agent, reference) as (corpus, scope):
+        with self.access.open_lookup(agent, reference) as (corpus, rules):
             lookup = lookup_module.look_up(
-                corpus, reference, scope, outline=outline, section=section
+                corpus, reference, rules, outline=outline, section=section
             )
             self._record("get", agent, allowed=len(lookup.passages))
             return lookup
@@ -289,8 +269,8 @@ class Engine(Closable):
             AccessDenied: the agent may see nothing of this corpus.
         """
         agent, part = request.agent, request.model_dump(include={"outline", "section"})
-        with self.access.open_lookup(agent) as (corpus, scope):
-            answer = listing_module.look_up_all(corpus, request.ids, scope, **part)
+        with self.access.open_lookup(agent) as (corpus, rules):
+            answer = listing_module.look_up_all(corpus, request.ids, rules, **part)
             for number, failure in enumerate(answer.failures):
                 hint = self.access.with_unread_note(failure.reference, failure)
                 answer.failures[number] = failure.model_copy(update={"hint": hint})
@@ -312,8 +292,8 @@ class Engine(Closable):
             AccessDenied: the agent may see nothing of this corpus.
         """
         request = request or ListRequest()
-        with self.access.open_lookup(request.agent, request.prefix or "") as (corpus, scope):
-            listing = listing_module.list_documents(corpus, request, scope)
+        with self.access.open_lookup(request.agent, request.prefix or "") as (corpus, rules):
+            listing = listing_module.list_documents(corpus, request, rules)
             self._record("get", request.agent, details={"documents": len(listing.documents)})
             return listing
 
@@ -325,8 +305,8 @@ class Engine(Closable):
             AccessDenied: the agent may see nothing of this corpus.
             Interrupted: ``search_too_long``.
         """
-        with self.access.open_lookup(request.agent, request.prefix or "") as (corpus, scope):
-            found = listing_module.find_lines(corpus, request, scope)
+        with self.access.open_lookup(request.agent, request.prefix or "") as (corpus, rules):
+            found = listing_module.find_lines(corpus, request, rules)
             details = {"lines": len(found.lines)}
             self._record("grep", request.agent, query=request.pattern, details=details)
             return found
@@ -345,13 +325,15 @@ class Engine(Closable):
             StorageError: the audit is required, and the answer could not be recorded.
             UsageError, WrongFile, CorpusCorrupt, StorageError: the corpus cannot be read.
         """
+        from rolebundle.memory.intents import check_intent
+
         text = request.intent or request.command or ""
         retrieval_request = RetrievalRequest(
             task=text, role=request.role, agent=request.agent, rerank=NO_RERANK
         )
         with self.access.recording_refusals(request.agent, request.role):
             with self.answering.open_inputs(retrieval_request, None, now) as inputs:
-                answer = intents_module.check_intent(
+                answer = check_intent(
                     inputs.corpus, request, inputs.request, inputs.view, inputs.provider
                 )
             self._record(
@@ -373,11 +355,11 @@ class Engine(Closable):
         Raises:
             AccessDenied: the agent may see nothing of this corpus.
         """
+        from rolebundle.storage.decisions import decisions
+
         with self.access.recording_refusals(agent):
             with self.access.open_view(agent) as (corpus, view):
-                records = decisions_module.decisions(
-                    corpus, iso_utc(datetime.now(UTC)), view.decision_scopes
-                )
+                records = decisions(corpus, iso_utc(datetime.now(UTC)), view.decision_scopes)
             self._record("get", agent, details={"decisions": len(records)})
             return records
 
@@ -391,8 +373,10 @@ class Engine(Closable):
                 instructions to a model.
             CorpusBusy, StorageError: the mark was not stored.
         """
+        from rolebundle.memory.marks import mark_as_agent
+
         with self.access.recording_refusals(request.agent):
-            return marks_module.mark_as_agent(self.access, request)
+            return mark_as_agent(self.access, request)
 
     def gate_check(
         self,
@@ -413,17 +397,21 @@ class Engine(Closable):
             UsageError, ConfigurationError: the contract is missing or wrong.
             AccessDenied: the agent may see nothing of this corpus.
         """
-        loaded, stored = contract_module.load_contract(contract), baseline_module.StoredState()
+        from rolebundle.gate.baseline import StoredState, stored_state
+        from rolebundle.gate.check import GateCheck
+        from rolebundle.gate.contract import load_contract
+
+        loaded, stored = load_contract(contract), StoredState()
         try:
             if agent is not None or self.access.agent is not None:
                 self.access.view_of(agent)
             if self.workspace.path.exists():
-                stored = baseline_module.stored_state(self.workspace.corpus, loaded.path)
+                stored = stored_state(self.workspace.corpus, loaded.path)
         except CorpusCorrupt as error:
-            stored = baseline_module.StoredState(damage=self.access.conceal_paths(error.message))
+            stored = StoredState(damage=self.access.conceal_paths(error.message))
         if not no_command and stored.approved_hash != loaded.content_hash:
             no_command = "commands are run only if the contract is approved (`gate approve`)"
-        report = gate_module.GateCheck(
+        report = GateCheck(
             loaded,
             stored,
             self.workspace.path,
@@ -450,7 +438,10 @@ class Engine(Closable):
             AccessDenied, OverlayError, Interrupted, WrongFile, CorpusCorrupt, StorageError: as for
                 :meth:`retrieve`.
         """
-        role = request.role or evidence_module.role_of_bundle(request.bundle)
+        from rolebundle.verify.evidence import role_of_bundle
+        from rolebundle.verify.verify import verify
+
+        role = request.role or role_of_bundle(request.bundle)
         with self.access.recording_refusals(request.agent, role):
             retrieval_request = RetrievalRequest(
                 task="verify",
@@ -466,7 +457,7 @@ class Engine(Closable):
                     rules = self.access.reference_rules(inputs.view)
                     chunk_ids = lookup_module.chunk_ids_of(inputs.corpus, request.chunk_ids, rules)
                     request = request.model_copy(update={"chunk_ids": chunk_ids})
-                answer = verify_module.verify(inputs.corpus, request, inputs.request, self.judge)
+                answer = verify(inputs.corpus, request, inputs.request, self.judge)
             self._record(
                 "verify",
                 request.agent,
@@ -488,8 +479,10 @@ class Engine(Closable):
                 fact.
             CorpusBusy, StorageError: the fact was not stored.
         """
+        from rolebundle.memory.facts import remember_as_agent
+
         with self.access.recording_refusals(request.agent):
-            return facts_module.remember_as_agent(self.access, request)
+            return remember_as_agent(self.access, request)
 
     def status(self, agent: str | None = None) -> CorpusStatus:
         """Describe what the corpus contains, as far as an agent may see it.
@@ -497,11 +490,13 @@ class Engine(Closable):
         Raises:
             AccessDenied: the agent may see nothing of this corpus.
         """
+        from rolebundle.status import corpus_status
+
         with (
             self.access.recording_refusals(agent),
             self.access.open_view(agent, even_expired=True) as (corpus, _),
         ):
-            status = status_module.corpus_status(corpus)
+            status = corpus_status(corpus)
             if not corpus.is_restricted:
                 return status
             # The size of the file depends on documents that the agent may not see.

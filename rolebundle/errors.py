@@ -65,10 +65,6 @@ class RolebundleError(Exception):
         text = f"{self.message} [{self.code}]"
         return f"{text}\n  next: {self.hint}" if self.hint else text
 
-    def __reduce__(self) -> tuple[type[RolebundleError], tuple[str, str, str]]:
-        # Readers run in worker processes, and their errors travel back pickled.
-        return type(self), (self.code, self.message, self.hint)
-
 
 class UsageError(RolebundleError):
     """A request or an option that makes no sense."""

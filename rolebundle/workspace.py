@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rolebundle.contracts.policy import AuditKind
 from rolebundle.embedding import registry
@@ -19,7 +19,6 @@ from rolebundle.embedding.provider import (
     Unavailable,
 )
 from rolebundle.errors import ConfigurationError, CorpusBusy, EmbedderError, UsageError
-from rolebundle.lazy import lazy_module
 from rolebundle.policy.audit import Recorder
 from rolebundle.storage.address import replica_of
 from rolebundle.storage.corpus import Corpus
@@ -28,14 +27,6 @@ from rolebundle.storage.opening import open_reader
 from rolebundle.storage.publications import load_manifest, refuse_expired
 from rolebundle.storage.records import has_policy
 from rolebundle.storage.vector_index import active_index
-
-# Answers do not need them.
-if TYPE_CHECKING:
-    from rolebundle.policy import access
-    from rolebundle.storage import writing
-else:
-    access = lazy_module("rolebundle.policy.access")
-    writing = lazy_module("rolebundle.storage.writing")
 
 RETRY_SECONDS = 30.0
 """How long a replica answers before the database is asked again."""
@@ -148,10 +139,13 @@ class Workspace:
             UsageError: there is no corpus file, or it is a replica.
             WrongFile, CorpusCorrupt, CorpusBusy, StorageError: it cannot be opened.
         """
+        from rolebundle.policy.access import save_database_access
+        from rolebundle.storage.writing import open_writer
+
         if not create:
             open_reader(self.path).close()
-        with writing.open_writer(self.path) as corpus:
-            corpus.before_commit = access.save_database_access
+        with open_writer(self.path) as corpus:
+            corpus.before_commit = save_database_access
             yield corpus
             self.recorder.store_head(corpus)
 

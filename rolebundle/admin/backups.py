@@ -30,7 +30,7 @@ from rolebundle.policy.access import deny_matcher, save_database_access
 from rolebundle.policy.audit import Recorder
 from rolebundle.policy.audit_check import verify_audit
 from rolebundle.storage import purge, records
-from rolebundle.storage.address import address_of, in_database
+from rolebundle.storage.address import address_of, in_database_error
 from rolebundle.storage.audit import AUDIT_FORMAT, open_audit_reader
 from rolebundle.storage.backup import copy_corpus, replace_file, sha256_of
 from rolebundle.storage.check import find_problems
@@ -207,7 +207,7 @@ def restore_backup(workspace: Workspace, backup: Path, *, confirmed: bool = Fals
     workspace.close()
     backup, path = (Path(os.path.realpath(file)) for file in (backup, workspace.path))
     if address_of(path):
-        raise in_database(path)
+        raise in_database_error(path)
     if not backup.is_file():
         raise UsageError("backup_missing", f"{backup}: there is no backup", "check the name")
     if path.exists() and path.samefile(backup):

@@ -474,9 +474,9 @@ class TaskEvidence(Contract):
             are not close in meaning; ``off_topic`` if none of its words occurs, either.
         coverage: the share of the task's words that the best of them has, in [0, 1].
         words: number of the content words of the task and its other wordings.
-        specificity: how many more of the task's words the best passage has than the best twelve
-            have on average, or 0.4 times that average if it is more, each counted by its rarity in
-            English; at least 1.2 if few passages have an exact word of the task.
+        specificity: ``max(best − mean, 0.4 · mean)`` of the best twelve passages, each counted by
+            the rarities in English of the task's words in it; at least 1.2 if few passages have an
+            exact word of the task.
         role_share: the highest share of the role's components in the final scores, in [0, 1].
     """
 

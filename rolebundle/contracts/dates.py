@@ -59,15 +59,6 @@ def is_of_date(word: str) -> bool:
     return kind == "weekday" or any(plain in row.split() for row in _table()["months"])
 
 
-def names_of_day(date: str) -> list[str]:
-    """How people write the day and month of an ISO date: ``3 march``, ``3 märz``, ``03 03``."""
-    if not (parts := re.match(r"\d{4}-(\d\d)-(\d\d)", date)):
-        return []
-    month, day = parts.groups()
-    names = [*_table()["months"][int(month) - 1].split(), str(int(month)), month]
-    return [f"{number} {name}" for name in names for number in (day, str(int(day)))]
-
-
 def _month_of(word: str) -> int:
     """The number of a month, by at least three letters of its name; 0 for another word."""
     months = (number for number, row in enumerate(_table()["months"], 1) if f" {word}" in f" {row}")

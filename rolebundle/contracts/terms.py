@@ -47,7 +47,7 @@ RejectionCode = Literal[
     "expired", "stale", "requires_approval", "low_score", "duplicate",
     "other_version", "conflict_downrank", "budget_cut", "already_seen", "quarantined",
 ]  # fmt: skip
-RANKED_LOWER: frozenset[RejectionCode] = frozenset(
+MAY_BE_ASKED_FOR: frozenset[RejectionCode] = frozenset(
     {"low_score", "duplicate", "other_version", "budget_cut", "already_seen"}
 )
 """The codes of passages that an agent may ask for: others came first, or it has them."""
@@ -56,7 +56,7 @@ WarningCode = Literal[
     "ACTION_RESTRICTED", "APPROVAL_REFUSED", "LOW_DIVERSITY", "CONFLICTING_EVIDENCE",
     "SUPERSEDE_IGNORED", "EVIDENCE_KIND_MISSING", "SEMANTIC_LANE_DEGRADED", "INDEX_STALE",
     "RERANK_DEGRADED", "REPLICA_STALE", "SEEN_UNKNOWN", "WEAK_EVIDENCE", "WORDS_MISSING",
-    "WORDS_NOT_FOUND", "WORDS_CORRECTED", "SOURCE_CHANGED", "SOURCE_UNCHECKED",
+    "WORDS_CORRECTED", "SOURCE_CHANGED", "SOURCE_UNCHECKED",
     "DATABASE_UNREACHABLE", "MAY_BE_REPLACED",
 ]  # fmt: skip
 SelectedFor = Literal["task", "role"]
@@ -112,7 +112,7 @@ class RejectionRow(NamedTuple):
     """What a rejection means.
 
     Attributes:
-        step: what rejects: rules (``filter``), or the selection (``cut``).
+        step: what rejects: rules (``filter``), or ``select`` in ``retrieval/select.py`` (``cut``).
         verdict: on an empty answer, if this rejected everything relevant.
         plain: what is the matter with the passage, for people.
         rule: the kind of the owner's rule that keeps the passage from an agent; ``None`` if it is
@@ -145,7 +145,9 @@ REJECTIONS: Mapping[RejectionCode, RejectionRow] = {
     # A copy is rejected together with its original, which was scored.
     "duplicate": _Row("cut", "all_below_floor", "the same text as a better passage"),
     "other_version": _Row("cut", "all_below_floor", "an older version of a page of the answer"),
+    # Not ranked lower: superseded.
     "conflict_downrank": _Row("cut", "all_superseded", "replaced by a newer document"),
+    # Past the limit of the request, of tokens, or of the role for its source.
     "budget_cut": _Row("cut", "over_budget", "after the last passage shown"),
     "already_seen": _Row("filter", "all_seen", "the caller already has it"),
     "quarantined": _Row(
@@ -244,9 +246,6 @@ WARNINGS: Mapping[WarningCode, WarningRow] = {
     "INDEX_STALE": WarningRow("Relevant passages may be missing."),
     "LOW_DIVERSITY": WarningRow("Say that the answer rests on one source.", "owner"),
     "ONLY_SHARED_CORPUS": WarningRow("Do not present the answer as the view of a role.", "owner"),
-    "WORDS_NOT_FOUND": WarningRow(
-        "The passages may say it in other words; if not, say that they do not mention it.", "note"
-    ),
     "WORDS_CORRECTED": WarningRow(""),
     "SEEN_UNKNOWN": WarningRow("Passages that you have may be here again."),
     "RERANK_DEGRADED": WarningRow("The best passage may not be the first.", "owner"),

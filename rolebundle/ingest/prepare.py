@@ -11,9 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import blake2b, sha256
-from itertools import islice
 from time import time_ns
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rolebundle.contracts.documents import (
     METADATA_VERSION,
@@ -23,7 +22,7 @@ from rolebundle.contracts.documents import (
     message_of,
 )
 from rolebundle.contracts.ingest import Skipped
-from rolebundle.errors import DocumentError, RolebundleError, with_detail
+from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest import readers
 from rolebundle.ingest.attachments import with_attachments
 from rolebundle.ingest.authority import AUTHORITY_VERSION
@@ -77,13 +76,13 @@ class RunSettings(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """A file ready to be stored; while it is read, its documents are :class:`IntakeDocument`.
+    """A file ready to be stored.
 
     ``notes`` are remarks on the file (code ``note``) and the errors of records that are not stored.
     """
 
     file: StoredFile
-    documents: tuple[Any, ...]
+    documents: tuple[StoredDocument, ...]
     notes: tuple[Skipped, ...]
 
 
@@ -112,33 +111,8 @@ def _has_attachments(file: FileEntry) -> bool:
 
 
 def prepare_files(files: Sequence[FileEntry], settings: RunSettings) -> list[Outcome]:
-    """Read, parse, scan and chunk files, in order. A file with an error becomes ``Skipped``.
-
-    Each step runs over all files of the group before the next one starts: the code and tables of a
-    step stay in the processor's cache, which saves a sixth of the time.
-    """
-    read = [_read(file, settings) for file in files]
-    intake = [d for outcome in read if isinstance(outcome, Prepared) for d in outcome.documents]
-    try:
-        documents = iter(stored_documents(intake, settings))
-    except RolebundleError:
-        raise
-    except Exception as error:
-        if len(files) == 1:
-            return [_failed(files[0], error)]
-        return [outcome for file in files for outcome in prepare_files([file], settings)]
-    outcomes: list[Outcome] = []
-    for file, outcome in zip(files, read, strict=True):
-        if isinstance(outcome, Prepared):
-            own = tuple(islice(documents, len(outcome.documents)))
-            notes = outcome.notes
-            if file.size and own and not any(document.chunks for document in own):
-                # The user should know why the file is in no answer.
-                notes += (Skipped(file.path, "note", "it has no text"),)
-            outcomes.append(Prepared(outcome.file, own, notes))
-        else:
-            outcomes.append(outcome)
-    return outcomes
+    """Read, parse, scan and chunk files, in order. A file with an error becomes ``Skipped``."""
+    return [_prepared(file, settings) for file in files]
 
 
 Verified = dict[str, tuple[object, str | Skipped]]
@@ -193,8 +167,8 @@ def unread_outcome(
     return outcome == file_hash
 
 
-def _read(file: FileEntry, settings: RunSettings) -> Outcome:
-    """The first step: read a file, parse it and resolve metadata.
+def _prepared(file: FileEntry, settings: RunSettings) -> Outcome:
+    """Read a file.
 
     An error in one of several documents becomes a note, and the others are stored. If there are no
     others, the file is skipped. The reader's errors depend on the bytes only, so such a file is not
@@ -212,7 +186,11 @@ def _read(file: FileEntry, settings: RunSettings) -> Outcome:
         recipe = "" if has_bad_metadata else _recipe(file, settings)
         path, file_hash = _stored_path(file, settings), hash_of_file(data)
         stored = StoredFile(file.location, path, file_hash, recipe, file.size, file.modified_ns)
-        return Prepared(stored, tuple(documents), tuple(notes))
+        own = tuple(stored_document(document, settings) for document in documents)
+        if file.size and own and not any(document.chunks for document in own):
+            # The user should know why the file is in no answer.
+            notes.append(Skipped(file.path, "note", "it has no text"))
+        return Prepared(stored, own, tuple(notes))
     except DocumentError as error:
         if error.code in _MAYBE_UNSUPPORTED and (kind := readers.kind_of(file.path)):
             return Skipped(file.path, "unsupported", f"{file.path}: {kind}")
@@ -334,19 +312,11 @@ def _allowed(file: FileEntry, parsed: ParsedDocument) -> ParsedDocument:
     return replace(parsed, ready=ready)
 
 
-def stored_documents(
-    documents: Sequence[IntakeDocument], settings: RunSettings
-) -> list[StoredDocument]:
+def stored_document(document: IntakeDocument, settings: RunSettings) -> StoredDocument:
     """The steps after reading: scan ─▶ chunk ─▶ word forms."""
-    scanned = [scan_document(document, settings.secrets) for document in documents]
-    chunked = [
-        (metadata, with_flags(_chunks(parsed, metadata, settings.chunks), parsed), record)
-        for parsed, metadata, record in scanned
-    ]
-    return [
-        StoredDocument(metadata, _with_forms(chunks, metadata), record)
-        for metadata, chunks, record in chunked
-    ]
+    parsed, metadata, record = scan_document(document, settings.secrets)
+    chunks = with_flags(_chunks(parsed, metadata, settings.chunks), parsed)
+    return StoredDocument(metadata, _with_forms(chunks, metadata), record)
 
 
 def _chunks(

@@ -23,7 +23,7 @@ from typing import cast
 
 from rolebundle import system
 from rolebundle.contracts.ingest import Skipped
-from rolebundle.errors import DocumentError, RolebundleError, with_detail
+from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest import prepare
 from rolebundle.ingest.walk import FileEntry
 from rolebundle.storage.file import whole_number_in
@@ -166,8 +166,6 @@ class _Reader:
             if len(files) > 1:
                 return [outcome for file in files for outcome in self.read([file])]
             return [self._skipped(files[0].path, code)]
-        if isinstance(answer, RolebundleError):
-            raise answer
         return answer or []
 
     def kill(self) -> None:
@@ -252,7 +250,7 @@ WAITING_FACTOR = 10
 
 Request = tuple[Sequence[FileEntry], prepare.RunSettings, float]
 """Files to read, and how many seconds of processor time that may take; 0 for any time."""
-Answer = list[prepare.Outcome] | RolebundleError | None
+Answer = list[prepare.Outcome] | None
 
 
 def main() -> None:
@@ -272,10 +270,7 @@ def main() -> None:
             os._exit(1)  # The parent has ended.
         files, settings, seconds = requests.get()
         system.limit_time(seconds, seconds * WAITING_FACTOR)
-        try:
-            answer = prepare.prepare_files(files, settings)
-        except RolebundleError as error:
-            answer = error
+        answer = prepare.prepare_files(files, settings)
         system.limit_time(0, 0)
 
 

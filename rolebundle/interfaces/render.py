@@ -15,7 +15,7 @@ from rolebundle.contracts.bundle import (
     RetrievalBundle,
     SelectedPassage,
 )
-from rolebundle.contracts.terms import RANKED_LOWER, REJECTIONS, shown_as
+from rolebundle.contracts.terms import MAY_BE_ASKED_FOR, REJECTIONS, shown_as
 from rolebundle.interfaces.layout import (
     DEFAULT_WIDTH,
     NO_ROLE,
@@ -281,9 +281,9 @@ def _not_selected(
     lower = [
         f"{count} {code}" if explain else plain[code]
         for code, count in counts.items()
-        if code in RANKED_LOWER
+        if code in MAY_BE_ASKED_FOR
     ]
-    rejected = {code: count for code, count in counts.items() if code not in RANKED_LOWER}
+    rejected = {code: count for code, count in counts.items() if code not in MAY_BE_ASKED_FOR}
     if lower:
         yield from wrapped(f"ranked lower: {', '.join(lower)}", width)
     yield f"rejected: {sum(rejected.values()) or 'none'}"

@@ -21,7 +21,7 @@ from rolebundle.contracts.terms import DEFAULT_SCOPE, Sensitivity, level_rank
 from rolebundle.errors import AccessDenied, EmbedderError, UsageError
 from rolebundle.ingest.indexes import embed_chunks
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.prepare import RunSettings, stored_documents
+from rolebundle.ingest.prepare import RunSettings, stored_document
 from rolebundle.policy.access import deny_matcher
 from rolebundle.policy.trust import AgentView
 from rolebundle.retrieval.lexical import matching_words
@@ -299,8 +299,7 @@ def _scanned(request: RememberRequest, source: _Source, author: Author, now: str
     metadata = _metadata(source, now)._replace(
         scope=_scope(request.scope, source, author), sensitivity=_sensitivity(source, author)
     )
-    intake = (ParsedDocument(ready=(chunk,)), metadata)
-    [document] = stored_documents([intake], RunSettings())
+    document = stored_document((ParsedDocument(ready=(chunk,)), metadata), RunSettings())
     if not document.chunks:
         raise UsageError("empty_fact", "the fact has no visible text", "state it in plain words")
     if document.scanned is not None and FORGED_STATE in document.scanned.kinds:

@@ -33,7 +33,7 @@ from rolebundle.storage.file import (
     sync_folder,
     write_whole,
 )
-from rolebundle.storage.opening import REPLICAS, corpus_format, latest_version, schema_version
+from rolebundle.storage.opening import SINCE_REPLICAS, corpus_format, latest_version, schema_version
 from rolebundle.storage.publications import save_manifest, stored_manifest
 from rolebundle.storage.replicas import content_digest, prepare_for_readers
 from rolebundle.storage.sqlite import is_missing_or_empty, page_problem
@@ -113,7 +113,7 @@ def _at_hand(path: Path) -> ReplicaManifest | None:
         return None
     try:
         with Corpus.open_read_only(path, corpus_format()) as corpus:
-            manifest = stored_manifest(corpus) if schema_version(corpus) >= REPLICAS else ""
+            manifest = stored_manifest(corpus) if schema_version(corpus) >= SINCE_REPLICAS else ""
     except CorpusCorrupt as error:
         raise CorpusCorrupt(
             "damaged_at_hand",

@@ -165,7 +165,7 @@ def _query_trace(retrieval: Retrieval) -> QueryTrace:
         task_text=query.task.text,
         lexical_query=[term.label for term in query.task_terms for _ in range(term.repeats)],
         expansion_query=[term.label for term in query.expansion_terms],
-        semantic_query=[task.text for task in query.tasks],
+        semantic_query=[task.text for task in query.wordings],
         applied_overlay_rules=rules,
         applied_filters=list(query.applied_filters),
         generated_at=iso_utc(request.now),
@@ -215,7 +215,7 @@ def _diagnostics(counts: Counter[RejectionCode], retrievals: Sequence[Retrieval]
         dropped_stale_count=counts["stale"],
         lexical_ms=round(pool.seconds.get("lexical", 0.0) * 1000, 3),
         semantic_ms=round(pool.seconds.get("semantic", 0.0) * 1000, 3),
-        refills=pool.refills,
+        refills=pool.further_rounds,
         rerank_ms=retrievals[0].rerank_ms,
     )
 
@@ -274,7 +274,7 @@ def selected_passage(
                 "freshness": Freshness.model_construct(
                     **attributes_of(document, "updated_at", "inferred_at", "dated_by"),
                     status=row.freshness,
-                    max_age_days=request.stale_from_days,
+                    max_age_days=request.max_age_days,
                 ),
                 "tags": list(passage.tags),
                 "applicable_roles": list(passage.applicable_roles) or None,

@@ -24,16 +24,16 @@ from rolebundle.contracts.terms import TaskSupport
 from rolebundle.text.spellings import key_of
 from rolebundle.text.words import stem
 
-JUDGED_PER_ORDER = 5
+JUDGED_PER_RANKING = 5
 """The evidence is judged by the first 5 passages of the ranking, and by the best 5 by BM25."""
-FULL_COVERAGE, CLOSENESS_WEIGHT = 0.055, 1.4
+COVERAGE_PER_LOG, CLOSENESS_WEIGHT = 0.055, 1.4
 """The evidence is weak if ``coverage / (0.055 · ln(1 + N)) + 1.4 · closeness`` is below 1 for all
 these passages. The divisor grows with the number N of visible chunks, because among many of them
 one has more of the words by chance. docs/quality.md has how both numbers were chosen."""
 ENOUGH_COVERAGE, ENOUGH_CLOSENESS = 0.25, 0.5
 """A passage with this coverage or this closeness is evidence for the task."""
 ENOUGH_SHARE, ENOUGH_NATS = 0.65, 24
-"""BM25 counts fully if the best passage has this share, or this weight, of the task's words."""
+"""BM25 counts fully if a passage has 65% of the task's words, by weight, or words of 24 nats."""
 MIN_WORDS_FACTOR = 0.01
 MAX_COMPARED = 12
 """How many of the best by BM25 are compared to see how specific the task is."""
@@ -76,12 +76,9 @@ class Evidence(NamedTuple):
         rarities: how rare each word is in English, in [0, 1].
         noise: of the embedding model; ``None`` if meanings were not searched.
         cosines: rowid → cosine with the task.
-        specificity: how far one passage stands out by the task's words, at least 0:
-            ``max(best − mean, 0.4 · mean)``. For each of the ``MAX_COMPARED`` best by BM25 the
-            rarities of the task's words in it are summed; a missing one counts as 0. In a large
-            corpus all of them have many of the words, and none stands out: there 0.4 of the mean
-            counts. Rarities are those in English, so that the size of the corpus does not matter.
-        words_factor: what the weight of BM25 is multiplied with; see :meth:`with_measures`.
+        specificity: how far the best passage stands out among the best twelve, by rare words of
+            the task; at least 0. See :meth:`measured_by`.
+        words_factor: what the weight of BM25 is multiplied with; see :meth:`measured_by`.
         best_support: the support of the best of the first passages.
         task_support: ``off_topic`` if none of the task's words occurs and nothing is close in
             meaning; ``weak`` if the first passages have little of the words and of the meaning;
@@ -127,30 +124,35 @@ class Evidence(NamedTuple):
 
     def support(self, rowid: int) -> Support:
         """What a passage has of the task. Its words must have been looked up."""
-        task_words = self.positions_by_wording[0]
+        own = self.positions_by_wording[0]
         return Support(
-            matched_words=len(self.matches.get(rowid, frozenset()) & task_words),
-            total_words=len(task_words),
+            matched_words=len(self.matches.get(rowid, frozenset()) & own),
+            total_words=len(own),
             coverage=self.coverage(rowid),
             closeness=self._closeness(rowid),
         )
 
-    def with_measures(
+    def measured_by(
         self,
         bm25: Mapping[int, float],
         cosines: Mapping[int, float],
         noise: Noise | None,
         exponent: float = 1.0,
     ) -> Evidence:
-        """The evidence with the meaning and the specificity of the task.
+        """The evidence with the meaning and the specificity of the task, and the words' factor.
 
-        It counts everything that is visible, allowed by the role or not.
+        It counts the twelve best passages by BM25, allowed by the role or not::
 
-        Every task has a best passage by BM25, also one that shares a single word with it by chance.
-        So the words count less in the ranking if the best passages have few of them. The factor is
-        the maximum over passages and wordings of ``max((share / 0.65)², nats / 24)``, between 0.01
-        and 1, to the power ``exponent``: ``share`` and ``nats`` are the share and the weight of the
-        wording's words that the passage has.
+            specificity = max(best − mean, 0.4 · mean)
+            words_factor = (max((share / 0.65)², nats / 24), between 0.01 and 1) ** exponent
+
+        ``best`` and ``mean`` are of the sums of the rarities, in English, of the task's words in
+        each passage; a missing passage counts as 0. In a large corpus all have many of the words,
+        so that none stands out: there 0.4 of the mean counts.
+
+        ``share`` and ``nats`` are the share and the weight of a wording's words in a passage; the
+        passage and wording with the maximum count. Every task has a best passage by BM25, also one
+        that has a single word by chance. If the best ones have few words, these count less.
 
         Args:
             bm25: rowid → BM25 against the task's terms; in the order that breaks ties. The matches
@@ -160,9 +162,9 @@ class Evidence(NamedTuple):
             exponent: above 0. A low one lets the words keep their weight, for a model that
                 understands little of the task.
         """
-        task_words = self.positions_by_wording[0]
+        own = self.positions_by_wording[0]
         rarity_sums = [
-            math.fsum(self.rarities[position] for position in self.matches[rowid] & task_words)
+            math.fsum(self.rarities[position] for position in self.matches[rowid] & own)
             for rowid in best_by_bm25(bm25)
         ]
         mean = math.fsum(rarity_sums) / MAX_COMPARED
@@ -180,11 +182,11 @@ class Evidence(NamedTuple):
         )
 
     def judged_by(self, rowids: Sequence[int]) -> Evidence:
-        """The evidence, judged by the first passages, in the ranking and by BM25 (their rowids)."""
+        """The evidence with ``best_support`` and ``task_support``, by these passages (rowids)."""
         supports = [self.support(rowid) for rowid in rowids]
         best = max(supports, key=lambda support: support.coverage, default=Support())
         closest = max((self._closeness(rowid) or 0.0 for rowid in self.cosines), default=0.0)
-        enough = FULL_COVERAGE * math.log1p(max(1, self.chunks))
+        enough = COVERAGE_PER_LOG * math.log1p(max(1, self.chunks))
         strengths = [
             support.coverage / enough + CLOSENESS_WEIGHT * (support.closeness or 0.0)
             for support in supports
@@ -202,11 +204,11 @@ class Evidence(NamedTuple):
         Args:
             rowids: if given, only these passages count.
         """
-        task_words = self.positions_by_wording[0]
+        own = self.positions_by_wording[0]
         if rowids is None:
-            return [position for position in sorted(task_words) if not self.frequencies[position]]
+            return [position for position in sorted(own) if not self.frequencies[position]]
         found = frozenset[int]().union(*(self.matches.get(rowid, ()) for rowid in rowids))
-        return sorted(task_words - found)
+        return sorted(own - found)
 
     def _closeness(self, rowid: int) -> float | None:
         cosine = self.cosines.get(rowid)

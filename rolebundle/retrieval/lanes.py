@@ -19,12 +19,16 @@ from rolebundle.errors import EmbedderError
 from rolebundle.retrieval import lexical
 from rolebundle.retrieval.evidence import Evidence, best_by_bm25
 from rolebundle.retrieval.query import build_query
+from rolebundle.retrieval.scoring import scale_by_range
 from rolebundle.retrieval.semantic import SemanticLane, open_semantic_lane
 from rolebundle.retrieval.values import MIN_SPECIFICITY, Candidate, Pool, Query
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.lexical_index import verify_lexical_indexes
 from rolebundle.storage.passages import content_hashes, passages_by_rowid, prefetch_passages
-from rolebundle.storage.stored_values import damaged, grouped
+from rolebundle.storage.stored_values import damage_error, grouped
+
+CLEAR_LEAD = 0.45
+"""A document this far ahead of all others in both lanes is what the task asks for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +41,7 @@ class Lanes:
         semantic: the semantic lane; ``None`` if it does not run.
         semantic_problem: why the semantic lane cannot run; empty if it runs or was not requested.
         rare_exact: the exact words and phrases of the task that some visible chunks have, and few.
-        absent_exact: the exact words and phrases that no visible chunk has.
+        missing_exact: the exact words and phrases that no visible chunk has.
         only_facts: whether they search remembered facts, and not documents.
     """
 
@@ -46,7 +50,7 @@ class Lanes:
     semantic: SemanticLane | None = None
     semantic_problem: str = ""
     rare_exact: Sequence[str] = ()
-    absent_exact: Sequence[str] = ()
+    missing_exact: Sequence[str] = ()
     only_facts: bool = False
 
     @property
@@ -61,7 +65,7 @@ class Lanes:
         """The pool with what the lanes propose, each chunk with the true scores of all lanes.
 
         Args:
-            pool: the hits of the searches before.
+            pool: the hits of the rounds before.
             depth: how many chunks each lane may propose.
             within: rowids of the documents to search in; ``None`` for all.
         """
@@ -70,7 +74,7 @@ class Lanes:
         for search in searches:
             with _timed(seconds, search.lane):
                 proposed[search.aim] = search.propose(depth, within)
-        # What an earlier search found keeps its hit, so that it keeps its score.
+        # What an earlier round found keeps its hit, so that it keeps its score.
         new = sorted(set[int]().union(*proposed.values()) - pool.hits.keys())
         prefetch_passages(self.corpus, new)
         scores: dict[SearchAim, dict[int, float]] = {}
@@ -80,24 +84,24 @@ class Lanes:
                 scores[search.aim] = known | search.score([row for row in new if row not in known])
         passages = passages_by_rowid(self.corpus, new)
         if len(passages) < len(new):
-            raise damaged("a passage that the index names")
-        refills = pool.refills + (pool.depth > 0)
+            raise damage_error("a passage that the index names")
+        round_number = pool.further_rounds + (pool.depth > 0)
         lanes = {
             rowid: tuple(
                 dict.fromkeys(search.lane for search in searches if rowid in proposed[search.aim])
             )
             for rowid in new
         }
-        hits = {rowid: hit_of(passages[rowid], lanes[rowid], refills, scores) for rowid in new}
+        hits = {rowid: hit_of(passages[rowid], lanes[rowid], round_number, scores) for rowid in new}
         only_by_role = proposed["role_words"].keys() - proposed["task_words"].keys()
         return Pool(
             hits={**pool.hits, **hits},
             proposed={aim: {**pool.proposed.get(aim, {}), **own} for aim, own in proposed.items()},
-            only_by_role=pool.only_by_role if refills else only_by_role,
+            only_by_role=pool.only_by_role if round_number else only_by_role,
             query_fluency=self.semantic.query_fluency if self.semantic else 1.0,
             depth=depth,
             max_returned=max(map(len, proposed.values())),
-            refills=refills,
+            further_rounds=round_number,
             seconds=seconds,
         )
 
@@ -118,21 +122,21 @@ class Lanes:
         }
 
     def pools_by_wording(self, pool: Pool) -> list[Pool]:
-        """The first search's hits as they would be for each wording alone; empty with only one."""
-        tasks = self.query.tasks
-        if len(tasks) == 1:
+        """The first round's hits as they would be for each wording alone; empty with only one."""
+        wordings = self.query.wordings
+        if len(wordings) == 1:
             return []
         passages = [hit.passage for hit in pool.hits.values() if hit.round == 0]
         return [
             pool._replace(hits=lanes.hits_for(passages))
-            for number in range(len(tasks))
+            for number in range(len(wordings))
             for lanes in [self._of_wording(number)]
         ]
 
     def _of_wording(self, number: int) -> Lanes:
         lane = self.semantic
         semantic = lane and replace(lane, vector=lane.vectors_by_wording[number])
-        query = build_query(self.query.tasks[number].text, None)
+        query = build_query(self.query.wordings[number].text, None)
         return replace(self, query=query, semantic=semantic)
 
     def evidence(self, pool: Pool) -> Evidence:
@@ -143,19 +147,21 @@ class Lanes:
             self.corpus, self.query, best_by_bm25(bm25), only_facts=self.only_facts
         )
         meaning = (self.semantic.noise, self.semantic.words_exponent) if self.semantic else (None,)
-        evidence = words.with_measures(bm25, pool.cosines, *meaning)
-        # An exact word that few passages have chooses among them.
-        least = MIN_SPECIFICITY if self.rare_exact else 0.0
+        evidence = words.measured_by(bm25, pool.cosines, *meaning)
+        # An exact word that few passages have chooses among them, and so does a clear lead.
+        by_role = pool.only_by_role
+        by_task = [h for h in hits if h.passage.rowid not in by_role or "semantic" in h.lanes]
+        stands_out = self.rare_exact or _lead_of_best(by_task) >= CLEAR_LEAD
+        least = MIN_SPECIFICITY if stands_out else 0.0
         return evidence._replace(specificity=max(evidence.specificity, least))
 
     def with_matched_words(self, evidence: Evidence, passages: Iterable[Passage]) -> Evidence:
         """The evidence with the words of further passages."""
-        known = evidence.matches
-        rowids = [passage.rowid for passage in passages if passage.rowid not in known]
+        rowids = [passage.rowid for passage in passages if passage.rowid not in evidence.matches]
         if not rowids:
             return evidence
         matches = lexical.matching_words(self.corpus, self.query.content_words, rowids)
-        return evidence._replace(matches={**known, **matches})
+        return evidence._replace(matches={**evidence.matches, **matches})
 
     def seen_by_hash(self, chunk_ids: Sequence[str]) -> dict[str, list[str]]:
         """The hash of each text of these passages → the ids that have this text."""
@@ -183,8 +189,8 @@ def hit_of(
     Args:
         passage: the passage.
         lanes: the lanes that proposed it.
-        round_number: the search that found it.
-        scores: what is searched for → rowid → score.
+        round_number: the round that found it.
+        scores: aim of a search → rowid → score.
     """
     task, role, cosine = (
         scores.get(aim, {}).get(passage.rowid) for aim in ("task_words", "role_words", "meaning")
@@ -218,7 +224,7 @@ def open_lanes(corpus: Corpus, query: Query, provider: EmbeddingProvider | None)
     semantic, semantic_problem = None, ""
     if provider is not None:
         try:
-            semantic = open_semantic_lane(corpus, query, provider).read_ahead()
+            semantic = open_semantic_lane(corpus, query, provider).with_shortlist()
         except EmbedderError as error:
             # Law 6: the lexical lane answers, and the bundle says what is missing and why.
             semantic_problem = f"{error.message}; {error.hint}"
@@ -226,3 +232,16 @@ def open_lanes(corpus: Corpus, query: Query, provider: EmbeddingProvider | None)
     query = lexical.with_corrections(corpus, query)
     rare, absent = lexical.exact_words(corpus, query)
     return Lanes(corpus, query, semantic, semantic_problem, rare, absent)
+
+
+def _lead_of_best(hits: Sequence[Candidate]) -> float:
+    """How far one document is ahead of all others by words and meaning, in [0, 1]."""
+    closeness = scale_by_range({h.chunk_id: h.cosine for h in hits if h.cosine is not None})
+    best_bm25 = max((hit.bm25 or 0.0 for hit in hits), default=0.0) or 1.0
+    scores = dict[str, float]()
+    for hit in hits if closeness else ():
+        score = (closeness.get(hit.chunk_id, 0.0) + (hit.bm25 or 0.0) / best_bm25) / 2
+        document = hit.passage.document.document_id
+        scores[document] = max(scores.get(document, 0.0), score)
+    first, second, *_ = sorted([*scores.values(), 0.0, 0.0], reverse=True)
+    return first - second

@@ -101,7 +101,7 @@ def word_searches(
         rare_exact: the rare exact words and phrases of the task.
         only_facts: search remembered facts, by the statistics of documents and facts.
     """
-    postings = _postings(corpus, with_facts=only_facts)
+    postings = _postings(corpus, only_facts=only_facts)
     return [
         WordSearch("task_words", postings, query.task_terms, rare_exact),
         WordSearch("role_words", postings, query.expansion_terms),
@@ -116,15 +116,14 @@ def read_ahead(corpus: Corpus, query: Query) -> None:
         *(term for word in query.content_words for term in word),
         *map(Term, query.task.exact),
     ]
-    for part in _postings(corpus, with_facts=True).parts:
+    for part in _all_postings(corpus).parts:
         part.read(corpus, [_phrase(term) for term in terms])
 
 
 def exact_words(corpus: Corpus, query: Query) -> tuple[list[str], list[str]]:
     """The rare exact words and phrases of a task, and the exact ones that occur nowhere."""
     exact = [[Term(phrase), *map(Term, others_of(phrase))] for phrase in query.task.exact]
-    counts = _postings(corpus).frequencies(exact)
-    counted = list(zip(query.task.exact, counts, strict=True))
+    counted = list(zip(query.task.exact, _postings(corpus).frequencies(exact), strict=True))
     return (
         [phrase for phrase, count in counted if 0 < count <= MAX_RARE_CHUNKS],
         [phrase for phrase, count in counted if not count],
@@ -134,16 +133,14 @@ def exact_words(corpus: Corpus, query: Query) -> tuple[list[str], list[str]]:
 def with_corrections(corpus: Corpus, query: Query) -> Query:
     """The query in which each misspelled word of the task is searched as a known one as well.
 
-    A word counts as misspelled if English and the visible chunks do not have it, and one change of
-    a letter turns it into a word that ``MIN_CHUNKS_OF_SPELLING`` of them have. Names and the
-    function words of all languages are as they are.
-
-    An English task: of several such words, function words come first, then English words, then the
-    more frequent.
-
-    A task in another language has correct words that English lacks, and other forms of known words.
-    So only likely slips count (:func:`_is_likely_slip`), if a passage of the task's language has
-    the known word; of several the more frequent.
+    - Looked at are words that neither English nor a visible chunk has. Names and the function words
+      of all languages are never corrected.
+    - A word is misspelled if one change of a letter, which is a likely slip
+      (:func:`_is_likely_slip`), makes it one that ``MIN_CHUNKS_OF_SPELLING`` chunks have.
+    - Of several such words, an English task takes function words first, then English words, then
+      the more frequent.
+    - A task in another language takes the more frequent, if a passage of its language has the word:
+      it has correct words that English lacks, and other forms of known words.
     """
     postings = _postings(corpus)
     languages = frozenset(query.task.languages)
@@ -158,7 +155,8 @@ def with_corrections(corpus: Corpus, query: Query) -> Query:
     stems: list[Term] = []
     for position in unknown[:MAX_CORRECTED]:
         word = words[position][0].text
-        # A word alone shows no language, and need not have its marks: zolta for żółtej.
+        # One word does not show its language, and may be typed without accents (zolta for żółtej).
+        # So stems of every language are tried.
         forms = [Term(stem, is_form=True) for stem in stems_in_any_language(word)]
         forms += [Term(verb) for verb in _AGENT_NOUN.findall(word)]
         found = postings.frequencies([[form] for form in forms])
@@ -180,10 +178,9 @@ def with_corrections(corpus: Corpus, query: Query) -> Query:
                 corrected[word] = other
                 words[position] = (*words[position], Term(other))
                 break
-    terms = tuple(Term(other) for other in corrected.values())
     return query._replace(
         content_words=tuple(words),
-        task_terms=(*query.task_terms, *stems, *terms),
+        task_terms=(*query.task_terms, *stems, *map(Term, corrected.values())),
         corrected=corrected,
     )
 
@@ -213,7 +210,7 @@ def _may_be_misspelled(word: str) -> bool:
 
 
 def _is_likely_slip(word: str, other: str, languages: frozenset[str]) -> bool:
-    """Whether a word one change away is no other word and no other form of it.
+    """Whether the change is a typing error, and not another word or another form of the word.
 
     An English function word has the same first and last letter: which for wich, but not would for
     mould. In other languages endings differ in forms, the first letter is seldom mistyped, and
@@ -242,7 +239,7 @@ def word_evidence(
     corpus: Corpus, query: Query, rowids: Sequence[int], *, only_facts: bool = False
 ) -> Evidence:
     """How often the task's content words occur in all visible chunks, and in which of these."""
-    postings = _postings(corpus, with_facts=only_facts)
+    postings = _postings(corpus, only_facts=only_facts)
     return Evidence(
         frequencies=postings.frequencies(query.content_words),
         chunks=postings.chunks,
@@ -257,18 +254,28 @@ def matching_words(
 ) -> dict[int, frozenset[int]]:
     """Rowid → the positions of the words of which the chunk has a term, for each of the chunks."""
     positions: dict[int, set[int]] = {rowid: set() for rowid in rowids}
-    for position, having in enumerate(_postings(corpus, with_facts=True).matches(words, rowids)):
+    for position, having in enumerate(_all_postings(corpus).matches(words, rowids)):
         for rowid in having:
             positions[rowid].add(position)
     return {rowid: frozenset(matched) for rowid, matched in positions.items()}
 
 
 @once_in_snapshot
-def _postings(corpus: Corpus, *, with_facts: bool = False) -> CombinedPostings:
-    """The index of the documents; ``with_facts`` that of documents and facts, which finds facts."""
-    visible = compartments.searchable_compartments(corpus, with_facts=with_facts)
-    searched = [part.id for part in visible if part.is_of_facts is with_facts]
-    return CombinedPostings.of(corpus, [part.id for part in visible], searched)
+def _postings(corpus: Corpus, *, only_facts: bool = False) -> CombinedPostings:
+    """The words of documents, scored by the statistics of documents.
+
+    ``only_facts``: the words of facts, scored by the statistics of documents and facts.
+    """
+    counted = compartments.searchable_compartments(corpus, with_facts=only_facts)
+    searched = [part.id for part in counted if part.is_of_facts is only_facts]
+    return CombinedPostings.of(corpus, [part.id for part in counted], searched)
+
+
+@once_in_snapshot
+def _all_postings(corpus: Corpus) -> CombinedPostings:
+    """The words of documents and of facts."""
+    visible = compartments.searchable_compartments(corpus, with_facts=True)
+    return CombinedPostings.of(corpus, [part.id for part in visible])
 
 
 class CombinedPostings(NamedTuple):

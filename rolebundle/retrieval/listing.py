@@ -269,11 +269,17 @@ _GAP = r"(?:[ \t]+|[ \t]*\n[ \t]*)"
 _ESCAPE = re.compile(r"\\(?:[pP](?:\{[^}]*\}|.)|.)", re.DOTALL)
 
 
-class _FoundLine(NamedTuple):
-    """A line, or a name, that was found: its document and its number among those in it, from 1; the
-    chunk that has it, its first and last line in the file (``None`` without), and what is shown;
-    its first and last line in the chunk, from 0 (``None`` for a name).
-    """  # noqa: D205
+class _Match(NamedTuple):
+    """A line, or a name, that was found, before it is shown.
+
+    Attributes:
+        document_id: its document.
+        number: its number among those that were found in the document, from 1.
+        rowid: of the chunk that has it.
+        lines: its first and last line in the file; ``None`` without lines.
+        shown: what is shown of it.
+        in_chunk: its first and last line in the chunk, from 0; ``None`` for a name.
+    """
 
     document_id: str
     number: int
@@ -335,7 +341,7 @@ def _position(after: str | None) -> tuple[int, str]:
 
 def _hits(
     corpus: Corpus, pattern: LinePattern, named: list[DocumentName], rules: ReferenceRules
-) -> Iterator[_FoundLine]:
+) -> Iterator[_Match]:
     seconds = 0.0
     for first in range(0, len(named), READ_AT_ONCE):
         part = named[first : first + READ_AT_ONCE]
@@ -362,12 +368,10 @@ def _hits(
                         last_line, number = lines[1] if has_lines else last_line, number + 1
                         of_file = lines if has_lines else None
                         in_chunk = first_line, end_line
-                        yield _FoundLine(
-                            name.document_id, number, text.rowid, of_file, shown, in_chunk
-                        )
+                        yield _Match(name.document_id, number, text.rowid, of_file, shown, in_chunk)
             if not number and (own := texts.get(name.row)):
                 for head in _name_lines(name, heads[name.row], pattern):
-                    yield _FoundLine(name.document_id, 1, own[0].rowid, None, head)
+                    yield _Match(name.document_id, 1, own[0].rowid, None, head)
 
 
 def _name_lines(name: DocumentName, head: DocumentHead, pattern: LinePattern) -> list[str]:
@@ -379,12 +383,12 @@ def _name_lines(name: DocumentName, head: DocumentHead, pattern: LinePattern) ->
 
 
 def _readable_texts(
-    corpus: Corpus, documents: list[int], rules: ReferenceRules
+    corpus: Corpus, rows: list[int], rules: ReferenceRules
 ) -> dict[int, list[PlacedText]]:
-    texts = placed_texts(corpus, documents)
+    texts = placed_texts(corpus, rows)
     if rules.may_read is None:
         return texts
-    passages = passages_of_documents(corpus, documents)
+    passages = passages_of_documents(corpus, rows)
     readable = {passage.rowid for passage in filter(rules.allows_reading, passages)}
     return {
         document: [text for text in placed if text.rowid in readable]
@@ -392,7 +396,7 @@ def _readable_texts(
     }
 
 
-def _line(hit: _FoundLine, passage: Passage, context: str | None) -> FoundLine:
+def _line(hit: _Match, passage: Passage, context: str | None) -> FoundLine:
     first, last = hit.lines or (passage.start_line, passage.end_line)
     lines = str(first) if hit.lines and first == last else f"{first}-{last}"
     return FoundLine(
@@ -407,7 +411,7 @@ def _line(hit: _FoundLine, passage: Passage, context: str | None) -> FoundLine:
     )
 
 
-def _contexts(hits: Sequence[_FoundLine], passages: Mapping[int, Passage]) -> Iterator[str | None]:
+def _contexts(hits: Sequence[_Match], passages: Mapping[int, Passage]) -> Iterator[str | None]:
     """Each line with those around it in its passage; ``None`` if the one before shows it."""
     shown = -1, 0  # The chunk of the last context, and its last line.
     for hit in hits:

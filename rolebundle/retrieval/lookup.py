@@ -262,7 +262,9 @@ def _not_found(reference: str, near: Sequence[str]) -> UsageError:
     return UsageError(
         "not_found",
         f"{named}: no passage, document or lines of that name in this corpus",
-        f"did you mean {' or '.join(near)}?"
+        "such names end with their server: retrieve again, or name path:start-end"
+        if references.PLACE.match(named)
+        else f"did you mean {' or '.join(near)}?"
         if near
         else "copy a chunk_id, document_id or locator from a bundle, or list the documents with ls",
     )

@@ -7,10 +7,14 @@ passages, what was left out, and the role's brief. Outside of the fences, a line
 document or an overlay always begins with words of this module. So no text can end its block or
 imitate another part of the packet.
 
-The budget counts the characters of the packet. The lines before the passages get up to half of it,
-and the lines about all passages up to a fifth. Of what is left, half is kept for the leads, and
-the passages get the rest. So the brief gives way first, then the last leads, then the last
-passages; the first passage that does not fit is cut.
+The budget counts the characters of the packet. It is spent in this order:
+
+- lines before the passages: up to half; the last ones are left out
+- lines about all passages: up to a fifth; the last ones are left out
+- passages: what is left, without half of it for the leads if they need it; the first passage that
+  does not fit is cut, and the next ones become leads
+- leads: what is left; the last ones are left out
+- brief: what is left
 """
 
 from __future__ import annotations
@@ -23,7 +27,7 @@ from typing import Any
 from rolebundle.contracts.bundle import RetrievalBundle, SelectedPassage
 from rolebundle.contracts.documents import iso_utc
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.contracts.terms import RANKED_LOWER, REJECTIONS, WARNINGS, shown_as
+from rolebundle.contracts.terms import MAY_BE_ASKED_FOR, REJECTIONS, WARNINGS, shown_as
 from rolebundle.retrieval.passage_text import (
     DATA_NOTICE,
     FILE_DATE_PREFIX,
@@ -115,8 +119,8 @@ def packet(
         max_chars: the most characters of the packet; 1,000 or more. Default: ``MAX_CHARS``.
         cosines_of: chooses the parts of long passages by their meaning, too.
     """
-    room = max_chars = max_chars or MAX_CHARS
-    line_chars = min(_LINE_CHARS, int(room * _LINE_SHARE))
+    max_chars = max_chars or MAX_CHARS
+    line_chars = min(_LINE_CHARS, int(max_chars * _LINE_SHARE))
     words = words_searched(bundle.query)
     opening = [*_opening_lines(bundle, overlay)]
     as_blocks, as_leads = _full_and_leads(bundle)
@@ -128,37 +132,37 @@ def packet(
     before = [one_line(line, 2 * line_chars) for line in _lines_before(bundle)]
     after = [one_line(line, 2 * line_chars) for line in _lines_after(bundle, common)]
     brief = [one_line(line, line_chars) for line in _brief(bundle, overlay)] if overlay else []
-    room -= _size(opening) + (1 + bool(before or after or brief)) * _NOTE_CHARS
+    after_opening = max_chars - _size(opening) - (1 + bool(before or after or brief)) * _NOTE_CHARS
     line_count = len(before) + len(after) + len(brief)
-    before_shown = _fitting(before, room / 2)
-    after = _fitting(after, room / 5)
-    room -= _size([*before_shown, *after])
+    before_shown = _fitting(before, after_opening / 2)
+    after = _fitting(after, after_opening / 5)
+    for_places = after_opening - _size([*before_shown, *after])
     leads = [_lead_of(passage, words) for passage in as_leads]
-    reserved = min(_size(leads), int(room * _LEADS_SHARE))
-    room -= _size(nearest := nearest_lines(bundle))
+    for_leads = min(_size(leads), int(for_places * _LEADS_SHARE))
+    for_blocks = for_places - for_leads - _size(nearest := nearest_lines(bundle))
     first_chars, shown = int(max_chars * _MIN_FIRST_PASSAGE_SHARE), list[str]()
     headers = [passage_header(*both) for both in zip(dumped, details, strict=True)]
-    unframed = room - reserved - _size(headers) - 2 * _FENCE_CHARS * len(headers)
+    unframed = for_blocks - _size(headers) - 2 * _FENCE_CHARS * len(headers)
     passage_chars = max(
         int(max_chars * _MIN_PASSAGE_SHARE),
         _equal_length([len(v["content"]) for v in dumped], unframed),
     )
     for values, notes in zip(dumped, details, strict=True):
-        available = room - reserved - _size(shown)
         length = passage_chars if shown else max(passage_chars, first_chars)
-        text = _fenced_passage(values, notes, words, length, available, cosines_of)
+        text = _fenced_passage(values, notes, words, length, for_blocks - _size(shown), cosines_of)
         if not text:
             break
         shown.append(text)
-    room -= _size(shown)
+    for_leads += for_blocks - _size(shown)
     text_by_id = dict(zip((passage.chunk_id for passage in as_blocks), shown, strict=False))
     waiting = {passage.chunk_id for passage in [*as_blocks, *as_leads]} - text_by_id.keys()
     as_leads = [passage for passage in bundle.selected if passage.chunk_id in waiting]
     leads = [_lead_of(passage, words) for passage in as_leads]
     # If all leads fit, there is no note about them.
-    room += (_NOTE_CHARS if _size(leads) < room + _NOTE_CHARS else 0) - _size(use_limits(as_leads))
-    leads = _fitting(leads, room - 1)
-    brief_shown = _fitting(brief, room - _size(leads))
+    for_leads += _NOTE_CHARS if _size(leads) < for_leads + _NOTE_CHARS else 0
+    for_leads -= _size(use_limits(as_leads))
+    leads = _fitting(leads, for_leads - 1)
+    brief_shown = _fitting(brief, for_leads - _size(leads))
     lead_by_id = dict(zip((passage.chunk_id for passage in as_leads), leads, strict=False))
     left_out = _left_out(
         len(bundle.selected) - len(shown) - len(leads),
@@ -410,7 +414,7 @@ def _lines_after(bundle: RetrievalBundle, common: Sequence[str]) -> Iterator[str
         yield f"Shown before: {first_of(before, MAX_COPIES)}."
     # Passages that only rank lower are not reported: the leads are the best of them.
     counts = bundle.rejected_summary.items()
-    not_shown = [f"{n} × {REJECTIONS[c].plain}" for c, n in counts if c not in RANKED_LOWER]
+    not_shown = [f"{n} × {REJECTIONS[c].plain}" for c, n in counts if c not in MAY_BE_ASKED_FOR]
     if not_shown:
         yield f"Rejected: {', '.join(not_shown)} (do not guess what they say)."
 

@@ -130,6 +130,8 @@ def limited_use(allowed: Sequence[str] | None) -> str:
     denied = [] if allowed is None else [action for action in ACTIONS if action not in allowed]
     if len(denied) == 1:
         return f"do not use for: {denied[0]}"
+    if denied == ["execute", "external_send"]:
+        return "not for actions"
     return f"use only to: {', '.join(allowed or ())}" if denied else ""
 
 
@@ -276,13 +278,6 @@ def best_part(content: str, words: Collection[str], length: int) -> str:
     return content[start:end].rstrip()
 
 
-def sentence_at(content: str, offset: int) -> str:
-    """The sentence, or line of a list or table, with the character at ``offset``."""
-    breaks = _breaks(content)
-    end = bisect_right(breaks, offset)
-    return content[breaks[end - 1] : breaks[end]].strip()
-
-
 def _breaks(content: str) -> list[int]:
     """Where sentences and the like begin, and the end."""
     inner = map(re.Match.end, filter(_is_break, _BREAK.finditer(content)))
@@ -397,8 +392,8 @@ def cut_passage(passage: Mapping[str, Any], start: int, end: int) -> Mapping[str
 def _lines_above(content: str, start: int) -> tuple[int, int] | None:
     """Where the lines are without which a part cannot be read; ``None`` if there are none.
 
-    Of a table its first two rows; of a list the line above it; of what is indented the last line
-    above it that is less so.
+    Of a table its first two rows; of a list the line above it; of indented text the nearest line
+    above it with less indentation.
     """
     begin = content.rfind("\n", 0, start) + 1
     line = content[begin:].partition("\n")[0]

@@ -1,11 +1,11 @@
 """The pipeline, as it is drawn:
 
 task + overlay ─▶ query ─▶ lexical lane ─┐
-                  └──────▶ semantic lane ┴▶ merge ─▶ filter ─▶ rank ─▶ select ─▶ RetrievalBundle
+                  └──────▶ semantic lane ┴▶ merge ─▶ filter ─▶ rank ─▶ evidence ─▶ select ─▶ bundle
 
-The lanes are asked again until enough candidates are allowed (law 2, docs/laws.md). ``rank`` asks
-the reranking model, and between ``rank`` and ``select`` it is judged whether the first passages
-are evidence for the task.
+``where`` limits which documents are searched. The lanes are asked again until enough candidates are
+allowed (law 2, docs/laws.md). ``rank`` asks the reranking model. ``evidence`` judges whether the
+first passages answer the task.
 
 Remembered facts are searched after the documents, by the same steps, without a reranking model.
 They come after the documents in the answer, and take no place from them.
@@ -23,7 +23,7 @@ from rolebundle.contracts.bundle import CorpusState, IndexState, ReplicaState
 from rolebundle.contracts.terms import TRUSTED_TIERS
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import CorpusCorrupt
-from rolebundle.retrieval.evidence import JUDGED_PER_ORDER, Evidence
+from rolebundle.retrieval.evidence import JUDGED_PER_RANKING, Evidence
 from rolebundle.retrieval.filter import filter_candidates
 from rolebundle.retrieval.lanes import Lanes, open_lanes
 from rolebundle.retrieval.query import build_query
@@ -110,19 +110,19 @@ def _documents_and_facts(
 ) -> Retrieval:
     request = request._replace(seen_by_hash=lanes.seen_by_hash(request.seen))
     depth = min(MAX_DEPTH, POOL_DEPTH + len(request.seen))
-    documents = _search_in_rounds(lanes, request, reranker, depth)
+    retrieval = _search_in_rounds(lanes, request, reranker, depth)
     if not has_facts(lanes.corpus):
-        return documents
-    facts = _search_in_rounds(lanes.of_facts(), _request_for_facts(documents), None, FACTS_DEPTH)
-    return replace(documents, facts=facts)
+        return retrieval
+    facts = _search_in_rounds(lanes.of_facts(), _request_for_facts(retrieval), None, FACTS_DEPTH)
+    return replace(retrieval, facts=facts)
 
 
-def _request_for_facts(documents: Retrieval) -> ResolvedRequest:
+def _request_for_facts(retrieval: Retrieval) -> ResolvedRequest:
     """The request for remembered facts, which has what the documents leave of the budget."""
-    budget = documents.request.token_budget
+    budget = retrieval.request.token_budget
     if budget is not None:
-        budget -= sum(estimated_tokens(row.passage.content) for row in documents.selected)
-    return documents.request._replace(limit=MAX_FACTS, token_budget=budget)
+        budget -= sum(estimated_tokens(row.passage.content) for row in retrieval.selected)
+    return retrieval.request._replace(limit=MAX_FACTS, token_budget=budget)
 
 
 def _search_in_rounds(
@@ -130,7 +130,8 @@ def _search_in_rounds(
 ) -> Retrieval:
     """Search; as long as too few candidates are allowed, search again.
 
-    The second time only the allowed documents are searched, then deeper each time.
+    If the filter rejected something, the next round searches as deep among the allowed documents
+    only. Every other round goes four times as deep as the one before it.
 
     The first round fixes the weights and what the task's words are worth.
     """
@@ -147,15 +148,14 @@ def _search_in_rounds(
         pool=pool,
         semantic_problem=lanes.semantic_problem,
         without_vector=semantic.without_vector() if semantic else 0,
-        absent_exact=lanes.absent_exact,
+        missing_exact=lanes.missing_exact,
         unmet_where=unmet_where,
     )
     retrieval = _one_round(lanes, base, pool, reranker)
-    enough = max(request.limit, JUDGED_PER_ORDER)
+    enough = max(request.limit, JUDGED_PER_RANKING)
     while pool.max_returned >= depth and _count_allowed(retrieval) < enough:
-        # Law 2. The first search reads all that `where` matches, so that the bundle can report what
-        # policy rejects. If the filter rejects something, the next search is as deep, but limited
-        # to the documents that it allows. Each after that is deeper than the last.
+        # Law 2. The first round searches all that `where` matches, so that the bundle can report
+        # what policy rejects.
         if retrieval.filtered_out and not is_limited_to_allowed:
             within = allowed_documents(lanes.corpus, request, within)
             is_limited_to_allowed = True

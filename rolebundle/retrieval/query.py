@@ -65,7 +65,7 @@ _YEAR = re.compile(
 )
 _WRITTEN = re.compile(r"[\w./:@#-]*\w")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_VERSION = re.compile(r"v?\d+(?:\.\d+)+", re.IGNORECASE)
+_DOTTED_NUMBER = re.compile(r"v?\d+(?:\.\d+)+", re.IGNORECASE)
 _SHORT_ABBREVIATION = 3
 _MIN_DIGITS_OF_PART = 4
 """A shorter number within a word, as in A320, means nothing alone; that in FY2022 does."""
@@ -87,7 +87,7 @@ def build_query(task: str, overlay: Overlay | None, also: Sequence[str] = ()) ->
     Args:
         task: any text.
         overlay: the role, or ``None`` for the task alone.
-        also: other wordings of the task; their terms are added to the task's.
+        also: other tasks of the task; their terms are added to the task's.
 
     Returns:
         The lexical terms of the task and of the role, the texts whose meaning is searched, and the
@@ -108,7 +108,7 @@ def build_query(task: str, overlay: Overlay | None, also: Sequence[str] = ()) ->
         if overlay.source_policy.forbidden_sources:
             rules.append(f"filter:forbidden({len(overlay.source_policy.forbidden_sources)})")
     return Query(
-        tasks=tasks,
+        wordings=tasks,
         task_terms=_merged_terms(tasks),
         content_words=content_words,
         positions_by_wording=tuple(frozenset(positions[w] for w in t.content_words) for t in tasks),
@@ -129,7 +129,7 @@ def words_of(text: str) -> list[str]:
 
 
 def _merged_terms(tasks: Iterable[Task]) -> tuple[Term, ...]:
-    """The terms of all wordings; their repeats are added, up to a bound."""
+    """The terms of all tasks; their repeats are added, up to a bound."""
     repeats: Counter[tuple[str, bool]] = Counter()
     for task in tasks:
         repeats.update({(term.text, term.is_form): term.repeats for term in task.terms})
@@ -164,7 +164,7 @@ def read_task(text: str) -> Task:
     counts.update(_as_indexed(phrase) for phrase in _QUOTED.findall(normalized) if " " in phrase)
     compounds = _COMPOUND.findall(normalized)
     # The parts of a version say nothing alone.
-    counts.update(_as_indexed(compound) for compound in filter(_VERSION.fullmatch, compounds))
+    counts.update(_as_indexed(compound) for compound in filter(_DOTTED_NUMBER.fullmatch, compounds))
     others = _other_spellings(shown)
     counts.update(list(others))
     term_counts = [(counts, 1, False)]
@@ -176,7 +176,7 @@ def read_task(text: str) -> Task:
         term_counts.append((Counter([*word_forms.letters, *word_forms.pairs]), 1, True))
         content_words = _with_forms(content_texts, languages)
     content_words = [
-        (*terms, *(Term(other) for other, words in others.items() if word in words))
+        (*terms, *(Term(other) for other, replaced in others.items() if word in replaced))
         for terms in content_words
         for word in [folded(terms[0].text).lower()]
     ]

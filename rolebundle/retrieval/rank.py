@@ -18,6 +18,7 @@ from rolebundle.retrieval.versions import (
     combine_versions,
     copies_among,
     equals_newest_first,
+    put_newer_version_first,
     put_newest_first,
     words_if_newest_asked,
 )
@@ -71,9 +72,10 @@ def rank(
     ranked = sorted(allowed, key=ranking_order)
     penalize_sources(ranked, request)
     ranked.sort(key=ranking_order)
-    task_words = words_if_newest_asked(request.task)
-    if task_words is not None:
-        put_newest_first(ranked, request.min_score, task_words)
+    put_newer_version_first(ranked, request.task)
+    words_if_newest = words_if_newest_asked(request.task)
+    if words_if_newest is not None:
+        put_newest_first(ranked, request.min_score, words_if_newest)
     for phrase in rare_exact:
         having = (row for row in ranked if has_phrase(row.passage, phrase))
         _lift(ranked, next(having, None), MAX_RANK_OF_EXACT, f"exact:{phrase}")
@@ -92,7 +94,7 @@ def rank(
         ]
         if rejected_by_role:
             copy_groups = copies_among([*allowed, *rejected_by_role], request.task)
-        best = _best_without_role(copy_groups, without_role, request_weights, task_words)
+        best = _best_without_role(copy_groups, without_role, request_weights, words_if_newest)
         _lift(ranked, best, MAX_RANK_OF_BEST, "first without a role")
     _put_above_quotes(ranked)
     return ranked
@@ -133,7 +135,7 @@ def _best_without_role(
     copy_groups: Iterable[Sequence[Candidate]],
     without_role: Sequence[Candidate],
     weights: Weights,
-    task_words: Set[str] | None,
+    words_if_newest: Set[str] | None,
 ) -> Candidate | None:
     """The allowed candidate that would be first without a role.
 
@@ -142,7 +144,7 @@ def _best_without_role(
             those that only the role rejects.
         without_role: all candidates with the lanes' scores by the weights' ``fusion``.
         weights: the request's, with the fusion of a request without a role.
-        task_words: the task's content words if it asks for the newest version, else ``None``.
+        words_if_newest: the task's content words if it asks for the newest version, else ``None``.
     """
     # Whether meanings count does not depend on the role's weights.
     has_semantic = any(
@@ -164,8 +166,8 @@ def _best_without_role(
 
     best_first = [row for copies in sorted(copy_groups, key=order) for row in copies]
     allowed = [row for row in best_first if row.code is None]
-    if task_words is not None:
-        allowed = equals_newest_first(allowed, lambda row: scores[row.chunk_id], task_words)
+    if words_if_newest is not None:
+        allowed = equals_newest_first(allowed, lambda row: scores[row.chunk_id], words_if_newest)
     return next(iter(allowed), None)
 
 
@@ -181,16 +183,16 @@ def _lift(ranked: list[Candidate], lifted: Candidate | None, max_rank: int, reas
     rows = [row for row in ranked if row.stands_for_itself]
     for index, row in enumerate(rows):
         if row.chunk_id == chunk_id:
-            row.is_exempt = True
+            row.ignores_source_limit = True
             # Just above the one whose rank it takes.
             final = math.nextafter(rows[max_rank - 1].final, math.inf) if index >= max_rank else 0.0
             if final > row.final:
-                row.lift_to(final, reason)
+                row.set_final(final, reason)
     ranked.sort(key=ranking_order)
 
 
 def _lift_wordings(ranked: list[Candidate], pools: Sequence[Pool], weights: Weights) -> None:
-    """Lift the best passage for each wording that the first three passages answer much worse.
+    """If the first three score under 70% of a wording's own best passage, lift it among them.
 
     Such a wording asks about another subject. Wordings of one subject have the same best passages.
     """
@@ -208,9 +210,9 @@ def _lift_wordings(ranked: list[Candidate], pools: Sequence[Pool], weights: Weig
 
 
 def _put_above_quotes(ranked: list[Candidate]) -> None:
-    """Lift a message above the one that it quotes, if it has a word of the task.
+    """Put a reply that has a word of the task above the mail that it quotes.
 
-    It may correct what it quotes, and says it in other words.
+    It may correct that mail, in other words.
     """
     rows = [row for row in ranked if row.stands_for_itself]
     places = [(row.passage.document, row.round, *message_of(row.passage.anchor)) for row in rows]
@@ -218,8 +220,8 @@ def _put_above_quotes(ranked: list[Candidate]) -> None:
         for row, (*other_mail, other) in zip(rows, places, strict=True) if number else ():
             if other_mail == mail and other < number and row.bm25:
                 if row.final < quote.final:
-                    row.lift_to(math.nextafter(quote.final, math.inf), "above what it quotes")
-                    row.is_exempt |= quote.is_exempt
+                    row.set_final(math.nextafter(quote.final, math.inf), "above what it quotes")
+                    row.ignores_source_limit |= quote.ignores_source_limit
                 break
     ranked.sort(key=ranking_order)
 
@@ -233,7 +235,7 @@ def penalize_sources(ranked: Sequence[Candidate], request: ResolvedRequest) -> N
     The first passage of each document loses 0.15 at most. Otherwise the only answer could sink just
     because other documents of the same source rank above it (docs/decisions/0021).
 
-    No score falls under ``request.min_score`` by this. Duplicates and superseded candidates will
+    The penalty stops at ``request.min_score``. Duplicates and superseded candidates will
     not be selected, so they do not count.
     """
     if not request.retrieval_policy.require_source_diversity:

@@ -71,7 +71,7 @@ class ResolvedRequest(NamedTuple):
             score below it.
         token_budget: the most estimated tokens to select; ``None`` for no bound.
         max_chars: the most characters of the packet; ``None`` for the usual.
-        stale_from_days: the age from which a document is stale.
+        max_age_days: the age from which a document is stale.
         now: the time that ages are measured against.
         valid_at: the time at which documents must be valid: the request's ``as_of``, or ``now``;
             ISO 8601 in UTC, in whole seconds.
@@ -99,7 +99,7 @@ class ResolvedRequest(NamedTuple):
     min_score: float
     token_budget: int | None
     max_chars: int | None
-    stale_from_days: float
+    max_age_days: float
     now: datetime
     valid_at: str
     purpose: Purpose
@@ -165,7 +165,7 @@ def resolve_request(
         min_score=policy.min_score,
         token_budget=request.token_budget,
         max_chars=request.max_chars,
-        stale_from_days=DEFAULT_MAX_AGE_DAYS if max_age is None else max_age,
+        max_age_days=DEFAULT_MAX_AGE_DAYS if max_age is None else max_age,
         now=now,
         valid_at=iso_utc(request.as_of or now),
         purpose=Purpose(request.action or "read", (request.approval or "").strip()),

@@ -21,7 +21,7 @@ from rolebundle.text.spellings import folded
 RRF_K = 10
 BOOST_POINTS = 0.15
 PREFERRED_POINTS = 0.08
-"""Phrases with this sum get the full score, so that one preferred term is enough."""
+"""Points of a preferred term, and the sum that gives the full score: one such term is enough."""
 SUPPRESS_POINTS = -0.2
 _POINTS = {
     "vocab:boost": BOOST_POINTS,
@@ -76,7 +76,7 @@ def merge(pool: Pool, weights: Weights) -> list[Candidate]:
             row.lexical = lexical.get(row.chunk_id, 0.0)
         semantic = _reciprocal_ranks(cosines, [row for row in rows if "semantic" in row.lanes])
     else:
-        # What neither the task's terms nor its meaning proposed does not move the scale.
+        # The scale comes only from chunks that the task itself proposed.
         measured = [
             row.chunk_id
             for row in first_round
@@ -110,7 +110,7 @@ def scale_by_range(
 
 
 def _normalized(score: float | None, highest: float) -> float:
-    """A score divided by the highest one of the first search, in [0, 1]."""
+    """A score divided by the highest one of round 0, in [0, 1]."""
     return min(1.0, max(0.0, score or 0.0) / highest) if highest > 0 else 0.0
 
 
@@ -130,14 +130,14 @@ def add_role_part(row: Candidate, request: ResolvedRequest, weights: Weights) ->
     Each component has a maximum. Above it, further matching rules add nothing, so that the task
     decides among the passages that the role prefers:
 
-    - metadata: ``min(1, m / 2.25)`` for the metadata score ``m``; where the role decides among
-      passages that answer about equally, ``m − 0.5`` in [0, 1].
+    - metadata, for the metadata score ``m``: ``tie_factor · (m − 0.5) + rest · m / 2.25``, where
+      ``rest`` is the rest of the role factor, and ``m − 0.5`` and ``m / 2.25`` are cut to [0, 1].
     - vocabulary: ``(1 − e) · min(1, v / 0.08) + e · x`` for the score ``v`` of the role's phrases,
       the normalized BM25 ``x`` of the expansion terms, and the overlay's ``expansion_weight``
       ``e``.
 
-    A mark then multiplies both with :func:`mark_factor`, and the score for the task with
-    :meth:`Weights.role_factor`.
+    The vocabulary is multiplied with the role factor (:meth:`Weights.role_factor`), and both
+    factors with that of a mark (:func:`mark_factor`).
     """
     if not request.ranks_by_role:
         return
@@ -147,13 +147,14 @@ def add_role_part(row: Candidate, request: ResolvedRequest, weights: Weights) ->
     row.vocabulary = (1 - expansion_weight) * _by_phrases(row.matched_phrases)
     row.vocabulary += expansion_weight * row.expansion_score
     row.role_factor, factors = weights.role_factor(row), {}
-    row.margin_factor = weights.margin_factor(row)
-    if (by_lanes := weights.lane_factor(row)) < 1.0:
+    row.tie_factor = weights.tie_factor(row)
+    if (by_lanes := weights.nearness_factor(row)) < 1.0:
+        # The name is shown. It is about the lanes' score, and not about `Evidence`.
         factors["penalty:weak-evidence"] = by_lanes
     if passage.mark is not None and passage.mark.owner_state is not None:
         by_mark = factors[f"mark:{passage.mark.state}"] = mark_factor(passage.mark.owner_state)
         row.role_factor *= by_mark
-        row.margin_factor *= by_mark
+        row.tie_factor *= by_mark
     row.metadata = _metadata_component(row, row.metadata_score)
     row.vocabulary *= row.role_factor
     row.factor_notes = tuple(f"{name}(×{round(factor, 3):g})" for name, factor in factors.items())
@@ -200,9 +201,10 @@ def _lost_without(rule: str, row: Candidate, request: ResolvedRequest, weights: 
 
 
 def mark_factor(state: MarkState) -> float:
-    """What a mark multiplies the role's part of the score with; 1 for a rejected passage.
+    """What a mark multiplies the role's part of the score with.
 
-    The filter rejects such a passage. Its score is only supposed, as if it were allowed.
+    For a passage marked as rejected it is 1: ``why`` shows the score that it would have without
+    the mark.
     """
     return MARK_VALUES.get(state, UNMARKED_VALUE) / UNMARKED_VALUE
 
@@ -214,8 +216,8 @@ def _metadata_component(row: Candidate, score: float) -> float:
     0 for a passage that no rule prefers or that has a penalty, 1 for a boost of 3 or more.
     """
     preference = min(1.0, max(0.0, score - BASE_SCORE))
-    rest = row.role_factor - row.margin_factor
-    return row.margin_factor * preference + rest * min(1.0, score / SATURATED_METADATA)
+    rest = row.role_factor - row.tie_factor
+    return row.tie_factor * preference + rest * min(1.0, score / SATURATED_METADATA)
 
 
 def matched_phrases(text: str, tags: Sequence[str], vocabulary: Vocabulary) -> tuple[str, ...]:
@@ -272,12 +274,12 @@ def fold_text(text: str) -> str:
 def _phrases_in(text: str, phrases: tuple[str, ...]) -> list[str]:
     # Most phrases do not occur at all, and a plain search is the quickest way to exclude them.
     pairs = ((phrase, fold_text(phrase)) for phrase in phrases)
-    return [phrase for phrase, folded in pairs if folded in text and contains(text, folded)]
+    return [phrase for phrase, key in pairs if key in text and contains(text, key)]
 
 
-def contains(text: str, folded: str) -> bool:
+def contains(text: str, phrase: str) -> bool:
     """Whether a folded text has a folded phrase at the beginning of a word."""
-    start = text.find(folded) if folded else -1
+    start = text.find(phrase) if phrase else -1
     while start > 0 and text[start - 1].isalnum():
-        start = text.find(folded, start + 1)
+        start = text.find(phrase, start + 1)
     return start >= 0

@@ -78,7 +78,7 @@ def _selection_rejection(
         return "budget_cut", f"{score} is past the limit of {limit}"
     is_full = selected_by_source[source] >= policy.max_chunks_per_source
     # What a lift keeps is not limited: the best for the task (law 11), and exact words.
-    if policy.diversity == "hard" and is_full and not row.is_exempt:
+    if policy.diversity == "hard" and is_full and not row.ignores_source_limit:
         limit = counted(policy.max_chunks_per_source, "passage")
         return "budget_cut", f"it is past the role's limit of {limit} of {source}"
     cost, budget = estimated_tokens(row.passage.content), request.token_budget
@@ -122,8 +122,8 @@ def conflicts(ranked: Sequence[Candidate], limit: int) -> Iterator[tuple[Passage
     """The passages whose documents declare a disagreement, the better one of each pair first.
 
     Two passages *conflict* if their documents are two, have the same trust tier, and one of them
-    declares that it contradicts the other one (``contradicts``). Texts are not compared. Both are
-    selected, or one of them is past a small limit.
+    declares that it contradicts the other one (``contradicts``). Texts are not compared. Looked at
+    are the selected passages, and under a limit of ten also those past it, up to ten in all.
     """
     selected: list[Passage] = []
     cut: list[Passage] = []

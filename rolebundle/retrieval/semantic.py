@@ -54,7 +54,7 @@ class SemanticLane:
 
     @property
     def words_exponent(self) -> float:
-        """The power of the factor of the words; see :meth:`Evidence.with_measures`."""
+        """The power of the factor of the words; see :meth:`Evidence.measured_by`."""
         is_static = self.index.identity.model.provider == "static"
         return self.query_fluency * (1.0 if is_static else CONTEXTUAL_EXPONENT)
 
@@ -77,7 +77,7 @@ class SemanticLane:
             return {}
         return self.corpus.vectors.cosines(self.corpus, self.index.id, self.vector, rowids)
 
-    def read_ahead(self) -> SemanticLane:
+    def with_shortlist(self) -> SemanticLane:
         """The same lane with its shortlist.
 
         A database reads the vectors of the shortlist together with the next statement.
@@ -167,7 +167,7 @@ def query_vectors(query: Query, provider: EmbeddingProvider) -> list[bytes]:
     Raises:
         EmbedderError: the model could not embed the query.
     """
-    texts = [task.text for task in query.tasks]
+    texts = [task.text for task in query.wordings]
     vectors = unit_vectors(provider.embed_queries(texts), len(texts), provider.identity.dimensions)
     if len(texts) > 1:
         mean = unit_vectors(vectors.mean(axis=0)[None], 1, provider.identity.dimensions)
@@ -184,7 +184,7 @@ def cosines_with_task(query: Query, provider: EmbeddingProvider) -> CosinesWithT
         return None
 
     # A vector of a text without a word is zero, which is near nothing.
-    task_vector = provider.embed_queries([task.text for task in query.tasks]).mean(axis=0)
+    task_vector = provider.embed_queries([task.text for task in query.wordings]).mean(axis=0)
     return lambda texts: [float(cosine) for cosine in provider.embed_passages(texts) @ task_vector]
 
 

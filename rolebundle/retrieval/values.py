@@ -32,11 +32,11 @@ from rolebundle.contracts.terms import (
 )
 from rolebundle.contracts.why import SearchAim
 from rolebundle.policy.trust import Labels
-from rolebundle.retrieval.evidence import JUDGED_PER_ORDER, Evidence
+from rolebundle.retrieval.evidence import JUDGED_PER_RANKING, Evidence
 from rolebundle.retrieval.request import ResolvedRequest
 
 POOL_DEPTH = 100
-"""How many chunks each lane proposes at first; what the agent has seen is in addition.
+"""How many chunks each lane proposes at first, plus as many as the agent has seen.
 
 It is the same for every limit, so that a higher limit does not change the first passages."""
 MAX_DEPTH = 4_096
@@ -100,7 +100,7 @@ class Query(NamedTuple):
     """A task, expanded by a role. The task's own terms and the expansion terms are kept apart.
 
     Attributes:
-        tasks: the task and its other wordings; the mean of their meanings is searched.
+        wordings: the task and its other wordings; the mean of their meanings is searched.
         task_terms: the lexical terms of all wordings.
         content_words: the content words of all wordings, each once.
         positions_by_wording: for the task, and then for each other wording, the positions of its
@@ -112,7 +112,7 @@ class Query(NamedTuple):
         corrected: words that no visible chunk has → the words that are searched as well.
     """
 
-    tasks: tuple[Task, ...]
+    wordings: tuple[Task, ...]
     task_terms: tuple[Term, ...]
     content_words: tuple[tuple[Term, ...], ...]
     positions_by_wording: tuple[frozenset[int], ...]
@@ -125,22 +125,22 @@ class Query(NamedTuple):
     @property
     def task(self) -> Task:
         """The task in its own wording."""
-        return self.tasks[0]
+        return self.wordings[0]
 
 
 class Pool(NamedTuple):
     """All hits of the lanes for one query.
 
     Attributes:
-        hits: the chunk's rowid → a candidate of which only the passage, lanes, round, ``bm25``,
-            ``bm25_expansion`` and ``cosine`` are set.
-        proposed: for each search, rowid → score of the chunks that it proposed.
-        only_by_role: rowids that the first search proposed for the expansion terms alone.
+        hits: the chunk's rowid → the hit: a candidate before :func:`merge`, with only its passage,
+            lanes, round, ``bm25``, ``bm25_expansion`` and ``cosine``.
+        proposed: for each aim, rowid → score of the chunks that its searches proposed.
+        only_by_role: rowids that the first round proposed for the expansion terms alone.
         query_fluency: how well the embedding model reads the query, in (0, 1].
         depth: how many chunks each lane was last asked for.
         max_returned: the most chunks that one lane returned last; less than ``depth`` means that
             the corpus has no more.
-        refills: how often the lanes were asked again.
+        further_rounds: how many rounds followed the first one.
         seconds: the time that each lane took.
     """
 
@@ -150,7 +150,7 @@ class Pool(NamedTuple):
     query_fluency: float = 1.0
     depth: int = 0
     max_returned: int = 0
-    refills: int = 0
+    further_rounds: int = 0
     seconds: Mapping[Lane, float] = MappingProxyType({})
 
     @property
@@ -170,8 +170,8 @@ MIN_SPECIFICITY = 1.2
 FULL_LANE_SCORE = 0.3
 """The role's part counts fully from this score of the lanes on."""
 VOCABULARY_FACTOR = 0.15
-"""The vocabulary's weight against the metadata's is multiplied with this: a phrase may occur by
-chance, also in a text of another team, and metadata was declared."""
+"""The vocabulary's weight against the metadata's is multiplied with this, because a phrase may
+occur by chance, but metadata was declared by somebody."""
 
 
 def role_share(policy: RetrievalPolicy, specificity: float) -> float:
@@ -198,8 +198,8 @@ def role_share(policy: RetrievalPolicy, specificity: float) -> float:
 class Weights(NamedTuple):
     """What each component of the final score is multiplied with. The four weights sum to 1.
 
-    ``words_factor`` is what the policy's lexical weight was multiplied with. It changes only
-    the weights of ``weighted`` with both lanes.
+    ``words_factor`` is what the policy's lexical weight was multiplied with. It has no effect with
+    ``rrf`` or without the semantic lane.
     """
 
     lexical: float
@@ -231,7 +231,7 @@ class Weights(NamedTuple):
             fusion: how the lanes are joined.
             has_semantic: whether there is a semantic component.
             role_share: the highest share of the role's components; 0 without a role.
-            words_factor: see :meth:`~rolebundle.retrieval.evidence.Evidence.with_measures`.
+            words_factor: see :meth:`~rolebundle.retrieval.evidence.Evidence.measured_by`.
         """
         lexical, semantic = words_factor * policy.lexical_weight, policy.semantic_weight
         metadata = policy.metadata_weight
@@ -263,33 +263,33 @@ class Weights(NamedTuple):
         ``t`` is the task's score: the mean of the lanes' components by their weights. ``role`` and
         ``lanes`` are the sums of the role's and of the lanes' weights::
 
-            margin = min(role, 0.3 · lanes)
-            factor = margin / role · t  +  (role − margin) / role · min(1, t / 0.3)
+            tie = min(role, 0.3 · lanes)
+            factor = tie / role · t  +  (role − tie) / role · min(1, t / 0.3)
 
-        The first part (:meth:`margin_factor`) lets the role choose among passages that answer about
-        equally. The second part (:meth:`lane_factor`) is smaller for passages that are far from the
-        task, so that the role does not lift them. Without the semantic lane it is not reduced,
+        The first part (:meth:`tie_factor`) lets the role choose among passages that answer about
+        equally. The second part (:meth:`nearness_factor`) falls to 0 as a passage gets farther from
+        the task, so that the role does not lift it. Without the semantic lane it stays whole,
         because a passage without the task's words may still be about it.
         """
         lanes_weight, role_weight = self.lexical + self.semantic, self.metadata + self.vocabulary
         if not lanes_weight or not role_weight:
             return 1.0
-        rest = (role_weight - self._margin_weight) / role_weight * self.lane_factor(row)
-        return min(1.0, self.margin_factor(row) + rest)
+        rest = (role_weight - self._tie_weight) / role_weight * self.nearness_factor(row)
+        return min(1.0, self.tie_factor(row) + rest)
 
-    def margin_factor(self, row: "Candidate") -> float:
+    def tie_factor(self, row: "Candidate") -> float:
         """The part of :meth:`role_factor` that counts ``t`` times."""
         lanes_weight, role_weight = self.lexical + self.semantic, self.metadata + self.vocabulary
         if not lanes_weight or not role_weight:
             return 0.0
-        return self._margin_weight / role_weight * self.lane_score(row) / lanes_weight
+        return self._tie_weight / role_weight * self.lane_score(row) / lanes_weight
 
     @property
-    def _margin_weight(self) -> float:
+    def _tie_weight(self) -> float:
         """The part of the role's weight that decides among what answers about equally."""
         return min(self.metadata + self.vocabulary, ROLE_MARGIN * (self.lexical + self.semantic))
 
-    def lane_factor(self, row: "Candidate") -> float:
+    def nearness_factor(self, row: "Candidate") -> float:
         """``min(1, t / 0.3)`` as in :meth:`role_factor`; 1 if only words were searched."""
         if not self.semantic:
             return 1.0
@@ -306,35 +306,36 @@ class Candidate:
     Attributes:
         passage: the passage.
         lanes: the lanes that proposed it when it was found.
-        round: the search that found it: 0, or the number of a further one.
+        round: the round of searches that found it; 0 is the first.
         bm25: against the task's terms, at least 0; ``None`` if the lexical lane did not score it.
         bm25_expansion: the same against the expansion terms.
         cosine: with the query, in [−1, 1]; ``None`` if the semantic lane did not score it.
         lexical: the component of the lexical lane.
         semantic: the component of the semantic lane, with what the reranking model says.
-        expansion_score: ``bm25_expansion`` divided by the highest of the first search, in [0, 1].
+        expansion_score: ``bm25_expansion`` divided by the highest of round 0, in [0, 1].
         cross_encoder_score: the score by the reranking model; ``None`` if it was not scored again.
         metadata_score: the filter's product, in [0.01, 10].
         freshness: by the date of its document.
         metadata: the component of the role's metadata rules.
         vocabulary: the component of the role's vocabulary.
         diversity_penalty: what is taken from it for the diversity of sources.
-        lift: what is added to keep it among the first.
+        lift: what :meth:`set_final` added; below 0 if it put newer passages above this one.
         final: the score so far.
         metadata_factors: the rules that made up the metadata score → their factors.
         matched_phrases: the phrases of the role that the passage has.
         factor_notes: the factor of its mark and the penalty for weak evidence, as texts.
         role_factor: what the role's components were multiplied by, for the lanes' score and the
             mark.
-        margin_factor: the part of ``role_factor`` that lets the role choose among passages that
+        tie_factor: the part of ``role_factor`` that lets the role choose among passages that
             answer about equally.
         moved_from: for each rule that changed its place, the place without this one rule.
-        lifted_for: why it was lifted.
+        lifted_for: why it has a lift.
         duplicate_of: the chunk id of the candidate that stands for it, if it is a copy.
         newer_version: the chunk id of a newer version of its page that stands for it.
         differing_line: its first line that the newer version does not have.
-        is_exempt: whether the role's hard limit for its source does not apply to it: it is the best
-            without a role, for a wording or for an exact word, or its mail quotes such a passage.
+        ignores_source_limit: whether it may be selected past the role's hard limit for its source:
+            it is the best without a role (law 11), for a wording or for an exact word, or it is a
+            mail that quotes such a passage.
         code: why it was rejected; ``None`` if it was not.
         note: the reason in words.
     """
@@ -360,13 +361,13 @@ class Candidate:
     matched_phrases: tuple[str, ...] = ()
     factor_notes: tuple[str, ...] = ()
     role_factor: float = 1.0
-    margin_factor: float = 0.0
+    tie_factor: float = 0.0
     moved_from: Mapping[str, int] = field(default_factory=dict)
     lifted_for: tuple[str, ...] = ()
     duplicate_of: str | None = None
     newer_version: str | None = None
     differing_line: str = ""
-    is_exempt: bool = False
+    ignores_source_limit: bool = False
     code: RejectionCode | None = None
     note: str = ""
 
@@ -391,8 +392,8 @@ class Candidate:
         """The final score without the diversity penalty and the lift."""
         return self.final + self.diversity_penalty - self.lift
 
-    def lift_to(self, final: float, reason: str) -> None:
-        """Give it a final score, and say why."""
+    def set_final(self, final: float, reason: str) -> None:
+        """Give it another final score, higher or lower, and say why."""
         self.lift += final - self.final
         self.final = final
         self.lifted_for = (*self.lifted_for, reason)
@@ -426,13 +427,13 @@ class Retrieval:
             too little, of the task. Else empty.
         has_rejected_evidence: whether passages were withheld, and what policy rejected would be
             evidence.
-        degraded: why the semantic lane could not run; empty if it ran or was not requested.
+        semantic_problem: why the semantic lane could not run; empty if it ran or was not asked for.
         without_vector: how many chunks have no vector yet.
         rerank: the model that reranked; ``None`` if none did.
         rerank_problem: why it did not, or which passages it could not read; empty if all is well.
         rerank_ms: how long that took; ``None`` if it was not requested.
-        absent_exact: the exact words and phrases of the task that no visible passage has.
-        unmet_where: the keys of ``where`` that exclude every document; empty if one matches.
+        missing_exact: the exact words and phrases of the task that no visible passage has.
+        unmet_where: names the keys of ``where`` that exclude every document; empty if one matches.
         best_forbidden: the rejected candidates that would be selected if they were not forbidden.
         may_have_trusted: whether a visible document is preferred or authoritative; taken for true
             in a large corpus, where looking takes too long.
@@ -443,7 +444,7 @@ class Retrieval:
         paths: chunk id → the absolute path of its file, for those who may see it.
         file_warnings: messages by code about files that changed, or were not ingested.
         kept_back: the quarantined documents that have the task's words, for the owner.
-        with_corpus_named: a message → the same with the corpus named in its commands.
+        name_corpus: changes a message so that its commands name the corpus.
     """
 
     request: ResolvedRequest
@@ -461,7 +462,7 @@ class Retrieval:
     rerank: RerankState | None = None
     rerank_problem: str = ""
     rerank_ms: float | None = None
-    absent_exact: Sequence[str] = ()
+    missing_exact: Sequence[str] = ()
     unmet_where: str = ""
     best_forbidden: Sequence[Candidate] = ()
     may_have_trusted: bool = True
@@ -472,7 +473,7 @@ class Retrieval:
     paths: Mapping[str, str | None] = field(default_factory=dict)
     file_warnings: Mapping[WarningCode, str] = field(default_factory=dict)
     kept_back: Sequence[KeptBack] = ()
-    with_corpus_named: Callable[[str], str] = str
+    name_corpus: Callable[[str], str] = str
 
     @property
     def documents_and_facts(self) -> "list[Retrieval]":
@@ -503,11 +504,11 @@ class Retrieval:
     def judged_passages(self) -> list[Passage]:
         """What the evidence is judged by: the first five passages, and the best five by BM25."""
         rows = [row for row in self.ranked if row.stands_for_itself]
-        first = rows[:JUDGED_PER_ORDER]
+        first = rows[:JUDGED_PER_RANKING]
         # Passages of later rounds do not count, so that the limit does not change the judgement.
         rows = [row for row in rows if row.round <= first[-1].round]
         by_words = sorted(rows, key=lambda row: -(row.bm25 or 0.0))
-        judged = (*first, *by_words[:JUDGED_PER_ORDER])
+        judged = (*first, *by_words[:JUDGED_PER_RANKING])
         return [*{row.chunk_id: row.passage for row in judged}.values()]
 
     @cached_property
@@ -550,7 +551,7 @@ def code_order(row: Candidate) -> int:
 def ranking_order(row: Candidate) -> tuple[int, float, float, str]:
     """The sort key of the ranking: the highest final score first.
 
-    What a further search found comes after what the searches before it found, whatever its score.
+    What a further round found comes after what the rounds before it found, whatever its score.
     So the first passages do not depend on how many are asked for. Ties are broken by the score
     before the diversity penalty, and then by chunk id.
     """

@@ -18,7 +18,7 @@ from rolebundle.contracts.terms import (
 )
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.values import Candidate, Retrieval
-from rolebundle.retrieval.warnings import freshness_posture, narrowed_by
+from rolebundle.retrieval.warnings import freshness_posture, in_other_languages, narrowed_by
 from rolebundle.text.words import counted
 
 # -- what to do with the answer ------------------------------------------------------------------
@@ -61,7 +61,7 @@ def decide_fallback(warnings: Sequence[BundleWarning], retrieval: Retrieval) -> 
     # The reason is enough: the other sentences are about the passages of an answer.
     limitations = [
         Limitation(
-            "no_strong_match", "block", retrieval.with_corpus_named(_why_empty(verdict, retrieval))
+            "no_strong_match", "block", retrieval.name_corpus(_why_empty(verdict, retrieval))
         ),
         *(limitation._replace(sentence="") for limitation in limitations),
     ]
@@ -100,6 +100,7 @@ def fallback_of(limitations: Sequence[Limitation], verdict: EmptyReason | None =
 
 _BY_SCORE = ("over_budget", "nothing_found", "all_below_floor")
 """Verdicts about candidates in the order of their score."""
+_MISSING = ("nothing_found", "no_evidence")
 # What happened, and the next step.
 _EXPLANATIONS: dict[EmptyReason, tuple[str, str]] = {
     "over_budget": (
@@ -163,11 +164,8 @@ def empty_verdict(retrieval: Retrieval) -> EmptyReason:
        below are about *everything* relevant, which half a search cannot know.
     5. ``no_evidence``: nothing visible has the task, or too little has it and evidence is required;
        what policy rejects included. Then no candidate is relevant.
-    6. By the *relevant* candidates. The semantic lane proposes the nearest chunks to any task, and
-       the role's words find chunks for any task, so a candidate is not relevant by itself.
-       Relevant are candidates with a word of the task. If there are none, candidates with a cosine
-       that policy rejected are relevant, because their scores were never compared with the floor.
-       Candidates under the floor are not.
+    6. By the *relevant* candidates: those with a word of the task; if there are none, those with a
+       cosine that are not under the floor, because every task has nearest chunks.
 
        - none: ``nothing_found``. A lexical-only request searches no meanings, and the message says
          so.
@@ -229,6 +227,7 @@ def _why_empty(verdict: EmptyReason, retrieval: Retrieval) -> str:
         reason = f"the search was incomplete ({rejections}); the semantic lane {state}"
     else:
         reason = _why_none_selected(verdict, retrieval, rejections)
+        reason += in_other_languages(retrieval) if verdict in _MISSING else ""
     return reason + narrowed_by(request.echo.where)
 
 

@@ -20,14 +20,15 @@ from rolebundle.text.spellings import folded
 
 tokens = lazy_module("rolebundle.text.tokens")
 
-_COPY_OR_OLD_PATH = re.compile(
-    r"(?:^|[/ _.(-])(?:copy|kopie|backup|bak|old|archived?|previous|deprecated|alte?|archiv"
-    r"|ancien(?:ne)?s?|viej[oa]s?|antigu[oa]s?|vecchi[oa]?)(?=$|[/ _.)-])",
-    re.IGNORECASE,
-)
-_VERSION_NUMBER = re.compile(r"(?<![^\W_])v(?:er(?:sion)?)?[-_. ]?(\d{1,6})(?!\d)", re.IGNORECASE)
+_OLD = (
+    "copy kopie backup bak old archive archived previous deprecated superseded withdrawn obsolete"
+    " outdated alt alte archiv ancien ancienne anciens anciennes viejo vieja viejos viejas antiguo"
+    " antigua antiguos antiguas vecchio vecchia vecchi"
+).split()
+_COPY_OR_OLD_PATH = re.compile(rf"(?:^|[/ _.(-])(?:{'|'.join(_OLD)})(?=$|[/ _.)-])", re.IGNORECASE)
+_V_NUMBER = re.compile(r"(?<![^\W_])v(?:er(?:sion)?)?[-_. ]?(\d{1,6})(?!\d)", re.IGNORECASE)
 _NUMBER, _WORD = re.compile(r"\d+"), re.compile(r"[^\W_]+")
-_VERSION = re.compile(
+_VERSION_IN_PATH = re.compile(
     r"(?<![^/_ (-])v\d+(?:\.\d+)*(?=[/_ )-]|\.[a-z]|$)"
     r"|(?<![^/_-])(?!(?:19|20)\d\d/)(?:\d+(?:\.\d+)+|\d+(?=/))(?=[/_-]|\.[a-z]|$)",
     re.IGNORECASE,
@@ -40,15 +41,15 @@ ABOUT_AS_GOOD = 0.7
 """A passage with this share of the first one's score may answer about as well."""
 ABOUT_AS_GOOD_IN_SERIES = 0.5
 """The same for a document of the first one's series, which may use other words."""
-DRAFT = "draft entwurf brouillon borrador bozza rascunho".split()
+_DRAFT = "draft entwurf brouillon borrador bozza rascunho".split()
 _FINAL = (
     "final signed unterschrieben endfassung definitif signe definitivo firmado firmato"
     " current agreed neu aktuell"
 ).split()
-_AS_VERSIONS = dict.fromkeys(DRAFT, (0.0,)) | dict.fromkeys(_FINAL, (math.inf,))
+_AS_VERSIONS = dict.fromkeys(_DRAFT, (0.0,)) | dict.fromkeys(_FINAL, (math.inf,))
 """State in the name of a file → its version, if the name has no number."""
 _WITHOUT_STATE = 0.5  # Between a draft and a final version.
-_STATES = frozenset([*_AS_VERSIONS, *"new old alt alte copy kopie revised corrected".split()])
+_STATES = frozenset([*_AS_VERSIONS, *_OLD, *"new revised corrected".split()])
 
 STANDALONE_CHARS = 200
 """A text of at least so many characters says the same under any heading."""
@@ -66,8 +67,8 @@ def words_if_newest_asked(task: str) -> Set[str] | None:
 def put_newest_first(ranked: list[Candidate], min_score: float, task_words: Set[str]) -> None:
     """Reorder the passages that answer about as well as the first one: the newest first.
 
-    The newest gets the highest of their scores, the next one the second, and so on. So all other
-    passages keep their places.
+    Their scores are dealt out again, the highest to the newest; an older passage may get a lower
+    one. So all other passages keep their places.
     """
     rows = [row for row in ranked if row.stands_for_itself]
     by_date = equals_newest_first(rows, lambda row: row.final, task_words, min_score)
@@ -75,7 +76,7 @@ def put_newest_first(ranked: list[Candidate], min_score: float, task_words: Set[
     for row in reversed(by_date):
         least = max(finals.pop(), math.nextafter(least, math.inf))
         if least != row.final:
-            row.lift_to(least, f"by date: {_age_order(row)[2] or 'none'}")
+            row.set_final(least, f"by date: {_recency(row)[2] or 'none'}")
     ranked.sort(key=ranking_order)
 
 
@@ -87,14 +88,17 @@ def equals_newest_first(
 ) -> list[Candidate]:
     """The rows that answer about as well as the first one, which is among them; the newest first.
 
-    They are of the same search, have most of its score, and the required words: those of the task
-    that the first row has. Without these, newer passages about something else would come first. If
-    another row has more than twice as many of the task's words, that row's words are required; a
+    1. They were found in the same round.
+    2. They have ``min_score``, and 70% of its score.
+    3. They have the required words: those of the task that the first row has. Without these, newer
+       passages about something else would come first.
+
+    If another row has more than twice as many of the task's words, that row's words are required; a
     first row that lacks them comes last. Documents of one series, such as the minutes of each
-    meeting, use other words: they need less of its score, and no required words.
+    meeting, use other words: they need 50% of the score, and no required words.
     """
-    same_search = [row for row in rows if row.round == rows[0].round]
-    good_enough = [row for row in same_search if score(row) >= min_score]
+    same_round = [row for row in rows if row.round == rows[0].round]
+    good_enough = [row for row in same_round if score(row) >= min_score]
     near_best = [row for row in good_enough if score(row) >= ABOUT_AS_GOOD * score(rows[0])]
     if not near_best:
         return []
@@ -110,11 +114,31 @@ def equals_newest_first(
         and score(row) >= ABOUT_AS_GOOD_IN_SERIES * score(rows[0])
         and _is_of_series(row.passage.path, series)
     ]
-    copied_on = _day_of_copying(same_search)
+    copied_on = _day_of_copying(same_round)
     newest = sorted(
-        [*about_as_good, *others], key=lambda row: _age_order(row, copied_on), reverse=True
+        [*about_as_good, *others], key=lambda row: _recency(row, copied_on), reverse=True
     )
     return newest if near_best[0] in newest else [*newest, near_best[0]]
+
+
+def put_newer_version_first(ranked: list[Candidate], task: str) -> None:
+    """Put a newer version of the first passage's file above it, if it answers about as well.
+
+    Both have the same standing, so that a file of others takes no place, and the role does not
+    prefer the first one.
+    """
+    for first in ranked[:3]:
+        standing, least = _standing_of(first), ABOUT_AS_GOOD * first.final
+        rows = [r for r in ranked if r.stands_for_itself and r.final >= least]
+        equals = [row for row in rows if _standing_of(row) == standing]
+        newer = newer_by_path(first.passage, [row.passage for row in equals], task)
+        versions = [row for row in equals if row.passage.path in newer]
+        versions = [row for row in versions if row.metadata >= first.metadata]
+        versions.sort(key=lambda row: (_recency_by_path(row.passage.path), row.final))
+        if versions and versions[-1].final < first.final:
+            reason = f"newer, by its name, than {first.chunk_id}"
+            versions[-1].set_final(math.nextafter(first.final, math.inf), reason)
+            ranked.sort(key=ranking_order)
 
 
 def newer_by_path(first: Passage, others: Iterable[Passage], task: str) -> list[str]:
@@ -123,10 +147,10 @@ def newer_by_path(first: Passage, others: Iterable[Passage], task: str) -> list[
     They have one name and folder, but for numbers and states: ``draft``, ``old``, ``v2``, a year.
     None if the task names the version or the year of the first one.
     """
-    order, series = _order_by_path(first.path), [_series(first.path)]
-    if _is_named(first, task) or str(order[-1]) in words_of(task):
+    order, series = _recency_by_path(first.path), [_series(first.path)]
+    if _names_version(task, first) or str(order[-1]) in words_of(task):
         return []
-    orders = {passage.path: _order_by_path(passage.path) for passage in others}
+    orders = {passage.path: _recency_by_path(passage.path) for passage in others}
     return [
         path
         for path, other in orders.items()
@@ -135,10 +159,10 @@ def newer_by_path(first: Passage, others: Iterable[Passage], task: str) -> list[
 
 
 @lru_cache(maxsize=4096)
-def _order_by_path(path: str) -> tuple[float, ...]:
-    """Whether a path does not say that it is old; its state, version and year, 0 without one."""
+def _recency_by_path(path: str) -> tuple[float, ...]:
+    """Four numbers of a path, the higher the newer: not called old; state; version; year."""
     states = [order for word in words_of(path) for order in _AS_VERSIONS.get(word, ())]
-    version = max(map(int, _VERSION_NUMBER.findall(path)), default=0)
+    version = max(map(int, _V_NUMBER.findall(path)), default=0)
     date = date_in_name(path.rpartition("/")[2].rpartition(".")[0])
     year = int(date) if date.isdecimal() else 0
     return not is_old_by_path(path), max(states, default=_WITHOUT_STATE), version, year
@@ -193,21 +217,23 @@ def _day_of_copying(rows: Iterable[Candidate]) -> str:
     return day if documents > 1 and documents * 2 >= counts.total() else ""
 
 
-def _age_order(row: Candidate, copied_on: str = "") -> tuple[int, bool, str, list[int]]:
+def _recency(row: Candidate, copied_on: str = "") -> tuple[int, bool, str, list[int]]:
     """The sort key of versions, the newest last.
 
-    Documents without a date that counts are the oldest. A date in the future does not count, nor
-    that of an untrusted document, which may be false. Internal documents count as newer than all
-    others. Within each of these groups a path that says copy, old or archive is older than other
-    paths; then the date decides, then the number in the name (``v2``). The day on which a file was
-    copied with others is no date.
+    Compared are, in this order:
+
+    1. without a date or with one in the future, and untrusted, whose date may be false; others;
+       internal;
+    2. a path that says copy, old or archive; other paths;
+    3. the date; the day on which a file was copied with others is none;
+    4. the number in the name (``v2``).
     """
     document = row.passage.document
     if row.freshness == "undated" or "untrusted" in (document.trust_tier, document.origin):
         return 0, True, "", []
     written = (document.inferred_at or "")[:10]
     date = document.updated_at or (written if written != copied_on else "")
-    versions = map(int, _VERSION_NUMBER.findall(row.passage.path.rpartition("/")[2]))
+    versions = map(int, _V_NUMBER.findall(row.passage.path.rpartition("/")[2]))
     is_newest = not is_old_by_path(row.passage.path)
     return 2 if document.origin == "internal" else 1, is_newest, date[:10], [*versions]
 
@@ -236,17 +262,17 @@ def combine_copies(rows: Iterable[Candidate], task: str = "") -> list[list[Candi
         best = min(copies, key=ranking_order)
         first.round = best.round
         if best.final > first.final:
-            first.lift_to(best.final, f"same text as {best.chunk_id}, which ranked higher")
+            first.set_final(best.final, f"same text as {best.chunk_id}, which ranked higher")
     return groups
 
 
-def version_number(passage: Passage) -> tuple[float, ...]:
+def version_of(passage: Passage) -> tuple[float, ...]:
     """The version that its document declares, or that its path names; empty without any.
 
     Without a number, a draft comes before all others, and what is final or signed after them.
     """
     declared = dict(passage.document.attributes).get("version", ())
-    names = [*declared, *_VERSION.findall(passage.path)]
+    names = [*declared, *_VERSION_IN_PATH.findall(passage.path)]
     words = words_of(passage.path.rpartition("/")[2])
     states = [_AS_VERSIONS[word] for word in words if word in _AS_VERSIONS]
     numbers = [tuple(map(int, _NUMBER.findall(name))) for name in names if name]
@@ -263,14 +289,14 @@ def combine_versions(rows: Iterable[Candidate], task: str) -> None:
     """
     pages = defaultdict[tuple[object, ...], list[Candidate]](list)
     for row in rows:
-        if row.stands_for_itself and version_number(row.passage):
+        if row.stands_for_itself and version_of(row.passage):
             folder, _, _ = _without_version(row.passage.path).rpartition("/")
             pages[(folder, *row.passage.headings, *_standing_of(row))].append(row)
     for page_rows in pages.values():
-        page_rows.sort(key=lambda row: version_number(row.passage), reverse=True)
+        page_rows.sort(key=lambda row: version_of(row.passage), reverse=True)
         for number, row in enumerate(page_rows):
             newer = [new for new in page_rows[:number] if not new.newer_version]
-            new = next((new for new in newer if _is_version(row.passage, new.passage, task)), None)
+            new = next((new for new in newer if _stands_for(row.passage, new.passage, task)), None)
             if new is None:
                 continue
             lines = {*map(str.strip, new.passage.content.splitlines())}
@@ -278,15 +304,15 @@ def combine_versions(rows: Iterable[Candidate], task: str) -> None:
             row.newer_version = new.chunk_id
             row.differing_line = next((line for line in own if line not in lines), "")
             if row.final > new.final:
-                new.lift_to(row.final, f"ranked as its older version {row.chunk_id}")
+                new.set_final(row.final, f"ranked as its older version {row.chunk_id}")
 
 
 @lru_cache(maxsize=4096)
 def _without_version(path: str) -> str:
-    return _VERSION.sub(" ", folded(path))
+    return _VERSION_IN_PATH.sub(" ", folded(path))
 
 
-def _is_version(old: Passage, new: Passage, task: str) -> bool:
+def _stands_for(old: Passage, new: Passage, task: str) -> bool:
     """Whether the pages are versions of one page, and the new passage has most of the old one."""
     names = [
         frozenset(words_of(_without_version(passage.path).rpartition("/")[2].rpartition(".")[0]))
@@ -295,11 +321,11 @@ def _is_version(old: Passage, new: Passage, task: str) -> bool:
     ]
     words, new_words = _words_of_text(old), _words_of_text(new)
     return (
-        version_number(old) < version_number(new)
+        version_of(old) < version_of(new)
         and (names[0] <= names[1] or names[1] <= names[0])
         and len(words & new_words) >= _MIN_SHARED_WORDS * len(words)
         and words & {*_WORD.findall(task.casefold())} <= new_words
-        and not _is_named(old, task)
+        and not _names_version(task, old)
     )
 
 
@@ -307,9 +333,9 @@ def _words_of_text(passage: Passage) -> set[str]:
     return {*_WORD.findall(passage.content.casefold())}
 
 
-def _is_named(passage: Passage, task: str) -> bool:
+def _names_version(task: str, passage: Passage) -> bool:
     """Whether the task names the version of a passage, or the state that stands for it."""
-    version = version_number(passage)
+    version = version_of(passage)
     if states := {state for state, order in _AS_VERSIONS.items() if order == version}:
         return not states.isdisjoint(words_of(task))
     number = re.escape(".".join(map(str, version)))
@@ -330,7 +356,7 @@ def _standing_of(row: Candidate) -> tuple[object, ...]:
 def _representative_first(same: list[Candidate], task: str) -> list[Candidate]:
     ordered = sorted(same, key=_copy_order)
     equal = [row for row in ordered if _standing_of(row) == _standing_of(ordered[0])]
-    first = max(equal, key=lambda row: (_is_named(row.passage, task), version_number(row.passage)))
+    first = max(equal, key=lambda row: (_names_version(task, row.passage), version_of(row.passage)))
     return [first, *(row for row in ordered if row is not first)]
 
 
@@ -361,14 +387,13 @@ def _copy_order(row: Candidate) -> tuple[int, int, bool, int, bool, str, float, 
     # One in the future counts as none.
     known = "" if row.freshness == "undated" else document.updated_at or ""
     date = "".join(chr(0x10FFFF - ord(sign)) for sign in known)
-    is_old = bool(_COPY_OR_OLD_PATH.search(path))
     tier = TRUST_TIERS.index(document.trust_tier)
     return (
         row.round,
         tier,
         document.origin != "internal",
         len(row.passage.flags),
-        is_old,
+        is_old_by_path(path),
         date or chr(0x10FFFF),
         -row.final,
         len(path),

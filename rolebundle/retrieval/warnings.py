@@ -6,6 +6,7 @@ message, which is empty if the warning does not hold.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
@@ -20,20 +21,28 @@ from rolebundle.contracts.terms import (
     WarningCode,
 )
 from rolebundle.retrieval.evidence import ENOUGH_CLOSENESS, shown_kinds
-from rolebundle.retrieval.passage_text import one_line, quoted, shown_name
+from rolebundle.retrieval.passage_text import one_line, shown_name
 from rolebundle.retrieval.query import words_of
-from rolebundle.retrieval.replacements import stated_replacements
 from rolebundle.retrieval.select import conflicts
 from rolebundle.retrieval.values import Candidate, Retrieval
 from rolebundle.retrieval.versions import is_old_by_path, newer_by_path
 from rolebundle.text.languages import likely_languages
 from rolebundle.text.spellings import key_of
-from rolebundle.text.words import age, counted, first_of, is_english, is_ordinary, words_found
+from rolebundle.text.words import (
+    age,
+    counted,
+    first_of,
+    is_english,
+    is_ordinary,
+    language_of,
+    words_found,
+)
 
 MAX_NAMED_CONFLICTS = 5
 """How many conflicts are named; the others are counted."""
 MAX_NAMED_REPLACEMENTS = 2
 """How many statements that something is replaced are named."""
+MAX_LANGUAGES = 3
 MAX_MISSING_WORDS = 5
 """How many missing words are named; the others are counted."""
 _MAX_KINDS_CHARS = 500
@@ -87,12 +96,24 @@ def _weak_evidence(retrieval: Retrieval) -> str:
     first = [passage.rowid for passage in retrieval.judged_passages]
     named_elsewhere = {part for name in _names_missing(retrieval) for part in words_of(name)}
     words = _words_at(retrieval, evidence.missing(first))
-    lacking = first_of(
+    missing = first_of(
         [word for word in words if word.casefold() not in named_elsewhere], MAX_MISSING_WORDS
     )
     found = f"the best passage has {words_found(best.matched_words, best.total_words)}"
-    without = f", and none of the first mentions: {lacking}" if lacking else ""
-    return f"thin evidence: {found}{without}{narrowed_by(retrieval.request.echo.where)}"
+    without = f", and none of the first mentions: {missing}" if missing else ""
+    narrowed = narrowed_by(retrieval.request.echo.where)
+    return f"thin evidence: {found}{without}{narrowed}{in_other_languages(retrieval)}"
+
+
+def in_other_languages(retrieval: Retrieval) -> str:
+    """What to do if a tenth of the documents found is in a language that the task is not in."""
+    texts = {row.passage.document.document_id: row.passage.content for row in retrieval.ranked}
+    counts = Counter(map(language_of, texts.values()))
+    asked = (*(retrieval.query.task.languages or ("en",)), "und")
+    least = max(2, counts.total() / 10)
+    others = [name for name, count in counts.most_common() if count >= least and name not in asked]
+    named = ", ".join(others[:MAX_LANGUAGES])
+    return f"; some documents are in {named}: ask in these languages, too (`also`)" if named else ""
 
 
 def _no_high_trust_match(retrieval: Retrieval) -> str:
@@ -209,17 +230,13 @@ def _supersede_ignored(retrieval: Retrieval) -> str:
 
 
 def _may_be_replaced(retrieval: Retrieval) -> str:
-    """What lower candidates, or their paths and its own, say of the first passage's document."""
+    """Which candidates are newer than the first one by their paths, or that its own says old."""
     if not retrieval.selected:
         return ""
     first, task = retrieval.selected[0], retrieval.request.task
     name = shown_name(first.passage.path)
-    found = [
-        f"{shown_name(by.passage.locator)} says of {name}: {quoted(text)}"
-        for by, text in stated_replacements(first, retrieval.ranked, task)
-    ]
     newer = newer_by_path(first.passage, [row.passage for row in retrieval.ranked], task)
-    found += [f"{shown_name(path)} is newer than {name}, by their names" for path in newer]
+    found = [f"{shown_name(path)} is newer than {name}, by their names" for path in newer]
     if not found and is_old_by_path(first.passage.path):
         found = [f"{name} is old, by its name"]
     return "; ".join(found[:MAX_NAMED_REPLACEMENTS])
@@ -251,19 +268,20 @@ def _seen_unknown(retrieval: Retrieval) -> str:
 
 
 def _words_missing(retrieval: Retrieval) -> str:
-    words = [*_names_missing(retrieval), *_others_missing(retrieval, are_asked=True)]
+    if not retrieval.selected:
+        return ""
+    words = [*_names_missing(retrieval), *_others_missing(retrieval)]
     named = first_of(words, MAX_MISSING_WORDS)
-    return f"no passage mentions: {named}" if named and retrieval.selected else ""
+    if not named:
+        return ""
+    is_weak = retrieval.evidence.task_support != "supported"  # Then that caution says it.
+    return f"no passage mentions: {named}{'' if is_weak else in_other_languages(retrieval)}"
 
 
 def has_thin_evidence(retrieval: Retrieval) -> bool:
     """Whether nothing was selected, the evidence is weak, or the task asks about missing words."""
-    return not retrieval.selected or bool(_weak_evidence(retrieval) or _words_missing(retrieval))
-
-
-def _words_not_found(retrieval: Retrieval) -> str:
-    found = first_of(_others_missing(retrieval, are_asked=False), MAX_MISSING_WORDS)
-    return f"no passage has the word: {found}" if found else ""
+    is_weak = not retrieval.selected or retrieval.evidence.task_support != "supported"
+    return is_weak or bool(_words_missing(retrieval))
 
 
 def _names_missing(retrieval: Retrieval) -> list[str]:
@@ -275,7 +293,7 @@ def _names_missing(retrieval: Retrieval) -> list[str]:
     words = {query.content_words[position][0].text: position for position in missing}
     absent = [
         exact
-        for exact in retrieval.absent_exact
+        for exact in retrieval.missing_exact
         if " " in exact or words.keys() & set(words_of(exact))
     ]
     parts = {part for exact in absent for part in words_of(exact)}
@@ -287,30 +305,28 @@ def _names_missing(retrieval: Retrieval) -> list[str]:
     return _as_written(retrieval, [*absent, *named])
 
 
-def _others_missing(retrieval: Retrieval, *, are_asked: bool) -> list[str]:
-    """The words of the task that occur nowhere, without names and the most frequent words.
+def _others_missing(retrieval: Retrieval) -> list[str]:
+    """The words that the task asks about and that occur nowhere, without names.
 
-    The task *asks about* them if they have half of the weight of its words, and the best passage is
-    not close in meaning. With ``are_asked`` they are returned if it does, else if it does not. In
-    English, where names are known, the weight of names does not count.
+    A task *asks about* missing words if they have half of the weight of its words, and the best
+    passage is not close in meaning. In English, where names are known, their weight does not count.
     """
     query, evidence = retrieval.query, retrieval.evidence
-    if evidence.task_support != "supported" or not retrieval.selected:
-        return []  # The caution names words.
+    closeness = evidence.best_support.closeness or 0.0
+    if evidence.task_support != "supported" or closeness >= ENOUGH_CLOSENESS:
+        return []  # In the first case, the caution names words.
     languages = {*likely_languages(retrieval.selected[0].passage.content)}
     if languages and languages.isdisjoint(query.task.languages):
         return []  # A text in another language has other words.
     named = {*words_of(" ".join(_names_missing(retrieval))), *query.corrected}
     found = _words_at(retrieval, evidence.missing()).items()
-    absent = {word: position for word, position in found if not named & {*words_of(word)}}
+    missing = {word: position for word, position in found if not named & {*words_of(word)}}
     own = evidence.positions_by_wording[0]
     asked = evidence.nats_of(own if query.task.languages else own - query.name_positions)
-    does_ask = (
-        (evidence.best_support.closeness or 0.0) < ENOUGH_CLOSENESS
-        and asked <= 2 * evidence.nats_of(absent.values())
-        and asked <= 2 * evidence.nats_of(absent[w] for w in _not_in_parts(retrieval, [*absent]))
+    does_ask = asked <= 2 * evidence.nats_of(missing.values()) and asked <= 2 * evidence.nats_of(
+        missing[w] for w in _not_in_parts(retrieval, [*missing])
     )
-    return [*absent] if does_ask is are_asked else []
+    return [*missing] if does_ask else []
 
 
 def _not_in_parts(retrieval: Retrieval, words: Sequence[str]) -> list[str]:
@@ -359,13 +375,13 @@ def _words_at(retrieval: Retrieval, positions: Sequence[int]) -> dict[str, int]:
 
 
 def _as_written(retrieval: Retrieval, words: Sequence[str]) -> list[str]:
-    """The words as the task has them, without those that ask for the newest version.
+    """The words as the task has them, without words such as "latest", days and months.
 
-    Nor days of the week and months, which texts write in many ways.
+    Texts write days and months in many ways.
     """
-    written, asking = retrieval.query.task.as_written, newest_words()
+    written, asking = retrieval.query.task.as_written, {*" ".join(newest_words()).split()}
     named = [
-        word for word in words if " ".join(words_of(word)) not in asking and not is_of_date(word)
+        word for word in words if not asking.issuperset(words_of(word)) and not is_of_date(word)
     ]
     return list(dict.fromkeys(written.get(word.lower(), word) for word in named))
 
@@ -405,7 +421,6 @@ CONDITIONS: Mapping[WarningCode, Callable[[Retrieval], str]] = {
     "SEMANTIC_LANE_DEGRADED": lambda retrieval: retrieval.semantic_problem,
     "INDEX_STALE": _index_stale,
     "WORDS_MISSING": _words_missing,
-    "WORDS_NOT_FOUND": _words_not_found,
     "WORDS_CORRECTED": _words_corrected,
     "REPLICA_STALE": _replica_stale,
     "DATABASE_UNREACHABLE": _database_unreachable,
@@ -422,7 +437,7 @@ def warnings_for(retrieval: Retrieval) -> list[BundleWarning]:
     """What the reader of the bundle should know; remembered facts do not count."""
     messages = {code: message_of(retrieval) for code, message_of in CONDITIONS.items()}
     return [
-        BundleWarning.model_construct(code=code, message=retrieval.with_corpus_named(message))
+        BundleWarning.model_construct(code=code, message=retrieval.name_corpus(message))
         for code, message in messages.items()
         if message
     ]

@@ -51,7 +51,7 @@ def conditions(where: Where) -> Iterator[Condition]:
     """The conditions of the keys that are given. A document must meet all of them.
 
     A name is compared without case. A glob matches the path of the file within its root, or the
-    URI. An undated document meets no bound of the date.
+    URI. An undated document never matches ``updated_after`` or ``updated_before``.
     """
     for key, value in where:
         if value is None:

@@ -120,7 +120,7 @@ def explain(
         pool={
             "candidates": len(retrieval.candidates),
             "depth": retrieval.pool.depth,
-            "refills": retrieval.pool.refills,
+            "refills": retrieval.pool.further_rounds,
         },
         limit=retrieval.request.limit,
         min_score=request.min_score,
@@ -446,7 +446,7 @@ def rule_of(corpus: Corpus, agent: str) -> tuple[AgentRule | None, Hidden | None
         return None, Hidden(rule="agent", note=note, next="`rolebundle policy show`")
 
 
-def hidden_candidates(corpus: Corpus, agent: str | None, terms: Sequence[Term]) -> dict[str, int]:
+def count_hidden(corpus: Corpus, agent: str | None, terms: Sequence[Term]) -> dict[str, int]:
     """How many passages with the task's words the policy keeps from an agent, by the first rule.
 
     Args:

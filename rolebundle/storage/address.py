@@ -76,7 +76,7 @@ def replica_of(link: Path) -> Path:
     return link.with_suffix(".replica.db")
 
 
-def in_database(path: Path) -> UsageError:
+def in_database_error(path: Path) -> UsageError:
     """The error for what is done with a corpus file, and asked for the link of a database."""
     return UsageError(
         "corpus_in_database",

@@ -192,7 +192,7 @@ def copy_corpus(source: Corpus, target: Corpus) -> None:
         refuse_changes(source)
         target.run("DELETE FROM corpus_state")
         for table in seal.COPIED:
-            columns = ", ".join(target.columns(table))
+            columns = ", ".join(target.column_names(table))
             # In a database, the further rows are made from the first.
             chosen = " WHERE only_row = 1" if table == "policy" else ""
             rows = source.iterate(f"SELECT {columns} FROM {table}{chosen}")

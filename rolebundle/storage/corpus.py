@@ -16,8 +16,8 @@ import apsw
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.lazy import Floats, Integers, lazy_module
 from rolebundle.storage import seal, sqlite
-from rolebundle.storage.sqlite import UNUSABLE, Bindings, SqliteFile, interrupted
-from rolebundle.storage.stored_values import damaged, rows_as
+from rolebundle.storage.sqlite import UNUSABLE, Bindings, SqliteFile, interrupted_error
+from rolebundle.storage.stored_values import damage_error, rows_as
 
 _STEPS_BETWEEN_CHECKS = 10_000  # of SQLite's virtual machine: well under a millisecond
 
@@ -95,13 +95,13 @@ class LexicalIndex(Protocol):
     def lengths(self, corpus: Corpus, compartment: int, ranges: Ranges) -> tuple[Integers, Floats]:
         """The rowids in these ranges, sorted, and the number of tokens of each."""
 
-    def codes(
+    def keys_of(
         self, corpus: Corpus, compartment: int, words: Sequence[str], *, with_offsets: bool
     ) -> dict[str, Integers]:
-        """Word → its occurrences; see :func:`rolebundle.storage.lexical_index.codes`."""
+        """Word → its occurrences; see :func:`rolebundle.storage.lexical_index.keys_of`."""
 
 
-class VectorIndex(Protocol):
+class VectorSearch(Protocol):
     """The functions of a module that measures the vectors of chunks."""
 
     def nearest(
@@ -110,7 +110,7 @@ class VectorIndex(Protocol):
         index_id: int,
         vector: bytes,
         limit: int,
-        compartments: Sequence[int],
+        searched: Sequence[int],
         documents: Sequence[int] | None,
     ) -> dict[int, float]:
         """The nearest chunks of compartments, or of documents in them: rowid → cosine."""
@@ -129,7 +129,7 @@ class Corpus(SqliteFile):
     """One open corpus file."""
 
     lexical: ClassVar[LexicalIndex] = lazy_module("rolebundle.storage.lexical_index")
-    vectors: ClassVar[VectorIndex] = lazy_module("rolebundle.storage.vector_search")
+    vectors: ClassVar[VectorSearch] = lazy_module("rolebundle.storage.vector_search")
     min_vectors_in_memory: ClassVar[int] = 2_000
     """From how many vectors on a process that answers again keeps them in memory."""
     is_database: ClassVar[bool] = False
@@ -198,7 +198,7 @@ class Corpus(SqliteFile):
         """How old the newest change is that a standby server has; ``None`` if it is none."""
         return None
 
-    def columns(self, table: str) -> list[str]:
+    def column_names(self, table: str) -> list[str]:
         """The names of a table's columns."""
         return self.column("SELECT name FROM pragma_table_info(?) ORDER BY cid", (table,))
 
@@ -258,7 +258,7 @@ class Corpus(SqliteFile):
             Interrupted: :meth:`interrupt` was called, or the time is over.
         """
         if self._is_over():
-            raise interrupted(self.path)
+            raise interrupted_error(self.path)
 
     # -- restriction ---------------------------------------------------------------------------
 
@@ -384,11 +384,11 @@ def corpus_counts(corpus: Corpus) -> CorpusCounts:
     """The corpus's identity, generation and sizes."""
     rows = corpus.rows("SELECT corpus_id, generation, documents, chunks FROM corpus_state")
     if not rows:
-        raise damaged("its own state")
+        raise damage_error("its own state")
     return rows_as(CorpusCounts, rows)[0]
 
 
-class PresentKinds(NamedTuple):
+class CorpusContents(NamedTuple):
     """Whether a corpus has anything of a kind; most have not, and need not be asked for it."""
 
     has_policy: bool
@@ -399,11 +399,11 @@ class PresentKinds(NamedTuple):
 
 
 @once_in_snapshot
-def present_kinds(corpus: Corpus) -> PresentKinds:
+def corpus_contents(corpus: Corpus) -> CorpusContents:
     """Of what kinds a corpus has anything."""
     tables = ("main.policy", "main.mark", "main.decision", "supersession")
     exist = ", ".join(f"EXISTS (SELECT 1 FROM {table})" for table in tables)
-    return PresentKinds(*map(bool, corpus.rows(f"SELECT {exist}")[0]))
+    return CorpusContents(*map(bool, corpus.rows(f"SELECT {exist}")[0]))
 
 
 @once_in_snapshot
@@ -472,19 +472,19 @@ def changed_since(corpus: Corpus, generation: int) -> Ranges | None:
 
 _shared: WeakValueDictionary[tuple[object, ...], Any] = WeakValueDictionary()
 """For all connections of this process. A value is dropped when no open corpus uses it any more.
-While one does, its file is open, so that no new file gets the same stamp and is taken for it."""
+Until then its file is open, so that no other file can get its inode, which is in the key."""
 
 
 def kept_in_memory(corpus: Corpus, name: Hashable, read: Callable[[], _T]) -> _T:
     """What is kept in memory under a name. Call it inside a snapshot.
 
-    It is the value of one generation. Its method ``updated(corpus, ranges)`` returns a new value
-    for the current generation, for which only the chunks of these ranges are read.
+    If few chunks changed since it was read, ``value.updated(corpus, ranges)`` returns a new value,
+    for which only the chunks of these ranges are read; else ``read()`` reads all.
 
     Args:
         corpus: a corpus open for reading.
         name: the name.
-        read: reads it, if it is not in memory, or if too much has changed.
+        read: reads the whole value.
     """
     file = (corpus.path, corpus.stamp, corpus_counts(corpus).corpus_id, name)
     generation = true_generation(corpus)

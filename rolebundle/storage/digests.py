@@ -16,7 +16,7 @@ from rolebundle.contracts.documents import LATER_FIELDS, DocumentMetadata
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.seal import row_digest
 from rolebundle.storage.sqlite import IN_SET, Row
-from rolebundle.storage.stored_values import damaged, values_of
+from rolebundle.storage.stored_values import damage_error, values_of
 
 EMBEDDED_COLUMNS = "title, headings, content, tags"
 """What the vector of a chunk is computed from."""
@@ -211,7 +211,7 @@ def _verify(corpus: Corpus, table: str, rowids: Sequence[int], among: str = IN_S
     for _, name, _, is_intact in checked(corpus, table, rowids, among):
         if not is_intact:
             word = "passage" if table == "chunk" else table
-            raise damaged(f"the {word} {name}", "damaged_passage", corpus.path)
+            raise damage_error(f"the {word} {name}", "damaged_passage", corpus.path)
 
 
 # -- keeping them true -----------------------------------------------------------------------------

@@ -24,10 +24,10 @@ from rolebundle.contracts.documents import (
     locator_path,
 )
 from rolebundle.contracts.terms import ORIGINS, TRUST_TIERS, TRUSTED_TIERS, ContentType, TrustTier
-from rolebundle.storage.corpus import Corpus, present_kinds
+from rolebundle.storage.corpus import Corpus, corpus_contents
 from rolebundle.storage.publications import PUBLISHED
 from rolebundle.storage.sqlite import IN_SET, NO_LIMIT, Binding, Row
-from rolebundle.storage.stored_values import columns_of, damaged, is_moment, rows_as, typed
+from rolebundle.storage.stored_values import damage_error, fields_of, is_moment, rows_as, typed
 from rolebundle.text.spellings import composed
 
 # What an answer does not need is imported by the functions that need it.
@@ -129,7 +129,7 @@ def superseders(
         documents: the SQL condition of the documents' rowids, such as ``IN_SET``.
         bindings: of the condition.
     """
-    has_claims = present_kinds(corpus).has_claims
+    has_claims = corpus_contents(corpus).has_claims
     rows = corpus.rows(superseders_sql(documents), bindings) if has_claims else []
     newer: dict[int, tuple[Superseder, ...]] = {}
     ignored: dict[int, Texts] = {}
@@ -176,7 +176,7 @@ _COLUMNS_OF_FIELD = {
     "document_type": ("document_type", "attributes"),
 }
 """The columns of the fields by which a search is narrowed, if they have another name."""
-_COLUMN_TYPES = {"path": str, **columns_of(DocumentMetadata)}
+_COLUMN_TYPES = {"path": str, **fields_of(DocumentMetadata)}
 
 
 class DocumentName(NamedTuple):
@@ -212,10 +212,16 @@ def document_names(
 
 
 def documents_named(corpus: Corpus, name: str, locations: Sequence[str]) -> list[DocumentName]:
-    """The documents that a name means: the one with this id, else of the file at one of these
-    absolute locations, else of the files with this path, else the attachment at this place; ordered
-    by id. The name of a file does not name its attachments.
-    """  # noqa: D205
+    """The documents that a name means, ordered by id: the first of these that there are.
+
+    1. the document with this id
+    2. those of the file at one of these absolute locations
+    3. those of the files with this path
+    4. one of these whose letters and marks are composed in another way
+    5. the attachment at this place
+
+    The name of a file does not name its attachments.
+    """
     columns = (("document_id", [name]), ("location", locations), ("path", [name]))
     for column, names in columns:
         named = f"{column} {IN_SET} ORDER BY document_id"
@@ -316,11 +322,11 @@ def document_groups(
     by_role: bool = False,
     by_path: Callable[[DocumentMetadata, str], Hashable] | None = None,
 ) -> list[DocumentGroup]:
-    """Groups of documents that a role's policy treats alike.
+    """Groups of documents that a role's policy treats alike, so that it decides once for each.
+
+    In a large corpus this saves half a second.
 
     If the scan found something else in one chunk than in others, a document is in several groups.
-
-    A large corpus has few such groups, and to read all of its documents takes half a second.
 
     Args:
         corpus: an open corpus.
@@ -378,7 +384,7 @@ def _divided(
         for rowid in group.rowids:
             path = paths.get(rowid)
             if path is None:
-                raise damaged("the file of a document")
+                raise damage_error("the file of a document")
             empty = group._replace(path=path, rowids=[])
             by_key.setdefault(by_path(group.document, path), empty).rowids.append(rowid)
         divided += by_key.values()
@@ -441,7 +447,7 @@ def metadata_of(rows: Iterable[Sequence[object]]) -> list[DocumentMetadata]:
     for document in documents:
         moments = [getattr(document, name) for name in _MOMENTS]
         if not all(moment is None or is_moment(moment) for moment in moments):
-            raise damaged(f"the document {document.document_id!r}")
+            raise damage_error(f"the document {document.document_id!r}")
     return documents
 
 

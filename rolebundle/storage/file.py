@@ -26,7 +26,7 @@ from rolebundle.errors import (
     corpus_busy,
     storage_errors,
 )
-from rolebundle.storage.address import address_of, in_database, is_address, link_for
+from rolebundle.storage.address import address_of, in_database_error, is_address, link_for
 from rolebundle.text.references import may_be_stored
 
 
@@ -70,7 +70,7 @@ def check_path(path: Path, file_format: FileFormat) -> None:
         if not path.is_file():
             raise file_format.missing(path)
         if address_of(path):
-            raise in_database(path)
+            raise in_database_error(path)
         size = path.stat().st_size
     if size == 0:
         problem = "the file is empty, so it was cut off or never filled"
@@ -140,15 +140,15 @@ def partial_file(target: Path) -> Iterator[Path]:
         OSError: it cannot be created.
     """
     remove_stale_partials(target)
-    partial = target.with_name(f"{target.name}.{os.getpid()}-{uuid4().hex}.partial")
+    unfinished = target.with_name(f"{target.name}.{os.getpid()}-{uuid4().hex}.partial")
     try:
         # SQLite gives the file's permissions also to the log beside it.
-        os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, OWNER_ONLY))
-        yield partial
+        os.close(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, OWNER_ONLY))
+        yield unfinished
     finally:
         for suffix in ("", *COMPANIONS):
             with suppress(OSError):
-                Path(f"{partial}{suffix}").unlink(missing_ok=True)
+                Path(f"{unfinished}{suffix}").unlink(missing_ok=True)
 
 
 def write_whole(path: Path, content: bytes, like: Path | None = None) -> None:
@@ -159,11 +159,11 @@ def write_whole(path: Path, content: bytes, like: Path | None = None) -> None:
     Raises:
         OSError: it could not be written.
     """
-    with partial_file(path) as partial:
-        partial.write_bytes(content)
+    with partial_file(path) as unfinished:
+        unfinished.write_bytes(content)
         if like and like.exists():
-            shutil.copymode(like, partial)
-        rename_synced(partial, path)
+            shutil.copymode(like, unfinished)
+        rename_synced(unfinished, path)
 
 
 def write_new(contents: Mapping[Path, bytes], mode: int = 0o666) -> None:

@@ -14,7 +14,7 @@ from rolebundle.lazy import numpy as np
 from rolebundle.storage.compartments import searchable_compartments
 from rolebundle.storage.corpus import Corpus, Ranges, record_changes, true_generation
 from rolebundle.storage.sqlite import IN_SET, Binding, Row
-from rolebundle.storage.stored_values import damaged
+from rolebundle.storage.stored_values import damage_error
 from rolebundle.text.spellings import also_written, folded, placed, with_spellings
 
 COLUMNS = ("title", "headings", "content", "tags", "hints", "names")
@@ -107,7 +107,7 @@ def extent(corpus: Corpus, compartment: int) -> tuple[int, int]:
     """
     block = corpus.value(f"SELECT block FROM {table_name(compartment)}_data WHERE id = 1")
     if not isinstance(block, bytes):
-        raise damaged(f"the record of {table_name(compartment)}")
+        raise damage_error(f"the record of {table_name(compartment)}")
     numbers = _varints(block)
     return (numbers[0], sum(numbers[1:])) if numbers else (0, 0)
 
@@ -137,13 +137,13 @@ def lengths(corpus: Corpus, compartment: int, ranges: Ranges) -> tuple[Integers,
     is_last = data < 0x80
     number: Integers = np.cumsum(is_last) - is_last
     if is_last.sum() != len(COLUMNS) * len(rowids):
-        raise damaged(name)
+        raise damage_error(name)
     after = np.flatnonzero(is_last)[number] - np.arange(len(data))
     counts = np.bincount(number // len(COLUMNS), (data & 0x7F) * 128.0**after)
     return rowids, counts.astype(np.float64)
 
 
-def codes(
+def keys_of(
     corpus: Corpus, compartment: int, words: Sequence[str], *, with_offsets: bool
 ) -> dict[str, Integers]:
     """Word → ``rowid * columns + column`` of each occurrence, sorted.
@@ -151,10 +151,10 @@ def codes(
     With offsets, each of these is multiplied by ``OFFSET_RANGE``, and the offset is added.
     """
     table = corpus.word_table_of(table_name(compartment))
-    code = f"doc * {len(COLUMNS)} + CASE col {_COLUMN_NUMBER} END"
-    code = f"({code}) * {OFFSET_RANGE} + offset" if with_offsets else code
+    key = f"doc * {len(COLUMNS)} + CASE col {_COLUMN_NUMBER} END"
+    key = f"({key}) * {OFFSET_RANGE} + offset" if with_offsets else key
     rows = corpus.rows(
-        f"SELECT value, (SELECT group_concat({code}) FROM {table} WHERE term = value) "
+        f"SELECT value, (SELECT group_concat({key}) FROM {table} WHERE term = value) "
         "FROM json_each(?)",
         (words,),
     )
@@ -228,9 +228,9 @@ def check(corpus: Corpus, compartment: int) -> None:
     for table, column in (("data", "block"), ("idx", "term"), ("docsize", "sz")):
         name = f"{table_name(compartment)}_{table}"
         if corpus.value(f"SELECT count(*) FROM {name} WHERE typeof({column}) <> 'blob'"):
-            raise damaged(name)
+            raise damage_error(name)
     if not _has_same_words(corpus, compartment):
-        raise damaged(table_name(compartment))
+        raise damage_error(table_name(compartment))
 
 
 def _has_same_words(corpus: Corpus, compartment: int) -> bool:
@@ -282,8 +282,8 @@ def _tokens(text: str) -> list[Token]:
     return _tokenizer()(data, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_colocated=False)
 
 
-def codes_of_texts(rows: Iterable[Row]) -> dict[str, list[int]]:
-    """Word → its codes with offsets, as of :func:`codes`, from rows of ``TEXTS`` by rowid."""
+def keys_of_texts(rows: Iterable[Row]) -> dict[str, list[int]]:
+    """Word → its keys with offsets, as of :func:`keys_of`, from rows of ``TEXTS`` by rowid."""
     found: dict[str, list[int]] = {}
     for row in rows:
         for column, text in enumerate(indexed_texts(row)):
@@ -321,5 +321,5 @@ def verify_lexical_indexes(corpus: Corpus) -> None:
             continue
         indexed, _ = corpus.lexical.extent(corpus, compartment.id)
         if indexed != compartment.chunks:
-            raise damaged("the lexical index", "damaged_index", corpus.path)
+            raise damage_error("the lexical index", "damaged_index", corpus.path)
         corpus.verified[name] = true_generation(corpus)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from rolebundle.contracts.documents import Mark, Passage
-from rolebundle.storage.corpus import Corpus, present_kinds
+from rolebundle.storage.corpus import Corpus, corpus_contents
 from rolebundle.storage.digests import content_hash
 from rolebundle.storage.sqlite import IN_SET
 
@@ -82,7 +82,7 @@ def marks_for(corpus: Corpus, passages: Sequence[Passage]) -> dict[str, Mark]:
         corpus: an open corpus; a restricted one has the marks of what is visible.
         passages: whatever mark they have.
     """
-    if not present_kinds(corpus).has_marks:
+    if not corpus_contents(corpus).has_marks:
         return {}
     chunks = _marks_of(corpus, "chunk", [passage.chunk_id for passage in passages])
     document_ids = sorted({passage.document.document_id for passage in passages})

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rolebundle.errors import UsageError, WrongFile
-from rolebundle.lazy import lazy_module
 from rolebundle.resources import data_folder
 from rolebundle.storage import seal
 from rolebundle.storage.address import address_of
-from rolebundle.storage.corpus import Corpus, LexicalIndex, VectorIndex
+from rolebundle.storage.corpus import Corpus, LexicalIndex, VectorSearch
 from rolebundle.storage.file import FileFormat, never_filled
 from rolebundle.storage.lexical_index import former_view
 from rolebundle.storage.sqlite import closed_on_error
@@ -21,17 +20,14 @@ from rolebundle.text.words import counted
 # A corpus file does not need it.
 if TYPE_CHECKING:
     from rolebundle.storage import lexical_index, vector_search
-    from rolebundle.storage.postgres import opening as postgres
 
     # What a corpus file imports late has the same functions as what a database uses.
-    _OF_A_FILE: tuple[LexicalIndex, VectorIndex] = lexical_index, vector_search
-else:
-    postgres = lazy_module("rolebundle.storage.postgres.opening")
+    _OF_A_FILE: tuple[LexicalIndex, VectorSearch] = lexical_index, vector_search
 
 APPLICATION_ID = 0x52424E44
 """``RBND`` in the file's header."""
 
-REPLICAS = 10
+SINCE_REPLICAS = 10
 """The schema version since which there are replicas."""
 
 _CHUNKS_PER_SECOND = 3_000
@@ -51,6 +47,8 @@ def open_reader(path: Path, *, verify: bool = True) -> Corpus:
         WrongFile, CorpusCorrupt, StorageError: it is not a corpus that this version reads.
     """
     if address := address_of(path):
+        from rolebundle.storage.postgres import opening as postgres
+
         return postgres.open_reader(path, address, corpus_format())
     corpus = Corpus.open_read_only(path, corpus_format())
     with closed_on_error(corpus):

@@ -45,8 +45,8 @@ def placements(corpus: Corpus, deny_matcher: DenyMatcher) -> Iterator[tuple[int,
         "FROM document d JOIN file f ON f.id = d.file "
         "LEFT JOIN scanned s ON s.document = d.id ORDER BY d.id"
     ):
-        labels = denied_by(deny_matcher, path, location)
-        yield row, name, current, (scope, sensitivity, labels, verdict == "quarantine")
+        patterns = denied_by(deny_matcher, path, location)
+        yield row, name, current, (scope, sensitivity, patterns, verdict == "quarantine")
 
 
 def assign_compartments(corpus: Corpus, deny_matcher: DenyMatcher) -> int:
@@ -79,9 +79,9 @@ def separate_facts(corpus: Corpus) -> None:
     for compartment in visible_compartments(corpus):
         rows = corpus.column(facts, (compartment.id, f"{REMEMBERED}%"))
         if rows and not compartment.is_of_facts:
-            labels = (*compartment.denied, FACTS_PATTERN)
+            denied = (*compartment.denied, FACTS_PATTERN)
             target = find_or_create(
-                corpus, compartment.scope, compartment.sensitivity, labels, compartment.quarantined
+                corpus, compartment.scope, compartment.sensitivity, denied, compartment.quarantined
             )
             move_documents(corpus, rows, compartment.id, target)
     remove_empty(corpus)

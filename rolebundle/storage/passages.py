@@ -7,7 +7,7 @@ from typing import NamedTuple, get_type_hints
 
 from rolebundle.contracts.documents import ATTACHED, REMEMBERED_KIND, Passage
 from rolebundle.storage import marks
-from rolebundle.storage.corpus import Corpus, present_kinds
+from rolebundle.storage.corpus import Corpus, corpus_contents
 from rolebundle.storage.documents import (
     ATTACHED_AT,
     DOCUMENT_TABLES,
@@ -56,7 +56,7 @@ def _documents_sql(condition: str) -> str:
 
 
 def _prefetch(corpus: Corpus, condition: str, *bindings: Binding) -> None:
-    if present_kinds(corpus).has_claims:
+    if corpus_contents(corpus).has_claims:
         corpus.prefetch(superseders_sql(_documents_sql(condition)), bindings)
     corpus.prefetch(passages_sql(condition), bindings)
 
@@ -114,8 +114,8 @@ def passages_of_document(corpus: Corpus, document_id: str) -> list[Passage]:
 
 def passages_from(corpus: Corpus, document_id: str, first: int, count: int) -> list[Passage]:
     """The chunks of a document from the ``first`` on, counted from 1, in order."""
-    places = "d.document_id = ? AND c.ordinal >= ? AND c.ordinal < ?"
-    return _passages(corpus, places, document_id, first - 1, first - 1 + count)
+    following = "d.document_id = ? AND c.ordinal >= ? AND c.ordinal < ?"
+    return _passages(corpus, following, document_id, first - 1, first - 1 + count)
 
 
 def passages_at_lines(corpus: Corpus, path: str, start_line: int, end_line: int) -> list[Passage]:

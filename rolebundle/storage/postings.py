@@ -26,10 +26,10 @@ from rolebundle.storage.lexical_index import (
     OFFSET_RANGE,
     TEXTS,
     Phrase,
-    codes_of_texts,
+    keys_of_texts,
 )
 from rolebundle.storage.sqlite import IN_SET
-from rolebundle.storage.stored_values import damaged
+from rolebundle.storage.stored_values import damage_error
 
 K1 = 1.2
 """Saturation: the smaller, the less further occurrences of a term count."""
@@ -85,7 +85,7 @@ class Postings:
             raise self._damaged()
 
     def _damaged(self) -> CorpusCorrupt:
-        return damaged(f"the lexical index of the compartment {self._compartment}")
+        return damage_error(f"the lexical index of the compartment {self._compartment}")
 
     def updated(self, corpus: Corpus, ranges: Ranges) -> Postings:
         """The same at the current generation: the chunks of these ranges are read again."""
@@ -103,25 +103,25 @@ class Postings:
         indices = np.argsort(order, kind="stable").astype(np.int32)
         moved = np.full(len(self.rowids), -1, np.int32)
         moved[stays] = indices[: len(stays)]
-        codes = _codes_of_texts(corpus, changed)
+        keys = _keys_of_texts(corpus, changed)
         # What comes before the first change stays as it is.
         first = int(np.argmin(np.append(moved, -1) == np.arange(len(moved) + 1)))
         new._known = {
-            phrase: new._moved(known, moved, first, _phrase_codes(phrase, codes) // OFFSET_RANGE)
+            phrase: new._moved(known, moved, first, _phrase_keys(phrase, keys) // OFFSET_RANGE)
             for phrase, known in self._known.items()
         }
         return new
 
-    def _moved(self, old: Occurrences, moved: Indices, first: int, codes: Integers) -> Occurrences:
+    def _moved(self, old: Occurrences, moved: Indices, first: int, keys: Integers) -> Occurrences:
         """The occurrences with their new indices, and those in the chunks that were read again."""
         cut = np.searchsorted(old.indices, first)
-        if cut == len(old.indices) and not len(codes):
+        if cut == len(old.indices) and not len(keys):
             return old
-        indices, added = moved[old.indices[cut:]], self._counted(codes)
+        indices, added = moved[old.indices[cut:]], self._counted(keys)
         stays = indices >= 0
         at = np.concatenate([old.indices[:cut], indices[stays], added.indices])
         counts = np.concatenate([old.counts[:cut], old.counts[cut:][stays], added.counts])
-        by_index = np.argsort(at, kind="stable") if len(codes) else slice(None)
+        by_index = np.argsort(at, kind="stable") if len(keys) else slice(None)
         return Occurrences(at[by_index], counts[by_index])
 
     def read(self, corpus: Corpus, phrases: Sequence[Phrase]) -> list[Occurrences]:
@@ -141,13 +141,13 @@ class Postings:
         words = list(dict.fromkeys(word for phrase in phrases for word in phrase))
         # With their offsets only if there are phrases of several words.
         has_offsets = any(len(phrase) > 1 for phrase in phrases)
-        codes = corpus.lexical.codes(corpus, self._compartment, words, with_offsets=has_offsets)
+        keys = corpus.lexical.keys_of(corpus, self._compartment, words, with_offsets=has_offsets)
         unit = OFFSET_RANGE if has_offsets else 1
-        return {phrase: self._counted(_phrase_codes(phrase, codes) // unit) for phrase in phrases}
+        return {phrase: self._counted(_phrase_keys(phrase, keys) // unit) for phrase in phrases}
 
-    def _counted(self, codes: Integers) -> Occurrences:
-        """Occurrences from codes ``rowid * columns + column``, sorted."""
-        rowids, columns = np.divmod(codes, len(COLUMNS))
+    def _counted(self, keys: Integers) -> Occurrences:
+        """Occurrences from keys ``rowid * columns + column``, sorted."""
+        rowids, columns = np.divmod(keys, len(COLUMNS))
         starts = np.flatnonzero(np.diff(rowids, prepend=-1))
         weights = _WEIGHTS[columns]
         counts = np.add.reduceat(weights, starts) if len(starts) else weights
@@ -169,8 +169,8 @@ class Postings:
 
     def common(self, indices: Indices, others: Indices) -> list[int]:
         """The rowids of the chunks that are among both."""
-        at, _ = _shared(others, indices)
-        return [int(rowid) for rowid in self.rowids[indices[at]]]
+        positions, _ = _shared(indices, others)
+        return [int(rowid) for rowid in self.rowids[indices[positions]]]
 
     def indices_of(self, rowids: Sequence[int] | Integers) -> Indices:
         """The indices of those chunks that are in this compartment."""
@@ -199,12 +199,12 @@ class Postings:
         """
         scores = np.zeros(len(self.rowids) if among is None else len(among))
         for occurrences, idf, repeated in query:
-            at, indices, counts = _among(occurrences, among)
+            positions, indices, counts = _among(occurrences, among)
             often = counts.astype(np.float64)
             length = K1 * (1 - B + B * self.lengths[indices] / average)
             part = idf * (often * (K1 + 1) / (often + length))
             for _ in range(repeated):
-                scores[at] += part
+                scores[positions] += part
         return scores
 
     def highest(self, scores: Floats, depth: int, among: Indices | None = None) -> dict[int, float]:
@@ -217,40 +217,40 @@ class Postings:
         return dict(zip(self.rowids[indices].tolist(), scores[best].tolist(), strict=True))
 
 
-_NO_CODES = np.empty(0, np.int64)
+_NO_KEYS = np.empty(0, np.int64)
 
 
 def _among(
     occurrences: Occurrences, among: Indices | None
 ) -> tuple[NDArray[np.integer], Indices, NDArray[np.float32]]:
-    """The occurrences in chunks that are searched, with the positions of these chunks."""
+    """The occurrences in chunks that are searched, after the positions of these in ``among``."""
     indices, counts = occurrences
     if among is None:
         return indices, indices, counts
-    positions, at = _shared(indices, among)
-    return positions, among[positions], counts[at]
+    positions, in_indices = _shared(among, indices)
+    return positions, among[positions], counts[in_indices]
 
 
-def _shared(indices: Indices, among: Indices) -> tuple[Integers, Integers]:
-    """The positions of the common elements in ``among``, and in ``indices``. Both are sorted."""
-    at = np.searchsorted(indices, among)
-    positions = np.flatnonzero(at < len(indices))
-    positions = positions[indices[at[positions]] == among[positions]]
-    return positions, at[positions]
+def _shared(first: Indices, second: Indices) -> tuple[Integers, Integers]:
+    """The positions of the common elements in the first, and in the second. Both are sorted."""
+    in_second = np.searchsorted(second, first)
+    in_first = np.flatnonzero(in_second < len(second))
+    in_first = in_first[second[in_second[in_first]] == first[in_first]]
+    return in_first, in_second[in_first]
 
 
-def _phrase_codes(phrase: Phrase, codes: Mapping[str, Integers]) -> Integers:
-    """The sorted codes at which a phrase begins, from those of its words."""
-    found = codes.get(phrase[0], _NO_CODES) if phrase else _NO_CODES
+def _phrase_keys(phrase: Phrase, keys: Mapping[str, Integers]) -> Integers:
+    """The sorted keys at which a phrase begins, from those of its words."""
+    found = keys.get(phrase[0], _NO_KEYS) if phrase else _NO_KEYS
     for number, word in enumerate(phrase[1:], 1):
-        found = np.intersect1d(found, codes.get(word, _NO_CODES) - number, assume_unique=True)
+        found = np.intersect1d(found, keys.get(word, _NO_KEYS) - number, assume_unique=True)
     return found
 
 
-def _codes_of_texts(corpus: Corpus, rowids: Integers) -> dict[str, Integers]:
-    """Word → its codes with offsets, as of :func:`lexical_index.codes`, from the texts."""
+def _keys_of_texts(corpus: Corpus, rowids: Integers) -> dict[str, Integers]:
+    """Word → its keys with offsets, as of :func:`lexical_index.keys_of`, from the texts."""
     texts = corpus.rows(f"{TEXTS} WHERE c.id {IN_SET} ORDER BY c.id", (rowids.tolist(),))
-    return {word: np.array(found, np.int64) for word, found in codes_of_texts(texts).items()}
+    return {word: np.array(found, np.int64) for word, found in keys_of_texts(texts).items()}
 
 
 def postings_of(corpus: Corpus, compartment: int) -> Postings:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from rolebundle.storage.corpus import Corpus, present_kinds
+from rolebundle.storage.corpus import Corpus, corpus_contents
 from rolebundle.storage.digests import content_hash
 
 
@@ -118,7 +118,7 @@ class StoredPolicy(NamedTuple):
 
 def has_policy(corpus: Corpus) -> bool:
     """Whether a policy was ever set. It can be replaced, but not removed."""
-    return present_kinds(corpus).has_policy
+    return corpus_contents(corpus).has_policy
 
 
 def load_policy(corpus: Corpus) -> StoredPolicy | None:

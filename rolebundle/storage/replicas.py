@@ -220,9 +220,9 @@ def _copy_document(replica: Corpus, pseudonym: Pseudonym, values: Sequence[Any])
     document_id, source_id, path, location, scope, sensitivity, denied, *own = values
     *own, claims, scanned, remembered = own
     patterns = set(json.loads(denied))
-    labels = {pseudonym(denied)} if patterns - {FACTS_PATTERN} else set()
-    labels |= patterns & {FACTS_PATTERN}
-    compartment = partition.find_or_create(replica, scope, sensitivity, sorted(labels))
+    shown = {pseudonym(denied)} if patterns - {FACTS_PATTERN} else set()
+    shown |= patterns & {FACTS_PATTERN}
+    compartment = partition.find_or_create(replica, scope, sensitivity, sorted(shown))
     location = pseudonym(location)
     # One file may have several documents.
     replica.run(

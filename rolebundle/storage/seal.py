@@ -13,7 +13,7 @@ from hashlib import blake2b
 
 from rolebundle.resources import data_file
 from rolebundle.storage.sqlite import Row, SqliteFile
-from rolebundle.storage.stored_values import damaged
+from rolebundle.storage.stored_values import damage_error
 
 SEALED, COPIED, HIDDEN = (
     [name for name, words in data_file(__file__, "tables.toml")["tables"].items() if word in words]
@@ -72,7 +72,7 @@ def verify(file: SqliteFile) -> None:
     with file.reading():
         different = sorted(_differences(_stored(file), _tables(file)) & {*SEALED})
     if different:
-        raise damaged(", ".join(different), "seal_broken", file.path)
+        raise damage_error(", ".join(different), "seal_broken", file.path)
 
 
 def write(file: SqliteFile, broken_before: Collection[str] = ()) -> None:

@@ -36,7 +36,7 @@ from rolebundle.storage.file import (
 from rolebundle.storage.stored_values import (
     DAMAGE_HINT,
     R,
-    columns_of,
+    fields_of,
     rows_as,
     selection,
     values_of,
@@ -127,7 +127,7 @@ def mapped_error(error: apsw.Error, path: Path, reason: int = 0) -> RolebundleEr
             "free some disk space and run the same command again; what was reported done is safe",
         )
     if _is_kind(error, apsw.InterruptError):
-        return interrupted(path)
+        return interrupted_error(path)
     if _is_kind(error, (apsw.BusyError, apsw.LockedError)):
         return corpus_busy(path, "is writing to it")
     if _is_kind(error, apsw.NotADBError):
@@ -157,7 +157,7 @@ def mapped_error(error: apsw.Error, path: Path, reason: int = 0) -> RolebundleEr
     )
 
 
-def interrupted(path: Path) -> Interrupted:
+def interrupted_error(path: Path) -> Interrupted:
     """The error of a search that was cancelled, or that is past its deadline."""
     return Interrupted(
         "interrupted",
@@ -353,7 +353,7 @@ class SqliteFile(Closable):
             record: the NamedTuple.
             more: values of further columns.
         """
-        fields = (name.rpartition(".")[2] for name in columns_of(type(record)))
+        fields = (name.rpartition(".")[2] for name in fields_of(type(record)))
         target = f"{table} ({', '.join((*fields, *more))})"
         self.insert(target, [(*values_of(record), *more.values())], "REPLACE")
 
@@ -514,8 +514,8 @@ def stamp_of(path: Path, *, frozen: bool = False) -> tuple[int, ...]:
 
     Args:
         path: the file.
-        frozen: include sizes and times of change of the file and its log. A connection that
-            assumes that nobody writes does not notice a change by itself.
+        frozen: also sizes and times of change of the file and its log, for a connection that was
+            opened without locks and so would not notice a change.
     """
     try:
         status = path.stat()

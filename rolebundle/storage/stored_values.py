@@ -43,7 +43,9 @@ def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
     return groups
 
 
-def damaged(subject: str, code: str = "corpus_corrupt", path: Path | None = None) -> CorpusCorrupt:
+def damage_error(
+    subject: str, code: str = "corpus_corrupt", path: Path | None = None
+) -> CorpusCorrupt:
     """The error for something that was read and cannot be what was stored."""
     message = f"the corpus is damaged: {subject} is not what was stored"
     return CorpusCorrupt(code, f"{path}: {message}" if path else message, DAMAGE_HINT)
@@ -51,7 +53,7 @@ def damaged(subject: str, code: str = "corpus_corrupt", path: Path | None = None
 
 def selection(kind: type[R], source: str, columns: Mapping[str, str]) -> str:
     """The SELECT statement of the values of a NamedTuple; see :meth:`SqliteFile.select`."""
-    fields = ((name, name.rpartition(".")[2]) for name in columns_of(kind))
+    fields = ((name, name.rpartition(".")[2]) for name in fields_of(kind))
     names = (columns.get(name) or columns.get(field, field) for name, field in fields)
     return f"SELECT {', '.join(names)} FROM {source}"
 
@@ -67,7 +69,7 @@ def rows_as(kind: type[R], rows: Iterable[Sequence[object]]) -> list[R]:
         CorpusCorrupt: a row holds something else.
     """
     named: Any = kind
-    columns = columns_of(named)
+    columns = fields_of(named)
     if len(columns) == len(named._fields):
         return list(map(named._make, typed(rows, *columns.values())))
     return [_build(named, iter(row)) for row in typed(rows, *columns.values())]
@@ -97,7 +99,7 @@ def typed(rows: Iterable[Sequence[object]], *annotations: object) -> list[tuple[
                 values[number] = convert(values[number])
             result.append(tuple(values))
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
-        raise damaged("a stored value") from error
+        raise damage_error("a stored value") from error
     return result
 
 
@@ -106,7 +108,7 @@ def _is_record(annotation: object) -> bool:
 
 
 @cache
-def columns_of(kind: type[Any]) -> dict[str, object]:
+def fields_of(kind: type[Any]) -> dict[str, object]:
     """The columns of a NamedTuple with their annotations; see :func:`rows_as`.
 
     Those of a NamedTuple in it have its field and a dot before their name.
@@ -114,14 +116,14 @@ def columns_of(kind: type[Any]) -> dict[str, object]:
     columns: dict[str, object] = {}
     for name, annotation in get_type_hints(kind).items():
         if _is_record(annotation):
-            columns |= {f"{name}.{column}": held for column, held in columns_of(annotation).items()}
+            columns |= {f"{name}.{column}": held for column, held in fields_of(annotation).items()}
         else:
             columns[name] = annotation
     return columns
 
 
 def values_of(record: tuple[Any, ...]) -> list[Any]:
-    """The values of a NamedTuple as they are stored, in the order of :func:`columns_of`."""
+    """The values of a NamedTuple as they are stored, in the order of :func:`fields_of`."""
     values: list[Any] = []
     kind: Any = type(record)
     for value, annotation in zip(record, _annotations(kind), strict=True):

@@ -166,14 +166,14 @@ def add(corpus: Corpus, index: EmbeddingIndex, vectors: Sequence[tuple[int, str,
     """Store (chunk rowid, input hash, vector), replacing the vectors that the chunks had."""
     rowids = [rowid for rowid, *_ in vectors]
     remove(corpus, index, rowids)
-    places = compartments.chunks_by_compartment(corpus, rowids)
-    compartment_of = {chunk: place for place, chunks in places.items() for chunk in chunks}
+    by_compartment = compartments.chunks_by_compartment(corpus, rowids)
+    part_of = {chunk: part for part, chunks in by_compartment.items() for chunk in chunks}
     rows = [
-        (index.id, rowid, compartment_of[rowid], made_of, vector_hash(made_of, vector), vector)
-        for rowid, made_of, vector in vectors
+        (index.id, rowid, part_of[rowid], input_hash, vector_hash(input_hash, vector), vector)
+        for rowid, input_hash, vector in vectors
     ]
     corpus.insert("embedded (index_id, chunk, compartment, input_hash, vector_hash, vector)", rows)
-    for compartment, chunks in places.items():
+    for compartment, chunks in by_compartment.items():
         _count(corpus, index, compartment, len(chunks))
     record_changes(corpus, rowids)
 

@@ -8,7 +8,7 @@ from rolebundle.storage import compartments
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.passages import first_by_score
 from rolebundle.storage.sqlite import IN_SET, Binding, Row
-from rolebundle.storage.stored_values import damaged
+from rolebundle.storage.stored_values import damage_error
 from rolebundle.storage.vector_index import EmbeddingIndex, current_counts
 
 Cosines = dict[int, float]
@@ -90,9 +90,11 @@ def shortlist_in_memory(
 ) -> list[int] | None:
     """The rowids of all chunks that may be among the nearest, by the vectors in memory.
 
-    ``None`` means that all vectors must be measured. That is so if the corpus has few; in the first
-    snapshot in which this reader searches, because reading them into memory takes as long as
-    measuring; and if more than ``MAX_CANDIDATES`` may be among the nearest.
+    ``None`` means that all vectors must be measured, for one of three reasons:
+
+    - There are few.
+    - This is the first snapshot that this reader searches: loading takes as long as measuring.
+    - More than ``MAX_CANDIDATES`` may be among the nearest.
     """
     searched = _searched(corpus, only_facts=only_facts)
     counts = current_counts(corpus, index.id)
@@ -103,7 +105,7 @@ def shortlist_in_memory(
     if corpus.snapshot in (0, corpus.first_snapshot_searched):
         return None
     # Imported here, because numpy takes time.
-    from rolebundle.storage.vector_scan import vectors_in_memory
+    from rolebundle.storage.vectors_in_memory import vectors_in_memory
 
     shortlist = vectors_in_memory(corpus, index).shortlist(searched, vector, limit)
     return shortlist if len(shortlist) <= MAX_CANDIDATES else None
@@ -136,7 +138,7 @@ def nearest(
     index_id: int,
     vector: bytes,
     limit: int,
-    compartments: Sequence[int],
+    searched: Sequence[int],
     documents: Sequence[int] | None,
 ) -> Cosines:
     """The nearest chunks of compartments, or of documents in them: rowid → cosine.
@@ -145,7 +147,7 @@ def nearest(
         CorpusCorrupt: ``vectors_damaged``: a vector among them is not what was stored.
     """
     corpus.load_vector_functions()
-    bindings: list[Binding] = [vector, index_id, compartments, limit]
+    bindings: list[Binding] = [vector, index_id, searched, limit]
     if documents is None:
         return cosines_of(corpus.rows(NEAREST_SQL, bindings))
     return cosines_of(corpus.rows(NEAREST_WITHIN_SQL, [*bindings, documents]))
@@ -174,6 +176,6 @@ def cosines_of(rows: Iterable[Row]) -> Cosines:
     found = {}
     for rowid, distance in rows:
         if distance is None:
-            raise damaged("a vector", "vectors_damaged")
+            raise damage_error("a vector", "vectors_damaged")
         found[rowid] = 1.0 - distance * distance / 2.0
     return found

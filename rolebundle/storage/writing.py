@@ -10,13 +10,11 @@ from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 from time import monotonic, sleep
-from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import apsw
 
 from rolebundle.errors import storage_errors
-from rolebundle.lazy import lazy_module
 from rolebundle.storage import digests, file, lexical_index, opening, partition, seal, vector_index
 from rolebundle.storage.address import address_of
 from rolebundle.storage.backup import back_up
@@ -25,11 +23,6 @@ from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.file import busy_timeout, folder_lock, remove_stale_partials
 from rolebundle.storage.publications import refuse_changes
 from rolebundle.storage.sqlite import MappedErrors, SqliteFile, closed_on_error, is_missing_or_empty
-
-if TYPE_CHECKING:
-    from rolebundle.storage.postgres import opening as postgres
-else:
-    postgres = lazy_module("rolebundle.storage.postgres.opening")
 
 CACHE_KIB = 32_768
 """Pages that a writer caches: an ingest returns to the pages of the indexes."""
@@ -41,10 +34,10 @@ _PAUSE_SECONDS = 0.02
 
 
 # The versions whose tables or columns are filled by code.
-_COMPARTMENTS = 2
-_DIGESTS = 7
-_FACTS_APART = 12
-_WORDS_COMPARED = 16
+_SINCE_COMPARTMENTS = 2
+_SINCE_DIGESTS = 7
+_SINCE_FACTS_APART = 12
+_SINCE_WORDS_COMPARED = 16
 
 
 def open_writer(
@@ -69,6 +62,8 @@ def open_writer(
     if is_missing_or_empty(path):
         _create(path)
     if address := address_of(path):
+        from rolebundle.storage.postgres import opening as postgres
+
         return postgres.open_writer(path, address, opening.corpus_format())
     with ExitStack() as locks:
         if lock:
@@ -98,7 +93,7 @@ def _create(path: Path) -> None:
 def _open_writer(path: Path, verify: bool, replica: bool, *, is_private: bool) -> Corpus:
     if not is_missing_or_empty(path):
         with Corpus.open_read_only(path, opening.corpus_format()) as corpus:
-            if not replica and opening.schema_version(corpus) >= opening.REPLICAS:
+            if not replica and opening.schema_version(corpus) >= opening.SINCE_REPLICAS:
                 refuse_changes(corpus)
             if verify and opening.schema_version(corpus) == opening.latest_version():
                 seal.verify(corpus)
@@ -165,18 +160,18 @@ def _apply_migrations(corpus: Corpus, *, is_private: bool) -> None:
             for entry in opening.migrations()[version:]:
                 db.execute(entry.read_text(encoding="utf-8"))
         # After all steps, because it reads and writes the newest schema.
-        if _COMPARTMENTS <= version < _WORDS_COMPARED:
+        if _SINCE_COMPARTMENTS <= version < _SINCE_WORDS_COMPARED:
             for compartment in visible_compartments(corpus):
                 lexical_index.drop(corpus, compartment.id)
                 lexical_index.create(corpus, compartment.id)
                 lexical_index.rebuild(corpus, compartment.id)
-        if version < _COMPARTMENTS:
+        if version < _SINCE_COMPARTMENTS:
             partition.assign_compartments(corpus, partition.no_denied_patterns)
-        if version < _DIGESTS:
+        if version < _SINCE_DIGESTS:
             vector_index.rehash(corpus)
             for table in digests.DIGESTED:
                 digests.write(corpus, table)
-        elif version < _FACTS_APART:
+        elif version < _SINCE_FACTS_APART:
             partition.separate_facts(corpus)
         if version < latest:
             seal.write(corpus)

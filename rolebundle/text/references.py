@@ -14,6 +14,8 @@ from rolebundle.text.spellings import key_of
 MAX_SUGGESTIONS = 3
 _LINES = lazy_pattern(r"^(?P<path>.+):(?P<start>\d{1,9})(?:-(?P<end>\d{1,9}))?$", re.DOTALL)
 _PASSAGES = lazy_pattern(r"^#(?P<document>.+):(?P<first>\d{1,9}):(?P<count>\d{1,9})$", re.DOTALL)
+PLACE = lazy_pattern(r"^a(\d{1,9})\.(\d{1,4})$")
+"""``a3.2``: a place of an answer, as a server names it."""
 _MAX_COMPARED = 20_000
 """With more names of files, none is compared letter by letter: that would take seconds."""
 _MAX_GLOB_CHARACTERS = 1_000

@@ -143,7 +143,7 @@ def found(draw: st.DrawFn) -> Evidence:
     wordings = draw(st.lists(some, min_size=1, max_size=3))
     words = Evidence(frequencies, chunks, matches, wordings, rarities)
     noise = None if cosines is None else NOISE
-    return words.with_measures(bm25, cosines or {}, noise).judged_by([*matches])
+    return words.measured_by(bm25, cosines or {}, noise).judged_by([*matches])
 
 
 @given(found())

@@ -191,7 +191,7 @@ class TestContentWords:
         assert [{words[place] for place in wording} for wording in query.positions_by_wording] == [
             {"token", "rotation"}, {"key", "rotation"}, {"token"},
         ]  # fmt: skip
-        assert [task.text for task in query.tasks] == ["token rotation", "key rotation", "token"]
+        assert [task.text for task in query.wordings] == ["token rotation", "key rotation", "token"]
 
     @pytest.mark.parametrize(
         ("task", "exact"),

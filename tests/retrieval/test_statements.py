@@ -8,7 +8,7 @@ import pytest
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.storage.compartments import visible_compartments
-from rolebundle.storage.corpus import Corpus, corpus_counts, increment_generation, present_kinds
+from rolebundle.storage.corpus import Corpus, corpus_contents, corpus_counts, increment_generation
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.sqlite import IN_SET
 from rolebundle.storage.writing import open_writer
@@ -78,13 +78,13 @@ def test_a_claim_is_known_only_to_those_who_see_its_document(tmp_path: Path) -> 
     db = build(tmp_path, [document("old", ["token"]), newer])
     with open_reader(db) as corpus:
         with corpus.reading():
-            assert present_kinds(corpus) == (False, False, False, True)
+            assert corpus_contents(corpus) == (False, False, False, True)
             places = {place.scope: place.id for place in visible_compartments(corpus)}
         corpus.enable_restriction()
         for scope, number in places.items():
             with corpus.reading():
                 corpus.restrict_to_compartments([number])
-                assert present_kinds(corpus).has_claims is (scope == "hr")
+                assert corpus_contents(corpus).has_claims is (scope == "hr")
 
 
 @of_file

@@ -7,7 +7,7 @@ import pytest
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.retrieval.packet import packet
 from rolebundle.retrieval.versions import combine_versions
-from support.corpora import answered, document
+from support.corpora import answered, document, overlay
 from support.values import passage, ranked
 
 VERSIONS = ("5.1", "7.4", "10.0", "v2", "v11.2")
@@ -117,3 +117,44 @@ def test_a_version_of_an_untrusted_source_stands_for_nothing() -> None:
     for fields in ({"trust_tier": "untrusted"}, {"origin": "untrusted"}):
         bundle = asked(page("5.1"), page("v99", **fields))
         assert places(bundle) == ["docs/5.1/ios.md:1-1"]
+
+
+OLD, NEW = "fees/fees-2024", "fees/fees-2026"
+PREFERS_OLD = overlay(
+    source_policy={"preferred_sources": [{"path": "fees/*2024*", "reason": "asked", "boost": 4}]}
+)
+
+
+@pytest.mark.parametrize(
+    ("task", "role", "trust", "expected"),
+    [
+        ("What is the fee for a berth?", None, "general", NEW),
+        ("What was the fee for a berth in 2024?", None, "general", OLD),
+        ("What is the fee for a berth?", PREFERS_OLD, "general", OLD),
+        ("What is the fee for a berth?", None, "untrusted", OLD),
+    ],
+)
+def test_a_newer_file_that_answers_as_well_comes_first(
+    task: str, role: Any, trust: Any, expected: str
+) -> None:
+    old = document(OLD, ["The fee for a berth is 40 euros. A berth is for a boat."])
+    new = document(
+        NEW, ["The fee is 45 euros a year for a berth, and winter is free."], trust_tier=trust
+    )
+    others = [document(f"notes/{n}", [f"The boat of member {n} needs paint."]) for n in range(9)]
+    assert answered([old, new, *others], role, task=task).selected[0].document_id == expected
+
+
+def test_a_file_of_the_archive_comes_after_its_newer_version() -> None:
+    old = document(
+        "rules/archive/sugar-v3", ["Test sugar again after 15 minutes. Sugar is low below 4."]
+    )
+    new = document(
+        "rules/sugar-v4", ["After 10 minutes the sugar is tested again, says the nurse."]
+    )
+    others = [document(f"notes/{n}", [f"The nurse of ward {n} needs gloves."]) for n in range(9)]
+    answer = answered([old, new, *others], task="When is sugar tested again?")
+    assert [chunk.document_id for chunk in answer.selected[:2]] == [
+        "rules/sugar-v4",
+        "rules/archive/sugar-v3",
+    ]

@@ -489,4 +489,4 @@ class _Docx(Walk):
     }
 
 
-READERS = {"docx": package_reader("docx", 12, lambda package: _Docx(package).read())}
+READERS = {"docx": package_reader("docx", 13, lambda package: _Docx(package).read())}

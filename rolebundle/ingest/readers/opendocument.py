@@ -543,6 +543,6 @@ def _is_collapsed(element: Any) -> bool:
 
 READERS = {
     "opendocument": package_reader(
-        "opendocument", 11, lambda package: _OpenDocument(package).read()
+        "opendocument", 12, lambda package: _OpenDocument(package).read()
     )
 }

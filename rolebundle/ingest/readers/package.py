@@ -307,7 +307,7 @@ class TextBlocks:
         self._kind: BlockKind | None = None
         self._pending: list[str] = []
         self._anchor = self._header = ""
-        self._chars = self._replaced = self._hidden_chars = 0
+        self._chars = self._replaced = self._hidden_chars = self._title_levels = 0
         self._hidden: dict[tuple[str, bool, bool], list[str]] = {}
 
     def heading(self, text: str, level: int, anchor: str = "", *, is_title: bool = True) -> None:
@@ -315,7 +315,7 @@ class TextBlocks:
 
         Args:
             text: the heading.
-            level: its level, from 1; 0 for a title of the document.
+            level: its level, from 1; 0 for a title of the document, below which all others are.
             anchor: where it is in the document.
             is_title: whether it can be the title of the document. A name of a sheet cannot.
         """
@@ -324,7 +324,9 @@ class TextBlocks:
             self.end_block()
             if is_title and not self.title:
                 self.title = words
-            self._store("heading", words, anchor, level=min(max(level, 1), 6))
+            self._title_levels |= level == 0
+            level = level + self._title_levels if level else 1
+            self._store("heading", words, anchor, level=min(level, 6))
 
     def add(self, kind: BlockKind, text: str, anchor: str = "", header: str = "") -> None:
         """Add a block.

@@ -20,7 +20,7 @@ from markupsafe import Markup, escape
 from rolebundle.contracts.bundle import RetrievalBundle, Scores, ScoreWeights
 from rolebundle.contracts.terms import (
     LANES,
-    RANKED_LOWER,
+    MAY_BE_ASKED_FOR,
     REJECTIONS,
     WARNINGS,
     FallbackAction,
@@ -152,8 +152,8 @@ def answer_page(bundle: RetrievalBundle) -> str:
         "answer",
         bundle=bundle,
         lanes={lane: sum(lane in proposing for proposing in lanes) for lane in LANES},
-        refused=[group for group in groups if group["code"] not in RANKED_LOWER],
-        lower=[group for group in groups if group["code"] in RANKED_LOWER],
+        refused=[group for group in groups if group["code"] not in MAY_BE_ASKED_FOR],
+        lower=[group for group in groups if group["code"] in MAY_BE_ASKED_FOR],
         passages=[
             {
                 "chunk": chunk,
@@ -247,7 +247,7 @@ def compare_page(comparison: Comparison) -> str:
 
 def _counts(view: RoleView) -> tuple[int, int]:
     """How many passages rules rejected for a role, and how many ranked too low."""
-    lower = sum(view.rejected_summary.get(code, 0) for code in RANKED_LOWER)
+    lower = sum(view.rejected_summary.get(code, 0) for code in MAY_BE_ASKED_FOR)
     return sum(view.rejected_summary.values()) - lower, lower
 
 

@@ -54,7 +54,7 @@ from rolebundle.policy.overlays import list_overlays
 from rolebundle.resources import data_file
 from rolebundle.retrieval.packet import MAX_CHARS
 from rolebundle.retrieval.passage_text import best_span, cut_passage, words_searched
-from rolebundle.text.references import is_glob
+from rolebundle.text.references import PLACE, is_glob
 
 DEFAULT_DETAIL: Detail = "compact"
 """How much of a bundle a server answers if the request has no ``detail``."""
@@ -63,7 +63,6 @@ MAX_TEXT_CHARS = 20_000
 _CITED_NUMBER = re.compile(r"\[\d{1,2}\]")
 MAX_ANSWERS = 1_000
 """So many answers of an agent can be named."""
-_PLACE = re.compile(r"a(\d{1,9})\.(\d{1,4})")
 _NAME_CHARS = 20
 """The line with the name of an answer is shorter."""
 
@@ -213,7 +212,7 @@ class Operations:
         return request.model_copy(update=update)
 
     def _place(self, reference: str, request: Contract) -> str:
-        found = _PLACE.fullmatch(reference.strip().strip("[]"))
+        found = PLACE.match(reference.strip().strip("[]"))
         given = found and self._answers_of(getattr(request, "agent", None)).get(int(found[1]))
         if not found or not given or not 0 < int(found[2]) <= len(given.chunk_ids):
             return reference

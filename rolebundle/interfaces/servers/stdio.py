@@ -97,21 +97,16 @@ class LineReader:
         """Each line, including a last one without a line end."""
         if not _HAS_POLL:
             Thread(target=self._read_ahead, daemon=True).start()
-        line = bytearray()
-        dropping = False
+        line = b""
         while part := self._part():
-            for piece in _pieces(part):
-                ended = piece.endswith(b"\n")
-                if not dropping:
-                    line += piece[:-1] if ended else piece
-                    if len(line) > self._limit or ended:
-                        yield bytes(line[: self._limit + 1])
-                        line.clear()
-                        dropping = not ended
-                elif ended:
-                    dropping = False
+            # Not splitlines(), which also splits at a lone carriage return.
+            *ended, rest = part.split(b"\n")
+            for piece in ended:
+                yield (line + piece)[: self._limit + 1]
+                line = b""
+            line = (line + rest)[: self._limit + 1]
         if line:
-            yield bytes(line)
+            yield line
 
     def _read_ahead(self) -> None:
         part = b"-"
@@ -150,12 +145,6 @@ class LineReader:
                 return False
             return self._stopper not in ready and incoming in ready
         return False
-
-
-def _pieces(part: bytes) -> list[bytes]:
-    # Not splitlines(), which also splits at a lone carriage return.
-    *lines, incomplete = part.split(b"\n")
-    return [line + b"\n" for line in lines] + ([incomplete] if incomplete else [])
 
 
 class LineWriter:

@@ -35,11 +35,11 @@ from rolebundle.errors import (
 )
 from rolebundle.resources import data_file
 from rolebundle.storage import seal
-from rolebundle.storage.address import in_database
-from rolebundle.storage.corpus import RESTRICTING_VIEWS, Corpus, LexicalIndex, VectorIndex
+from rolebundle.storage.address import in_database_error
+from rolebundle.storage.corpus import RESTRICTING_VIEWS, Corpus, LexicalIndex, VectorSearch
 from rolebundle.storage.file import busy_timeout
 from rolebundle.storage.postgres import indexes
-from rolebundle.storage.sqlite import SINGLE, Bindings, Row, interrupted, stamp_of
+from rolebundle.storage.sqlite import SINGLE, Bindings, Row, interrupted_error, stamp_of
 
 _INSIDE = (TransactionStatus.INTRANS, TransactionStatus.ACTIVE, TransactionStatus.INERROR)
 
@@ -114,7 +114,7 @@ class PostgresCorpus(Corpus):
     """One connection to a corpus in PostgreSQL. ``path`` is the link on this machine."""
 
     lexical: ClassVar[LexicalIndex] = indexes
-    vectors: ClassVar[VectorIndex] = indexes
+    vectors: ClassVar[VectorSearch] = indexes
     min_vectors_in_memory: ClassVar[int] = 1
     is_database: ClassVar[bool] = True
     connection: psycopg.Connection[Row] = field(kw_only=True)
@@ -203,7 +203,7 @@ class PostgresCorpus(Corpus):
         table, _, columns = target.partition(" (")
         into = f"INSERT INTO {target}"
         if verb == "REPLACE":
-            names = columns.rstrip(")").split(", ") if columns else self.columns(table)
+            names = columns.rstrip(")").split(", ") if columns else self.column_names(table)
             changed = ", ".join(f"{name} = excluded.{name}" for name in names)
             self._insert(into, rows, f" ON CONFLICT ({_KEYS[table]}) DO UPDATE SET {changed}")
         elif table == "embedded":
@@ -227,7 +227,7 @@ class PostgresCorpus(Corpus):
         # NULL if the standby has replayed no transaction since its start.
         return round(float(row[0]), 3) if row and row[0] is not None else 0.0
 
-    def columns(self, table: str) -> list[str]:
+    def column_names(self, table: str) -> list[str]:
         """See :meth:`Corpus.columns`."""
         return self.column(
             "SELECT attname::text FROM pg_attribute WHERE attrelid = CAST(? AS regclass) "
@@ -437,7 +437,7 @@ class PostgresCorpus(Corpus):
 
     def copy_to(self, copy: Path, name: Path) -> None:
         """See :meth:`SqliteFile.copy_to`."""
-        raise in_database(self.path)
+        raise in_database_error(self.path)
 
     def _mapped_errors(self) -> Any:
         return mapped_errors(self.path)
@@ -465,7 +465,7 @@ def mapped_errors(path: Path) -> Iterator[None]:
 def mapped_error(error: psycopg.Error, path: Path) -> RolebundleError:
     """Our error for one of PostgreSQL about the corpus of a link."""
     if isinstance(error, errors.QueryCanceled):
-        return interrupted(path)
+        return interrupted_error(path)
     if isinstance(
         error, (errors.LockNotAvailable, errors.DeadlockDetected, errors.SerializationFailure)
     ):

@@ -24,19 +24,19 @@ from psycopg.types import TypeInfo
 from rolebundle.lazy import Floats, Integers
 from rolebundle.storage.compartments import searchable_compartments
 from rolebundle.storage.corpus import Corpus, Ranges, record_changes
-from rolebundle.storage.lexical_index import COLUMNS, OFFSET_RANGE, TEXTS, codes_of_texts
+from rolebundle.storage.lexical_index import COLUMNS, OFFSET_RANGE, TEXTS, keys_of_texts
 from rolebundle.storage.sqlite import IN_SET, Binding, Row, load_vectors_library
-from rolebundle.storage.stored_values import damaged, grouped
+from rolebundle.storage.stored_values import damage_error, grouped
 from rolebundle.storage.vector_search import Cosines, cosines_of
 
-_CODES_OF_A_CHUNK = OFFSET_RANGE * len(COLUMNS)
-"""How many codes a chunk may have."""
+_KEYS_OF_A_CHUNK = OFFSET_RANGE * len(COLUMNS)
+"""How many keys a chunk may have."""
 _BATCH = 2_000
 MAX_BLOCKS = 64
 """If a word has more, they are joined."""
 _WORDS_PER_STEP = 500
 
-Codes = dict[str, Integers]
+Keys = dict[str, Integers]
 
 
 def create(corpus: Corpus, compartment: int) -> None:
@@ -58,9 +58,9 @@ def add_chunks(corpus: Corpus, compartment: int, rowids: Sequence[int]) -> None:
 
 
 def _write(corpus: Corpus, compartment: int, texts: Sequence[Row]) -> None:
-    found = {word: np.array(codes, np.int64) for word, codes in codes_of_texts(texts).items()}
+    found = {word: np.array(keys, np.int64) for word, keys in keys_of_texts(texts).items()}
     rowids = [row[0] for row in texts]
-    chunks = np.concatenate([*found.values(), np.empty(0, np.int64)]) // _CODES_OF_A_CHUNK
+    chunks = np.concatenate([*found.values(), np.empty(0, np.int64)]) // _KEYS_OF_A_CHUNK
     tokens = np.bincount(np.searchsorted(rowids, chunks), minlength=len(rowids)).tolist()
     lengths = zip(rowids, tokens, strict=True)
     corpus.insert(
@@ -69,11 +69,11 @@ def _write(corpus: Corpus, compartment: int, texts: Sequence[Row]) -> None:
     _insert_blocks(corpus, compartment, found)
 
 
-def _insert_blocks(corpus: Corpus, compartment: int, found: Codes) -> None:
+def _insert_blocks(corpus: Corpus, compartment: int, found: Keys) -> None:
     rows: list[Row] = []
-    for word, codes in found.items():
-        first, last = int(codes[0]) // _CODES_OF_A_CHUNK, int(codes[-1]) // _CODES_OF_A_CHUNK
-        rows.append((compartment, word, first, last, codes.astype("<i8").tobytes()))
+    for word, keys in found.items():
+        first, last = int(keys[0]) // _KEYS_OF_A_CHUNK, int(keys[-1]) // _KEYS_OF_A_CHUNK
+        rows.append((compartment, word, first, last, keys.astype("<i8").tobytes()))
     corpus.insert("posting (compartment, word, first, last, keys)", rows)
 
 
@@ -82,7 +82,7 @@ def remove_chunks(corpus: Corpus, compartment: int, rowids: Sequence[int]) -> No
     removed = np.array(sorted(rowids), np.int64)
     if not len(removed):
         return
-    words = codes_of_texts(corpus.rows(f"{TEXTS} WHERE c.id {IN_SET}", (rowids,)))
+    words = keys_of_texts(corpus.rows(f"{TEXTS} WHERE c.id {IN_SET}", (rowids,)))
     overlapping = (
         f"FROM posting WHERE compartment = ? AND word {IN_SET} AND first <= ? AND last >= ?"
     )
@@ -90,8 +90,8 @@ def remove_chunks(corpus: Corpus, compartment: int, rowids: Sequence[int]) -> No
     blocks = corpus.rows(f"SELECT word, keys {overlapping}", bindings)
     corpus.run(f"DELETE {overlapping}", bindings)
     for word, block in blocks:
-        codes = np.frombuffer(block, "<i8")
-        stay = codes[~np.isin(codes // _CODES_OF_A_CHUNK, removed)]
+        keys = np.frombuffer(block, "<i8")
+        stay = keys[~np.isin(keys // _KEYS_OF_A_CHUNK, removed)]
         if len(stay):
             _insert_blocks(corpus, compartment, {word: stay})
     corpus.run(
@@ -118,17 +118,17 @@ def lengths(corpus: Corpus, compartment: int, ranges: Ranges) -> tuple[Integers,
     return table[:, 0], table[:, 1].astype(np.float64)
 
 
-def codes(corpus: Corpus, compartment: int, words: Sequence[str], *, with_offsets: bool) -> Codes:
-    """Word → its occurrences; see :func:`rolebundle.storage.lexical_index.codes`."""
+def keys_of(corpus: Corpus, compartment: int, words: Sequence[str], *, with_offsets: bool) -> Keys:
+    """Word → its occurrences; see :func:`rolebundle.storage.lexical_index.keys_of`."""
     # A search reads the same words of other compartments, too: in one round trip.
     searched = searchable_compartments(corpus, with_facts=True) if corpus.snapshot else ()
-    places = sorted({compartment, *(other.id for other in searched)})
+    numbers = sorted({compartment, *(other.id for other in searched)})
     rows = corpus.rows(
         f"SELECT compartment, word, keys FROM main.posting WHERE compartment {IN_SET} "
         f"AND word {IN_SET}",
-        (places, words),
+        (numbers, words),
     )
-    blocks = grouped((word, block) for place, word, block in rows if place == compartment)
+    blocks = grouped((word, block) for number, word, block in rows if number == compartment)
     unit = 1 if with_offsets else OFFSET_RANGE
     return {
         word: np.sort(np.frombuffer(b"".join(blocks.get(word, ())), "<i8")) // unit
@@ -144,7 +144,7 @@ def merge(corpus: Corpus, compartment: int) -> bool:
     words = corpus.column(many, (compartment, MAX_BLOCKS, _WORDS_PER_STEP))
     if not words:
         return False
-    joined = codes(corpus, compartment, words, with_offsets=True)
+    joined = keys_of(corpus, compartment, words, with_offsets=True)
     corpus.run(f"DELETE FROM posting WHERE compartment = ? AND word {IN_SET}", (compartment, words))
     _insert_blocks(corpus, compartment, joined)
     return True
@@ -176,7 +176,7 @@ def check(corpus: Corpus, compartment: int) -> None:
     """
     total = 0
     for texts in _batches(corpus, compartment):
-        expected = codes_of_texts(texts)
+        expected = keys_of_texts(texts)
         first, last = texts[0][0], texts[-1][0]
         stored: dict[str, list[Integers]] = {}
         for word, block in corpus.rows(
@@ -184,18 +184,18 @@ def check(corpus: Corpus, compartment: int) -> None:
             (compartment, last, first),
         ):
             found = np.frombuffer(block, "<i8")
-            chunks = found // _CODES_OF_A_CHUNK
+            chunks = found // _KEYS_OF_A_CHUNK
             found = found[(chunks >= first) & (chunks <= last)]
             if len(found):
                 stored.setdefault(word, []).append(found)
         if stored.keys() != expected.keys() or any(
-            not np.array_equal(np.sort(np.concatenate(stored[word])), codes)
-            for word, codes in expected.items()
+            not np.array_equal(np.sort(np.concatenate(stored[word])), keys)
+            for word, keys in expected.items()
         ):
-            raise damaged("the lexical index")
+            raise damage_error("the lexical index")
         total += sum(map(len, expected.values()))
     if extent(corpus, compartment)[1] != total:
-        raise damaged("the lexical index")
+        raise damage_error("the lexical index")
 
 
 # -- vectors ---------------------------------------------------------------------------------------
@@ -245,7 +245,7 @@ def nearest(
     index_id: int,
     vector: bytes,
     limit: int,
-    compartments: Sequence[int],
+    searched: Sequence[int],
     documents: Sequence[int] | None,
 ) -> Cosines:
     """The nearest chunks of compartments, or of documents in them: rowid → cosine."""
@@ -256,7 +256,7 @@ def nearest(
     rows = corpus.rows(
         "SELECT e.chunk, e.vector FROM embedded e WHERE e.index_id = ? "
         f"AND e.compartment {IN_SET} {chosen} ORDER BY e.vector <-> ?, e.chunk LIMIT ?",
-        (index_id, compartments, *bindings, Vector(vector), limit),
+        (index_id, searched, *bindings, Vector(vector), limit),
     )
     return dict(sorted(_measured(vector, rows).items(), key=lambda item: (-item[1], item[0])))
 

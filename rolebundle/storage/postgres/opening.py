@@ -33,7 +33,7 @@ from rolebundle.storage.postgres.connection import (
 )
 from rolebundle.storage.sqlite import Row, closed_on_error, stamp_of
 
-_WORDS_COMPARED = 3
+_SINCE_WORDS_COMPARED = 3
 """The version in which words are stored as they are compared."""
 _CONNECT_SECONDS = 10
 
@@ -203,7 +203,7 @@ def _migrate(corpus: PostgresCorpus) -> None:
     if version == 0:
         corpus.run("INSERT INTO corpus_state VALUES (1, ?, 0, 0, 0)", (uuid4().hex,))
     _create_views(corpus)
-    for compartment in visible_compartments(corpus) if 0 < version < _WORDS_COMPARED else ():
+    for compartment in visible_compartments(corpus) if 0 < version < _SINCE_WORDS_COMPARED else ():
         indexes.rebuild(corpus, compartment.id)
     run(f"UPDATE {SCHEMA}.schema_version SET version = {len(migrations())}".encode())
 

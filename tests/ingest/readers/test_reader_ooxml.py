@@ -455,3 +455,22 @@ def test_the_header_of_further_pages_is_not_that_of_one_page():
         with zipfile.ZipFile(data, "a") as package:
             package.writestr("docProps/app.xml", f"<Properties><Pages>{pages}</Pages></Properties>")
         assert [line for line in lines(data.getvalue()) if line[0] != "#"] == expected
+
+
+# Headings
+
+
+def test_headings_are_below_a_title() -> None:
+    styles = "".join(
+        f'<w:style w:styleId="{key}"><w:name w:val="{name}"/></w:style>'
+        for key, name in (("T", "Title"), ("H", "heading 1"))
+    )
+
+    def styled(text: str, key: str) -> str:
+        return paragraph(text, in_paragraph=f'<w:pStyle w:val="{key}"/>')
+
+    sections = styled("Diet", "H") + paragraph("Soft food.") + styled("Contacts", "H")
+    read = read_document(docx(styled("Care plan", "T") + sections, styles=styles), "a.docx")
+    assert [b.level for b in read.blocks if b.level] == [1, 2, 2]
+    read = read_document(docx(sections, styles=styles), "a.docx")
+    assert [b.level for b in read.blocks if b.level] == [1, 1]

@@ -337,7 +337,7 @@ def test_names_and_identifiers_that_no_passage_has_are_a_caution(
         ("configure the current server", [], False),
         ("Wo ist der aktuelle Server, und welche file war zuletzt number1?", [], False),
         ("Comment configurer le dernier server avec un file aujourd'hui ?", [], False),
-        ("configure the server with a file in Zorblax", [], False),  # A name has its own caution.
+        ("configure the server with a file in Zorblax", ["Zorblax"], True),
         # Texts write the days and months in many ways.
         ("configure the server with a file on Monday in December", [], False),
         ("configure the servar with a file", [], False),  # A likely spelling is searched.
@@ -354,18 +354,13 @@ def test_names_and_identifiers_that_no_passage_has_are_a_caution(
         ("Welcher Fileserver hat das file?", ["Fileserver"], False),
     ],
 )
-def test_words_that_no_passage_has_are_a_note_unless_the_task_asks_about_them(
+def test_words_that_no_passage_has_are_named_if_the_task_asks_about_them(
     task: str, absent: list[str], is_asked: bool
 ) -> None:
     bundle = answered([SERVER], task=task, limit=2)
-    found = messages(bundle)
-    note, caution = found.get("WORDS_NOT_FOUND", ""), found.get("WORDS_MISSING", "")
-    if is_asked:
-        assert (note, caution) == ("", f"no passage mentions: {', '.join(absent)}")
-        assert f"Caution: {caution}." in packet(bundle)
-    else:
-        assert note == (f"no passage has the word: {', '.join(absent)}" if absent else "")
-        assert not note or f"Note: {note}." in packet(bundle)
+    caution = messages(bundle).get("WORDS_MISSING", "")
+    assert caution == (f"no passage mentions: {', '.join(absent)}" if is_asked else "")
+    assert not is_asked or f"Caution: {caution}." in packet(bundle)
     assert (bundle.fallback.action == "warn") == bool(caution)
 
 
@@ -376,16 +371,16 @@ def test_a_passage_in_another_language_has_other_words() -> None:
         ("Arznei ibuprofen und", True),
     ):
         bundle = answered([document("doctor", [text])], task=task)
-        assert bool({"WORDS_MISSING", "WORDS_NOT_FOUND"} & {*messages(bundle)}) == is_named
+        assert ("WORDS_MISSING" in messages(bundle)) == is_named
 
 
 def test_a_passage_close_in_meaning_may_say_a_missing_word_in_other_words() -> None:
     shop = document("shop", ["The shop sells bicycles.", "Customers park behind the shop."])
     garden = document("garden", [f"The shop has a garden with roses, bed {n}." for n in range(9)])
-    for provider, code in (StaticProvider(), "WORDS_NOT_FOUND"), (None, "WORDS_MISSING"):
+    for provider, is_named in (StaticProvider(), False), (None, True):
         bundle = answered([shop, garden], None, provider, task="buyers of the shop")
-        assert "buyers" in messages(bundle)[code]
-        assert (bundle.fallback.action == "warn") == (code == "WORDS_MISSING")
+        assert ("buyers" in messages(bundle).get("WORDS_MISSING", "")) == is_named
+        assert (bundle.fallback.action == "warn") == is_named
 
 
 class TestExact:
@@ -550,11 +545,30 @@ def test_every_text_names_what_is_missing() -> None:
 
 
 @pytest.mark.parametrize(
+    ("task", "other"),
+    [
+        ("Until when can I end the contract with the laundry at Harbour Road?", "de"),
+        ("Bis wann kann ich den Vertrag mit der Wäscherei kündigen, und wie?", "en"),
+    ],
+)
+def test_other_languages_are_named_where_evidence_is_thin(task: str, other: str) -> None:
+    texts = [
+        "Die Laundry GmbH holt die Wäsche am Montag, und sie ist am Freitag wieder da.",
+        "The Wäscherei takes the linen that is on the first floor, and it is counted.",
+    ]
+    documents = [document(f"d{n}", [f"{texts[n % 2]} {n}"]) for n in range(4)]
+    answer = answered(documents, task=task)
+    said = " ".join([answer.fallback.message, *(w.message or "" for w in answer.warnings)])
+    assert f"some documents are in {other}: ask in these languages, too" in said
+
+
+@pytest.mark.parametrize(
     ("allowed", "note"),
     [
         (None, ""),
         (ACTIONS, ""),
         (["read", "analyze"], "use only to: read, analyze"),
+        (["read", "analyze", "suggest"], "not for actions"),
         ([action for action in ACTIONS if action != "execute"], "do not use for: execute"),
     ],
 )

@@ -11,7 +11,7 @@ from rolebundle.errors import CorpusCorrupt
 from rolebundle.storage import vector_index, vector_search
 from rolebundle.storage.corpus import Corpus, increment_generation
 from rolebundle.storage.opening import open_reader
-from rolebundle.storage.vector_scan import VectorsInMemory
+from rolebundle.storage.vectors_in_memory import VectorsInMemory
 from rolebundle.storage.writing import open_writer
 from support.corpora import build, document, scratch_folder
 from support.fake_embedder import DIMENSIONS, HashingProvider

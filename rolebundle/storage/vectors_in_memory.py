@@ -22,7 +22,7 @@ from rolebundle.storage.corpus import ALL_CHUNKS, Corpus, Ranges, kept_in_memory
 from rolebundle.storage.sqlite import Row
 from rolebundle.storage.vector_index import EmbeddingIndex
 
-_MAX_CODE = 127
+_MAX_INT8 = 127
 _SMALLEST_SCALE = 1e-30
 _MAX_BLOCKS = 1_000
 _HALF_OF_DAMAGED = np.float32(-1e30)
@@ -37,13 +37,13 @@ class CompartmentVectors:
 
     Attributes:
         rowids: of their chunks, int64.
-        codes: one row of int8 for each vector, in blocks, so that few are copied by a change.
+        blocks: one row of int8 for each vector, in blocks, so that few are copied by a change.
         scales: what the row is multiplied by, float32.
         halves: half the square of the vector's length, float32.
     """
 
     rowids: NDArray[np.int64]
-    codes: tuple[NDArray[np.int8], ...]
+    blocks: tuple[NDArray[np.int8], ...]
     scales: NDArray[np.float32]
     halves: NDArray[np.float32]
 
@@ -61,7 +61,7 @@ class CompartmentVectors:
         values = np.empty(count, np.float32)
         floats = np.empty((_ROWS, dimensions), np.float32)
         done = 0
-        for block in self.codes:
+        for block in self.blocks:
             for start in range(0, len(block), _ROWS):
                 rows = block[start : start + _ROWS]
                 floats[: len(rows)] = rows
@@ -72,7 +72,7 @@ class CompartmentVectors:
         # absolute values (Higham, "Accuracy and Stability of Numerical Algorithms", 3.1). Four
         # times that, and some terms more, is for our sum and for sqlite-vec's.
         rounding = (dimensions + 16) * 2.0**-22
-        of_scale = np.float32(np.abs(query).sum() * (0.5 + _MAX_CODE * rounding))
+        of_scale = np.float32(np.abs(query).sum() * (0.5 + _MAX_INT8 * rounding))
         errors = self.scales * of_scale + np.float32(rounding) * (self.halves + query @ query)
         least = np.partition(values - errors, max(0, count - k))[max(0, count - k)]
         return [int(rowid) for rowid in self.rowids[values + errors >= least]]
@@ -133,35 +133,35 @@ def _read(corpus: Corpus, index_id: int, dimensions: int, ranges: Ranges) -> Vec
 
 def _encoded(rows: Iterable[Row], dimensions: int) -> CompartmentVectors:
     _, rowids, stored = zip(*rows, strict=True)
-    size, damaged = 4 * dimensions, np.full(dimensions, np.nan, "<f4").tobytes()
-    whole = (vector if len(vector) == size else damaged for vector in stored)
+    damaged = np.full(dimensions, np.nan, "<f4").tobytes()
+    whole = (vector if len(vector) == len(damaged) else damaged for vector in stored)
     vectors = np.frombuffer(b"".join(whole), "<f4").reshape(-1, dimensions)
     with np.errstate(all="ignore"):
         halves = np.square(vectors).sum(axis=1) / 2
     is_damaged = ~np.isfinite(halves)
     vectors = np.where(is_damaged[:, None], np.float32(0), vectors)
     halves[is_damaged] = _HALF_OF_DAMAGED
-    scales = np.maximum(np.abs(vectors).max(axis=1) / _MAX_CODE, np.float32(_SMALLEST_SCALE))
-    codes = np.rint(vectors / scales[:, None]).astype(np.int8)
-    return CompartmentVectors(np.array(rowids, np.int64), (codes,), scales, halves)
+    scales = np.maximum(np.abs(vectors).max(axis=1) / _MAX_INT8, np.float32(_SMALLEST_SCALE))
+    blocks = np.rint(vectors / scales[:, None]).astype(np.int8)
+    return CompartmentVectors(np.array(rowids, np.int64), (blocks,), scales, halves)
 
 
 def _joined(pieces: list[CompartmentVectors]) -> CompartmentVectors:
-    codes = tuple(block for piece in pieces for block in piece.codes)
+    blocks = tuple(block for piece in pieces for block in piece.blocks)
     return CompartmentVectors(
         np.concatenate([piece.rowids for piece in pieces]),
-        codes if len(codes) <= _MAX_BLOCKS else (np.concatenate(codes),),
+        blocks if len(blocks) <= _MAX_BLOCKS else (np.concatenate(blocks),),
         np.concatenate([piece.scales for piece in pieces]),
         np.concatenate([piece.halves for piece in pieces]),
     )
 
 
-def _without(scan: CompartmentVectors, ranges: Ranges) -> CompartmentVectors:
-    stays = np.ones(len(scan.rowids), bool)
+def _without(part: CompartmentVectors, ranges: Ranges) -> CompartmentVectors:
+    stays = np.ones(len(part.rowids), bool)
     for first, last in ranges:
-        stays &= (scan.rowids < first) | (scan.rowids > last)
+        stays &= (part.rowids < first) | (part.rowids > last)
     if stays.all():
-        return scan
-    parts = zip(scan.codes, np.split(stays, np.cumsum([*map(len, scan.codes)])[:-1]), strict=True)
-    codes = tuple(block if of.all() else block[of] for block, of in parts)
-    return CompartmentVectors(scan.rowids[stays], codes, scan.scales[stays], scan.halves[stays])
+        return part
+    both = zip(part.blocks, np.split(stays, np.cumsum([*map(len, part.blocks)])[:-1]), strict=True)
+    blocks = tuple(block if of.all() else block[of] for block, of in both)
+    return CompartmentVectors(part.rowids[stays], blocks, part.scales[stays], part.halves[stays])
