@@ -49,12 +49,12 @@ def open_itself(path: str | Path) -> BinaryIO:
         OSError: it cannot be opened, or is a link.
     """
 
-    def opened(name: str, _flags: int) -> int:
+    def opener(name: str, _flags: int) -> int:
         if not hasattr(os, "O_NOFOLLOW") and os.path.islink(name):  # noqa: PTH114 - a text
             raise OSError(errno.ELOOP, "it is a link", name)
         return os.open(name, READ_FLAGS)
 
-    return open(path, "rb", opener=opened)
+    return open(path, "rb", opener=opener)
 
 
 OWN_SESSION: dict[str, Any] = {"start_new_session": True}
@@ -98,9 +98,9 @@ def is_open_to_others(status: os.stat_result, permissions: int = 0o077) -> bool:
 
 
 def lock_of_folder(folder: Path) -> tuple[Path, int]:
-    """What to open, and the flags, to lock a folder: itself, or a file of this user that stays.
+    """What to open, and the flags, to lock a folder: itself, or a file in the temporary folder.
 
-    That file is in no folder of documents or copies, where it would be in the way.
+    A file in the folder itself would be copied, deleted or read with the others.
     """
     if IS_UNIX:
         return folder, os.O_RDONLY

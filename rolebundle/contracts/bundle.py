@@ -476,7 +476,7 @@ class TaskEvidence(Contract):
         words: number of the content words of the task and its other wordings.
         specificity: ``max(best − mean, 0.4 · mean)`` of the best twelve passages, each counted by
             the rarities in English of the task's words in it; at least 1.2 if few passages have an
-            exact word of the task.
+            exact word of the task, or if one document is far ahead of all others.
         role_share: the highest share of the role's components in the final scores, in [0, 1].
     """
 

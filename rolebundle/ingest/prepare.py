@@ -168,7 +168,7 @@ def unread_outcome(
 
 
 def _prepared(file: FileEntry, settings: RunSettings) -> Outcome:
-    """Read a file.
+    """Read, parse, scan and chunk a file.
 
     An error in one of several documents becomes a note, and the others are stored. If there are no
     others, the file is skipped. The reader's errors depend on the bytes only, so such a file is not

@@ -18,7 +18,7 @@ from rolebundle.retrieval.versions import (
     combine_versions,
     copies_among,
     equals_newest_first,
-    put_newer_version_first,
+    put_newer_versions_first,
     put_newest_first,
     words_if_newest_asked,
 )
@@ -72,7 +72,7 @@ def rank(
     ranked = sorted(allowed, key=ranking_order)
     penalize_sources(ranked, request)
     ranked.sort(key=ranking_order)
-    put_newer_version_first(ranked, request.task)
+    put_newer_versions_first(ranked, request.task)
     words_if_newest = words_if_newest_asked(request.task)
     if words_if_newest is not None:
         put_newest_first(ranked, request.min_score, words_if_newest)

@@ -100,7 +100,7 @@ def fallback_of(limitations: Sequence[Limitation], verdict: EmptyReason | None =
 
 _BY_SCORE = ("over_budget", "nothing_found", "all_below_floor")
 """Verdicts about candidates in the order of their score."""
-_MISSING = ("nothing_found", "no_evidence")
+_WITHOUT_EVIDENCE = ("nothing_found", "no_evidence")
 # What happened, and the next step.
 _EXPLANATIONS: dict[EmptyReason, tuple[str, str]] = {
     "over_budget": (
@@ -227,7 +227,7 @@ def _why_empty(verdict: EmptyReason, retrieval: Retrieval) -> str:
         reason = f"the search was incomplete ({rejections}); the semantic lane {state}"
     else:
         reason = _why_none_selected(verdict, retrieval, rejections)
-        reason += in_other_languages(retrieval) if verdict in _MISSING else ""
+        reason += in_other_languages(retrieval) if verdict in _WITHOUT_EVIDENCE else ""
     return reason + narrowed_by(request.echo.where)
 
 

@@ -37,6 +37,8 @@ _VERSION_IN_PATH = re.compile(
 _MIN_SHARED_WORDS = 0.7
 """A passage is of an older version of a page if the newer one has this share of its words."""
 
+MAX_REPLACED = 3
+"""So many first passages give their place to a newer version."""
 ABOUT_AS_GOOD = 0.7
 """A passage with this share of the first one's score may answer about as well."""
 ABOUT_AS_GOOD_IN_SERIES = 0.5
@@ -121,13 +123,13 @@ def equals_newest_first(
     return newest if near_best[0] in newest else [*newest, near_best[0]]
 
 
-def put_newer_version_first(ranked: list[Candidate], task: str) -> None:
-    """Put a newer version of the first passage's file above it, if it answers about as well.
+def put_newer_versions_first(ranked: list[Candidate], task: str) -> None:
+    """Put a newer version of the file of each of the first three passages above that passage.
 
-    Both have the same standing, so that a file of others takes no place, and the role does not
-    prefer the first one.
+    It answers about as well, and the role does not prefer the older one. Both have the same
+    standing, so that nobody can displace the files of others with the name of a file.
     """
-    for first in ranked[:3]:
+    for first in ranked[:MAX_REPLACED]:
         standing, least = _standing_of(first), ABOUT_AS_GOOD * first.final
         rows = [r for r in ranked if r.stands_for_itself and r.final >= least]
         equals = [row for row in rows if _standing_of(row) == standing]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
 from rolebundle.contracts.bundle import BundleWarning
-from rolebundle.contracts.dates import is_of_date, newest_words
+from rolebundle.contracts.dates import is_of_date
 from rolebundle.contracts.request import Where
 from rolebundle.contracts.terms import (
     TRUSTED_TIERS,
@@ -25,7 +25,7 @@ from rolebundle.retrieval.passage_text import one_line, shown_name
 from rolebundle.retrieval.query import words_of
 from rolebundle.retrieval.select import conflicts
 from rolebundle.retrieval.values import Candidate, Retrieval
-from rolebundle.retrieval.versions import is_old_by_path, newer_by_path
+from rolebundle.retrieval.versions import is_old_by_path, newer_by_path, words_if_newest_asked
 from rolebundle.text.languages import likely_languages
 from rolebundle.text.spellings import key_of
 from rolebundle.text.words import (
@@ -41,8 +41,9 @@ from rolebundle.text.words import (
 MAX_NAMED_CONFLICTS = 5
 """How many conflicts are named; the others are counted."""
 MAX_NAMED_REPLACEMENTS = 2
-"""How many statements that something is replaced are named."""
+"""How many newer files are named."""
 MAX_LANGUAGES = 3
+"""How many languages of documents are named."""
 MAX_MISSING_WORDS = 5
 """How many missing words are named; the others are counted."""
 _MAX_KINDS_CHARS = 500
@@ -230,7 +231,7 @@ def _supersede_ignored(retrieval: Retrieval) -> str:
 
 
 def _may_be_replaced(retrieval: Retrieval) -> str:
-    """Which candidates are newer than the first one by their paths, or that its own says old."""
+    """Which candidates are newer than the first one, or that it is old, by their paths."""
     if not retrieval.selected:
         return ""
     first, task = retrieval.selected[0], retrieval.request.task
@@ -379,9 +380,11 @@ def _as_written(retrieval: Retrieval, words: Sequence[str]) -> list[str]:
 
     Texts write days and months in many ways.
     """
-    written, asking = retrieval.query.task.as_written, {*" ".join(newest_words()).split()}
+    written, kept = retrieval.query.task.as_written, words_if_newest_asked(retrieval.request.task)
     named = [
-        word for word in words if not asking.issuperset(words_of(word)) and not is_of_date(word)
+        word
+        for word in words
+        if (kept is None or not kept.isdisjoint(words_of(word))) and not is_of_date(word)
     ]
     return list(dict.fromkeys(written.get(word.lower(), word) for word in named))
 

@@ -51,6 +51,7 @@ _ROW = re.compile(
 _SECTION = re.compile(
     r"#{1,6}[ \t](?!\d{1,2}[.)\s]|\d+\.\d)[^\n]*\n((?:(?!#{1,6}[ \t])[^\n]*(?:\n|\Z))*)"
 )
+_SECTION_CHARS = 600
 _SIGNED = ("°C", "°F", "°", "%", "version")
 _LONGER = re.compile(r"\d+(?:[.,]\d+)+|\d{2,}")
 """Numbers that name a row or column ("10–24.9 kg", "2027"): one digit is found by chance."""
@@ -71,6 +72,7 @@ class FigureCheck(NamedTuple):
         true_text: what that passage writes.
         is_contradicted: whether the cited lines have the figure, with another bound or of
             something else.
+        others: what the evidence has in place of an unsupported figure.
     """
 
     start: int
@@ -81,6 +83,7 @@ class FigureCheck(NamedTuple):
     passage: int | None = None
     true_text: str = ""
     is_contradicted: bool = False
+    others: tuple[str, ...] = ()
 
 
 def check_figures(
@@ -177,8 +180,10 @@ def _figures_of(text: str) -> list[Figure]:
             before, after = text[max(0, start - _WIDE) : start], text[start : start + _WIDE]
             line = before.rpartition("\n")[2] + after.partition("\n")[0]
             near |= {*_LONGER.findall(f"{figure.cell.column} {line}")}
-        elif section := _SECTION.match(text[text.rfind("\n", 0, start) + 1 :][:_SHORT]):
-            near |= words_near(section[1])  # The figure of a heading is about its section.
+        else:
+            line_start = text.rfind("\n", 0, start) + 1
+            if section := _SECTION.match(text[line_start : line_start + _SECTION_CHARS]):
+                near |= words_near(section[1])  # The figure of a heading is about its section.
         figures.append(replace(figure, readings=readings, near=near))
     return figures
 
@@ -244,7 +249,7 @@ class _Index:
         if same := [(other, n) for other, n in same if not _is_other_rate(figure, other)]:
             if moved := self._moved(figure, same, stated):
                 note = f'the evidence has "{moved.text}" beside these words'
-                return bare._replace(note=note, is_contradicted=True)
+                return bare._replace(note=note, is_contradicted=True, others=(moved.text,))
             bounds = {other.bound for other, _ in same}
             if equal and figure.bound and not bounds & {"", figure.bound}:
                 note = f'the evidence says "at {max(bounds)}"'
@@ -262,10 +267,11 @@ class _Index:
         kind = [o for o in nearest if o.kind == figure.kind and not o.is_counting]
         if figure.unit == "th" and not kind:  # "The 3rd step" may count what is not numbered.
             return None
-        names = [*dict.fromkeys(f'"{other.text}"' for other in kind)][:3]
+        others = (*dict.fromkeys(other.text for other in kind),)[:3]
+        names = ", ".join(f'"{other}"' for other in others)
         note = "the evidence does not have it"
-        note += f"; it has {', '.join(names)}" if names else ", nor any figure of this kind"
-        return bare._replace(note=note)
+        note += f"; it has {names}" if names else ", nor any figure of this kind"
+        return bare._replace(note=note, others=others)
 
     def operands(self, figure: Figure) -> list[Figure]:
         """The figures that one may be calculated from; none if one of them has its value."""

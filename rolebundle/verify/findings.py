@@ -14,6 +14,7 @@ from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.terms import Sensitivity, level_rank
 from rolebundle.contracts.verification import CheckName, Finding, FindingCode, Outcome, Span
 from rolebundle.retrieval.filter import age_days, age_note, freshness_of, labels_of
+from rolebundle.retrieval.passage_text import shown_name
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.versions import is_old_by_path, newer_by_path
 from rolebundle.storage.corpus import joined
@@ -113,7 +114,11 @@ def check_sources(
         doubts = [*_doubts(passage, request)]
         newer = newer_by_path(passage, passages.values(), draft)
         if newer or is_old_by_path(passage.path):
-            note = f"{newer[0]} is newer, by its name" if newer else "it is old, by its name"
+            note = (
+                f"{shown_name(newer[0])} is newer, by its name"
+                if newer
+                else "it is old, by its name"
+            )
             doubts.append(("old_source", note, {}))
         sensitivity = passage.document.sensitivity
         if level and use.check != "figures" and level_rank(sensitivity) > level_rank(level):

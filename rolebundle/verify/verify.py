@@ -58,7 +58,6 @@ _COUNTED: dict[CheckName, str] = {
 _REQUIRED = frozenset((*_COUNTED, "wording"))
 """The checks that are required by default."""
 _DOUBTS: tuple[Outcome, Outcome] = ("failed", "check")
-_IN_QUOTES = re.compile(r'"([^"]+)"')
 _BETWEEN_WORDS = re.compile(r"[-_/.]")
 _IGNORED = {"verdict": "clean", "fails": False}
 _UNCHECKED = ("unchecked_language", "unknown_name", "uncovered", "differs")
@@ -246,17 +245,17 @@ class SentenceCheck:
                     yield self._finding("old_source", start, end, passage, note)
 
     def _changed_by_reply(self, figure: str, passage: Passage) -> str:
-        """What a mail has in place of a figure of a message that it quotes; "" for nothing."""
-        mail, number = message_of(passage.anchor)
-        replies = [(mail, newer) for newer in range(number)]
-        own = (p for p in self._all if p.document == passage.document)
-        texts = [_text_of(p) for p in own if message_of(p.anchor) in replies]
-        checks = check_figures(self._prose, texts, texts) if texts else ()
-        notes = (c.note for c in checks if c.text == figure and c.outcome == "unsupported_figure")
-        others = _IN_QUOTES.findall(next(notes, ""))
-        if not others or any(other in self._prose for other in others):
-            return ""
-        return f"the mail that quotes it has {', '.join(others)}"
+        """What a mail that quotes the passage has in place of a figure of it; "" for nothing."""
+        text = _on_one_line(passage)
+        quoted = [p for p in self._all if message_of(p.anchor)[1]]
+        quotes = [p for p in quoted if p == passage or _on_one_line(p) in text]
+        replies = [p for p in self._all if any(_is_reply(p, quote) for quote in quotes)]
+        texts = [*map(_text_of, replies)]
+        for check in check_figures(self._prose, texts, texts) if texts else ():
+            is_other = check.text == figure and check.outcome == "unsupported_figure"
+            if is_other and check.others and not any(o in self._prose for o in check.others):
+                return f"the mail that quotes it has {', '.join(check.others)}"
+        return ""
 
     def _names(self, figures: Sequence[Span]) -> Iterator[Finding]:
         """The names that stand nowhere."""
@@ -298,6 +297,16 @@ class SentenceCheck:
             yield self._finding("uncovered", start, end, note="no passage says this")
         if found := difference(self._text, self._exact or self._cited or self._all):
             yield self._finding("differs", start, end, found[1], f"differs: {found[0]}", found[2])
+
+
+def _on_one_line(passage: Passage) -> str:
+    return " ".join(passage.content.split())
+
+
+def _is_reply(passage: Passage, quote: Passage) -> bool:
+    """Whether a passage is of the mail, or of the newer message in it, that quotes another one."""
+    (mail, number), (quote_mail, quote_number) = map(message_of, (passage.anchor, quote.anchor))
+    return passage.document == quote.document and mail == quote_mail and number < quote_number
 
 
 def _text_of(passage: Passage) -> str:

@@ -418,6 +418,13 @@ def test_doubts(engine_sources: Engine, name: str, expected: list[tuple[str, boo
     assert answer.verdict == ("failed" if ("superseded_source", True) in expected else "clean")
 
 
+FIRST_MAIL = """From: Bo <bo@example.org>
+To: Ana <ana@example.org>
+Subject: windows
+Date: Mon, 2 Feb 2026 09:00:00 +0000
+
+The windows cost EUR 48,600 and take 11 weeks.
+"""
 MAIL = """From: Ana <ana@example.org>
 To: Bo <bo@example.org>
 Subject: Re: windows
@@ -436,17 +443,22 @@ On Mon, 2 Feb 2026 at 09:00, Bo wrote:
         ("The windows cost EUR 48,600 [2].", {"the mail that quotes it has EUR 51,900"}),
         ("The windows cost EUR 48,600 [2], and EUR 51,900 by the next mail [1].", set()),
         ("The windows cost EUR 51,900 [1].", set()),
+        # The first mail is a file of its own, too.
+        ("The windows cost EUR 48,600 [3].", {"the mail that quotes it has EUR 51,900"}),
     ],
 )
 def test_a_figure_that_a_later_mail_changes(tmp_path: Path, draft: str, notes: set[str]) -> None:
     (tmp_path / "mails").mkdir()
-    (tmp_path / "mails/windows.eml").write_text(MAIL, encoding="utf-8")
+    (tmp_path / "mails/b.eml").write_text(MAIL, encoding="utf-8")
+    (tmp_path / "mails/a.eml").write_text(FIRST_MAIL, encoding="utf-8")
     workspace = Workspace(tmp_path / "c.db")
     with Admin(workspace) as admin:
         admin.ingest([tmp_path / "mails"], IngestOptions(lexical_only=True))
     with Engine(workspace) as engine:
-        found = engine.retrieve(RetrievalRequest(task="windows", lexical_only=True)).selected
-        ids = [chunk.chunk_id for chunk in found]
+        places = "b.eml:6-8", "b.eml:9-9", "a.eml:6-6"
+        request = RetrievalRequest(task="windows", lexical_only=True)
+        found = {c.citation.locator: c.chunk_id for c in engine.retrieve(request).selected}
+        ids = [found[place] for place in places]
         answer = engine.verify(VerifyRequest(draft=draft, chunk_ids=ids))
     assert {f.note for f in answer.findings if f.code == "old_source"} == notes
     assert answer.verdict == ("check" if notes else "clean")

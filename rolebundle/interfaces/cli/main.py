@@ -273,8 +273,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _print_error("interrupted; completed work is kept")
         code = 130
     except OSError as error:
-        # Otherwise what is still buffered would be written at the end, and fail again.
-        if sys.stdout is not sys.stderr:  # as it is in servers
+        # Otherwise what is still buffered would be written at the end, and fail again. In a server
+        # both streams are standard error, to which the error is written below.
+        if sys.stdout is not sys.stderr:
             with suppress(OSError, ValueError):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         failed = storage_error("reading or writing failed", error)

@@ -162,3 +162,10 @@ def test_without_the_extra_it_names_the_command_that_installs_it(tmp_path: Path)
         errors = server.err()
     assert "[mcp_missing]" in errors
     assert "in a clone of rolebundle: pip install '.[mcp]'" in errors
+
+
+def test_an_error_of_a_system_call_is_written(small_db: Path) -> None:
+    broken = "import asyncio\ndef run(_): raise OSError(5, 'no sockets')\nasyncio.run = run"
+    with Served("--db", small_db, protocol="mcp", before=broken) as server:
+        assert server.ended()[0] == 6
+        assert "no sockets [io_error]" in server.err()

@@ -338,6 +338,7 @@ def test_names_and_identifiers_that_no_passage_has_are_a_caution(
         ("Wo ist der aktuelle Server, und welche file war zuletzt number1?", [], False),
         ("Comment configurer le dernier server avec un file aujourd'hui ?", [], False),
         ("configure the server with a file in Zorblax", ["Zorblax"], True),
+        ("configure the server with a file of Invoice", ["Invoice"], True),
         # Texts write the days and months in many ways.
         ("configure the server with a file on Monday in December", [], False),
         ("configure the servar with a file", [], False),  # A likely spelling is searched.
