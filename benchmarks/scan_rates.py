@@ -35,7 +35,7 @@ def main() -> None:
             with Admin(db) as admin:
                 admin.ingest([folder], IngestOptions(lexical_only=True))
             with open_reader(db) as corpus:
-                rows = [document.row for document in document_names(corpus)]
+                rows = [document.rowid for document in document_names(corpus)]
                 for passage in passages_of_documents(corpus, rows):
                     allowed, without = (
                         Purpose().allowed_actions(Labels.of(passage.document, flags))

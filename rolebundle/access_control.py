@@ -139,7 +139,7 @@ class AccessControl:
         """
         with (
             self.recording_refusals(agent),
-            self.naming_unavailable(reference, agent),
+            self.explaining_missing(reference, agent),
             self.open_view(agent) as (corpus, view),
         ):
             yield corpus, self.reference_rules(view, corpus)
@@ -291,7 +291,7 @@ class AccessControl:
         return "; ".join(filter(None, [note, error.hint]))
 
     @contextmanager
-    def naming_unavailable(self, reference: str, agent: str | None) -> Iterator[None]:
+    def explaining_missing(self, reference: str, agent: str | None) -> Iterator[None]:
         """A block in which an error says that a reference names what is not read or quarantined.
 
         Under a policy it says neither; of quarantined documents only the owner learns.
@@ -312,7 +312,7 @@ class AccessControl:
     def record_refusal(self, agent: str | None, role: str | None, code: str) -> None:
         """Record in the audit that an agent was refused, and the code of the error that it got."""
         if self.workspace.path.exists():
-            self.workspace.note(
+            self.workspace.record_event(
                 "refused", agent=self.agent or agent, role=role, details={"code": code}
             )
 

@@ -27,7 +27,7 @@ from rolebundle.retrieval.rerank import Reranker
 from rolebundle.retrieval.semantic import cosines_with_task
 from rolebundle.retrieval.source_files import are_reachable, shown_path, source_warnings
 from rolebundle.retrieval.values import Retrieval
-from rolebundle.retrieval.warnings import has_thin_evidence
+from rolebundle.retrieval.warnings import may_lack_documents
 from rolebundle.storage.corpus import Corpus, corpus_contents
 from rolebundle.storage.documents import StoredFile, files_of_chunks
 from rolebundle.storage.file import indexing_path, is_held
@@ -89,12 +89,12 @@ class Answering:
         claimed_approver = request.approval
         if self.approver is not None:
             request = request.model_copy(update={"approval": None})
-        if_approved: Retrieval | None = None
+        approved_retrieval: Retrieval | None = None
         with self.open_inputs(request, overlay, now) as inputs:
             retrieval, files = _search(inputs, inputs.request)
             if self.approver and retrieval.waits_for_approval:
                 # Nobody has approved yet, so the name is a placeholder.
-                if_approved, files_if_approved = _search(
+                approved_retrieval, approved_files = _search(
                     inputs, inputs.request.with_approval("(not approved)")
                 )
             audit_needs = AuditNeeds.of(inputs.corpus)
@@ -103,11 +103,11 @@ class Answering:
                 cosines_of = cosines_with_task(retrieval.query, inputs.provider)
         # After the snapshot, because the host's program and the files may take a while.
         agent = inputs.request.echo.agent
-        approved_by, refusal = self._approval(request, agent, claimed_approver, if_approved)
-        if if_approved is not None and approved_by:
+        approved_by, refusal = self._approval(request, agent, claimed_approver, approved_retrieval)
+        if approved_retrieval is not None and approved_by:
             approved = inputs.request.with_approval(approved_by)
-            retrieval, files = replace(if_approved, request=approved), files_if_approved
-        paths = {name: shown_path(file.location, file.path) for name, file in files.items()}
+            retrieval, files = replace(approved_retrieval, request=approved), approved_files
+        absolute_paths = {id_: shown_path(file.location, file.path) for id_, file in files.items()}
         terms = retrieval.query.task.terms
         kept_back: list[KeptBack] = []
         file_warnings = source_warnings(files.values())
@@ -118,7 +118,7 @@ class Answering:
             file_warnings["SOURCE_CHANGED"] = self._files_not_ingested(request.task)
         # What was not read has no metadata by which a policy could tell who may see it.
         if not retrieval.request.view.access_level:
-            note = self._workspace.unread_note(request.task, has_thin_evidence(retrieval))
+            note = self._workspace.unread_note(request.task, may_lack_documents(retrieval))
             file_warnings["INDEX_STALE"] = note
         few = _FEW_WITHOUT_VECTOR * retrieval.corpus_state.chunks
         if 0 < retrieval.without_vector < few and is_held(indexing_path(self._workspace.path)):
@@ -127,10 +127,10 @@ class Answering:
             replace(
                 retrieval,
                 refusal=refusal,
-                paths=paths if inputs.view.show_paths else {},
+                absolute_paths=absolute_paths if inputs.view.show_paths else {},
                 file_warnings=file_warnings,
                 kept_back=kept_back,
-                name_corpus=self._workspace.advice if inputs.view.show_paths else str,
+                with_corpus=self._workspace.advice if inputs.view.show_paths else str,
             ),
             cosines_of,
         )
@@ -155,7 +155,7 @@ class Answering:
         request: RetrievalRequest,
         agent: str | None,
         claimed_approver: str | None,
-        if_approved: Retrieval | None,
+        approved_retrieval: Retrieval | None,
     ) -> tuple[str, str]:
         """Who approves the action of a request, or why it is not approved; a refusal is recorded.
 
@@ -163,19 +163,19 @@ class Answering:
             request: what was asked.
             agent: the agent that asks.
             claimed_approver: the name that the request gives.
-            if_approved: the retrieval that an approval would allow; ``None`` if no candidate needs
-                one, or if nobody can approve.
+            approved_retrieval: the retrieval that an approval would allow; ``None`` if no candidate
+                needs one, or if nobody can approve.
         """
         approved_by = refusal = ""
         if claimed_approver and self.approver is not None and not self.approver:
             refusal = NOT_FROM_REQUESTS
-        elif self.approver and if_approved and if_approved.selected_by_approval:
+        elif self.approver and approved_retrieval and approved_retrieval.selected_by_approval:
             # The program decides about the passages of the very answer that it releases.
-            released = [row.passage for row in if_approved.selected_by_approval]
+            released = [row.passage for row in approved_retrieval.selected_by_approval]
             question = approval_question(request, agent, claimed_approver, released)
             approved_by, refusal = ask_program(self.approver, question)
         if refusal:
-            self._workspace.note(
+            self._workspace.record_event(
                 "approval",
                 agent=agent,
                 role=request.role,

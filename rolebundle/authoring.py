@@ -31,7 +31,7 @@ from rolebundle.text.words import counted
 _QUESTION = "What should I look at first?"
 _NEUTRAL = "the overlay is neutral: until you edit it, answers are as without a role"
 MAX_PROPOSALS = 12
-"""So many proposals of one kind are written, those with the highest counts."""
+"""How many proposals of one kind are written, those with the highest counts."""
 
 _MISSION = "one sentence on what the role does; agents choose a role by it"
 # In front matter, or in JSON.

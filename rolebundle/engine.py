@@ -143,7 +143,7 @@ class Engine(Closable):
             if self.answering.approver is not None:
                 request = request.model_copy(update={"approval": None})
             with (
-                self.access.naming_unavailable(reference, request.agent),
+                self.access.explaining_missing(reference, request.agent),
                 self.answering.open_inputs(request, overlay) as inputs,
             ):
                 explanation = why_module.explain(
@@ -503,9 +503,9 @@ class Engine(Closable):
             return status.model_copy(update={"location": self.workspace.path.name, "bytes": 0})
 
     def _record(self, kind: AuditKind, agent: str | None, **fields: Any) -> None:
-        """Record a call; the fields are those of :meth:`Recorder.note`."""
+        """Record a call; the fields are those of :meth:`Recorder.record_event`."""
         agent = self.access.resolve_agent(agent)
-        self.workspace.note(kind, agent=agent, **fields)
+        self.workspace.record_event(kind, agent=agent, **fields)
 
     def warm_up(self) -> None:
         """Open the corpus and load the embedding model before the first request.

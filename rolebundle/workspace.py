@@ -164,9 +164,9 @@ class Workspace:
         ):
             yield corpus, details
 
-    def note(self, kind: AuditKind, **fields: Any) -> None:
-        """Record something in the audit; see :meth:`rolebundle.policy.audit.Recorder.note`."""
-        self.recorder.note(self.corpus, kind, **fields)
+    def record_event(self, kind: AuditKind, **fields: Any) -> None:
+        """Record something in the audit; see :meth:`.policy.audit.Recorder.record_event`."""
+        self.recorder.record_event(self.corpus, kind, **fields)
 
     def query_provider(self, corpus: Corpus) -> EmbeddingProvider:
         """The model that embeds queries. A query must not wait long for its vector.

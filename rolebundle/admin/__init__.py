@@ -125,7 +125,7 @@ class Admin(Closable):
 
     def _record_ingest(self, corpus: Corpus, report: IngestReport) -> None:
         changes = report.model_dump(include={"added", "updated", "removed", "quarantined"})
-        self.workspace.recorder.note(corpus, "ingest", details=changes)
+        self.workspace.recorder.record_event(corpus, "ingest", details=changes)
 
     def close(self) -> None:
         """Close the corpus file. It is opened again on demand."""

@@ -102,7 +102,7 @@ def create_backup(workspace: Workspace, target: Path) -> BackupReport:
             rename_synced(audit_copy, audit)
         if not rename_if_free(corpus_copy, target):
             raise _file_exists(target)
-    workspace.note("backup", details={"documents": manifest.documents})
+    workspace.record_event("backup", details={"documents": manifest.documents})
     files = (target, *([audit] if has_audit else ()), manifest_file)
     return BackupReport(
         location=str(target),
@@ -119,18 +119,12 @@ def manifest_path(backup: Path) -> Path:
 
 def _refuse_existing(target: Path) -> None:
     """Refuse a name that is taken. What a killed run left is free: it has no file of this name."""
-    if is_there(target):
-        raise _file_exists(target)
-    audit = audit_path(target)
-    if not is_there(manifest_path(target)):
-        if is_there(audit):
-            raise _file_exists(audit)
-        return
-    manifest = _read_manifest(target)
-    if manifest is None or (
-        is_there(audit) and (manifest.audit is None or sha256_of(audit) != manifest.audit.sha256)
-    ):
-        raise _file_exists(manifest_path(target))
+    audit, manifest = audit_path(target), _read_manifest(target)
+    described = manifest.audit.sha256 if manifest and manifest.audit else ""
+    is_left = manifest is not None and (not is_there(audit) or sha256_of(audit) == described)
+    for file in (target, *(() if is_left else (manifest_path(target), audit))):
+        if is_there(file):
+            raise _file_exists(file)
 
 
 def _file_exists(path: Path) -> UsageError:
@@ -262,7 +256,7 @@ def restore_backup(workspace: Workspace, backup: Path, *, confirmed: bool = Fals
                 replace_file(audit_copy, audit, AUDIT_FORMAT, moment)
             replaced = replace_file(corpus_copy, path, corpus_format(), moment)
     with open_reader(path) as corpus:
-        Recorder(path).note(corpus, "restore", details={"documents": copied.documents})
+        Recorder(path).record_event(corpus, "restore", details={"documents": copied.documents})
     return report.model_copy(update={"replaced": str(replaced) if replaced else None})
 
 

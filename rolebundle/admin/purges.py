@@ -59,7 +59,7 @@ def _with_facts(
     purgeable = document_names(corpus, facts=True)
     selected = _select_documents(purgeable, selection)
     citing = citing_facts(corpus, [document.document_id for document in selected])
-    facts = [name for name in purgeable if name.row in citing and name not in selected]
+    facts = [name for name in purgeable if name.rowid in citing and name not in selected]
     return sorted([*selected, *facts], key=attrgetter("document_id")), facts
 
 
@@ -147,7 +147,7 @@ def plan_of(workspace: Workspace, selection: Selection) -> PurgePreview:
         copies = _copies(carrying(corpus, purge_storage.names_of(documents, keys)))
         return PurgePreview(
             backups=[str(backup) for backup in purge_storage.backups(workspace.path)],
-            **purge_storage.extent(corpus, [document.row for document in documents]),
+            **purge_storage.purge_counts(corpus, [document.rowid for document in documents]),
             document_ids=[document.document_id for document in documents],
             decision_ids=[f"{scope}-{number}" for scope, number in keys],
             facts=[document.document_id for document in facts],
@@ -179,7 +179,7 @@ def purge(corpus: Corpus, recorder: Recorder, selection: Selection) -> Receipt:
         details.update(_details(pending))
     [receipt] = _finish(corpus, {pending.id})
     if receipt.state == "done":
-        recorder.note(corpus, "purge", details=_details(receipt))
+        recorder.record_event(corpus, "purge", details=_details(receipt))
     return receipt
 
 
@@ -194,7 +194,7 @@ def finish_purges(corpus: Corpus, recorder: Recorder) -> list[Receipt]:
     pending = {receipt.id for receipt in purge_storage.unfinished(corpus)}
     receipts = _finish(corpus, pending) if pending else []
     for receipt in receipts:
-        recorder.note(corpus, "purge", details=_details(receipt))
+        recorder.record_event(corpus, "purge", details=_details(receipt))
     return receipts
 
 

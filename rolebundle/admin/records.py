@@ -9,6 +9,7 @@ from pathlib import Path
 from rolebundle.contracts.documents import iso_utc
 from rolebundle.contracts.ingest import RootChange
 from rolebundle.contracts.policy import AuditMode, AuditSettings, QueryMode
+from rolebundle.contracts.terms import Sensitivity
 from rolebundle.contracts.upkeep import PublishReport, PullReport, ReplicaManifest
 from rolebundle.errors import UsageError
 from rolebundle.ingest import roots as ingested_roots
@@ -76,7 +77,7 @@ def drop_document(workspace: Workspace, document_id: str) -> None:
     """
     with workspace.recorded_change("drop") as (corpus, _):
         # Its file stays, so that it is not read again until it changes.
-        store.remove_documents(corpus, [_quarantined_document(corpus, document_id).row])
+        store.remove_documents(corpus, [_quarantined_document(corpus, document_id).rowid])
         store.drop_unused(corpus)
         increment_generation(corpus)
 
@@ -134,7 +135,7 @@ def publish_replica(
     *,
     agent: str = "",
     scopes: Sequence[str] = (),
-    level: str = "",
+    level: Sensitivity | None = None,
 ) -> PublishReport:
     """Publish a replica for an agent, or for everyone up to a level.
 
@@ -145,7 +146,7 @@ def publish_replica(
     refuse_changes(corpus)
     audience = resolve_audience(corpus, folder.target, agent, scopes, level)
     report = publish(workspace.path, audience, folder, options)
-    workspace.note(
+    workspace.record_event(
         "publish", details={"generation": report.manifest.generation, "for": audience.agent}
     )
     return report
@@ -155,7 +156,7 @@ def forget_target(workspace: Workspace, target: str, *, confirmed: bool) -> None
     """Forget a target; see :func:`rolebundle.replication.publish.forget`."""
     refuse_changes(workspace.corpus)
     publication = forget(workspace.path, target, confirmed=confirmed)
-    workspace.note(
+    workspace.record_event(
         "publish", details={"forgotten": publication.generation, "for": publication.agent}
     )
 
@@ -176,7 +177,7 @@ def pull_replica(workspace: Workspace, folder: PublishedFolder, key: PublicKey) 
         # Also if it is current: an earlier pull may have been killed before it came to this.
         workspace.recorder.begin(workspace.corpus)
     if report.state == "updated":
-        workspace.note("pull", details={"generation": report.manifest.generation})
+        workspace.record_event("pull", details={"generation": report.manifest.generation})
     return report
 
 

@@ -136,7 +136,7 @@ class Freshness(Contract):
         inferred_at: when its file was last changed, if the document has no date. It counts for
             the status and the order of versions only.
         dated_by: what ``updated_at`` is from; ``None`` if it is declared, or there is none.
-        max_age_days: the maximum age in days.
+        max_age_days: the age in days from which it is ``stale``.
     """
 
     status: FreshnessStatus
@@ -228,8 +228,8 @@ class SelectedPassage(Contract):
             ``bridge_roles`` and not for the role itself; else ``None``.
         reasons_selected: why it was selected, in words.
         overlay_hits: names of what changed its score: rules of the overlay, a mark, a penalty.
-        moved_from: the rules of the overlay that changed its place → the place that it would have
-            in the ranking without the rule; ``None`` if none did.
+        moved_from: rule of the overlay → the place in the ranking that the passage would have
+            without this rule. Only rules that change it; ``None`` if none did.
         same_in: the places (``path:start-end``) of the same passage in other documents, each with
             its own lines; ``None`` if no other has it.
         other_versions: older versions of its page; ``None`` if there are none.
@@ -474,9 +474,10 @@ class TaskEvidence(Contract):
             are not close in meaning; ``off_topic`` if none of its words occurs, either.
         coverage: the share of the task's words that the best of them has, in [0, 1].
         words: number of the content words of the task and its other wordings.
-        specificity: ``max(best − mean, 0.4 · mean)`` of the best twelve passages, each counted by
-            the rarities in English of the task's words in it; at least 1.2 if few passages have an
-            exact word of the task, or if one document is far ahead of all others.
+        specificity: of the rarities in English of the task's words that a passage has, the sum is
+            made for each of the best twelve. From these sums: ``max(best − mean, 0.4 · mean)``. At
+            least 1.2 if few passages have an exact word of the task, or if one document is far
+            ahead of all others.
         role_share: the highest share of the role's components in the final scores, in [0, 1].
     """
 
@@ -488,7 +489,7 @@ class TaskEvidence(Contract):
 
 
 class ScoreWeights(Contract):
-    """The weights of the four components of the final score."""
+    """The weights of the four components of the final score; ``rerank`` is the vocabulary's."""
 
     lexical: float
     semantic: float

@@ -43,7 +43,7 @@ NOTES_OF_READING = f"{OF_READING}notes"
 PARTLY_READ = f"{OF_READING}partly_read"
 DATED_BY = f"{OF_READING}dated_by"
 LINKS = f"{OF_READING}links"
-TASK = f"{OF_READING}task"
+CHECKBOX = f"{OF_READING}task"
 OBSERVED_TYPE = f"{OF_READING}document_type"
 """The type that a document shows without a declaration, and what shows it."""
 

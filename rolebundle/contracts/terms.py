@@ -141,6 +141,7 @@ REJECTIONS: Mapping[RejectionCode, RejectionRow] = {
     "requires_approval": _Row(
         "filter", "approval_needed", "needs an approval for this action", "trust"
     ),
+    # Also all passages if evidence is withheld, and facts that are not about the task.
     "low_score": _Row("cut", "all_below_floor", "score too low"),
     # A copy is rejected together with its original, which was scored.
     "duplicate": _Row("cut", "all_below_floor", "the same text as a better passage"),

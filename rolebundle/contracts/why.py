@@ -70,12 +70,13 @@ class ScoreTrace(Contract):
             overlay had no such rule; ``place`` if the rule changes nothing.
         mark_factor: what the mark multiplies the role's components with, before they are in
             ``scores``; missing if no person marked the passage.
-        lift: why the score was lifted; empty if it was not.
+        lift: in words, why the score was lifted (its number: ``scores.lift``); empty if it was not.
         place: place among the ``of`` ranked candidates, from 1.
         rank: place in the answer, from 1; missing if the passage is not selected.
         code: rejection code of the selection; missing if the passage is selected.
-        to_beat: the final score that the passage lacks: that of the last selected passage, or the
-            minimum score if that is higher or there is still room; missing if it lacks none.
+        to_beat: the final score that the passage would need: that of the last selected passage, or
+            the minimum score if this is higher or if there is room left. Missing unless
+            ``code`` is ``low_score`` or ``budget_cut``.
         supposed: whether the passage was not ranked, so that these are the values that it would
             have if it had been proposed and allowed.
     """
@@ -113,9 +114,9 @@ class Why(Contract):
         anchor: where it is, in a format in which lines do not tell it: ``p. 3``, ``slide 4``.
         flags: kinds of the scan's findings in the passage; missing if there are none.
         mark: what somebody has stated about the passage; missing if it has no mark.
-        outcome: ``not_proposed`` means that no lane proposed the passage, or, with the step
-            ``where``, that its document was not searched. In that case the other steps are those of
-            the same request without the keys of ``where`` that exclude the document.
+        outcome: ``not_proposed``: no lane proposed the passage. With the step ``where``: its
+            document was not searched; the other steps say what would happen without the keys of
+            ``where`` that exclude it.
         rank: place in the answer, from 1; missing if the passage is not selected.
         step: the step that rejected it; missing if it is selected.
         code: rejection code, as in the bundle; missing if there is none.

@@ -41,19 +41,16 @@ def noise_of(provider: EmbeddingProvider) -> Noise:
         EmbedderError: the model could not embed the sample.
     """
     model = provider.identity
-    if model not in _measured:
-        _measured[model] = _measure(provider)
-    return _measured[model]
-
-
-def _measure(provider: EmbeddingProvider) -> Noise:
-    size, dimensions = len(sample_pairs()), provider.identity.dimensions
+    if model in _measured:
+        return _measured[model]
+    size, dimensions = len(sample_pairs()), model.dimensions
     questions, passages = zip(*sample_pairs(), strict=True)
     asked = unit_vectors(provider.embed_queries(questions), size, dimensions)
     read = unit_vectors(provider.embed_passages(passages), size, dimensions)
     cosines = (asked @ read.T).clip(-1, 1)
     are_related = np.eye(size, dtype=bool)
-    return Noise(
+    _measured[model] = Noise(
         floor=round(float(np.percentile(cosines[~are_related], UNRELATED_PERCENTILE)), _DECIMALS),
         related=round(float(np.percentile(cosines[are_related], RELATED_PERCENTILE)), _DECIMALS),
     )
+    return _measured[model]

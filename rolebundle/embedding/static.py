@@ -50,10 +50,6 @@ class StaticProvider:
         """The model: the size and the first bytes of its weights, and how texts are prepared."""
         return ModelIdentity("static", MODEL, _digest(), DIMENSIONS)
 
-    @cached_property
-    def _model(self) -> tuple[Any, Any]:
-        return _load(_package_folder())
-
     def embed_passages(self, texts: Sequence[str]) -> Matrix:
         """See :class:`rolebundle.embedding.provider.EmbeddingProvider`."""
         return self._embed(texts, _wide_vectors(_package_folder()).__getitem__)
@@ -61,7 +57,7 @@ class StaticProvider:
     def embed_queries(self, texts: Sequence[str]) -> Matrix:
         """See :class:`rolebundle.embedding.provider.EmbeddingProvider`."""
         # The file is mapped, and few of its rows are read.
-        stored = self._model[1]
+        _, stored = _load(_package_folder())
         return self._embed(texts, lambda ids: np.concatenate([stored[n : n + 1] for n in ids]))
 
     def fluency(self, text: str) -> float:
@@ -76,7 +72,7 @@ class StaticProvider:
             1 if there are no letters, or no more tokens than words.
         """
         letters = sum(map(str.isalnum, text))
-        tokenizer, _ = self._model
+        tokenizer, _ = _load(_package_folder())
         [encoded] = tokenizer.encode_batch_fast(_prepared([text]), add_special_tokens=False)
         extra_tokens = len(encoded.ids) - len(_WORD_OR_MARK.findall(text))
         if not letters or extra_tokens <= 0:
@@ -87,7 +83,7 @@ class StaticProvider:
         vectors = np.zeros((len(texts), DIMENSIONS), dtype=np.float32)
         if not texts:
             return vectors
-        tokenizer, _ = self._model
+        tokenizer, _ = _load(_package_folder())
         for row, text in enumerate(_prepared(texts)):
             # One text at a time: for several, the tokenizer starts threads of its own, which cost
             # more than they save while two batches are embedded in parallel. The "fast" method

@@ -60,7 +60,9 @@ class _Attachments:
         for name, data in parent.attached:
             self._number += 1
             try:
-                self._check(level)
+                is_over = self._number > _MAX_ATTACHMENTS or self._chars > _MAX_CHARS
+                if level > _MAX_LEVELS or is_over or process_time() > self._end:
+                    raise DocumentError("attachments_too_large", "more than is read of one file")
                 for document in read_file(data, f"{path}{ATTACHED}{name}"):
                     if isinstance(document, DocumentError):
                         self.notes.append(f"left out: a part of {name} ({document.code})")
@@ -74,11 +76,6 @@ class _Attachments:
             except Exception as error:
                 # A defect of a reader must not affect the message.
                 self.notes.append(f"left out: attachment {name} ({type(error).__name__})")
-
-    def _check(self, level: int) -> None:
-        is_over = self._number > _MAX_ATTACHMENTS or self._chars > _MAX_CHARS
-        if level > _MAX_LEVELS or is_over or process_time() > self._end:
-            raise DocumentError("attachments_too_large", "more than is read of one file")
 
     def _documents(
         self, document: ParsedDocument, parent: ParsedDocument, path: str, name: str, level: int

@@ -41,8 +41,6 @@ def governing_key(key: str) -> str:
     Case and separators do not count. Up to 8 letters, one may be wrong, missing, too many or
     swapped with the next one; in longer keys two.
     """
-    if key in _GUARDED_KEYS:
-        return key
     letters = folded_key(key)
     if letters in _OTHER_WORDS:
         return ""
@@ -279,12 +277,10 @@ def flags_after(
     if not command_flags:
         return remembered
     paths = set(locations)
-    changed = {
-        folder: without(flags, command_flags)
-        if paths.intersection(_with_parents(folder))
-        else flags
-        for folder, flags in remembered.items()
-    }
+    changed = dict(remembered)
+    for folder, flags in remembered.items():
+        if paths.intersection(_with_parents(folder)):
+            changed[folder] = without(flags, command_flags)
     for path in paths:
         changed[path] = combined(changed.get(path, {}), command_flags)
     remembered_after: dict[str, Flags] = {}

@@ -269,9 +269,8 @@ def _atoms(parsed: ParsedDocument, starts: list[int], maximum: int) -> _Atoms:
         row_length = (end if is_heading else start) - headings_start
         is_too_long = row_length > (maximum if is_heading else maximum // 3)
         is_below_heading = headings_start >= 0 and not is_too_long
-        rank = _NEVER if is_below_heading else level or _BLOCK
-        if is_elsewhere:
-            rank = _ELSEWHERE
+        own_rank = _ELSEWHERE if is_elsewhere else level or _BLOCK
+        rank = _NEVER if is_below_heading else own_rank
         if end - start <= maximum:
             rows.append((number, start, end, first_line, last_line, rank))
         else:
@@ -296,9 +295,8 @@ def _attach_last_headings(blocks: Sequence[Block], atoms: _Atoms, maximum: int) 
         return
     for i in range(len(atoms.blocks) - 1, -1, -1):
         is_heading = blocks[atoms.blocks[i]].kind == "heading"
-        if not is_heading or atoms.ends[-1] - atoms.starts[i] > maximum:
-            break
-        if atoms.ranks[i] == _ELSEWHERE:
+        is_long = atoms.ends[-1] - atoms.starts[i] > maximum
+        if not is_heading or is_long or atoms.ranks[i] == _ELSEWHERE:
             break
         atoms.ranks[i] = _NEVER
 
@@ -343,28 +341,23 @@ def _split_line(line: str, rank: int, maximum: int) -> Iterator[_Part]:
         if end - start <= maximum:
             yield start, end, rank
         else:
-            for part_start, part_end, word_rank in _group_words(line, start, end, maximum):
-                yield part_start, part_end, rank if part_start == start else word_rank
+            for first, last in _word_groups(line, start, end, max(1, maximum // _WORD_GROUPS)):
+                # A word over the maximum is cut at any position.
+                for at in range(first, last, maximum):
+                    word_rank = _WORD if at == first else _INSIDE_WORD
+                    yield at, min(at + maximum, last), rank if at == start else word_rank
         rank = _SENTENCE
 
 
-def _group_words(line: str, start: int, end: int, maximum: int) -> Iterator[_Part]:
-    """Groups of words. A word over the maximum is cut at any position."""
-    group_size = max(1, maximum // _WORD_GROUPS)
+def _word_groups(line: str, start: int, end: int, size: int) -> Iterator[tuple[int, int]]:
+    """The ranges of groups of words, each up to a size or one word."""
     group_start = group_end = start
     for word_start, word_end in _spans_between(line, start, end, _SPACE):
-        if group_end > group_start and word_end - group_start > group_size:
-            yield from _cut_to_size(group_start, group_end, maximum)
+        if group_end > group_start and word_end - group_start > size:
+            yield group_start, group_end
             group_start = word_start
         group_end = word_end
-    yield from _cut_to_size(group_start, group_end, maximum)
-
-
-def _cut_to_size(start: int, end: int, maximum: int) -> Iterator[_Part]:
-    """Parts of at most ``maximum`` characters."""
-    for part_start in range(start, end, maximum):
-        rank = _WORD if part_start == start else _INSIDE_WORD
-        yield part_start, min(part_start + maximum, end), rank
+    yield group_start, group_end
 
 
 def _spans_between(
@@ -441,8 +434,6 @@ def _boundaries(atoms: _Atoms, first: int, end: int) -> tuple[Sequence[int], boo
     """
     starts, ranks = atoms.starts, atoms.ranks
     best = min(ranks[first + 1 : end])
-    if best == _NEVER:
-        return (), False
     start, stop = starts[first], atoms.ends[end - 1]
     quarter = (stop - start) / 4
     # Offsets are sorted, so the middle half is a range.

@@ -18,7 +18,7 @@ from rolebundle.resources import data_file
 from rolebundle.text.spellings import key_of
 
 _BEGINNING = 4_000
-"""So many characters of a document are looked at for its parts."""
+"""How many characters of a document are looked at for its parts."""
 _TITLE_WORDS = 9
 """A longer title is a sentence, and its last word says nothing about the document."""
 _MAX_FOLDERS = 4
@@ -34,7 +34,7 @@ _LINE = r"^[^\w\n]{0,12}(?:\d{1,2}[.):]* )?"
 
 
 def _listed(words: str) -> list[str]:
-    return [word.strip() for word in words.split(",")]
+    return [*filter(None, map(str.strip, words.split(",")))]
 
 
 def _any_of(words: Iterable[str]) -> str:
@@ -71,8 +71,6 @@ _TYPES = {
     **{word: kind for kind, row in _TABLES.items() for word in _listed(row.get("heads", ""))},
     **_STARTS,
 }
-for _words in (_STARTS, _TYPES, *_WHOLE.values()):
-    _words.pop("", None)
 # The longest ends first: "Übergabeprotokoll" is no "Protokoll".
 _COMPOUNDS = {
     word[1:]: _TYPES[word] for word in sorted(_TYPES, key=len, reverse=True) if word[0] == "*"

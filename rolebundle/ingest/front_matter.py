@@ -137,9 +137,8 @@ def _toml(text: str) -> dict[str, object]:
     except (RecursionError, ValueError) as error:
         position = _TOML_POSITION.search(str(error))
         reason = _TOML_POSITION.sub("", str(error)).strip()
-        raise _Unreadable(
-            "not valid TOML", int(position[1]) - 1 if position else 0, reason
-        ) from error
+        line = int(position[1]) - 1 if position else 0
+        raise _Unreadable("not valid TOML", line, reason) from error
 
 
 def _yaml(text: str) -> dict[str, object]:
@@ -178,18 +177,13 @@ def _governing_key_in(text: str) -> str:
 
 def _line_by_line(lines: Sequence[str]) -> Iterator[tuple[str, object]]:
     """The keys of invalid YAML, each with its value, or with the text after it."""
-    first = 0
-    for number in range(1, len(lines) + 1):
-        if number < len(lines) and not _KEY.match(lines[number]):
-            continue
-        entry = lines[first:number]
-        first = number
-        if not _KEY.match(entry[0]):
-            continue
+    starts = [i for i, line in enumerate(lines) if _KEY.match(line)]
+    for first, end in pairwise([*starts, len(lines)]):
+        entry = "\n".join(lines[first:end])
         try:
-            values = _yaml("\n".join(entry).expandtabs(2))
+            values = _yaml(entry.expandtabs(2))
         except _Unreadable:
-            key, _, value = "\n".join(entry).partition(":")
+            key, _, value = entry.partition(":")
             values = {key.strip(" \t\"'"): one_line(value).strip("\"'")}
         yield from values.items()
 

@@ -43,7 +43,7 @@ BATCH = 512
 PATIENCE_SECONDS = 300.0
 """A command that embeds after its own work leaves what would take longer to others."""
 HANDFUL = 16
-"""A reading that does not wait for a contextual model embeds so many chunks: about a second."""
+"""How many chunks a reading embeds that does not wait for a contextual model: about a second."""
 INPUT_VERSION = f"{CHUNKER_VERSION}, tags, names, dates"
 """The version of the embedded text: the chunker, and what is added to title and text. Stored in the
 column ``chunker`` of each index."""
@@ -106,9 +106,7 @@ def ensure_index(corpus: Corpus, provider: EmbeddingProvider) -> EmbeddingIndex:
     if index is None:
         with corpus.writing():
             # Another process may have created it while this one waited for the lock.
-            index = vector_index.active_index(corpus) or vector_index.create_index(
-                corpus, identity, connection=NO_CONNECTION
-            )
+            index = vector_index.active_index(corpus) or vector_index.create_index(corpus, identity)
     if index.identity.model != identity.model:
         requested, stored = identity.model, index.identity.model
         raise EmbedderError(
@@ -293,11 +291,8 @@ def _store(
         return 0
     with corpus.writing():
         current = _texts(corpus, list(embedded))
-        rows = [
-            (row, input_hash(texts[row]), vector)
-            for row, vector in embedded.items()
-            if current.get(row) == texts[row]
-        ]
+        same = [row for row in embedded if current.get(row) == texts[row]]
+        rows = [(row, input_hash(texts[row]), embedded[row]) for row in same]
         if rows:
             vector_index.add(corpus, index, rows)
             increment_generation(corpus)
@@ -446,8 +441,7 @@ def contextual_model(corpus: Corpus) -> Choice:
         return parse_spec(named if name else f"onnx:{MINILM.name}"), f"{MODEL_ENVIRONMENT}={named}"
     share = english_share(sampled_contents(corpus, _SAMPLE))
     of_text = f"{share:.0%} of the text is English"
-    is_mostly_english = share >= MOSTLY_ENGLISH or model.model == MINILM.name
-    candidates = [E5, MINILM] if is_mostly_english else [E5]
+    candidates = [E5, MINILM] if share >= MOSTLY_ENGLISH or model.model == MINILM.name else [E5]
     if share >= ENGLISH_ENOUGH and model.model != E5.name:
         candidates.reverse()
     best = candidates[0]
@@ -480,11 +474,8 @@ def building_note(corpus: Corpus) -> str:
         return ""
     index = index_of(corpus, spec) if spec else active
     for other in vector_index.all_indexes(corpus):
-        if (
-            other.id > active.id
-            and other.connection != NO_CONNECTION
-            and count_waiting(corpus, other)
-        ):
+        is_chosen = other.id > active.id and other.connection != NO_CONNECTION
+        if is_chosen and count_waiting(corpus, other):
             index = other  # Its owner chose it, and it is not complete.
     if index is None and spec:
         is_named = reason.startswith(MODEL_ENVIRONMENT)

@@ -69,8 +69,9 @@ def scan_document(document: IntakeDocument, secrets: SecretsPolicy = "mask") -> 
     if result.text == text and result.verdict == "clean":
         return parsed, metadata, None
     parsed = replace(parsed, flags=(*_flags(result, body, parsed),))
+    record = _scan_record(result, text, masks=masks)
     if result.text == text:
-        return parsed, metadata, _scan_record(result, text, masks=masks)
+        return parsed, metadata, record
     lines = iter(result.text.split("\n"))
     clean: dict[str, Any] = {
         "title": _next_text(lines, metadata.title),
@@ -80,7 +81,6 @@ def scan_document(document: IntakeDocument, secrets: SecretsPolicy = "mask") -> 
     if masks:
         clean |= {key: without_secrets(getattr(metadata, key)) for key in _NAMES}
         clean |= {key: tuple(map(without_secrets, getattr(metadata, key))) for key in _REFERENCES}
-    record = _scan_record(result, text, masks=masks)
     return _with_content_texts(parsed, lines, masks), metadata._replace(**clean), record
 
 
@@ -208,10 +208,8 @@ def _with_block_text(block: Block, text: str, masks: bool) -> Block:
 
 def _scan_record(result: ScanResult, text: str, *, masks: bool) -> Scanned:
     findings = (*result.findings, *result.markup)
-    original = "" if result.text == text else text
-    if original and masks:
-        # A masked secret must not be stored anywhere.
-        original = masked(text, result.findings)
+    # A masked secret must not be stored anywhere.
+    original = masked(text, result.findings) if masks else text
     # Also `label` for a clean verdict, if hidden text was removed. The hash identifies the scanned
     # content: a release by a person holds while it is the same.
     return Scanned(
@@ -221,5 +219,5 @@ def _scan_record(result: ScanResult, text: str, *, masks: bool) -> Scanned:
         ).hexdigest(),
         kinds=json.dumps(sorted({finding.kind for finding in findings})),
         findings=json.dumps([finding._asdict() for finding in findings[:_MAX_FINDINGS]]),
-        original=original,
+        original="" if result.text == text else original,
     )

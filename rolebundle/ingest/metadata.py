@@ -54,6 +54,8 @@ _DESCRIPTIVE_KEYS = keys_that(DESCRIBES)
 _BY_LETTERS = {folded_key(key): key for key in keys_that(DESCRIBES, MATCHED)}
 _DATE_KEYS = data_file(__file__, "keys.toml")["dates"].split()
 """The letters of other tools' keys for the date of a document; the first one counts."""
+_OTHER_KEYS = {"keywords": "tags", "authors": "retrieval_hints", "author": "retrieval_hints"}
+"""Keys of other tools that mean the same to retrieval."""
 _MAX_REFUSED = 20
 _MAX_NOTES = 20
 _MAX_SHOWN = 80
@@ -128,9 +130,8 @@ def resolve(path: str, defaults: FileDefaults, parsed: ParsedDocument) -> Docume
             attributes.setdefault(key, claims[key])
         else:
             mistakes.append(_sentence(mistake))
-    weighed, refused = authority.weigh(
-        checked.declared_values(), may_not_govern=authority.may_not_govern
-    )
+    own_values, may_not_govern = checked.declared_values(), authority.may_not_govern
+    weighed, refused = authority.weigh(own_values, may_not_govern=may_not_govern)
     # Properties of the format without a meaning here. Invalid values of others are no error,
     # because they are not declared.
     inferred = {key: value for key, value in parsed.inferred.items() if value}
@@ -145,16 +146,11 @@ def resolve(path: str, defaults: FileDefaults, parsed: ParsedDocument) -> Docume
     if valid_from and valid_until and valid_from > valid_until:
         mistakes.append(f"valid_from {valid_from} is after valid_until {valid_until}")
     _raise_any(mistakes, f"{path}:{parsed.declared_at}", DocumentError, "bad_metadata")
-    # Keys of other tools that mean the same to retrieval.
-    for key, old_key in (
-        ("tags", "keywords"),
-        ("retrieval_hints", "authors"),
-        ("retrieval_hints", "author"),
-    ):
-        if texts := merged.pop(old_key, ()):
+    others = [(key, merged.pop(old_key, ())) for old_key, key in _OTHER_KEYS.items()]
+    others.append(("tags", [value for kind, value in parsed.found if kind == "tag"]))
+    for key, texts in others:
+        if texts:
             merged[key] = list(dict.fromkeys([*merged.get(key, ()), *texts]))
-    if tags := [value for kind, value in parsed.found if kind == "tag"]:
-        merged["tags"] = list(dict.fromkeys([*merged.get("tags", ()), *tags]))
     own_title = str(merged.get("title") or "")
     derived_id = _name_document(merged, path, parsed.key, authority)
     shown = None

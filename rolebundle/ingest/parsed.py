@@ -61,8 +61,7 @@ class Block(NamedTuple):
         Its own lines of the file are known if the document is line-exact, or the block aligned.
         """
         text, at = "\n".join(self.text.split("\n")[first:end]), self.start_line
-        is_exact = line_exact or self.aligned
-        span = (at + first, at + end - 1) if is_exact else (at, self.end_line)
+        span = (at + first, at + end - 1) if line_exact or self.aligned else (at, self.end_line)
         return self._replace(text=text, start_line=span[0], end_line=span[1])
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import blake2b, sha256
@@ -110,9 +110,9 @@ def _has_attachments(file: FileEntry) -> bool:
     return _reader_name(file) in _MAIL_FORMATS or readers.may_be_mail(file.path)
 
 
-def prepare_files(files: Sequence[FileEntry], settings: RunSettings) -> list[Outcome]:
+def prepare_files(files: Iterable[FileEntry], settings: RunSettings) -> Iterator[Outcome]:
     """Read, parse, scan and chunk files, in order. A file with an error becomes ``Skipped``."""
-    return [_prepared(file, settings) for file in files]
+    return (_prepared(file, settings) for file in files)
 
 
 Verified = dict[str, tuple[object, str | Skipped]]
@@ -350,10 +350,9 @@ def _with_forms(
     language = document_language(beginning, metadata.language or "")
     of_document = (metadata.title, *metadata.tags, *metadata.retrieval_hints)
     of_first = attribute_texts(metadata.attributes)
-    forms = []
+    found = []
     for number, chunk in enumerate(chunks):
         own = (chunk.content, *chunk.headings, *chunk.tags, *of_document)
-        forms.append(index_text(own if number else (*own, *of_first), language))
-    if not any(forms):
-        return chunks
-    return tuple(chunk._replace(forms=own) for chunk, own in zip(chunks, forms, strict=True))
+        forms = index_text(own if number else (*own, *of_first), language)
+        found.append(chunk._replace(forms=forms) if forms else chunk)
+    return tuple(found)

@@ -181,11 +181,8 @@ def holder_of(roots: Iterable[Root], location: str) -> Root | None:
 
 def anchor_of(roots: Iterable[Root], root: Root) -> Path:
     """The outermost root above a root that shares its source. Paths are relative to its folder."""
-    sharing = [
-        outer.location
-        for outer in roots
-        if outer.source_id == root.source_id and is_below(root.location, outer.location)
-    ]
+    above = [outer for outer in roots if is_below(root.location, outer.location)]
+    sharing = [outer.location for outer in above if outer.source_id == root.source_id]
     return Path(min([*sharing, root.location], key=len))
 
 
@@ -248,17 +245,13 @@ class Plan:
 
     def _is_covered(self, root: Root) -> bool:
         """Whether a walk of the root above reads the same files with the same options and ids."""
-        outer = holder_of(
-            (other for other in self.by_location.values() if other != root), root.location
-        )
-        return (
-            outer is not None
-            and outer.source_id == root.source_id
-            # An option that does not change how files are read.
-            and with_options(outer.options, {"lexical_only": root.options.lexical_only})
-            == root.options
-            and not walk.leaves_out(outer, Path(root.location))
-        )
+        others = [other for other in self.by_location.values() if other != root]
+        outer = holder_of(others, root.location)
+        if outer is None or outer.source_id != root.source_id:
+            return False
+        # This option does not change how files are read.
+        options = with_options(outer.options, {"lexical_only": root.options.lexical_only})
+        return options == root.options and not walk.leaves_out(outer, Path(root.location))
 
     def _source_of(self, base: Path) -> str:
         """The source of a root: that of its base, or else one that no other folder has.
@@ -346,18 +339,16 @@ def move_root(corpus: Corpus, old: Path, new: Path) -> RootChange:
             )
         location = root.location
         files = root_storage.files_below(corpus, location)
-        root_storage.move_files(
-            corpus, {file: moved_path(file, location, target) for file in files}
-        )
+        moves = {file: moved_path(file, location, target) for file in files}
+        root_storage.move_files(corpus, moves)
         real_old, real_new = real_location(Path(location)), real_location(Path(target))
         flags: dict[str, authority.Flags] = {}
         for path, own in records.load_path_flags(corpus).items():
             after = moved_path(path, real_old, real_new)
             other = flags.get(after, {})
             # Flags of the new path count first.
-            flags[after] = (
-                authority.combined(own, other) if after != path else authority.combined(other, own)
-            )
+            above, nearer = (own, other) if after != path else (other, own)
+            flags[after] = authority.combined(above, nearer)
         records.save_path_flags(corpus, flags)
         increment_generation(corpus)
         moved = [
@@ -386,17 +377,12 @@ def remove_root(corpus: Corpus, path: Path, *, confirmed: bool) -> RootChange:
     if not confirmed:
         return RootChange(location=root.location, documents=root.documents)
     with corpus.writing():
-        remaining = [
-            other
-            for other in root_storage.load(corpus)
-            if other.source_id != root.source_id or not is_below(other.location, root.location)
-        ]
-        inside = [at.location for at in remaining if is_below(at.location, root.location)]
-        files = [
-            file
-            for file in root_storage.files_below(corpus, root.location)
-            if not any(is_below(file, location) for location in inside)
-        ]
+        known = root_storage.load(corpus)
+        inner = [at for at in known if is_below(at.location, root.location)]
+        others = [at.location for at in inner if at.source_id != root.source_id]
+        remaining = [at for at in known if at not in inner or at.location in others]
+        below = root_storage.files_below(corpus, root.location)
+        files = [file for file in below if not any(is_below(file, other) for other in others)]
         before = corpus_counts(corpus).documents
         store.remove_files(corpus, files)
         store.drop_unused(corpus)
@@ -481,10 +467,8 @@ def plan_run(
             for at in [location, *after]
             if is_below(at, location)
         }
-        excluded = frozenset(
-            at for at in planned.by_location if at != start and is_below(at, start)
-        )
-        visit = Visit(path, root, excluded, is_nested, _settings(root, manifest))
+        inner = [at for at in planned.by_location if at != start and is_below(at, start)]
+        visit = Visit(path, root, frozenset(inner), is_nested, _settings(root, manifest))
         base = folder_of(anchor_of(planned.roots, root))
         _walk_visit(visit, base, manifest, defaults, policy_file)
         planned.visits.append(visit)
@@ -492,13 +476,11 @@ def plan_run(
 
 
 def _settings(root: Root, manifest: manifests.Manifest | str) -> RunSettings:
-    chunking: dict[str, int] = dict(root.options.chunking)
-    if isinstance(manifest, manifests.Manifest):
-        chunking = dict(manifest.file.chunking) | chunking
-    # Earlier versions remember an overlap, too.
-    chunks = ChunkSettings(**{key: value for key, value in chunking.items() if key != "overlap"})
+    of_manifest = manifest.file.chunking if isinstance(manifest, manifests.Manifest) else {}
+    chunking = dict[str, int](**of_manifest) | root.options.chunking
+    chunking.pop("overlap", None)  # Earlier versions remember it.
     size_cap = walk.DEFAULT_SIZE_CAP if root.options.max_size is None else root.options.max_size
-    return RunSettings(chunks, size_cap, root.options.scan.secrets)
+    return RunSettings(ChunkSettings(**chunking), size_cap, root.options.scan.secrets)
 
 
 def _manifest_of(
@@ -514,12 +496,8 @@ def _manifest_of(
     above = (outer for outer in roots if is_below(root.location, outer.location))
     for anchor in sorted({anchor_of(roots, outer) for outer in above}, reverse=True):
         folder = folder_of(anchor)
-        flags = flags_of(real_location(folder))
-        found: manifests.Manifest | str
-        if flags.get("origin") == "untrusted":
-            found = "its folder is untrusted"
-        else:
-            found = manifests.read_manifest(folder)
+        is_untrusted = flags_of(real_location(folder)).get("origin") == "untrusted"
+        found = "its folder is untrusted" if is_untrusted else manifests.read_manifest(folder)
         if isinstance(found, manifests.Manifest):
             return found
         reasons.append(found)
@@ -546,9 +524,8 @@ def _walk_visit(
             skipped.append(Skipped(entry.path, "ignored", "the policy of this corpus"))
         else:
             files.append(entry)
-    visit.unreadable = [
-        str(base / entry.path) for entry in skipped if entry.code in TRANSIENT_CODES
-    ]
+    unread = (entry.path for entry in skipped if entry.code in TRANSIENT_CODES)
+    visit.unreadable = [str(base / path) for path in unread]
 
 
 def _manifests_above(folder: Path) -> list[Skipped]:
@@ -580,7 +557,6 @@ def _defaults(flags: authority.Flags, root: Root) -> manifests.FileDefaults:
     place = "flags of an earlier ingest"
     validated({} if max_trust is None else {"trust_tier": max_trust}, place)
     declared = validated({**root.options.meta, **governing}, place)
-    level, _ = authority.Authority(default_source=root.source_id).with_level(
-        declared.declared_values(), max_trust=max_trust
-    )
+    first = authority.Authority(default_source=root.source_id)
+    level, _ = first.with_level(declared.declared_values(), max_trust=max_trust)
     return manifests.FileDefaults(level)

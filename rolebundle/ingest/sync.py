@@ -152,10 +152,8 @@ class _Run:
             skipped_before = len(report.skipped)
             self._visit(visit)
             # A path that the run was given may be skipped as a whole.
-            is_folder, start = visit.start.is_dir(), str(visit.start)
-            has_failed = (
-                (start in visit.unreadable) if is_folder else report.skipped[skipped_before:]
-            )
+            start, skipped = str(visit.start), report.skipped[skipped_before:]
+            has_failed = start in visit.unreadable if visit.start.is_dir() else skipped
             if has_failed and not visit.is_nested:
                 report.failed.append(start)
             if before != report.changes:
@@ -244,7 +242,7 @@ class _Run:
 
     def _visit(self, visit: Visit) -> None:
         """Synchronize the corpus with the files of one path."""
-        report, settings, done = self.report, visit.settings, 0
+        report, settings = self.report, visit.settings
         verified = {} if self.options.verified is None else self.options.verified
         report.skipped += visit.skipped
         report.notes += visit.notes
@@ -257,18 +255,16 @@ class _Run:
         batch: list[tuple[FileEntry, prepare.Outcome]] = []
         # In this thread: several would wait for each other, because most files are small.
         for file in visit.files:
-            if self.options.seen.get(file.location) == [file.size, file.modified_ns]:
-                stored.add(file.location)
-                done += 1
-                continue
-            known = prepare.unread_outcome(file, self.known.get(file.location), settings, verified)
+            is_seen = self.options.seen.get(file.location) == [file.size, file.modified_ns]
+            stored_file = self.known.get(file.location)
+            known = is_seen or prepare.unread_outcome(file, stored_file, settings, verified)
             if isinstance(known, Skipped):
                 batch.append((file, known))
             elif known:
                 stored.add(file.location)
-                done += 1
             else:
                 changed.append(file)
+        done = len(stored)
         report.unchanged += done
         total = done + len(changed)
         self.progress("reading", done, total)
@@ -278,9 +274,8 @@ class _Run:
                 if isinstance(outcome, Skipped) and outcome.code not in _UNREAD_CODES:
                     prepare.remember(verified, file, settings, outcome)
                 batch.append((file, outcome))
-                chunks += sum(
-                    len(document.chunks) for document in getattr(outcome, "documents", ())
-                )
+                documents = getattr(outcome, "documents", ())
+                chunks += sum(len(document.chunks) for document in documents)
                 if chunks >= _CHUNKS_PER_BATCH or len(batch) >= _FILES_PER_BATCH:
                     stored |= self._store(batch)
                     batch, chunks = [], 0

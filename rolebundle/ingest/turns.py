@@ -60,24 +60,31 @@ def messages(lines: list[str], at: int = 0, label: str = "", depth: int = 0) -> 
         between = set(range(first, end)).difference(quoted)
         if not any(lines[i].strip() for i in between):
             inner = [_QUOTE.sub("", text, count=1) for text in lines[first:end]]
-            above = messages(lines[:first], at, label, depth + 1)
-            name = attribution(lines[:first]) or label or QUOTED
-            found = messages(inner, at + first, name, depth + 1)
+            name, start = attribution(lines[:first])
+            above = messages(lines[:start], at, label, depth + 1)
+            inner = [*lines[start:first], *inner]
+            found = messages(inner, at + start, name or label or QUOTED, depth + 1)
             return [*above, *found, *messages(lines[end:], at + end, above[-1][0], _MAX_DEPTH)]
     for first in range(len(lines)):
         if depth < _MAX_DEPTH and (head := _head(lines, first)):
             name, end = head
-            return [(label, at, lines[:end]), *messages(lines[end:], at + end, name, depth + 1)]
+            (_, _, own), *others = messages(lines[end:], at + end, name, depth + 1)
+            quoted_message = (name, at + first, [*lines[first:end], *own])
+            return [(label, at, lines[:first]), quoted_message, *others]
     return [(label, at, lines)]
 
 
-def attribution(above: Sequence[str]) -> str:
-    """The sentence that ends with a colon above a quoted message, from the lines before it."""
-    *_, before, last = ["", "", *"\n".join(above).rstrip().split("\n")]
-    if not last.endswith(":"):
-        return ""
-    is_whole = any(map(str.isdigit, last))  # Else its line with the date is above.
-    return one_line(last if is_whole else f"{before} {last}").rstrip(" :")[:_MAX_HEADER_CHARS]
+def attribution(above: Sequence[str]) -> tuple[str, int]:
+    """The sentence that ends with a colon above a quoted message, and the index of its first line.
+
+    Empty, and the index after the last line, without one.
+    """
+    last = max((i for i, line in enumerate(above) if line.strip()), default=-1)
+    if last < 0 or not above[last].rstrip().endswith(":"):
+        return "", len(above)
+    # Without a date, that is on the line above.
+    start = last if any(map(str.isdigit, above[last])) else max(0, last - 1)
+    return one_line(" ".join(above[start : last + 1])).rstrip(" :")[:_MAX_HEADER_CHARS], start
 
 
 def _head(lines: Sequence[str], first: int) -> tuple[str, int] | None:

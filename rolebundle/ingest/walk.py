@@ -171,10 +171,8 @@ def _walk_folder(
             entries = sorted(listing, key=attrgetter("name"))
     except OSError as error:
         path = prefix.rstrip("/") or "."
-        step = with_detail("check its permissions", error.strerror)
-        result.append(
-            Skipped(path, "unreadable_folder", f"{path}: the folder cannot be listed; {step}")
-        )
+        step = with_detail("the folder cannot be listed; check its permissions", error.strerror)
+        result.append(Skipped(path, "unreadable_folder", f"{path}: {step}"))
         return
     names = [entry.name for entry in entries]
     if ignore:

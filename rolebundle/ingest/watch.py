@@ -78,7 +78,7 @@ class Watcher:
     _failures: int = 0
     _settling_until: float = 0.0
     _missing: frozenset[str] = frozenset()
-    _problem: str = ""
+    _problem: str | None = None
     _ingest: IngestOptions = field(init=False)
     _events: _Events = field(init=False)
 
@@ -104,7 +104,7 @@ class Watcher:
                     f"{self.path}: another process watches its roots already",
                     "end that one first, or let it go on",
                 )
-            self._write()
+            self._write_problem("")
             self._run()
 
     def _run(self) -> None:
@@ -128,13 +128,11 @@ class Watcher:
 
     def _write_problem(self, problem: str) -> None:
         """Write the code of the problem that stops the watch, or an empty text."""
-        if problem != self._problem:
-            self._problem = problem
-            self._write()
-
-    def _write(self) -> None:
+        if problem == self._problem:
+            return
+        self._problem = problem
         # In place, because the file is locked. One that cannot be written stops nothing.
-        text = WatchStatus(running=True, problem=self._problem).model_dump_json()
+        text = WatchStatus(running=True, problem=problem).model_dump_json()
         with suppress(OSError), heartbeat_path(self.path).open("r+", encoding="utf-8") as file:
             file.write(text.ljust(_STATUS_CHARS))
             file.truncate()

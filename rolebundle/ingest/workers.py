@@ -63,13 +63,12 @@ def prepare_parallel(
     is_small = len(files) < _MIN_FILES_FOR_WORKERS
     is_small &= sum(file.size for file in files) <= _MAX_BYTES_HERE
     workers = 1 if is_small else workers
-    groups = _groups(files)
     is_plain = all(prepare.is_plain(file) and file.size <= _MAX_BYTES_HERE for file in files)
     is_safe = not any(map(prepare.may_crash, files))
     if workers == 1 and (is_plain or (is_safe and not seconds)):
-        for group in groups:
-            yield from prepare.prepare_files(group, settings)
+        yield from prepare.prepare_files(files, settings)
         return
+    groups = _groups(files)
     readers = [_Reader(settings, seconds) for _ in range(workers)]
     idle: SimpleQueue[_Reader] = SimpleQueue()
     for reader in readers:
@@ -155,7 +154,10 @@ class _Reader:
     def read(self, files: Sequence[FileEntry]) -> list[prepare.Outcome]:
         process = self._process or self._start()
         try:
-            _send(process, (files, self._settings, self._seconds))
+            assert process.stdin is not None
+            request = (files, self._settings, self._seconds)
+            pickle.dump(request, process.stdin, pickle.HIGHEST_PROTOCOL)
+            process.stdin.flush()
             waiting = self._seconds * WAITING_FACTOR
             with system.watched(process.pid, self._seconds, waiting, MAX_MEMORY) as self._exceeded:
                 answer = _answer(process)
@@ -221,12 +223,6 @@ class _Reader:
         return Skipped(path, "reader_crashed", f"{path}: {problem}if the machine has enough memory")
 
 
-def _send(process: subprocess.Popen[bytes], request: Request) -> None:
-    assert process.stdin is not None
-    pickle.dump(request, process.stdin, pickle.HIGHEST_PROTOCOL)
-    process.stdin.flush()
-
-
 def _answer(process: subprocess.Popen[bytes]) -> Answer:
     assert process.stdout is not None
     return cast(Answer, pickle.load(process.stdout))
@@ -270,7 +266,7 @@ def main() -> None:
             os._exit(1)  # The parent has ended.
         files, settings, seconds = requests.get()
         system.limit_time(seconds, seconds * WAITING_FACTOR)
-        answer = prepare.prepare_files(files, settings)
+        answer = [*prepare.prepare_files(files, settings)]
         system.limit_time(0, 0)
 
 

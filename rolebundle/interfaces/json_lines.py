@@ -103,12 +103,7 @@ def bad_envelope(reason: str) -> UsageError:
 
 def error_fields(error: RolebundleError) -> dict[str, Any]:
     """What a client gets of an error."""
-    return {
-        "code": error.code,
-        "message": error.message,
-        "hint": error.hint,
-        "retryable": error.retryable,
-    }
+    return {name: getattr(error, name) for name in ("code", "message", "hint", "retryable")}
 
 
 def error_line(request_id: Any, error: RolebundleError) -> bytes:

@@ -76,13 +76,7 @@ _HANGING = "  "
 _WORD = re.compile(r"\S+")
 _COMMAND = re.compile("`[^`]*`")
 # Control characters other than line break and tab, marks of direction, separators of lines.
-_CONTROLS = dict.fromkeys(
-    [
-        *(*range(9), *range(11, 32), *range(0x7F, 0xA0)),
-        *(0x61C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A)),
-    ],
-    "\N{REPLACEMENT CHARACTER}",
-)
+_CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 def terminal_width(without: int = DEFAULT_WIDTH) -> int:
@@ -92,7 +86,7 @@ def terminal_width(without: int = DEFAULT_WIDTH) -> int:
 
 def harmless(text: str) -> str:
     """A text of several lines without characters that could change what a terminal shows."""
-    return text if text.isprintable() else text.translate(_CONTROLS)
+    return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def on_one_line(text: str) -> str:

@@ -78,8 +78,11 @@ def lookup_lines(lookup: Lookup) -> Iterator[str]:
         yield f"{heading.start_line}-{heading.end_line} {indent}{quoted(heading.heading)}"
     left_out = 0
     for passage in joined_passages(lookup.passages):
-        content, link_lines = _readable_content(lookup, passage)
-        left_out += link_lines
+        content = passage.content
+        # Who asks for a passage or for lines gets all of them.
+        if lookup.kind not in ("chunk", "lines"):
+            content, link_lines = without_link_lists(content)
+            left_out += link_lines
         if content.strip():
             place = shown_place({"locator": passage.locator, "anchor": passage.anchor})
             mark = mark_note(dict(passage.mark) if passage.mark else None)
@@ -124,14 +127,6 @@ def _lines_between(first: FoundPassage, second: FoundPassage) -> int:
         return 0
     gap = int(places[1][2]) - int(places[0][3])
     return gap if 0 < gap <= _MAX_GAP else 0
-
-
-def _readable_content(lookup: Lookup, passage: FoundPassage) -> tuple[str, int]:
-    """A passage's text; of a page without lists of link targets, and how many lines that were."""
-    # Who asks for a passage or for lines gets all of them.
-    if lookup.kind in ("chunk", "lines"):
-        return passage.content, 0
-    return without_link_lists(passage.content)
 
 
 def _listing(answer: Mapping[str, Any]) -> list[str]:
@@ -261,15 +256,12 @@ def line_and_column(text: str, offset: int) -> str:
 
 
 def _roles(answer: Mapping[str, Any]) -> list[str]:
-    lines = [
-        f"- {role['role_id']}: "
-        + (
-            f"cannot be used: {on_one_line(role['problem'])}"
-            if role.get("problem")
-            else one_line(role["mission"] or role["label"])
-        )
-        for role in answer["roles"]
-    ]
+    lines = []
+    for role in answer["roles"]:
+        about = one_line(role["mission"] or role["label"])
+        if role.get("problem"):
+            about = f"cannot be used: {on_one_line(role['problem'])}"
+        lines.append(f"- {role['role_id']}: {about}")
     return lines or ["There are no roles. Call retrieve without a role."]
 
 

@@ -75,11 +75,11 @@ def _short_fields(fields: Answer) -> Answer:
 
 def _cut_to(length: int) -> Callable[[Any], Any]:
     """Cut a text, or each of several."""
-    return lambda value: (
-        one_line(value, length)
-        if isinstance(value, str)
-        else [one_line(text, length) for text in value]
-    )
+
+    def cut(value: str | list[str]) -> str | list[Any]:
+        return one_line(value, length) if isinstance(value, str) else [*map(cut, value)]
+
+    return cut
 
 
 _FORMS: Mapping[Form, Callable[[Any], Any]] = {
@@ -90,10 +90,6 @@ _FORMS: Mapping[Form, Callable[[Any], Any]] = {
     "first": _first_texts,
     "date": lambda moment: moment[:_DATE_LENGTH],
     "fields": _short_fields,
-}
-_TREES: Mapping[Detail, Mapping[str, Any]] = {
-    "ids": field_tree("ids"),
-    "compact": field_tree("compact"),
 }
 
 
@@ -157,7 +153,7 @@ def shaped_bundle(bundle: RetrievalBundle, detail: Detail, max_chars: int | None
             {**approval, "chunk_ids": [name for name in approval["chunk_ids"] if name in shown_ids]}
             for approval in values["approvals"]
         ]
-    answer: Answer = _projected(fields, _TREES[detail])
+    answer: Answer = _projected(fields, field_tree(detail))
     answer["more"] = _more(values, omitted, is_cut=any("truncated" in p for p in shown))
     return answer
 

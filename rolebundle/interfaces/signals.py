@@ -8,11 +8,12 @@ from contextlib import contextmanager
 from threading import current_thread, main_thread
 
 
-def on_end(received: list[int], act: Callable[[], None]) -> None:
-    """At SIGTERM or SIGINT, add its number to a list and call ``act``, instead of ending at once.
+def on_end(act: Callable[[], None]) -> list[int]:
+    """At SIGTERM or SIGINT, add its number to the list and call ``act``, instead of ending at once.
 
     ``act`` is called in the main thread, whatever that is doing, so it must not wait for it.
     """
+    received: list[int] = []
 
     def note(number: int, _frame: object) -> None:
         received.append(number)
@@ -20,6 +21,7 @@ def on_end(received: list[int], act: Callable[[], None]) -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, note)
+    return received
 
 
 @contextmanager

@@ -27,8 +27,8 @@ from rolebundle.policy.trust import AgentView
 from rolebundle.retrieval.lexical import matching_words
 from rolebundle.retrieval.lookup import find_reference
 from rolebundle.retrieval.query import read_task
-from rolebundle.retrieval.rank import has_phrase
 from rolebundle.retrieval.request import ReferenceRules
+from rolebundle.retrieval.scoring import has_phrase
 from rolebundle.scan.confidential import without_secrets
 from rolebundle.scan.instructions import FORGED_STATE
 from rolebundle.storage import facts

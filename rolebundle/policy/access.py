@@ -13,7 +13,7 @@ from typing import NamedTuple
 from unicodedata import normalize
 
 from rolebundle.contracts.policy import EVERY_SCOPE, AgentRule, Policy
-from rolebundle.contracts.terms import ACCESS_LEVELS, level_rank
+from rolebundle.contracts.terms import Sensitivity, level_rank
 from rolebundle.errors import AccessDenied, ConfigurationError, RolebundleError, UsageError
 from rolebundle.policy.policy_file import parse_policy, read_policy_file
 from rolebundle.policy.trust import AgentView
@@ -188,7 +188,7 @@ def set_policy(corpus: Corpus, content: str, kind: str, location: str, set_at: s
     """
     policy = parse_policy(content, kind, location or "the policy")
     with corpus.writing():
-        save_policy(corpus, content, kind, "" if corpus.is_database else location, set_at)
+        save_policy(corpus, content, kind, "" if corpus.is_shared else location, set_at)
         moved = assign_compartments(corpus, _matcher(policy))
         increment_generation(corpus)
     return moved
@@ -300,19 +300,12 @@ class Audience(NamedTuple):
         return json.dumps({"agents": {self.agent: rule}}, sort_keys=True)
 
     def visibility(self) -> str:
-        """What the replica may hold, as JSON, to notice a change of it."""
-        return json.dumps(
-            {
-                "scopes": sorted(self.rule.scopes),
-                "access_level": self.rule.access_level,
-                "deny_patterns": sorted(self.rule.deny_patterns),
-            },
-            sort_keys=True,
-        )
+        """Scopes and access level, as JSON, for the next publish to the target."""
+        return json.dumps(self.rule.model_dump(include={"scopes", "access_level"}))
 
 
 def resolve_audience(
-    corpus: Corpus, target: str, agent: str, scopes: Sequence[str], level: str
+    corpus: Corpus, target: str, agent: str, scopes: Sequence[str], level: Sensitivity | None
 ) -> Audience:
     """The audience that a publisher names: an agent, or scopes and an access level.
 
@@ -322,7 +315,7 @@ def resolve_audience(
             that of the last publish to this target.
         agent: an agent of the policy; empty if ``level`` is given.
         scopes: the scopes; empty for every scope.
-        level: the highest sensitivity; empty if ``agent`` is given.
+        level: the highest sensitivity; ``None`` if ``agent`` is given.
 
     Raises:
         UsageError: both were named, or neither; or the target has another audience.
@@ -349,16 +342,9 @@ def resolve_audience(
             "choose another target: those who read this one would get what others may see",
         )
     policy = active_policy(corpus)
-    if not agent:
-        known = next((name for name in ACCESS_LEVELS[1:] if name == level), None)
-        if known is None:
-            raise UsageError(
-                "bad_level",
-                f"{level!r} is not an access level",
-                f"one of {', '.join(ACCESS_LEVELS[1:])}",
-            )
+    if level:
         chosen = tuple(scopes) or (EVERY_SCOPE,)
-        return Audience("", AgentRule.model_construct(scopes=chosen, access_level=known))
+        return Audience("", AgentRule.model_construct(scopes=chosen, access_level=level))
     rule = policy.agents.get(agent) if policy else None
     if policy is None or rule is None or rule.access_level == "denied":
         raise ConfigurationError(

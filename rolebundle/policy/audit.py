@@ -317,7 +317,7 @@ class AuditNeeds(NamedTuple):
     @classmethod
     def of(cls, corpus: Corpus) -> AuditNeeds:
         """What an open corpus needs."""
-        is_shared = corpus.is_database or corpus.in_place_of is not None
+        is_shared = corpus.is_shared or corpus.in_place_of is not None
         return cls(load_stored_audit(corpus), records.has_policy(corpus), is_shared)
 
 
@@ -390,7 +390,7 @@ class Recorder:
             ),
         )
         for approval in bundle.approvals or ():
-            self.note(
+            self.record_event(
                 needs,
                 "approval",
                 agent=agent,
@@ -399,7 +399,7 @@ class Recorder:
                 details={"approved_by": approval.approved_by},
             )
 
-    def note(
+    def record_event(
         self,
         of: Corpus | AuditNeeds,
         kind: AuditKind,
@@ -442,7 +442,7 @@ class Recorder:
         with corpus.writing():
             details: dict[str, Any] = {}
             yield details
-            self.note(corpus, kind, agent=agent, details=details)
+            self.record_event(corpus, kind, agent=agent, details=details)
 
     def begin(self, corpus: Corpus) -> None:
         """Create the audit when a policy is set, unless it exists or was lost.

@@ -81,12 +81,8 @@ def lint_overlay(
         kinds: the kinds of the documents in the corpus, if they are known already.
     """
     findings = [
-        lint_error(
-            problem.place,
-            problem.code,
-            f"{problem.message}; {problem.hint}" if problem.hint else problem.message,
-        )
-        for problem in problems_of(path, folders)
+        lint_error(place, code, f"{message}; {hint}".removesuffix("; "))
+        for place, code, message, hint in problems_of(path, folders)
     ]
     if findings:
         return findings
@@ -136,16 +132,6 @@ def _rules(overlay: Overlay, *lists: str) -> Iterator[tuple[str, SourceRule]]:
     for name in lists:
         for index, rule in enumerate(getattr(overlay.source_policy, name)):
             yield f"source_policy.{name}[{index}]", rule
-
-
-def _phrases(words: Vocabulary) -> dict[str, list[str]]:
-    """The lists of a vocabulary, in the order of the format."""
-    return {
-        "preferred_terms": words.preferred_terms,
-        **{f"synonyms.{term}": phrases for term, phrases in words.synonyms.items()},
-        "boost_phrases": words.boost_phrases,
-        "suppress_phrases": words.suppress_phrases,
-    }
 
 
 def _name(overlay: Overlay, path: Path, folders: Sequence[Path]) -> Iterator[LintProblem]:
@@ -237,9 +223,15 @@ def word_counts(words: Vocabulary, corpus: Corpus) -> dict[str, tuple[str, int]]
     Returns:
         place → (word or phrase, passages), in the order of the format.
     """
+    lists = {
+        "preferred_terms": words.preferred_terms,
+        **{f"synonyms.{term}": phrases for term, phrases in words.synonyms.items()},
+        "boost_phrases": words.boost_phrases,
+        "suppress_phrases": words.suppress_phrases,
+    }
     places = [
         (f"vocabulary.{name}[{index}]", phrase)
-        for name, phrases in _phrases(words).items()
+        for name, phrases in lists.items()
         for index, phrase in enumerate(phrases)
     ]
     # Imported here, because numpy takes time.
@@ -371,7 +363,7 @@ def report_policy(corpus: Corpus, agent: str | None = None) -> PolicySummary:
     policy, problem = Policy(agents={}), ""
     if stored is not None:
         found, _, problem = _stored_policy(stored)
-        policy = found or policy
+        policy, visible = found or policy, [] if problem else visible
         if agent is not None and agent not in policy.agents:
             raise UsageError(
                 "unknown_agent",
@@ -387,9 +379,7 @@ def report_policy(corpus: Corpus, agent: str | None = None) -> PolicySummary:
         agents=[
             AgentAccess(
                 agent=name,
-                documents=0
-                if problem
-                else sum(
+                documents=sum(
                     compartment.documents for compartment in visible if may_see(rule, compartment)
                 ),
                 **rule.model_dump(exclude_none=True),

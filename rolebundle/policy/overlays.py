@@ -329,16 +329,12 @@ def _read(path: Path) -> bytes:
 
 def _role_ids(folder: Path) -> list[str]:
     try:
-        names = sorted(path.name for path in folder.iterdir())
+        files = [path for path in folder.iterdir() if path.suffix == _SUFFIX]
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
         raise _unreadable(folder, error.strerror or "cannot be read") from error
-    return [
-        name.removesuffix(_SUFFIX)
-        for name in names
-        if name.endswith(_SUFFIX) and not name.startswith(".")
-    ]
+    return [path.stem for path in files if not path.name.startswith(".")]
 
 
 def _or_raise(path: Path, result: _T | list[Problem]) -> _T:

@@ -85,11 +85,10 @@ def publish(
         UsageError, ConfigurationError, StorageError: it was not published.
     """
     with staging(path) as own_folder:
-        report = None
-        while report is None:
+        while True:
             with partial_file(own_folder / "replica.db") as replica:
-                report = _publish(path, replica, audience, folder, options)
-    return report
+                if report := _publish(path, replica, audience, folder, options):
+                    return report
 
 
 def _publish(

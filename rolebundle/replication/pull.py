@@ -175,13 +175,11 @@ def _fetch(
             _erase_purged(path, content)
         try:
             moved = folder.fetch(copy, offered.manifest)
-            signed = _renewed(copy, Path(folder.target), key, offered)
+            return _renewed(copy, Path(folder.target), key, offered), moved
         except RolebundleError:
             # The publisher may have replaced one of two files between the two reads.
             if attempt + 1 == _ATTEMPTS or folder.manifest() == content:
                 raise
-        else:
-            return signed, moved
     raise AssertionError("the last attempt returns or raises")
 
 
@@ -191,14 +189,7 @@ def _renewed(copy: Path, source: Path, key: PublicKey, offered: SignedManifest) 
     Raises:
         CorpusCorrupt: it is not a replica with the content that is offered.
     """
-    signed = verify_replica(copy, str(source), key)
-    if not signed.manifest.has_content_of(offered.manifest):
-        raise CorpusCorrupt(
-            "replica_unsound",
-            f"{source}: the replica cannot be trusted: it is not the one of its manifest",
-            "ask its publisher to publish again",
-        )
-    if signed != offered:
+    if verify_replica(copy, str(source), key, offered.manifest) != offered:
         with open_writer(copy, lock=False, replica=True) as corpus, corpus.writing():
             save_manifest(corpus, offered.model_dump_json())
     return offered
@@ -301,13 +292,16 @@ def _age(manifest: ReplicaManifest) -> tuple[int, int, str]:
     return (manifest.purge_generation, manifest.generation, manifest.published_at)
 
 
-def verify_replica(file: Path, source: str, key: PublicKey) -> SignedManifest:
+def verify_replica(
+    file: Path, source: str, key: PublicKey, offered: ReplicaManifest | None = None
+) -> SignedManifest:
     """Check that a file is a replica that the owner of a key built.
 
     Args:
         file: the file; it has no log.
         source: where it is from, for errors.
         key: the publisher's key.
+        offered: the manifest whose content it must have.
 
     Returns:
         The manifest in the file.
@@ -330,6 +324,8 @@ def verify_replica(file: Path, source: str, key: PublicKey) -> SignedManifest:
         if error.code in ("bad_manifest", "bad_signature"):
             raise
         problem = error.message.removeprefix(f"{file}: ")
+    if not problem and offered and not signed.manifest.has_content_of(offered):
+        problem = "it is not the one of its manifest"
     if problem:
         raise CorpusCorrupt(
             "replica_unsound",

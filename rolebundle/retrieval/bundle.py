@@ -63,7 +63,7 @@ def bundle_of(retrieval: Retrieval, cosines_of: CosinesWithTask | None = None) -
             request,
             each.evidence.support(row.passage.rowid),
             each.ranked,
-            retrieval.paths.get(row.chunk_id),
+            retrieval.absolute_paths.get(row.chunk_id),
         )
         for rank, (each, row) in enumerate(rows, start=1)
     ]
@@ -125,7 +125,7 @@ def _nearest(retrieval: Retrieval, words: Collection[str]) -> list[NearestPlace]
     request, evidence = retrieval.request, retrieval.evidence
     if not retrieval.withheld_reason or request.requires_evidence:
         return []
-    rows = islice((row for row in retrieval.ranked if row.stands_for_itself), MAX_NEAREST)
+    rows = islice((row for row in retrieval.ranked if row.can_be_selected), MAX_NEAREST)
     passages = [selected_passage(0, r, request, evidence.support(r.passage.rowid)) for r in rows]
     return [
         NearestPlace(
@@ -158,9 +158,9 @@ def _as_rejection(row: Candidate) -> Rejection:
 
 def _query_trace(retrieval: Retrieval) -> QueryTrace:
     query, request = retrieval.query, retrieval.request
-    rules, confidence = [*query.applied_rules], retrieval.pool.query_fluency
-    if confidence < 1 and request.fusion == "weighted":
-        rules.append(f"semantic:confidence({confidence:.2f})")
+    rules, query_fluency = [*query.applied_rules], retrieval.pool.query_fluency
+    if query_fluency < 1 and request.fusion == "weighted":
+        rules.append(f"semantic:confidence({query_fluency:.2f})")
     return QueryTrace.model_construct(
         task_text=query.task.text,
         lexical_query=[term.label for term in query.task_terms for _ in range(term.repeats)],
@@ -215,7 +215,7 @@ def _diagnostics(counts: Counter[RejectionCode], retrievals: Sequence[Retrieval]
         dropped_stale_count=counts["stale"],
         lexical_ms=round(pool.seconds.get("lexical", 0.0) * 1000, 3),
         semantic_ms=round(pool.seconds.get("semantic", 0.0) * 1000, 3),
-        refills=pool.further_rounds,
+        refills=pool.last_round,
         rerank_ms=retrievals[0].rerank_ms,
     )
 
@@ -274,7 +274,7 @@ def selected_passage(
                 "freshness": Freshness.model_construct(
                     **attributes_of(document, "updated_at", "inferred_at", "dated_by"),
                     status=row.freshness,
-                    max_age_days=request.max_age_days,
+                    max_age_days=request.stale_after_days,
                 ),
                 "tags": list(passage.tags),
                 "applicable_roles": list(passage.applicable_roles) or None,

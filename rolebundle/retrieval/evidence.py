@@ -77,8 +77,8 @@ class Evidence(NamedTuple):
         noise: of the embedding model; ``None`` if meanings were not searched.
         cosines: rowid → cosine with the task.
         specificity: how far the best passage stands out among the best twelve, by rare words of
-            the task; at least 0. See :meth:`measured_by`.
-        words_factor: what the weight of BM25 is multiplied with; see :meth:`measured_by`.
+            the task; at least 0. See :meth:`with_scores`.
+        words_factor: what the weight of BM25 is multiplied with; see :meth:`with_scores`.
         best_support: the support of the best of the first passages.
         task_support: ``off_topic`` if none of the task's words occurs and nothing is close in
             meaning; ``weak`` if the first passages have little of the words and of the meaning;
@@ -132,7 +132,7 @@ class Evidence(NamedTuple):
             closeness=self._closeness(rowid),
         )
 
-    def measured_by(
+    def with_scores(
         self,
         bm25: Mapping[int, float],
         cosines: Mapping[int, float],
@@ -150,9 +150,10 @@ class Evidence(NamedTuple):
         each passage; a missing passage counts as 0. In a large corpus all have many of the words,
         so that none stands out: there 0.4 of the mean counts.
 
-        ``share`` and ``nats`` are the share and the weight of a wording's words in a passage; the
-        passage and wording with the maximum count. Every task has a best passage by BM25, also one
-        that has a single word by chance. If the best ones have few words, these count less.
+        ``share`` and ``nats`` are, for a passage and a wording, the share of the wording's weight
+        that the passage has, and this weight itself. The highest factor of all is taken. Every task
+        has a best passage by BM25, also one that has a single word by chance. So BM25 counts less
+        if even the best passages have few of the words.
 
         Args:
             bm25: rowid → BM25 against the task's terms; in the order that breaks ties. The matches
@@ -181,7 +182,7 @@ class Evidence(NamedTuple):
             words_factor=min(1.0, max((MIN_WORDS_FACTOR, *factors))) ** exponent,
         )
 
-    def judged_by(self, rowids: Sequence[int]) -> Evidence:
+    def with_support(self, rowids: Sequence[int]) -> Evidence:
         """The evidence with ``best_support`` and ``task_support``, by these passages (rowids)."""
         supports = [self.support(rowid) for rowid in rowids]
         best = max(supports, key=lambda support: support.coverage, default=Support())

@@ -123,8 +123,8 @@ def policy_rejections(
         yield "expired", f"valid until {document.valid_until}, which is before {request.valid_at}"
     if rejects_by_age(request):
         age = age_days(document, request.now)
-        if age is not None and age > request.max_age_days:
-            yield "stale", age_note(document, age, request.max_age_days)
+        if age is not None and age > request.stale_after_days:
+            yield "stale", age_note(document, age, request.stale_after_days)
     if by_trust is not None and by_trust[0] != "taint_blocked":
         yield by_trust
 
@@ -197,8 +197,8 @@ def add_metadata_score(row: Candidate, request: ResolvedRequest) -> None:
     """Write the freshness, the metadata score, and the rules that made it up.
 
     The score is the product of 0.5 and the factors of the policy, clamped to [0.01, 10]. A penalty
-    of 1 rejects, so it is left out here: for ``why`` and the warnings, a rejected candidate is
-    scored as if it were allowed.
+    of 1 rejects, and so it is no factor. ``why`` and the warning about forbidden sources also score
+    rejected candidates: as if they were allowed.
     """
     row.freshness = freshness_of(row.passage, request)
     if request.overlay is None:
@@ -220,7 +220,7 @@ def freshness_of(passage: Passage, request: ResolvedRequest) -> FreshnessStatus:
     A date in the future says nothing about the age, so that such a document is undated, too. Unless
     the role sets a maximum age, a year or month in the name of the file makes no document stale.
     """
-    age, max_age = age_days(passage.document, request.now), request.max_age_days
+    age, max_age = age_days(passage.document, request.now), request.stale_after_days
     is_limited = request.retrieval_policy.freshness_max_age_days is not None
     if age is None or age < 0:
         return "undated"

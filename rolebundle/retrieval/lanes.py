@@ -85,7 +85,7 @@ class Lanes:
         passages = passages_by_rowid(self.corpus, new)
         if len(passages) < len(new):
             raise damage_error("a passage that the index names")
-        round_number = pool.further_rounds + (pool.depth > 0)
+        round_number = pool.last_round + (pool.depth > 0)
         lanes = {
             rowid: tuple(
                 dict.fromkeys(search.lane for search in searches if rowid in proposed[search.aim])
@@ -101,7 +101,7 @@ class Lanes:
             query_fluency=self.semantic.query_fluency if self.semantic else 1.0,
             depth=depth,
             max_returned=max(map(len, proposed.values())),
-            further_rounds=round_number,
+            last_round=round_number,
             seconds=seconds,
         )
 
@@ -147,7 +147,7 @@ class Lanes:
             self.corpus, self.query, best_by_bm25(bm25), only_facts=self.only_facts
         )
         meaning = (self.semantic.noise, self.semantic.words_exponent) if self.semantic else (None,)
-        evidence = words.measured_by(bm25, pool.cosines, *meaning)
+        evidence = words.with_scores(bm25, pool.cosines, *meaning)
         # An exact word that few passages have chooses among them, and so does a clear lead.
         by_role = pool.only_by_role
         by_task = [h for h in hits if h.passage.rowid not in by_role or "semantic" in h.lanes]

@@ -34,16 +34,16 @@ if TYPE_CHECKING:
     from rolebundle.storage.postings import Indices, Occurrences, Postings
 
 MAX_RARE_CHUNKS = 50
-"""An exact term is rare if at most so many chunks have it."""
+"""The most chunks that have an exact term that counts as rare."""
 EXACT_PROPOSED = 5
 """How many of the best chunks with a rare exact term are proposed."""
 MIN_CHUNKS_OF_SPELLING = 2
-"""A word is taken for the right spelling of another one only if so many chunks have it; in a corpus
+"""How many chunks must have a word that is taken for the right spelling of another one; in a corpus
 of under a hundred chunks, one is enough."""
 MIN_LETTERS, MAX_LETTERS = 4, 20
 """The length of words that may be misspelled."""
 MIN_LETTERS_OF_SLIP, MIN_LETTERS_OF_REPLACED = 5, 8
-"""The fewest letters of a misspelled word in other languages, and of one with a letter replaced."""
+"""Not in English: the fewest letters of a corrected word; and if the slip replaced a letter."""
 MAX_CORRECTED = 4
 """How many words of a task are corrected at most, and how many spellings of each are compared."""
 _AGENT_NOUN = re.compile("(.{3,})ers?$")
@@ -116,17 +116,17 @@ def read_ahead(corpus: Corpus, query: Query) -> None:
         *(term for word in query.content_words for term in word),
         *map(Term, query.task.exact),
     ]
-    for part in _all_postings(corpus).parts:
-        part.read(corpus, [_phrase(term) for term in terms])
+    for postings in _all_postings(corpus).parts:
+        postings.read(corpus, [_phrase(term) for term in terms])
 
 
 def exact_words(corpus: Corpus, query: Query) -> tuple[list[str], list[str]]:
     """The rare exact words and phrases of a task, and the exact ones that occur nowhere."""
     exact = [[Term(phrase), *map(Term, others_of(phrase))] for phrase in query.task.exact]
-    counted = list(zip(query.task.exact, _postings(corpus).frequencies(exact), strict=True))
+    counts = list(zip(query.task.exact, _postings(corpus).frequencies(exact), strict=True))
     return (
-        [phrase for phrase, count in counted if 0 < count <= MAX_RARE_CHUNKS],
-        [phrase for phrase, count in counted if not count],
+        [phrase for phrase, count in counts if 0 < count <= MAX_RARE_CHUNKS],
+        [phrase for phrase, count in counts if not count],
     )
 
 
@@ -167,10 +167,10 @@ def with_corrections(corpus: Corpus, query: Query) -> Query:
         changed = [
             other for other in one_change_away(word) if _is_likely_slip(word, other, languages)
         ]
-        counted = postings.frequencies([[Term(other)] for other in changed])
+        frequencies = postings.frequencies([[Term(other)] for other in changed])
         often = [
             (not languages and (other in ENGLISH_STOP_WORDS, is_english(other)), count, other)
-            for count, other in zip(counted, changed, strict=True)
+            for count, other in zip(frequencies, changed, strict=True)
             if count >= min(MIN_CHUNKS_OF_SPELLING, 1 + postings.chunks // 100)
         ]
         for _, _, other in sorted(often, reverse=True)[:MAX_CORRECTED]:
@@ -267,15 +267,15 @@ def _postings(corpus: Corpus, *, only_facts: bool = False) -> CombinedPostings:
     ``only_facts``: the words of facts, scored by the statistics of documents and facts.
     """
     counted = compartments.searchable_compartments(corpus, with_facts=only_facts)
-    searched = [part.id for part in counted if part.is_of_facts is only_facts]
-    return CombinedPostings.of(corpus, [part.id for part in counted], searched)
+    searched_ids = [one.id for one in counted if one.is_of_facts is only_facts]
+    return CombinedPostings.of(corpus, [one.id for one in counted], searched_ids)
 
 
 @once_in_snapshot
 def _all_postings(corpus: Corpus) -> CombinedPostings:
     """The words of documents and of facts."""
     visible = compartments.searchable_compartments(corpus, with_facts=True)
-    return CombinedPostings.of(corpus, [part.id for part in visible])
+    return CombinedPostings.of(corpus, [compartment.id for compartment in visible])
 
 
 class CombinedPostings(NamedTuple):
@@ -283,8 +283,8 @@ class CombinedPostings(NamedTuple):
 
     Attributes:
         corpus: an open corpus.
-        parts: the compartments whose statistics count.
-        searched: the parts in which it searches.
+        parts: the words of each compartment whose statistics count.
+        searched: those of the parts in which it searches.
     """
 
     corpus: Corpus
@@ -293,20 +293,20 @@ class CombinedPostings(NamedTuple):
 
     @classmethod
     def of(
-        cls, corpus: Corpus, visible: Sequence[int], searched: Sequence[int] | None = None
+        cls, corpus: Corpus, counted_ids: Sequence[int], searched_ids: Sequence[int] | None = None
     ) -> CombinedPostings:
         """The index of some compartments.
 
         Args:
             corpus: an open corpus.
-            visible: the compartments whose statistics count.
-            searched: the ones in which it searches; ``None`` for all.
+            counted_ids: of the compartments whose statistics count.
+            searched_ids: of the ones in which it searches; ``None`` for all.
         """
         # Imported here, because numpy takes time.
         from rolebundle.storage.postings import postings_of
 
-        parts = {compartment: postings_of(corpus, compartment) for compartment in visible}
-        chosen = visible if searched is None else searched
+        parts = {compartment: postings_of(corpus, compartment) for compartment in counted_ids}
+        chosen = counted_ids if searched_ids is None else searched_ids
         return cls(corpus, list(parts.values()), [parts[compartment] for compartment in chosen])
 
     @property
@@ -328,18 +328,18 @@ class CombinedPostings(NamedTuple):
         chunks = None if within is None else chunks_of(self.corpus, within)
         for part, weighted, average in self._weighted(terms):
             if part in self.searched:
-                among = None if chunks is None else part.indices_of(chunks)
-                scores = part.bm25(weighted, average, among)
-                found |= part.highest(scores, depth, among)
+                only = None if chunks is None else part.indices_of(chunks)
+                scores = part.bm25(weighted, average, only)
+                found |= part.highest(scores, depth, only)
         return first_by_score(self.corpus, found, depth)
 
     def scores(self, terms: Sequence[Term], rowids: Sequence[int]) -> dict[int, float]:
         """Rowid → score, for each of these chunks; 0 if it has no term."""
         found = dict.fromkeys(rowids, 0.0)
         for part, weighted, average in self._weighted(terms):
-            among = part.indices_of(rowids)
-            scores = part.bm25(weighted, average, among)
-            found |= zip(part.rowids[among].tolist(), scores.tolist(), strict=True)
+            only = part.indices_of(rowids)
+            scores = part.bm25(weighted, average, only)
+            found |= zip(part.rowids[only].tolist(), scores.tolist(), strict=True)
         return found
 
     def frequencies(self, words: Sequence[Sequence[Term]]) -> list[int]:
@@ -353,11 +353,11 @@ class CombinedPostings(NamedTuple):
         """For each word, which of these rowids are of chunks with one of its terms."""
         found: list[set[int]] = [set() for _ in words]
         for part in self.parts:
-            among = part.indices_of(rowids)
-            if not len(among):
+            asked = part.indices_of(rowids)
+            if not len(asked):
                 continue
             for rows, indices in zip(found, self._having(part, words), strict=True):
-                rows.update(part.common(among, indices))
+                rows.update(part.common(asked, indices))
         return found
 
     def _having(self, part: Postings, words: Sequence[Sequence[Term]]) -> list[Indices]:

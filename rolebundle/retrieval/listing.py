@@ -78,8 +78,8 @@ def list_documents(corpus: Corpus, request: ListRequest, rules: ReferenceRules) 
         later = [name for name in named if name.document_id > after]
     readable = _first_readable(corpus, later, limit + 1, rules)
     page = readable[:limit]
-    rows = [name.row for name in page]
-    verify_documents(corpus, rows)
+    rowids = [name.rowid for name in page]
+    verify_documents(corpus, rowids)
     return Listing(
         documents=[
             ListedDocument(
@@ -94,7 +94,7 @@ def list_documents(corpus: Corpus, request: ListRequest, rules: ReferenceRules) 
                 absolute_path=shown_path(name.location, name.path) if rules.absolute else None,
             )
             for name, (document, chunks) in zip(
-                page, documents.listed_documents(corpus, rows), strict=True
+                page, documents.listed_documents(corpus, rowids), strict=True
             )
         ],
         next=page[-1].document_id if len(readable) > limit else None,
@@ -221,7 +221,7 @@ def _first_readable(
     found: list[DocumentName] = []
     for start in range(0, len(named), READ_AT_ONCE):
         part = named[start : start + READ_AT_ONCE]
-        passages = passages_of_documents(corpus, [name.row for name in part])
+        passages = passages_of_documents(corpus, [name.rowid for name in part])
         readable = {passage.document.document_id for passage in passages if rules.may_read(passage)}
         found += [name for name in part if name.document_id in readable]
         if len(found) >= count:
@@ -253,7 +253,7 @@ agent may read are timed, so that the bound does not depend on others."""
 
 
 MAX_SHOWN = 300
-"""So many characters of a longer line are shown."""
+"""How many characters of a longer line are shown."""
 MAX_WITH_CONTEXT = 3
 """In an answer of no more lines, each is shown with lines around it."""
 _BEFORE, _AFTER = 2, 8
@@ -345,11 +345,11 @@ def _hits(
     seconds = 0.0
     for first in range(0, len(named), READ_AT_ONCE):
         part = named[first : first + READ_AT_ONCE]
-        texts = _readable_texts(corpus, [name.row for name in part], rules)
+        texts = _readable_texts(corpus, [name.rowid for name in part], rules)
         heads = documents.document_heads(corpus, [*texts])
         for name in part:
             number = last_line = 0
-            for text in texts.get(name.row, ()):
+            for text in texts.get(name.rowid, ()):
                 corpus.raise_if_interrupted()
                 started = perf_counter()
                 found = [*pattern.find(text.content)]
@@ -369,8 +369,8 @@ def _hits(
                         of_file = lines if has_lines else None
                         in_chunk = first_line, end_line
                         yield _Match(name.document_id, number, text.rowid, of_file, shown, in_chunk)
-            if not number and (own := texts.get(name.row)):
-                for head in _name_lines(name, heads[name.row], pattern):
+            if not number and (own := texts.get(name.rowid)):
+                for head in _name_lines(name, heads[name.rowid], pattern):
                     yield _Match(name.document_id, 1, own[0].rowid, None, head)
 
 
@@ -383,16 +383,16 @@ def _name_lines(name: DocumentName, head: DocumentHead, pattern: LinePattern) ->
 
 
 def _readable_texts(
-    corpus: Corpus, rows: list[int], rules: ReferenceRules
+    corpus: Corpus, rowids: list[int], rules: ReferenceRules
 ) -> dict[int, list[PlacedText]]:
-    texts = placed_texts(corpus, rows)
+    texts = placed_texts(corpus, rowids)
     if rules.may_read is None:
         return texts
-    passages = passages_of_documents(corpus, rows)
+    passages = passages_of_documents(corpus, rowids)
     readable = {passage.rowid for passage in filter(rules.allows_reading, passages)}
     return {
-        document: [text for text in placed if text.rowid in readable]
-        for document, placed in texts.items()
+        document: [text for text in document_texts if text.rowid in readable]
+        for document, document_texts in texts.items()
     }
 
 

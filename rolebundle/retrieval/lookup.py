@@ -11,7 +11,7 @@ from rolebundle.contracts.documents import FoundDocument, Passage
 from rolebundle.contracts.lookup import FoundPassage, Heading, Lookup, LookupKind
 from rolebundle.errors import AccessDenied, UsageError
 from rolebundle.retrieval.bundle import passage_mark, shared_fields
-from rolebundle.retrieval.passage_text import letters_of, named_by
+from rolebundle.retrieval.passage_text import letters_of, name_from_shown
 from rolebundle.retrieval.request import ReferenceRules
 from rolebundle.retrieval.source_files import source_warnings
 from rolebundle.retrieval.where import links_to
@@ -127,7 +127,7 @@ def _chunk_id_of(corpus: Corpus, reference: str, rules: ReferenceRules) -> str |
         return None
     found = [*filter(rules.allows_reading, referent.passages if referent else ())]
     # Another passage may share a line of the locator.
-    found = [passage for passage in found if passage.locator == named_by(reference)] or found
+    found = [passage for passage in found if passage.locator == name_from_shown(reference)] or found
     return found[0].chunk_id if len(found) == 1 else None
 
 
@@ -181,9 +181,9 @@ def find_reference(corpus: Corpus, reference: str, rules: ReferenceRules) -> Ref
     if len(named) > 1:
         raise _ambiguous(f"{reference}: several documents have this path", named)
     if named:
-        passages = passages_of_documents(corpus, [named[0].row])
+        passages = passages_of_documents(corpus, [named[0].rowid])
         if not passages:
-            verify_documents(corpus, [named[0].row])
+            verify_documents(corpus, [named[0].rowid])
             raise UsageError(
                 "no_text",
                 f"{reference}: the document has no text",
@@ -204,7 +204,7 @@ def find_reference(corpus: Corpus, reference: str, rules: ReferenceRules) -> Ref
     # Imported here, because re2 takes time.
     from rolebundle.scan.confidential import without_secrets
 
-    stored = without_secrets(named_by(reference))
+    stored = without_secrets(name_from_shown(reference))
     return None if stored == reference else find_reference(corpus, stored, rules)
 
 
@@ -214,8 +214,8 @@ def _passages_at_lines(
     named = rules.without_invalid(
         documents.documents_named(corpus, lines.path, rules.locations(lines.path))
     )
-    rows = [document.row for document in named]
-    passages = passages_of_documents(corpus, rows, lines.start, lines.end)
+    rowids = [document.rowid for document in named]
+    passages = passages_of_documents(corpus, rowids, lines.start, lines.end)
     ids = {passage.document.document_id for passage in passages}
     if len(ids) > 1:
         raise _ambiguous(
@@ -224,7 +224,7 @@ def _passages_at_lines(
         )
     if passages or len(named) != 1 or rules.may_read is not None:
         return passages
-    if all_passages := passages_of_documents(corpus, rows):
+    if all_passages := passages_of_documents(corpus, rowids):
         first = min(part.start_line for part in all_passages)
         last = max(part.end_line for part in all_passages)
         raise UsageError(
@@ -278,10 +278,10 @@ def _suggestions(corpus: Corpus, reference: str, rules: ReferenceRules) -> list[
     near = references.similar_names(
         references.named_document(reference), ((name.document_id, name.path) for name in names)
     )
-    rows = {name.document_id: name.row for name in names}
+    rowids = {name.document_id: name.rowid for name in names}
     found: list[str] = []
     for document_id in near[:_MAX_TRIED]:
-        passages = passages_of_documents(corpus, [rows[document_id]])
+        passages = passages_of_documents(corpus, [rowids[document_id]])
         if rules.may_read is None or any(map(rules.allows_reading, passages)):
             is_there = any(p.start_line <= last and first <= p.end_line for p in passages)
             found.append(f"{document_id}:{first}-{last}" if is_there else document_id)
@@ -374,15 +374,15 @@ def section_of(outline: Sequence[Heading], document: str, section: str) -> Headi
     found = equal or [heading for heading in outline if wanted in letters_of(heading.heading)]
     if len(found) == 1:
         return found[0]
-    number, hint = "no such heading", "get all of it"
+    problem, hint = "no such heading", "get all of it"
     if found:
         places = [f"{document}:{heading.start_line}-{heading.end_line}" for heading in found]
-        number = "several headings of that name"
+        problem = "several headings of that name"
         hint = f"get the lines of one of them: {first_of(places, _MAX_HEADINGS)}"
     elif outline:
         names = [heading.heading for heading in outline]
         hint = f"its headings are: {first_of(names, _MAX_HEADINGS)}"
-    raise UsageError("not_found", f"{section}: {document} has {number}", hint)
+    raise UsageError("not_found", f"{section}: {document} has {problem}", hint)
 
 
 def _headings_in_text(passages: Sequence[Passage]) -> Iterator[tuple[int, int, str]]:

@@ -11,7 +11,7 @@ The budget counts the characters of the packet. It is spent in this order:
 
 - lines before the passages: up to half; the last ones are left out
 - lines about all passages: up to a fifth; the last ones are left out
-- passages: what is left, without half of it for the leads if they need it; the first passage that
+- passages: what is left; up to half of that is kept for the leads. The first passage that
   does not fit is cut, and the next ones become leads
 - leads: what is left; the last ones are left out
 - brief: what is left
@@ -82,12 +82,11 @@ _FENCE_CHARS = 5
 """A fence and the end of its line, and an empty line between two passages."""
 _MIN_CUT_CHARS = 100
 """Less of a passage than this is not shown."""
-_LEAD_LINE_CHARS = 120
-_HEADING_CHARS = 60
+_LEAD_CHARS = 120
 _MIN_QUOTE_CHARS = 40
-_FEW_LEADS = 3
-"""How many leads there are if the documents have little of the task, or nothing was selected; or if
-a request with `also` has only one passage near the best."""
+_FIRST_LEADS, _FIRST_LEAD_CHARS = 3, 300
+"""How many leads are longer if there is room, because they often answer. There are no others if the
+documents have little of the task, or if a request with `also` has one passage near the best."""
 _NOTE_CHARS = 60
 """A note about what was left out is shorter."""
 
@@ -102,6 +101,8 @@ _ASK_AGAIN = (
     "Ask once more with other words. If that finds nothing either, say that the documents do not "
     "answer the question."
 )
+_CLAIM_NOTHING = "Do not claim anything about these documents."
+_READ_NEAREST = "The nearest places may answer in other words: read them, and claim nothing else."
 _PROHIBITION = re.compile(r"(?:do not|don['’]t|never|no|avoid)\b", re.IGNORECASE)
 
 
@@ -123,53 +124,57 @@ def packet(
     line_chars = min(_LINE_CHARS, int(max_chars * _LINE_SHARE))
     words = words_searched(bundle.query)
     opening = [*_opening_lines(bundle, overlay)]
-    as_blocks, as_leads = _full_and_leads(bundle)
-    dumped = [*_with_title_once(passage.model_dump(exclude_none=True) for passage in as_blocks)]
-    details = [*map(passage_details, dumped)]
+    in_full, as_leads = _full_and_leads(bundle)
+    dumped = [*_with_title_once(passage.model_dump(exclude_none=True) for passage in in_full)]
+    details = [passage_details({**values, "allowed_actions": None}) for values in dumped]
     first = details[0] if len(details) > 1 else []
     common = [note for note in first if all(note in notes for notes in details)]
     details = [[note for note in notes if note not in common] for notes in details]
     before = [one_line(line, 2 * line_chars) for line in _lines_before(bundle)]
     after = [one_line(line, 2 * line_chars) for line in _lines_after(bundle, common)]
     brief = [one_line(line, line_chars) for line in _brief(bundle, overlay)] if overlay else []
-    after_opening = max_chars - _size(opening) - (1 + bool(before or after or brief)) * _NOTE_CHARS
+    rest_chars = max_chars - _size(opening) - (1 + bool(before or after or brief)) * _NOTE_CHARS
     line_count = len(before) + len(after) + len(brief)
-    before_shown = _fitting(before, after_opening / 2)
-    after = _fitting(after, after_opening / 5)
-    for_places = after_opening - _size([*before_shown, *after])
-    leads = [_lead_of(passage, words) for passage in as_leads]
-    for_leads = min(_size(leads), int(for_places * _LEADS_SHARE))
-    for_blocks = for_places - for_leads - _size(nearest := nearest_lines(bundle))
+    before_shown = _fitting(before, rest_chars / 2)
+    after = _fitting(after, rest_chars / 5)
+    place_chars = rest_chars - _size([*before_shown, *after])
+    leads = _leads_of(as_leads, words)
+    lead_chars = min(_size(leads), int(place_chars * _LEADS_SHARE))
+    block_chars = place_chars - lead_chars - _size(nearest := nearest_lines(bundle))
     first_chars, shown = int(max_chars * _MIN_FIRST_PASSAGE_SHARE), list[str]()
     headers = [passage_header(*both) for both in zip(dumped, details, strict=True)]
-    unframed = for_blocks - _size(headers) - 2 * _FENCE_CHARS * len(headers)
+    unframed_chars = block_chars - _size(headers) - 2 * _FENCE_CHARS * len(headers)
     passage_chars = max(
         int(max_chars * _MIN_PASSAGE_SHARE),
-        _equal_length([len(v["content"]) for v in dumped], unframed),
+        _equal_length([len(v["content"]) for v in dumped], unframed_chars),
     )
     for values, notes in zip(dumped, details, strict=True):
         length = passage_chars if shown else max(passage_chars, first_chars)
-        text = _fenced_passage(values, notes, words, length, for_blocks - _size(shown), cosines_of)
+        text = _fenced_passage(values, notes, words, length, block_chars - _size(shown), cosines_of)
         if not text:
             break
         shown.append(text)
-    for_leads += for_blocks - _size(shown)
-    text_by_id = dict(zip((passage.chunk_id for passage in as_blocks), shown, strict=False))
-    waiting = {passage.chunk_id for passage in [*as_blocks, *as_leads]} - text_by_id.keys()
+    lead_chars += block_chars - _size(shown)
+    text_by_id = dict(zip((passage.chunk_id for passage in in_full), shown, strict=False))
+    waiting = {passage.chunk_id for passage in [*in_full, *as_leads]} - text_by_id.keys()
     as_leads = [passage for passage in bundle.selected if passage.chunk_id in waiting]
-    leads = [_lead_of(passage, words) for passage in as_leads]
+    leads = _leads_of(as_leads, words)
     # If all leads fit, there is no note about them.
-    for_leads += _NOTE_CHARS if _size(leads) < for_leads + _NOTE_CHARS else 0
-    for_leads -= _size(use_limits(as_leads))
-    leads = _fitting(leads, for_leads - 1)
-    brief_shown = _fitting(brief, for_leads - _size(leads))
+    lead_chars += _NOTE_CHARS if _size(leads) < lead_chars + _NOTE_CHARS else 0
+    lead_chars -= _size(use_limits([*in_full, *as_leads]))
+    leads = _fitting(leads, lead_chars - 1)
+    brief_shown = _fitting(brief, lead_chars - _size(leads))
+    more_chars = int(lead_chars - _size(leads) - _size(brief_shown)) // _FIRST_LEADS
+    if len(leads) == len(as_leads) and more_chars > 0:
+        leads = _leads_of(as_leads, words, more_chars)
     lead_by_id = dict(zip((passage.chunk_id for passage in as_leads), leads, strict=False))
     left_out = _left_out(
         len(bundle.selected) - len(shown) - len(leads),
         line_count - len(before_shown) - len(after) - len(brief_shown),
     )
+    shown_ids = text_by_id.keys() | lead_by_id.keys()
     body, next_leads = _by_rank(bundle.selected, text_by_id, lead_by_id)
-    next_leads += use_limits(as_leads[: len(leads)])
+    next_leads += use_limits(p for p in bundle.selected if p.chunk_id in shown_ids)
     end = ["", *nearest, *next_leads, *brief_shown, *after, *left_out]
     return "\n".join([*opening, *before_shown, *body, *end]).rstrip("\n")
 
@@ -218,24 +223,24 @@ def _full_and_leads(bundle: RetrievalBundle) -> tuple[list[SelectedPassage], lis
     Filed facts come after the documents, and are shown.
     """
     documents = [passage for passage in bundle.selected if passage.metadata.remembered_from is None]
-    facts, as_blocks = bundle.selected[len(documents) :], documents
+    facts, in_full = bundle.selected[len(documents) :], documents
     codes = {warning.code for warning in bundle.warnings}
     few_leads = not codes.isdisjoint(("WEAK_EVIDENCE", "WORDS_MISSING"))
     if documents and not (bundle.request and bundle.request.limit):
         with_text = [p for p in documents if _says_something(p.content)] or documents
         least = _MIN_RELATIVE_SCORE * with_text[0].scores.final
-        as_blocks = near_best = [*takewhile(lambda p: p.scores.final >= least, with_text)]
+        in_full = near_best = [*takewhile(lambda p: p.scores.final >= least, with_text)]
         if also := bundle.request and bundle.request.also:
             # What answers a second subject has few words of the others.
             wordings = [bundle.query.task_text, *also]
             is_alone = len(near_best) == 1 and _has_words_of_each(near_best[0], wordings)
-            as_blocks = near_best if is_alone else with_text[: _MAX_PASSAGES + 1]
+            in_full = near_best if is_alone else with_text[: _MAX_PASSAGES + 1]
             few_leads = few_leads or is_alone
         else:
-            as_blocks = near_best[:_MAX_PASSAGES]
-    shown = {passage.chunk_id for passage in as_blocks}
+            in_full = near_best[:_MAX_PASSAGES]
+    shown = {passage.chunk_id for passage in in_full}
     as_leads = [passage for passage in documents if passage.chunk_id not in shown]
-    return [*as_blocks, *facts], as_leads[:_FEW_LEADS] if few_leads else as_leads
+    return [*in_full, *facts], as_leads[:_FIRST_LEADS] if few_leads else as_leads
 
 
 def _has_words_of_each(passage: SelectedPassage, texts: Iterable[str]) -> bool:
@@ -301,13 +306,15 @@ def _with_title_once(passages: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[
         shown.add(document)
 
 
-def lead_text(passage: SelectedPassage, words: Collection[str]) -> str:
-    """The last heading above a passage, and the sentence that fits best, on one line."""
-    start, end = best_span(passage.content, words, _LEAD_LINE_CHARS)
-    heading = one_line([passage.title or "", *passage.headings][-1], _HEADING_CHARS)
-    sentence = _CELL_END.sub(", ", _LEADING_MARKS.sub("", passage.content[start:end]))
-    names = [] if letters_of(heading) in letters_of(sentence) else [heading]
-    return one_line(" › ".join([*names, sentence]), _LEAD_LINE_CHARS)
+def lead_text(
+    passage: SelectedPassage, words: Collection[str], length: int = _FIRST_LEAD_CHARS
+) -> str:
+    """The last heading above a passage, and the sentences that fit best, on one line."""
+    start, end = best_span(passage.content, words, length)
+    heading = one_line([passage.title or "", *passage.headings][-1], length // 3)
+    text = _CELL_END.sub(", ", _LEADING_MARKS.sub("", passage.content[start:end]))
+    names = [] if letters_of(heading) in letters_of(text) else [heading]
+    return one_line(" › ".join([*names, text]), length)
 
 
 def nearest_lines(bundle: RetrievalBundle) -> list[str]:
@@ -316,30 +323,42 @@ def nearest_lines(bundle: RetrievalBundle) -> list[str]:
         _lead_line(f"- {shown_name(place.locator or place.chunk_id)}", place.text, place.flags)
         for place in bundle.nearest or ()
     ]
-    return ["Nearest, not evidence; read them before you use them:", *lines] if lines else []
+    return ["Nearest, not evidence:", *lines] if lines else []
 
 
-def _lead_of(passage: SelectedPassage, words: Collection[str]) -> str:
-    """The line of a next place, without what it may be used for."""
-    place = shown_place(passage.citation.model_dump()) or shown_name(passage.chunk_id)
-    mark = mark_note(passage.metadata.mark.model_dump() if passage.metadata.mark else None)
-    text = lead_text(passage, words)
-    return _lead_line(f"[{passage.rank}] {place}", text, passage.metadata.flags, mark)
+def _leads_of(
+    passages: Iterable[SelectedPassage], words: Collection[str], more_chars: int = 0
+) -> list[str]:
+    """The lines of next places, without what these may be used for.
+
+    The first ones get ``more_chars``.
+    """
+    leads = []
+    for count, passage in enumerate(passages):
+        name = shown_place(passage.citation.model_dump()) or shown_name(passage.chunk_id)
+        place = f"[{passage.rank}] {name}"
+        length = max(_MIN_QUOTE_CHARS, _LEAD_CHARS - len(place) - 5)
+        if count < _FIRST_LEADS:
+            length = min(length + more_chars, _FIRST_LEAD_CHARS)
+        mark = mark_note(passage.metadata.mark.model_dump() if passage.metadata.mark else None)
+        text = lead_text(passage, words, length)
+        leads.append(_lead_line(place, text, passage.metadata.flags, mark))
+    return leads
 
 
-def use_limits(leads: Iterable[SelectedPassage]) -> list[str]:
-    """What leads may be used for, a line for those with the same limit."""
+def use_limits(passages: Iterable[SelectedPassage]) -> list[str]:
+    """What passages and leads may be used for, a line for those with the same limit."""
     numbers: dict[str, list[str]] = {}
-    for passage in leads:
+    for passage in passages:
         numbers.setdefault(limited_use(passage.allowed_actions), []).append(f"[{passage.rank}]")
+    if len(numbers) == 1 < max(map(len, numbers.values())):
+        numbers = {limit: ["All passages"] for limit in numbers}
     return [f"{' '.join(of)}: {limit}." for limit, of in numbers.items() if limit]
 
 
 def _lead_line(place: str, text: str, flags: Sequence[str] | None, *notes: str) -> str:
-    length = max(_MIN_QUOTE_CHARS, _LEAD_LINE_CHARS - len(place) - 5)
-    return " · ".join(
-        filter(None, [place, quoted(*text.split(" › "), length=length), flag_note(flags), *notes])
-    )
+    shown = quoted(*text.split(" › "), length=_FIRST_LEAD_CHARS)
+    return " · ".join(filter(None, [place, shown, flag_note(flags), *notes]))
 
 
 def _fenced_passage(
@@ -383,7 +402,7 @@ def _lines_before(bundle: RetrievalBundle) -> Iterator[str]:
     verdict = bundle.fallback.verdict if bundle.fallback else None
     if is_empty:
         found = f"No passage was found{f' ({verdict})' if verdict else ''}."
-        yield f"{found} Do not claim anything about these documents."
+        yield f"{found} {_READ_NEAREST if bundle.nearest else _CLAIM_NOTHING}"
     if line := caution(bundle):
         codes = {warning.code for warning in bundle.warnings} - shown_as("owner", "note")
         advice = [row.advice for code, row in WARNINGS.items() if code in codes and not is_empty]

@@ -37,8 +37,8 @@ _ITEM = re.compile(r"\s*(?:[-*+•]|\d+[.)])\s")
 _HEAD_LINE_CHARS = 200
 """The first line of a table, list or definition is shown above a part of it if it is shorter."""
 _MEANING_WEIGHT = 0.3
-"""The weight of each of two measures of a part's meaning: the best cosine of its sentences, and
-its share of the sum of all cosines. The task's words in the part weigh 1."""
+"""A part of a text is valued by its words (weight 1), by the best cosine of its sentences, and by
+its share of all cosines (this weight each)."""
 ELLIPSIS = "…"
 """The line that stands for the lines that were left out."""
 
@@ -75,7 +75,7 @@ def shown_name(name: str, ranges: int = 1) -> str:
     """The id, path or locator of a document as a field of a header.
 
     A name of one word stays as it is, if it has at most ``ranges`` ranges of lines. Any other one
-    is a JSON string, which :func:`named_by` reads.
+    is a JSON string, which :func:`name_from_shown` reads.
     """
     if _PLAIN_NAME.fullmatch(name) and name.isprintable() and len(_RANGE.findall(name)) <= ranges:
         return name
@@ -86,7 +86,7 @@ def shown_name(name: str, ranges: int = 1) -> str:
     )
 
 
-def named_by(shown: str) -> str:
+def name_from_shown(shown: str) -> str:
     """The name that :func:`shown_name` shows."""
     if len(shown) > 1 and shown[0] == shown[-1] == '"':
         with suppress(ValueError):
@@ -310,17 +310,17 @@ def best_span(
     breaks = sorted(ends)
     breaks = [*breaks[: -1 : 1 + len(breaks) // _MAX_STARTS], len(content)]
     folded = [content[start:end].casefold() for start, end in pairwise(breaks)]
-    has = [frozenset(word for word in map(_stem, words) if word in text) for text in folded]
-    found = Counter(word for having in has for word in having)
-    weights = {word: math.log1p(len(has) / count) for word, count in found.items()}
+    word_sets = [frozenset(word for word in map(_stem, words) if word in text) for text in folded]
+    found = Counter(word for having in word_sets for word in having)
+    weights = {word: math.log1p(len(word_sets) / count) for word, count in found.items()}
     all_words = math.fsum(weights.values()) or 1.0
-    cosines = [0.0] * len(has) if cosines_of is None or len(has) < 2 else cosines_of(folded)
+    cosines = [0.0] * len(folded) if cosines_of is None or len(folded) < 2 else cosines_of(folded)
     near = [max(0.0, cosine) for cosine in cosines]
     all_near = math.fsum(near) or 1.0
     best, most = (0, length), -math.inf
     for first, start in enumerate(breaks[:-1]):
         last = max(first + 1, bisect_right(breaks, start + length) - 1)
-        having = frozenset[str]().union(*has[first:last])
+        having = frozenset[str]().union(*word_sets[first:last])
         value = math.fsum(weights[word] for word in having) / all_words
         meaning = max(cosines[first:last]) + math.fsum(near[first:last]) / all_near
         value += _MEANING_WEIGHT * meaning

@@ -1,7 +1,7 @@
 """The pipeline, as it is drawn:
 
 task + overlay ─▶ query ─▶ lexical lane ─┐
-                  └──────▶ semantic lane ┴▶ merge ─▶ filter ─▶ rank ─▶ evidence ─▶ select ─▶ bundle
+                  └──────▶ semantic lane ┴▶ score ─▶ filter ─▶ rank ─▶ evidence ─▶ select ─▶ bundle
 
 ``where`` limits which documents are searched. The lanes are asked again until enough candidates are
 allowed (law 2, docs/laws.md). ``rank`` asks the reranking model. ``evidence`` judges whether the
@@ -30,7 +30,7 @@ from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.rank import rank
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.rerank import Reranker
-from rolebundle.retrieval.scoring import add_moved_from, merge
+from rolebundle.retrieval.scoring import add_moved_from, score_hits
 from rolebundle.retrieval.select import best_forbidden, estimated_tokens, select
 from rolebundle.retrieval.values import (
     MAX_DEPTH,
@@ -131,7 +131,7 @@ def _search_in_rounds(
     """Search; as long as too few candidates are allowed, search again.
 
     If the filter rejected something, the next round searches as deep among the allowed documents
-    only. Every other round goes four times as deep as the one before it.
+    only. Each other further round goes four times as deep as the round before.
 
     The first round fixes the weights and what the task's words are worth.
     """
@@ -168,7 +168,7 @@ def _search_in_rounds(
     # If passages were withheld, the verdict depends on whether what policy rejected is evidence.
     rejected = [row.passage for row in retrieval.filtered_out] if retrieval.withheld_reason else []
     rejected_evidence = lanes.with_matched_words(retrieval.evidence, rejected)
-    rejected_evidence = rejected_evidence.judged_by([passage.rowid for passage in rejected])
+    rejected_evidence = rejected_evidence.with_support([passage.rowid for passage in rejected])
     has_rejected_evidence = bool(rejected) and rejected_evidence.task_support == "supported"
     would_answer = has_rejected_evidence or not retrieval.withheld_reason
     selected = [row.passage for row in retrieval.selected]
@@ -189,14 +189,14 @@ def _one_round(lanes: Lanes, base: Retrieval, pool: Pool, reranker: Reranker | N
     """The steps from what the lanes have proposed so far to the selection."""
     request, weights = base.request, base.weights
     reranking = (reranker.score, reranker.max_passages) if reranker else ()
-    candidates = merge(pool, weights)
+    candidates = score_hits(pool, weights)
     filter_candidates(candidates, request)
     by_wording = lanes.pools_by_wording(pool)
     ranked = rank(candidates, pool, request, weights, lanes.rare_exact, by_wording, *reranking)
     retrieval = replace(base, pool=pool, candidates=candidates, ranked=ranked)
     evidence, judged = base.evidence._replace(cosines=pool.cosines), retrieval.judged_passages
     evidence = lanes.with_matched_words(evidence, judged)
-    evidence = evidence.judged_by([passage.rowid for passage in judged])
+    evidence = evidence.with_support([passage.rowid for passage in judged])
     withheld_reason = reason_to_withhold(evidence, request, has_allowed=bool(judged))
     if lanes.only_facts and not withheld_reason:
         ranked = _facts_about_task(lanes, ranked, evidence)
@@ -224,12 +224,12 @@ def _count_allowed(retrieval: Retrieval) -> int:
     """
     policy = retrieval.request.retrieval_policy
     limit = policy.max_chunks_per_source if policy.diversity == "hard" else len(retrieval.ranked)
-    sources = Counter(
-        row.passage.document.source_id
+    groups = Counter(
+        row.diversity_group
         for row in retrieval.ranked
         if row.code not in ("duplicate", "other_version", "conflict_downrank")
     )
-    return sum(min(number, limit) for number in sources.values())
+    return sum(min(number, limit) for number in groups.values())
 
 
 def _facts_about_task(

@@ -20,7 +20,7 @@ from rolebundle.text.languages import (
     likely_languages,
     stop_words_of,
 )
-from rolebundle.text.spellings import folded, spellings, visible, with_whole_numbers
+from rolebundle.text.spellings import folded, spellings, with_whole_numbers, without_invisible
 from rolebundle.text.words import lower_capitals
 
 SIGNATURE_PHRASES = 3
@@ -36,7 +36,7 @@ _MAX_EXACT_CHARS = 10_000
 _MIN_DIGITS = 3
 """A shorter number is mostly an amount, and means nothing alone."""
 STEM_REPEATS = 2
-"""A stem is so often in the query, and its word once: a stem matches the word's other forms, too.
+"""How often a stem is in the query; its word is there once, as the stem matches other forms, too.
 
 docs/quality.md has how it was chosen.
 """
@@ -139,7 +139,7 @@ def _merged_terms(tasks: Iterable[Task]) -> tuple[Term, ...]:
 
 def read_task(text: str) -> Task:
     """Read everything from the text of a task."""
-    shown = visible(text)
+    shown = without_invisible(text)
     shortened = _ABBREVIATION.sub(" ", shown)
     normalized = lower_capitals(with_whole_numbers(shortened if _WORD.search(shortened) else shown))
     languages = likely_languages(normalized)

@@ -6,23 +6,24 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 
-from rolebundle.contracts.documents import Passage, message_of
+from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.overlay import RetrievalPolicy
 from rolebundle.retrieval.filter import is_rejected_only_by_role
 from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.retrieval.scoring import add_role_part, contains, fold_text, merge, scale_by_range
+from rolebundle.retrieval.scoring import add_role_part, has_phrase, scale_by_range, score_hits
 from rolebundle.retrieval.values import Candidate, Pool, Weights, ranking_order
 from rolebundle.retrieval.versions import (
     ABOUT_AS_GOOD,
     combine_copies,
+    combine_quotes,
     combine_versions,
     copies_among,
     equals_newest_first,
     put_newer_versions_first,
     put_newest_first,
+    put_replies_first,
     words_if_newest_asked,
 )
-from rolebundle.text.spellings import others_of, with_spellings
 
 MAX_RERANKED = 50
 """How many candidates, the best by their lanes, a server's model reads: this bounds the cost."""
@@ -68,6 +69,7 @@ def rank(
         add_role_part(row, request, weights)
         row.weigh(weights)
     copy_groups = combine_copies(allowed, request.task)
+    combine_quotes(allowed)
     combine_versions(allowed, " ".join((request.task, *request.also)))
     ranked = sorted(allowed, key=ranking_order)
     penalize_sources(ranked, request)
@@ -81,22 +83,9 @@ def rank(
         _lift(ranked, next(having, None), MAX_RANK_OF_EXACT, f"exact:{phrase}")
     _lift_wordings(ranked, pools_by_wording, weights)
     if request.overlay is not None:
-        # Without a role, the request's own fusion counts. If it is another one, the candidates
-        # are scored again with it.
-        request_weights = weights._replace(fusion=request.echo.fusion or "weighted")
-        without_role = candidates
-        if request_weights.fusion != weights.fusion:
-            without_role = merge(pool, request_weights)
-        rejected_by_role = [
-            row
-            for row in candidates
-            if row.code is not None and is_rejected_only_by_role(row.passage, request)
-        ]
-        if rejected_by_role:
-            copy_groups = copies_among([*allowed, *rejected_by_role], request.task)
-        best = _best_without_role(copy_groups, without_role, request_weights, words_if_newest)
+        best = _best_without_role(candidates, pool, request, weights, copy_groups, words_if_newest)
         _lift(ranked, best, MAX_RANK_OF_BEST, "first without a role")
-    _put_above_quotes(ranked)
+    put_replies_first(ranked)
     return ranked
 
 
@@ -124,35 +113,39 @@ def add_rerank_scores(
             row.cross_encoder_score = found.get(row.chunk_id)
 
 
-def has_phrase(passage: Passage, phrase: str) -> bool:
-    """Whether the passage's text, headings or title have a phrase."""
-    parts = (passage.document.title, *passage.headings, passage.content)
-    text = fold_text(with_spellings(" ".join(parts)))
-    return any(contains(text, fold_text(one)) for one in (phrase, *others_of(phrase)))
-
-
 def _best_without_role(
-    copy_groups: Iterable[Sequence[Candidate]],
-    without_role: Sequence[Candidate],
+    candidates: Sequence[Candidate],
+    pool: Pool,
+    request: ResolvedRequest,
     weights: Weights,
+    copy_groups: Iterable[Sequence[Candidate]],
     words_if_newest: Set[str] | None,
 ) -> Candidate | None:
-    """The allowed candidate that would be first without a role.
+    """The allowed candidate that would be first without a role (law 11).
 
     Args:
-        copy_groups: the groups of copies (:func:`copies_among`) among the allowed candidates and
-            those that only the role rejects.
-        without_role: all candidates with the lanes' scores by the weights' ``fusion``.
-        weights: the request's, with the fusion of a request without a role.
+        candidates: all candidates, scored with the ``weights``.
+        pool: what the lanes proposed.
+        request: the resolved request, which has a role.
+        weights: of the score's components.
+        copy_groups: the groups of copies (:func:`copies_among`) among the allowed candidates.
         words_if_newest: the task's content words if it asks for the newest version, else ``None``.
     """
+    # The answer without a role would use the request's fusion, not the overlay's. If they differ,
+    # the candidates are scored again with the request's.
+    without_role, fusion = candidates, request.echo.fusion or "weighted"
+    if fusion != weights.fusion:
+        without_role = score_hits(pool, weights._replace(fusion=fusion))
+    rows = [r for r in candidates if not r.code or is_rejected_only_by_role(r.passage, request)]
+    if any(row.code for row in rows):
+        copy_groups = copies_among(rows, request.task)
     # Whether meanings count does not depend on the role's weights.
     has_semantic = any(
         row.cosine is not None or row.cross_encoder_score is not None for row in without_role
     )
     weights = Weights.of(
         RetrievalPolicy(),
-        weights.fusion,
+        fusion,
         has_semantic=has_semantic,
         role_share=0.0,
         words_factor=weights.words_factor,
@@ -180,7 +173,7 @@ def _lift(ranked: list[Candidate], lifted: Candidate | None, max_rank: int, reas
     if lifted is None or lifted.passage.superseded_by:
         return
     chunk_id = lifted.duplicate_of or lifted.newer_version or lifted.chunk_id
-    rows = [row for row in ranked if row.stands_for_itself]
+    rows = [row for row in ranked if row.can_be_selected]
     for index, row in enumerate(rows):
         if row.chunk_id == chunk_id:
             row.ignores_source_limit = True
@@ -198,8 +191,8 @@ def _lift_wordings(ranked: list[Candidate], pools: Sequence[Pool], weights: Weig
     """
     missed: dict[str, Candidate] = {}
     for pool in pools:
-        alone = {row.chunk_id: weights.lane_score(row) for row in merge(pool, weights)}
-        rows = [row for row in ranked if row.stands_for_itself and row.chunk_id in alone]
+        alone = {row.chunk_id: weights.lane_score(row) for row in score_hits(pool, weights)}
+        rows = [row for row in ranked if row.can_be_selected and row.chunk_id in alone]
         best = max(rows, key=lambda row: alone[row.chunk_id], default=None)
         first = max((alone[row.chunk_id] for row in rows[:MAX_RANK_OF_WORDING]), default=0.0)
         if best is not None and first < ABOUT_AS_GOOD * alone[best.chunk_id]:
@@ -207,23 +200,6 @@ def _lift_wordings(ranked: list[Candidate], pools: Sequence[Pool], weights: Weig
     lifted = [*missed.values()][: MAX_RANK_OF_WORDING - 1]
     for max_rank, row in enumerate(lifted, MAX_RANK_OF_WORDING + 1 - len(lifted)):
         _lift(ranked, row, max_rank, "best for a wording")
-
-
-def _put_above_quotes(ranked: list[Candidate]) -> None:
-    """Put a reply that has a word of the task above the mail that it quotes.
-
-    It may correct that mail, in other words.
-    """
-    rows = [row for row in ranked if row.stands_for_itself]
-    places = [(row.passage.document, row.round, *message_of(row.passage.anchor)) for row in rows]
-    for quote, (*mail, number) in zip(rows, places, strict=True):
-        for row, (*other_mail, other) in zip(rows, places, strict=True) if number else ():
-            if other_mail == mail and other < number and row.bm25:
-                if row.final < quote.final:
-                    row.set_final(math.nextafter(quote.final, math.inf), "above what it quotes")
-                    row.ignores_source_limit |= quote.ignores_source_limit
-                break
-    ranked.sort(key=ranking_order)
 
 
 # -- source diversity ----------------------------------------------------------------------------
@@ -243,17 +219,14 @@ def penalize_sources(ranked: Sequence[Candidate], request: ResolvedRequest) -> N
     counts: Counter[str] = Counter()
     documents: set[str] = set()
     for row in ranked:
-        if not row.stands_for_itself:
+        if not row.can_be_selected:
             continue
-        document = row.passage.document
-        counts[document.source_id] += 1
-        excess = counts[document.source_id] - request.retrieval_policy.max_chunks_per_source
-        if document.document_id not in documents:
-            documents.add(document.document_id)
+        counts[row.diversity_group] += 1
+        excess = counts[row.diversity_group] - request.retrieval_policy.max_chunks_per_source
+        if (document_id := row.passage.document.document_id) not in documents:
+            documents.add(document_id)
             excess = min(excess, 1)
         if excess > 0:
-            final, least = row.final - DIVERSITY_STEP * excess, min(row.final, request.min_score)
-            row.diversity_penalty = DIVERSITY_STEP * excess
-            if final < least:
-                final, row.diversity_penalty = least, row.final - least
-            row.final = final
+            before, least = row.final, min(row.final, request.min_score)
+            row.final = max(least, before - DIVERSITY_STEP * excess)
+            row.diversity_penalty = min(DIVERSITY_STEP * excess, before - least)

@@ -14,7 +14,7 @@ from rolebundle.policy.trust import UNRESTRICTED_VIEW, AgentView, Purpose
 from rolebundle.text.paths import locations
 
 MORE_IN_PACKET = 2
-"""If no limit is given, a packet has so many passages more, because a lead needs only a line."""
+"""How many more passages a packet has if no limit is given, because a lead needs only a line."""
 
 
 class ReferenceRules(NamedTuple):
@@ -71,7 +71,7 @@ class ResolvedRequest(NamedTuple):
             score below it.
         token_budget: the most estimated tokens to select; ``None`` for no bound.
         max_chars: the most characters of the packet; ``None`` for the usual.
-        max_age_days: the age from which a document is stale.
+        stale_after_days: the age from which a document is stale.
         now: the time that ages are measured against.
         valid_at: the time at which documents must be valid: the request's ``as_of``, or ``now``;
             ISO 8601 in UTC, in whole seconds.
@@ -99,7 +99,7 @@ class ResolvedRequest(NamedTuple):
     min_score: float
     token_budget: int | None
     max_chars: int | None
-    max_age_days: float
+    stale_after_days: float
     now: datetime
     valid_at: str
     purpose: Purpose
@@ -165,7 +165,7 @@ def resolve_request(
         min_score=policy.min_score,
         token_budget=request.token_budget,
         max_chars=request.max_chars,
-        max_age_days=DEFAULT_MAX_AGE_DAYS if max_age is None else max_age,
+        stale_after_days=DEFAULT_MAX_AGE_DAYS if max_age is None else max_age,
         now=now,
         valid_at=iso_utc(request.as_of or now),
         purpose=Purpose(request.action or "read", (request.approval or "").strip()),

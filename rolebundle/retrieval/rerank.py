@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 MAX_RERANKED_IN_PROCESS = 20
 """How many passages a model in this process reads: a small one takes 0.1 to 0.2 s for each."""
 PASSAGES_PER_CALL = 4
-"""A call of the model has so many: a small one may take a second for each on a busy processor."""
+"""How many a call of the model has: a small one may take a second for each on a busy processor."""
 DEADLINE_SHARE = 0.3
-"""The part of a request's deadline in which the server is asked; an answer may take as long."""
+"""The model is asked until this part of the deadline has passed. A call may take as long again."""
 
 
 class Reranker:

@@ -11,12 +11,13 @@ from dataclasses import replace
 from functools import lru_cache
 from types import MappingProxyType
 
+from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.overlay import Vocabulary
 from rolebundle.contracts.terms import MarkState
 from rolebundle.retrieval.filter import BASE_SCORE, metadata_score
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.values import Candidate, Pool, Weights
-from rolebundle.text.spellings import folded
+from rolebundle.text.spellings import folded, others_of, with_spellings
 
 RRF_K = 10
 BOOST_POINTS = 0.15
@@ -42,17 +43,17 @@ MARK_VALUES: Mapping[MarkState, float] = MappingProxyType(
 # -- the lanes -------------------------------------------------------------------------------------
 
 
-def merge(pool: Pool, weights: Weights) -> list[Candidate]:
+def score_hits(pool: Pool, weights: Weights) -> list[Candidate]:
     """One candidate for each hit, ordered by chunk id.
 
     The lanes' scores are normalized to [0, 1]:
 
     - ``weighted``: BM25 is divided by its maximum; cosines are scaled by minimum and maximum and
       multiplied with the pool's ``query_fluency``.
-    - ``rrf``: (k + 1) / (k + rank) with k = 10 for what the lane proposed and scored, else 0
-      (Cormack, Clarke and Buettcher, "Reciprocal rank fusion", SIGIR 2009). Their k is 60; with 10
-      the scores spread over [0, 1] about as the normalized ones do, so that the role's components
-      count alike.
+    - ``rrf``: (k + 1) / (k + rank) with k = 10 (Cormack, Clarke and Buettcher, "Reciprocal rank
+      fusion", SIGIR 2009). A passage that the lane did not propose and score gets 0. Their k is 60;
+      with 10 the scores are spread about like those of ``weighted``, so that the role weighs the
+      same with both.
 
     The maxima and minima are those of round 0. For cosines, chunks that only the expansion terms
     proposed do not count.
@@ -130,8 +131,9 @@ def add_role_part(row: Candidate, request: ResolvedRequest, weights: Weights) ->
     Each component has a maximum. Above it, further matching rules add nothing, so that the task
     decides among the passages that the role prefers:
 
-    - metadata, for the metadata score ``m``: ``tie_factor · (m − 0.5) + rest · m / 2.25``, where
-      ``rest`` is the rest of the role factor, and ``m − 0.5`` and ``m / 2.25`` are cut to [0, 1].
+    - metadata, for the metadata score ``m``: ``near_equal_factor · (m − 0.5) + rest · m / 2.25``,
+      where ``rest`` is the rest of the role factor, and ``m − 0.5`` and ``m / 2.25`` are cut to
+      [0, 1].
     - vocabulary: ``(1 − e) · min(1, v / 0.08) + e · x`` for the score ``v`` of the role's phrases,
       the normalized BM25 ``x`` of the expansion terms, and the overlay's ``expansion_weight``
       ``e``.
@@ -147,14 +149,14 @@ def add_role_part(row: Candidate, request: ResolvedRequest, weights: Weights) ->
     row.vocabulary = (1 - expansion_weight) * _by_phrases(row.matched_phrases)
     row.vocabulary += expansion_weight * row.expansion_score
     row.role_factor, factors = weights.role_factor(row), {}
-    row.tie_factor = weights.tie_factor(row)
-    if (by_lanes := weights.nearness_factor(row)) < 1.0:
+    row.near_equal_factor = weights.near_equal_factor(row)
+    if (nearness := weights.nearness_factor(row)) < 1.0:
         # The name is shown. It is about the lanes' score, and not about `Evidence`.
-        factors["penalty:weak-evidence"] = by_lanes
+        factors["penalty:weak-evidence"] = nearness
     if passage.mark is not None and passage.mark.owner_state is not None:
         by_mark = factors[f"mark:{passage.mark.state}"] = mark_factor(passage.mark.owner_state)
         row.role_factor *= by_mark
-        row.tie_factor *= by_mark
+        row.near_equal_factor *= by_mark
     row.metadata = _metadata_component(row, row.metadata_score)
     row.vocabulary *= row.role_factor
     row.factor_notes = tuple(f"{name}(×{round(factor, 3):g})" for name, factor in factors.items())
@@ -171,7 +173,7 @@ def add_moved_from(
     The place without a rule: what the rule gives is taken from every passage, and they are sorted
     again. Lifts and the diversity of sources stay.
     """
-    rows = [row for row in ranked if row.stands_for_itself]
+    rows = [row for row in ranked if row.can_be_selected]
     ranks = {row.chunk_id: number for number, row in enumerate(rows, start=1)}
     for rule in dict.fromkeys(rule for row in shown for rule in row.rules):
         lost = {row.chunk_id: _lost_without(rule, row, request, weights) for row in rows}
@@ -212,12 +214,13 @@ def mark_factor(state: MarkState) -> float:
 def _metadata_component(row: Candidate, score: float) -> float:
     """The component of the role's metadata rules if they gave the metadata score ``m``.
 
-    Where the role decides among passages that answer about equally, ``m − 0.5`` in [0, 1] counts:
-    0 for a passage that no rule prefers or that has a penalty, 1 for a boost of 3 or more.
+    ``near_equal_factor`` is multiplied by ``m − 0.5``, cut to [0, 1]: 0 without a boost or with a
+    penalty, 1 from a boost of 3 on. The rest of the role factor is multiplied by ``m / 2.25``, cut
+    to 1.
     """
     preference = min(1.0, max(0.0, score - BASE_SCORE))
-    rest = row.role_factor - row.tie_factor
-    return row.tie_factor * preference + rest * min(1.0, score / SATURATED_METADATA)
+    rest = row.role_factor - row.near_equal_factor
+    return row.near_equal_factor * preference + rest * min(1.0, score / SATURATED_METADATA)
 
 
 def matched_phrases(text: str, tags: Sequence[str], vocabulary: Vocabulary) -> tuple[str, ...]:
@@ -283,3 +286,10 @@ def contains(text: str, phrase: str) -> bool:
     while start > 0 and text[start - 1].isalnum():
         start = text.find(phrase, start + 1)
     return start >= 0
+
+
+def has_phrase(passage: Passage, phrase: str) -> bool:
+    """Whether the passage's text, headings or title have a phrase."""
+    parts = (passage.document.title, *passage.headings, passage.content)
+    text = fold_text(with_spellings(" ".join(parts)))
+    return any(contains(text, fold_text(one)) for one in (phrase, *others_of(phrase)))

@@ -22,7 +22,7 @@ CHARACTERS_PER_TOKEN = 4
 """The usual estimate for English text. Budgets are held to this estimate, not to a tokenizer."""
 
 
-def select(ranked: Iterable[Candidate], request: ResolvedRequest, withheld: str = "") -> None:
+def select(ranked: Iterable[Candidate], request: ResolvedRequest, reason: str = "") -> None:
     """Select greedily, in the order of the ranking; write a code for what is not selected.
 
     A candidate is rejected if it is superseded (``conflict_downrank``), a copy of another one
@@ -33,35 +33,35 @@ def select(ranked: Iterable[Candidate], request: ResolvedRequest, withheld: str 
     Args:
         ranked: the candidates in their order. Those that have a code keep it.
         request: the resolved request.
-        withheld: why every candidate is rejected (``low_score``); empty if none is for this reason.
+        reason: why every candidate is rejected (``low_score``); empty if none is.
     """
-    selected_by_source: Counter[str] = Counter()
+    selected_by_group: Counter[str] = Counter()
     tokens = 0
     for row in ranked:
         if row.code is not None:
             continue
-        rejection = _selection_rejection(row, request, selected_by_source, tokens)
-        if withheld:
-            row.code, row.note = "low_score", withheld
+        rejection = _selection_rejection(row, request, selected_by_group, tokens)
+        if reason:
+            row.code, row.note = "low_score", reason
         elif rejection is None:
-            selected_by_source[row.passage.document.source_id] += 1
+            selected_by_group[row.diversity_group] += 1
             tokens += estimated_tokens(row.passage.content)
         else:
             row.code, row.note = rejection
 
 
 def _selection_rejection(
-    row: Candidate, request: ResolvedRequest, selected_by_source: Counter[str], tokens: int
+    row: Candidate, request: ResolvedRequest, selected_by_group: Counter[str], tokens: int
 ) -> tuple[RejectionCode, str] | None:
     """The code and the note of a candidate; ``None`` if it is selected.
 
     Args:
         row: the candidate.
         request: the resolved request.
-        selected_by_source: how many passages of each source are selected.
+        selected_by_group: how many passages of each ``diversity_group`` are selected.
         tokens: how many tokens these have.
     """
-    policy, source = request.retrieval_policy, row.passage.document.source_id
+    policy, group = request.retrieval_policy, row.diversity_group
     if row.passage.superseded_by:
         newer = ", ".join(newer.document_id for newer in row.passage.superseded_by)
         return "conflict_downrank", f"superseded by {newer}"
@@ -71,16 +71,16 @@ def _selection_rejection(
         return "other_version", f"{row.newer_version} is newer; here: {row.differing_line[:200]}"
     if row.final < request.min_score:
         return "low_score", f"score {row.final:.3f} is under the floor of {request.min_score:g}"
-    if selected_by_source.total() >= request.limit:
+    if selected_by_group.total() >= request.limit:
         after = f" ({row.final:.3f} after source diversity)" if row.diversity_penalty else ""
         limit = counted(request.limit, "passage")
         score = f"score {row.unadjusted_score:.3f}{after}"
         return "budget_cut", f"{score} is past the limit of {limit}"
-    is_full = selected_by_source[source] >= policy.max_chunks_per_source
-    # What a lift keeps is not limited: the best for the task (law 11), and exact words.
+    is_full = selected_by_group[group] >= policy.max_chunks_per_source
+    # The hard limit does not apply to what a lift guarantees, such as the best without a role.
     if policy.diversity == "hard" and is_full and not row.ignores_source_limit:
         limit = counted(policy.max_chunks_per_source, "passage")
-        return "budget_cut", f"it is past the role's limit of {limit} of {source}"
+        return "budget_cut", f"it is past the role's limit of {limit} of {group}"
     cost, budget = estimated_tokens(row.passage.content), request.token_budget
     if budget is not None and tokens + cost > budget:
         used = f"{tokens} of token_budget {budget} are used"

@@ -19,9 +19,9 @@ from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.stored_values import DAMAGE_HINT
 from rolebundle.storage.vector_index import EmbeddingIndex, vectors_problem
 
-CONTEXTUAL_EXPONENT = 2.0
-"""The exponent of the words' factor for a contextual model. Such a model finds what is said in
-other words, so the words count even less if the best passages have few of them."""
+NON_STATIC_EXPONENT = 2.0
+"""The power to which the words' factor is raised for a model that is not static. Such a model also
+finds other wordings, so that a low factor is made lower."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +54,9 @@ class SemanticLane:
 
     @property
     def words_exponent(self) -> float:
-        """The power of the factor of the words; see :meth:`Evidence.measured_by`."""
+        """The power of the factor of the words; see :meth:`Evidence.with_scores`."""
         is_static = self.index.identity.model.provider == "static"
-        return self.query_fluency * (1.0 if is_static else CONTEXTUAL_EXPONENT)
+        return self.query_fluency * (1.0 if is_static else NON_STATIC_EXPONENT)
 
     def propose(self, depth: int, within: Sequence[int] | None = None) -> dict[int, float]:
         """Rowid → cosine of the nearest chunks."""

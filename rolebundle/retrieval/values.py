@@ -1,6 +1,6 @@
 """The values that pass between the steps of retrieval.
 
-query ─▶ Query ─▶ lanes ─▶ Pool ─▶ merge ─▶ Candidates ─▶ filter ─▶ rank ─▶ select ─▶ Retrieval
+query ─▶ Query ─▶ lanes ─▶ Pool ─▶ score_hits ─▶ Candidates ─▶ filter ─▶ rank ─▶ select ─▶ Retrieval
 
 ``from __future__ import annotations`` is missing here, because it makes each annotation a text, and
 ``NamedTuple`` compiles such texts at import, which takes time.
@@ -132,15 +132,15 @@ class Pool(NamedTuple):
     """All hits of the lanes for one query.
 
     Attributes:
-        hits: the chunk's rowid → the hit: a candidate before :func:`merge`, with only its passage,
-            lanes, round, ``bm25``, ``bm25_expansion`` and ``cosine``.
+        hits: the chunk's rowid → the hit: a candidate before :func:`score_hits`, with only its
+            passage, lanes, round, ``bm25``, ``bm25_expansion`` and ``cosine``.
         proposed: for each aim, rowid → score of the chunks that its searches proposed.
         only_by_role: rowids that the first round proposed for the expansion terms alone.
         query_fluency: how well the embedding model reads the query, in (0, 1].
         depth: how many chunks each lane was last asked for.
         max_returned: the most chunks that one lane returned last; less than ``depth`` means that
             the corpus has no more.
-        further_rounds: how many rounds followed the first one.
+        last_round: how many rounds followed the first one.
         seconds: the time that each lane took.
     """
 
@@ -150,7 +150,7 @@ class Pool(NamedTuple):
     query_fluency: float = 1.0
     depth: int = 0
     max_returned: int = 0
-    further_rounds: int = 0
+    last_round: int = 0
     seconds: Mapping[Lane, float] = MappingProxyType({})
 
     @property
@@ -168,7 +168,7 @@ VAGUE_FACTOR = 2.6
 MIN_SPECIFICITY = 1.2
 """From this specificity on the words choose: the role only orders what answers about equally."""
 FULL_LANE_SCORE = 0.3
-"""The role's part counts fully from this score of the lanes on."""
+"""If the lanes' score is at least this, the role's part is not reduced."""
 VOCABULARY_FACTOR = 0.15
 """The vocabulary's weight against the metadata's is multiplied with this, because a phrase may
 occur by chance, but metadata was declared by somebody."""
@@ -231,7 +231,7 @@ class Weights(NamedTuple):
             fusion: how the lanes are joined.
             has_semantic: whether there is a semantic component.
             role_share: the highest share of the role's components; 0 without a role.
-            words_factor: see :meth:`~rolebundle.retrieval.evidence.Evidence.measured_by`.
+            words_factor: see :meth:`~rolebundle.retrieval.evidence.Evidence.with_scores`.
         """
         lexical, semantic = words_factor * policy.lexical_weight, policy.semantic_weight
         metadata = policy.metadata_weight
@@ -263,29 +263,29 @@ class Weights(NamedTuple):
         ``t`` is the task's score: the mean of the lanes' components by their weights. ``role`` and
         ``lanes`` are the sums of the role's and of the lanes' weights::
 
-            tie = min(role, 0.3 · lanes)
-            factor = tie / role · t  +  (role − tie) / role · min(1, t / 0.3)
+            equal = min(role, 0.3 · lanes)
+            factor = equal / role · t  +  (role − equal) / role · min(1, t / 0.3)
 
-        The first part (:meth:`tie_factor`) lets the role choose among passages that answer about
-        equally. The second part (:meth:`nearness_factor`) falls to 0 as a passage gets farther from
-        the task, so that the role does not lift it. Without the semantic lane it stays whole,
-        because a passage without the task's words may still be about it.
+        The first part (:meth:`near_equal_factor`) lets the role choose among passages that answer
+        about equally. The second part (:meth:`nearness_factor`) shrinks to 0 for a passage far from
+        the task, so that the role cannot lift such a passage. If only words are searched, it is not
+        reduced, because a passage without the task's words may still be about it.
         """
         lanes_weight, role_weight = self.lexical + self.semantic, self.metadata + self.vocabulary
         if not lanes_weight or not role_weight:
             return 1.0
-        rest = (role_weight - self._tie_weight) / role_weight * self.nearness_factor(row)
-        return min(1.0, self.tie_factor(row) + rest)
+        rest = (role_weight - self._near_equal_weight) / role_weight * self.nearness_factor(row)
+        return min(1.0, self.near_equal_factor(row) + rest)
 
-    def tie_factor(self, row: "Candidate") -> float:
+    def near_equal_factor(self, row: "Candidate") -> float:
         """The part of :meth:`role_factor` that counts ``t`` times."""
         lanes_weight, role_weight = self.lexical + self.semantic, self.metadata + self.vocabulary
         if not lanes_weight or not role_weight:
             return 0.0
-        return self._tie_weight / role_weight * self.lane_score(row) / lanes_weight
+        return self._near_equal_weight / role_weight * self.lane_score(row) / lanes_weight
 
     @property
-    def _tie_weight(self) -> float:
+    def _near_equal_weight(self) -> float:
         """The part of the role's weight that decides among what answers about equally."""
         return min(self.metadata + self.vocabulary, ROLE_MARGIN * (self.lexical + self.semantic))
 
@@ -326,7 +326,7 @@ class Candidate:
         factor_notes: the factor of its mark and the penalty for weak evidence, as texts.
         role_factor: what the role's components were multiplied by, for the lanes' score and the
             mark.
-        tie_factor: the part of ``role_factor`` that lets the role choose among passages that
+        near_equal_factor: the part of ``role_factor`` that lets the role choose among passages that
             answer about equally.
         moved_from: for each rule that changed its place, the place without this one rule.
         lifted_for: why it has a lift.
@@ -361,7 +361,7 @@ class Candidate:
     matched_phrases: tuple[str, ...] = ()
     factor_notes: tuple[str, ...] = ()
     role_factor: float = 1.0
-    tie_factor: float = 0.0
+    near_equal_factor: float = 0.0
     moved_from: Mapping[str, int] = field(default_factory=dict)
     lifted_for: tuple[str, ...] = ()
     duplicate_of: str | None = None
@@ -382,10 +382,15 @@ class Candidate:
         return *self.metadata_factors, *self.matched_phrases
 
     @property
-    def stands_for_itself(self) -> bool:
+    def can_be_selected(self) -> bool:
         """Whether it can be selected: no copy or newer version stands for it or replaces it."""
         is_first = self.duplicate_of is None and self.newer_version is None
         return is_first and not self.passage.superseded_by
+
+    @property
+    def diversity_group(self) -> str:
+        """What is counted together for the diversity of sources."""
+        return self.passage.document.source_id
 
     @property
     def unadjusted_score(self) -> float:
@@ -441,10 +446,10 @@ class Retrieval:
         seconds: how long the search took.
         constraints: the active decisions about the task.
         refusal: why an approval was refused; empty if none was.
-        paths: chunk id → the absolute path of its file, for those who may see it.
+        absolute_paths: chunk id → the absolute path of its file, for those who may see it.
         file_warnings: messages by code about files that changed, or were not ingested.
         kept_back: the quarantined documents that have the task's words, for the owner.
-        name_corpus: changes a message so that its commands name the corpus.
+        with_corpus: changes a message so that its commands name the corpus.
     """
 
     request: ResolvedRequest
@@ -470,10 +475,10 @@ class Retrieval:
     seconds: float = 0.0
     constraints: Sequence[Constraint] = ()
     refusal: str = ""
-    paths: Mapping[str, str | None] = field(default_factory=dict)
+    absolute_paths: Mapping[str, str | None] = field(default_factory=dict)
     file_warnings: Mapping[WarningCode, str] = field(default_factory=dict)
     kept_back: Sequence[KeptBack] = ()
-    name_corpus: Callable[[str], str] = str
+    with_corpus: Callable[[str], str] = str
 
     @property
     def documents_and_facts(self) -> "list[Retrieval]":
@@ -503,7 +508,7 @@ class Retrieval:
     @property
     def judged_passages(self) -> list[Passage]:
         """What the evidence is judged by: the first five passages, and the best five by BM25."""
-        rows = [row for row in self.ranked if row.stands_for_itself]
+        rows = [row for row in self.ranked if row.can_be_selected]
         first = rows[:JUDGED_PER_RANKING]
         # Passages of later rounds do not count, so that the limit does not change the judgement.
         rows = [row for row in rows if row.round <= first[-1].round]

@@ -61,7 +61,7 @@ def decide_fallback(warnings: Sequence[BundleWarning], retrieval: Retrieval) -> 
     # The reason is enough: the other sentences are about the passages of an answer.
     limitations = [
         Limitation(
-            "no_strong_match", "block", retrieval.name_corpus(_why_empty(verdict, retrieval))
+            "no_strong_match", "block", retrieval.with_corpus(_why_empty(verdict, retrieval))
         ),
         *(limitation._replace(sentence="") for limitation in limitations),
     ]

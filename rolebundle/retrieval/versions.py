@@ -1,16 +1,17 @@
-"""Copies of a passage, versions of a page, and the newest of several answers. Pure."""
+"""Copies of a passage, versions of a page, replies, and the newest of several answers. Pure."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import lru_cache
+from itertools import islice
 from operator import ge
 
 from rolebundle.contracts.dates import date_in_name, is_month, newest_words
-from rolebundle.contracts.documents import Passage
+from rolebundle.contracts.documents import Passage, message_of
 from rolebundle.contracts.terms import TRUST_TIERS
 from rolebundle.lazy import lazy_module
 from rolebundle.retrieval.query import words_of
@@ -27,6 +28,7 @@ _OLD = (
 ).split()
 _COPY_OR_OLD_PATH = re.compile(rf"(?:^|[/ _.(-])(?:{'|'.join(_OLD)})(?=$|[/ _.)-])", re.IGNORECASE)
 _V_NUMBER = re.compile(r"(?<![^\W_])v(?:er(?:sion)?)?[-_. ]?(\d{1,6})(?!\d)", re.IGNORECASE)
+_COPY_NUMBER = re.compile(r" ?\((\d{1,2})\)\.\w+$")
 _NUMBER, _WORD = re.compile(r"\d+"), re.compile(r"[^\W_]+")
 _VERSION_IN_PATH = re.compile(
     r"(?<![^/_ (-])v\d+(?:\.\d+)*(?=[/_ )-]|\.[a-z]|$)"
@@ -37,24 +39,33 @@ _VERSION_IN_PATH = re.compile(
 _MIN_SHARED_WORDS = 0.7
 """A passage is of an older version of a page if the newer one has this share of its words."""
 
-MAX_REPLACED = 3
-"""So many first passages give their place to a newer version."""
+_ATTRIBUTION = re.compile(r"\A(?:(?:[^\n]*\n)?[^\n]*:\n|(?:\W*\w[\w -]{0,20}: [^\n]*\n)+)")
+_MIN_QUOTED_WORDS = 4
+"""A quoted message with fewer words may be in another mail by chance."""
+
+MAX_CHECKED_FOR_NEWER = 3
+"""How many of the first passages may give their place to a newer version."""
 ABOUT_AS_GOOD = 0.7
 """A passage with this share of the first one's score may answer about as well."""
 ABOUT_AS_GOOD_IN_SERIES = 0.5
 """The same for a document of the first one's series, which may use other words."""
 _DRAFT = "draft entwurf brouillon borrador bozza rascunho".split()
 _FINAL = (
-    "final signed unterschrieben endfassung definitif signe definitivo firmado firmato"
-    " current agreed neu aktuell"
+    "final endfassung definitif definitivo current agreed neu aktuell corrected revised korrigiert"
+    " uberarbeitet corrige corregido corretto"
 ).split()
-_AS_VERSIONS = dict.fromkeys(_DRAFT, (0.0,)) | dict.fromkeys(_FINAL, (math.inf,))
+_SIGNED = "signed unterschrieben signe firmado firmato".split()
+_VERSION_OF_STATE: Mapping[str, tuple[float]] = (
+    dict.fromkeys(_DRAFT, (0.0,))
+    | dict.fromkeys(_FINAL, (1e9,))
+    | dict.fromkeys(_SIGNED, (math.inf,))
+)
 """State in the name of a file → its version, if the name has no number."""
 _WITHOUT_STATE = 0.5  # Between a draft and a final version.
-_STATES = frozenset([*_AS_VERSIONS, *_OLD, *"new revised corrected".split()])
+_STATES = frozenset([*_VERSION_OF_STATE, *_OLD, "new"])
 
 STANDALONE_CHARS = 200
-"""A text of at least so many characters says the same under any heading."""
+"""A text of at least this many characters says the same under any heading."""
 
 
 def words_if_newest_asked(task: str) -> Set[str] | None:
@@ -69,10 +80,10 @@ def words_if_newest_asked(task: str) -> Set[str] | None:
 def put_newest_first(ranked: list[Candidate], min_score: float, task_words: Set[str]) -> None:
     """Reorder the passages that answer about as well as the first one: the newest first.
 
-    Their scores are dealt out again, the highest to the newest; an older passage may get a lower
-    one. So all other passages keep their places.
+    The newest gets the highest of their scores, the next one the second highest, and so on. The set
+    of scores stays the same, so that all other passages keep their places.
     """
-    rows = [row for row in ranked if row.stands_for_itself]
+    rows = [row for row in ranked if row.can_be_selected]
     by_date = equals_newest_first(rows, lambda row: row.final, task_words, min_score)
     finals, least = sorted((row.final for row in by_date), reverse=True), -math.inf
     for row in reversed(by_date):
@@ -95,9 +106,10 @@ def equals_newest_first(
     3. They have the required words: those of the task that the first row has. Without these, newer
        passages about something else would come first.
 
-    If another row has more than twice as many of the task's words, that row's words are required; a
-    first row that lacks them comes last. Documents of one series, such as the minutes of each
-    meeting, use other words: they need 50% of the score, and no required words.
+    If a row has more than twice as many of the task's words as the first one, the words of that row
+    are required. The first row then comes last, unless it has them, too. Documents of one series,
+    such as the minutes of each meeting, use other words: they need 50% of the score, and no
+    required words.
     """
     same_round = [row for row in rows if row.round == rows[0].round]
     good_enough = [row for row in same_round if score(row) >= min_score]
@@ -107,7 +119,7 @@ def equals_newest_first(
     words = [task_words & _words_with_names(row.passage) for row in near_best]
     most_words = max(words, key=len)
     required = words[0] if 2 * len(words[0]) >= len(most_words) else most_words
-    about_as_good = [row for row, has in zip(near_best, words, strict=True) if required <= has]
+    about_as_good = [row for row, own in zip(near_best, words, strict=True) if required <= own]
     series = {_series(row.passage.path) for row in about_as_good}
     others = [
         row
@@ -129,10 +141,10 @@ def put_newer_versions_first(ranked: list[Candidate], task: str) -> None:
     It answers about as well, and the role does not prefer the older one. Both have the same
     standing, so that nobody can displace the files of others with the name of a file.
     """
-    for first in ranked[:MAX_REPLACED]:
-        standing, least = _standing_of(first), ABOUT_AS_GOOD * first.final
-        rows = [r for r in ranked if r.stands_for_itself and r.final >= least]
-        equals = [row for row in rows if _standing_of(row) == standing]
+    for first in ranked[:MAX_CHECKED_FOR_NEWER]:
+        standing, least = _governance_of(first), ABOUT_AS_GOOD * first.final
+        rows = [r for r in ranked if r.can_be_selected and r.final >= least]
+        equals = [row for row in rows if _governance_of(row) == standing]
         newer = newer_by_path(first.passage, [row.passage for row in equals], task)
         versions = [row for row in equals if row.passage.path in newer]
         versions = [row for row in versions if row.metadata >= first.metadata]
@@ -143,31 +155,80 @@ def put_newer_versions_first(ranked: list[Candidate], task: str) -> None:
             ranked.sort(key=ranking_order)
 
 
+def put_replies_first(ranked: list[Candidate]) -> None:
+    """Put a reply above the mail that it quotes, because it may correct that mail.
+
+    If that mail is a file of its own, the reply has a task word or 70% of its score, and the same
+    standing, so that nobody can displace the files of others with a quote.
+    """
+    shown = {row.chunk_id: row for row in ranked if row.can_be_selected}
+    mails = defaultdict[tuple[object, ...], list[tuple[int, Candidate]]](list)
+    for row in ranked:
+        mail, number = message_of(row.passage.anchor)
+        mails[row.passage.document, row.round, mail].append((number, row))
+    pairs = list[tuple[Candidate, Candidate]]()
+    for messages in mails.values():
+        for number, copy in messages:
+            quote = shown.get(copy.duplicate_of or copy.chunk_id) if number else None
+            newer = (row for other, row in messages if other < number and row.chunk_id in shown)
+            replies = (row for row in newer if quote and _may_correct(row, quote))
+            pairs += [(reply, quote) for reply in islice(replies, 1) if quote]
+    for _ in mails:  # A reply that was put higher may be what another one quotes.
+        lower = [(reply, quote) for reply, quote in pairs if reply.final <= quote.final]
+        for reply, quote in lower:
+            final = max(reply.final, math.nextafter(quote.final, math.inf))
+            reply.set_final(final, "answers a mail that it quotes")
+            reply.ignores_source_limit |= quote.ignores_source_limit
+        if not lower:
+            break
+    ranked.sort(key=ranking_order)
+
+
+def _may_correct(reply: Candidate, quote: Candidate) -> bool:
+    if reply.passage.document == quote.passage.document:
+        return True
+    is_near = reply.bm25 or reply.final >= ABOUT_AS_GOOD * quote.final
+    return bool(is_near) and _governance_of(reply) == _governance_of(quote)
+
+
 def newer_by_path(first: Passage, others: Iterable[Passage], task: str) -> list[str]:
     """The paths of newer versions of the first passage's file, as its path and theirs say it.
 
     They have one name and folder, but for numbers and states: ``draft``, ``old``, ``v2``, a year.
     None if the task names the version or the year of the first one.
     """
-    order, series = _recency_by_path(first.path), [_series(first.path)]
-    if _names_version(task, first) or str(order[-1]) in words_of(task):
+    series, year = [_series(first.path)], _date_by_path(first.path)
+    if _names_version(task, first) or year in words_of(task):
         return []
-    orders = {passage.path: _recency_by_path(passage.path) for passage in others}
-    return [
-        path
-        for path, other in orders.items()
-        if other != order and all(map(ge, other, order)) and _is_of_series(path, series)
-    ]
+    paths = dict.fromkeys(passage.path for passage in others)
+    return [path for path in paths if _is_newer(path, first.path) and _is_of_series(path, series)]
+
+
+def _is_newer(path: str, than: str) -> bool:
+    """Whether a path says that it holds in place of another one. Days and months are of events."""
+    order, other = _recency_by_path(path), _recency_by_path(than)
+    if (order[:2], other[:2]) == ((True, math.inf), (True, 0.0)):
+        return True  # A draft does not replace what is signed, however new it is.
+    dates = _date_by_path(path), _date_by_path(than)
+    are_comparable = dates[0] == dates[1] or all(not date or date.isdecimal() for date in dates)
+    return are_comparable and order != other and all(map(ge, order, other))
 
 
 @lru_cache(maxsize=4096)
 def _recency_by_path(path: str) -> tuple[float, ...]:
-    """Four numbers of a path, the higher the newer: not called old; state; version; year."""
-    states = [order for word in words_of(path) for order in _AS_VERSIONS.get(word, ())]
+    """Numbers of a path, the higher the newer: not called old; state; year; version; copy."""
+    states = [n for word in words_of(folded(path)) for n in _VERSION_OF_STATE.get(word, ())]
+    state, date = max(states, default=_WITHOUT_STATE), _date_by_path(path)
     version = max(map(int, _V_NUMBER.findall(path)), default=0)
-    date = date_in_name(path.rpartition("/")[2].rpartition(".")[0])
-    year = int(date) if date.isdecimal() else 0
-    return not is_old_by_path(path), max(states, default=_WITHOUT_STATE), version, year
+    copy = next(map(int, _COPY_NUMBER.findall(path)), 0)
+    # Of what is signed, a number says nothing.
+    numbers = (math.inf, math.inf) if state == math.inf else (version, copy)
+    return not is_old_by_path(path), state, int(date) if date.isdecimal() else 0, *numbers
+
+
+@lru_cache(maxsize=4096)
+def _date_by_path(path: str) -> str:
+    return date_in_name(path.rpartition("/")[2].rpartition(".")[0])
 
 
 def is_old_by_path(path: str) -> bool:
@@ -226,7 +287,7 @@ def _recency(row: Candidate, copied_on: str = "") -> tuple[int, bool, str, list[
 
     1. without a date or with one in the future, and untrusted, whose date may be false; others;
        internal;
-    2. a path that says copy, old or archive; other paths;
+    2. a path that says copy, old, archive or draft; other paths;
     3. the date; the day on which a file was copied with others is none;
     4. the number in the name (``v2``).
     """
@@ -236,8 +297,8 @@ def _recency(row: Candidate, copied_on: str = "") -> tuple[int, bool, str, list[
     written = (document.inferred_at or "")[:10]
     date = document.updated_at or (written if written != copied_on else "")
     versions = map(int, _V_NUMBER.findall(row.passage.path.rpartition("/")[2]))
-    is_newest = not is_old_by_path(row.passage.path)
-    return 2 if document.origin == "internal" else 1, is_newest, date[:10], [*versions]
+    holds = _recency_by_path(row.passage.path)[:2] >= (True, _WITHOUT_STATE)
+    return 2 if document.origin == "internal" else 1, holds, date[:10], [*versions]
 
 
 def combine_copies(rows: Iterable[Candidate], task: str = "") -> list[list[Candidate]]:
@@ -250,7 +311,7 @@ def combine_copies(rows: Iterable[Candidate], task: str = "") -> list[list[Candi
     Which one stands for the others is decided by, in this order: the earliest round, so that it
     does not depend on the limit; the higher trust; an internal origin; fewer flags; a path that
     does not name it a copy or an old version; the later date; the better score; the shorter path.
-    If several copies have the same standing as that one (:func:`_standing_of`), it is the copy of
+    If several copies have the same standing as that one (:func:`_governance_of`), it is the copy of
     the version that the task names, else that of the newest version.
 
     Superseded candidates are not compared: a newer version of a document may have the same text,
@@ -268,6 +329,42 @@ def combine_copies(rows: Iterable[Candidate], task: str = "") -> list[list[Candi
     return groups
 
 
+def combine_quotes(rows: Sequence[Candidate]) -> None:
+    """Write the chunk id of the mail that stands for a message that another mail quotes.
+
+    It has all words of that message, and the same standing and mark. It gets the better score.
+    """
+    numbered = [(message_of(row.passage.anchor)[1], row) for row in rows if row.can_be_selected]
+    quotes = sorted((item for item in numbered if item[0]), key=lambda item: item[0])
+    having = defaultdict[str, list[tuple[int, Candidate]]](list)
+    words = {row.chunk_id: _words_of(row.passage.content) for _, row in numbered if quotes}
+    for number, row in numbered if quotes else ():
+        for word in words[row.chunk_id]:
+            having[word].append((number, row))
+    for number, quote in quotes:
+        own = _words_of(without_attribution(quote.passage.content))
+        if len(own) < _MIN_QUOTED_WORDS:
+            continue
+        for other_number, row in min((having[word] for word in own), key=len):
+            if (
+                other_number < number
+                and row.can_be_selected
+                and own <= words[row.chunk_id]
+                and row.passage.mark == quote.passage.mark
+                and _governance_of(row) == _governance_of(quote)
+            ):
+                for copy in (quote, *(r for r in rows if r.duplicate_of == quote.chunk_id)):
+                    copy.duplicate_of = row.chunk_id
+                if quote.final > row.final:
+                    row.set_final(quote.final, f"quoted in {quote.chunk_id}, which ranked higher")
+                break
+
+
+def without_attribution(message: str) -> str:
+    """The text of a quoted message without the lines above it, which say who wrote it, and when."""
+    return _ATTRIBUTION.sub("", message)
+
+
 def version_of(passage: Passage) -> tuple[float, ...]:
     """The version that its document declares, or that its path names; empty without any.
 
@@ -276,7 +373,7 @@ def version_of(passage: Passage) -> tuple[float, ...]:
     declared = dict(passage.document.attributes).get("version", ())
     names = [*declared, *_VERSION_IN_PATH.findall(passage.path)]
     words = words_of(passage.path.rpartition("/")[2])
-    states = [_AS_VERSIONS[word] for word in words if word in _AS_VERSIONS]
+    states = [_VERSION_OF_STATE[word] for word in words if word in _VERSION_OF_STATE]
     numbers = [tuple(map(int, _NUMBER.findall(name))) for name in names if name]
     return next(iter([*numbers, *sorted(states)]), ())
 
@@ -291,14 +388,14 @@ def combine_versions(rows: Iterable[Candidate], task: str) -> None:
     """
     pages = defaultdict[tuple[object, ...], list[Candidate]](list)
     for row in rows:
-        if row.stands_for_itself and version_of(row.passage):
+        if row.can_be_selected and version_of(row.passage):
             folder, _, _ = _without_version(row.passage.path).rpartition("/")
-            pages[(folder, *row.passage.headings, *_standing_of(row))].append(row)
+            pages[(folder, *row.passage.headings, *_governance_of(row))].append(row)
     for page_rows in pages.values():
         page_rows.sort(key=lambda row: version_of(row.passage), reverse=True)
         for number, row in enumerate(page_rows):
             newer = [new for new in page_rows[:number] if not new.newer_version]
-            new = next((new for new in newer if _stands_for(row.passage, new.passage, task)), None)
+            new = next((new for new in newer if _replaces(row.passage, new.passage, task)), None)
             if new is None:
                 continue
             lines = {*map(str.strip, new.passage.content.splitlines())}
@@ -314,14 +411,14 @@ def _without_version(path: str) -> str:
     return _VERSION_IN_PATH.sub(" ", folded(path))
 
 
-def _stands_for(old: Passage, new: Passage, task: str) -> bool:
+def _replaces(old: Passage, new: Passage, task: str) -> bool:
     """Whether the pages are versions of one page, and the new passage has most of the old one."""
     names = [
         frozenset(words_of(_without_version(passage.path).rpartition("/")[2].rpartition(".")[0]))
         - _STATES
         for passage in (old, new)
     ]
-    words, new_words = _words_of_text(old), _words_of_text(new)
+    words, new_words = _words_of(old.content), _words_of(new.content)
     return (
         version_of(old) < version_of(new)
         and (names[0] <= names[1] or names[1] <= names[0])
@@ -331,20 +428,20 @@ def _stands_for(old: Passage, new: Passage, task: str) -> bool:
     )
 
 
-def _words_of_text(passage: Passage) -> set[str]:
-    return {*_WORD.findall(passage.content.casefold())}
+def _words_of(text: str) -> set[str]:
+    return {*_WORD.findall(text.casefold())}
 
 
 def _names_version(task: str, passage: Passage) -> bool:
     """Whether the task names the version of a passage, or the state that stands for it."""
     version = version_of(passage)
-    if states := {state for state, order in _AS_VERSIONS.items() if order == version}:
+    if states := {state for state, order in _VERSION_OF_STATE.items() if order == version}:
         return not states.isdisjoint(words_of(task))
     number = re.escape(".".join(map(str, version)))
     return bool(number) and re.search(rf"(?<![\d.])v?{number}(?!\.?\d)", task) is not None
 
 
-def _standing_of(row: Candidate) -> tuple[object, ...]:
+def _governance_of(row: Candidate) -> tuple[object, ...]:
     """What must be equal in two versions, so that one can stand for the other.
 
     The round, source, trust, origin, sensitivity, scope, roles and flags.
@@ -357,7 +454,7 @@ def _standing_of(row: Candidate) -> tuple[object, ...]:
 
 def _representative_first(same: list[Candidate], task: str) -> list[Candidate]:
     ordered = sorted(same, key=_copy_order)
-    equal = [row for row in ordered if _standing_of(row) == _standing_of(ordered[0])]
+    equal = [row for row in ordered if _governance_of(row) == _governance_of(ordered[0])]
     first = max(equal, key=lambda row: (_names_version(task, row.passage), version_of(row.passage)))
     return [first, *(row for row in ordered if row is not first)]
 

@@ -6,6 +6,7 @@ message, which is empty if the warning does not hold.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -20,13 +21,17 @@ from rolebundle.contracts.terms import (
     TrustPosture,
     WarningCode,
 )
-from rolebundle.retrieval.evidence import ENOUGH_CLOSENESS, shown_kinds
+from rolebundle.retrieval.evidence import shown_kinds
 from rolebundle.retrieval.passage_text import one_line, shown_name
 from rolebundle.retrieval.query import words_of
 from rolebundle.retrieval.select import conflicts
 from rolebundle.retrieval.values import Candidate, Retrieval
-from rolebundle.retrieval.versions import is_old_by_path, newer_by_path, words_if_newest_asked
-from rolebundle.text.languages import likely_languages
+from rolebundle.retrieval.versions import (
+    MAX_CHECKED_FOR_NEWER,
+    is_old_by_path,
+    newer_by_path,
+    words_if_newest_asked,
+)
 from rolebundle.text.spellings import key_of
 from rolebundle.text.words import (
     age,
@@ -41,6 +46,7 @@ from rolebundle.text.words import (
 MAX_NAMED_CONFLICTS = 5
 """How many conflicts are named; the others are counted."""
 MAX_NAMED_REPLACEMENTS = 2
+_ORDINAL = re.compile(r"\d+(?:st|nd|rd|th)", re.IGNORECASE)
 """How many newer files are named."""
 MAX_LANGUAGES = 3
 """How many languages of documents are named."""
@@ -48,7 +54,7 @@ MAX_MISSING_WORDS = 5
 """How many missing words are named; the others are counted."""
 _MAX_KINDS_CHARS = 500
 _COMPOUND_LETTERS = 12
-"""A German noun of so many letters is a compound."""
+"""The fewest letters of a German noun that counts as a compound."""
 _PART_LETTERS = 4
 """The least number of letters of a compound's part."""
 USUAL_TRUST = 0.1
@@ -96,7 +102,7 @@ def _weak_evidence(retrieval: Retrieval) -> str:
     best = evidence.best_support
     first = [passage.rowid for passage in retrieval.judged_passages]
     named_elsewhere = {part for name in _names_missing(retrieval) for part in words_of(name)}
-    words = _words_at(retrieval, evidence.missing(first))
+    words = _telling_words(retrieval, evidence.missing(first))
     missing = first_of(
         [word for word in words if word.casefold() not in named_elsewhere], MAX_MISSING_WORDS
     )
@@ -118,9 +124,10 @@ def in_other_languages(retrieval: Retrieval) -> str:
 
 
 def _no_high_trust_match(retrieval: Retrieval) -> str:
-    """Without a role, only if a tenth of the candidates is trusted, or a passage is untrusted.
+    """No selected passage is trusted.
 
-    One trusted note among a person's files says nothing about the others.
+    Without a role, the warning is given only if a tenth of the candidates is trusted, or a selected
+    passage is untrusted. One trusted note among a person's files says nothing about the others.
     """
     selected = retrieval.selected
     has_untrusted = any(row.passage.document.trust_tier == "untrusted" for row in selected)
@@ -145,7 +152,7 @@ def _is_role_specific(row: Candidate) -> bool:
 
 
 def _stale_dominant(retrieval: Retrieval) -> str:
-    """Only if the role sets a maximum age: an old text is not outdated because it is old.
+    """Given only if the role sets a maximum age: an old text is not outdated because it is old.
 
     If the task asks about past years, a passage of the earliest of them or later is not stale.
     """
@@ -196,13 +203,13 @@ def _restrictions(retrieval: Retrieval) -> str:
 
 
 def _low_diversity(retrieval: Retrieval) -> str:
-    """Only for a role that requires diversity, if other sources had something for the task."""
-    sources = {row.passage.document.source_id for row in retrieval.selected}
-    is_one = len(sources) == 1 and len(retrieval.selected) >= LOW_DIVERSITY_FROM
+    """Given only if the role requires diversity and other sources had something for the task."""
+    groups = {row.diversity_group for row in retrieval.selected}
+    is_one = len(groups) == 1 and len(retrieval.selected) >= LOW_DIVERSITY_FROM
     if not (retrieval.request.retrieval_policy.require_source_diversity and is_one):
         return ""
-    found = {row.passage.document.source_id for row in retrieval.candidates if row.bm25}
-    return f"every passage comes from {min(sources)}" if found - sources else ""
+    found = {row.diversity_group for row in retrieval.candidates if row.bm25}
+    return f"every passage comes from {min(groups)}" if found - groups else ""
 
 
 def _conflicting_evidence(retrieval: Retrieval) -> str:
@@ -231,16 +238,15 @@ def _supersede_ignored(retrieval: Retrieval) -> str:
 
 
 def _may_be_replaced(retrieval: Retrieval) -> str:
-    """Which candidates are newer than the first one, or that it is old, by their paths."""
-    if not retrieval.selected:
-        return ""
-    first, task = retrieval.selected[0], retrieval.request.task
-    name = shown_name(first.passage.path)
-    newer = newer_by_path(first.passage, [row.passage for row in retrieval.ranked], task)
-    found = [f"{shown_name(path)} is newer than {name}, by their names" for path in newer]
-    if not found and is_old_by_path(first.passage.path):
-        found = [f"{name} is old, by its name"]
-    return "; ".join(found[:MAX_NAMED_REPLACEMENTS])
+    """Which candidates are newer than a first passage, or which of these is old, by their paths."""
+    passages, found = [row.passage for row in retrieval.ranked], list[str]()
+    for row in retrieval.selected[:MAX_CHECKED_FOR_NEWER]:
+        name = shown_name(row.passage.path)
+        newer = newer_by_path(row.passage, passages, retrieval.request.task)
+        found += [f"{shown_name(path)} is newer than {name}, by their names" for path in newer]
+        if not newer and is_old_by_path(row.passage.path):
+            found.append(f"{name} is old, by its name")
+    return "; ".join([*dict.fromkeys(found)][:MAX_NAMED_REPLACEMENTS])
 
 
 def _evidence_kind_missing(retrieval: Retrieval) -> str:
@@ -271,16 +277,15 @@ def _seen_unknown(retrieval: Retrieval) -> str:
 def _words_missing(retrieval: Retrieval) -> str:
     if not retrieval.selected:
         return ""
-    words = [*_names_missing(retrieval), *_others_missing(retrieval)]
-    named = first_of(words, MAX_MISSING_WORDS)
+    named = first_of(_names_missing(retrieval), MAX_MISSING_WORDS)
     if not named:
         return ""
     is_weak = retrieval.evidence.task_support != "supported"  # Then that caution says it.
     return f"no passage mentions: {named}{'' if is_weak else in_other_languages(retrieval)}"
 
 
-def has_thin_evidence(retrieval: Retrieval) -> bool:
-    """Whether nothing was selected, the evidence is weak, or the task asks about missing words."""
+def may_lack_documents(retrieval: Retrieval) -> bool:
+    """Whether nothing was selected, the evidence is weak, or words of the task are missing."""
     is_weak = not retrieval.selected or retrieval.evidence.task_support != "supported"
     return is_weak or bool(_words_missing(retrieval))
 
@@ -295,42 +300,18 @@ def _names_missing(retrieval: Retrieval) -> list[str]:
     absent = [
         exact
         for exact in retrieval.missing_exact
-        if " " in exact or words.keys() & set(words_of(exact))
+        if " " in exact or (words.keys() & set(words_of(exact)) and not _ORDINAL.fullmatch(exact))
     ]
     parts = {part for exact in absent for part in words_of(exact)}
     named = [word for word in words if words[word] in query.name_positions and word not in parts]
     if named and query.task.languages:
         # All nouns of German have capitals. A long one is a compound and as exact as a name.
         least = _COMPOUND_LETTERS if "de" in query.task.languages else 0
-        named = _not_in_parts(retrieval, [word for word in named if len(word) >= least])
-    return _as_written(retrieval, [*absent, *named])
+        named = _without_trace(retrieval, [word for word in named if len(word) >= least])
+    return _nameable_as_written(retrieval, [*absent, *named])
 
 
-def _others_missing(retrieval: Retrieval) -> list[str]:
-    """The words that the task asks about and that occur nowhere, without names.
-
-    A task *asks about* missing words if they have half of the weight of its words, and the best
-    passage is not close in meaning. In English, where names are known, their weight does not count.
-    """
-    query, evidence = retrieval.query, retrieval.evidence
-    closeness = evidence.best_support.closeness or 0.0
-    if evidence.task_support != "supported" or closeness >= ENOUGH_CLOSENESS:
-        return []  # In the first case, the caution names words.
-    languages = {*likely_languages(retrieval.selected[0].passage.content)}
-    if languages and languages.isdisjoint(query.task.languages):
-        return []  # A text in another language has other words.
-    named = {*words_of(" ".join(_names_missing(retrieval))), *query.corrected}
-    found = _words_at(retrieval, evidence.missing()).items()
-    missing = {word: position for word, position in found if not named & {*words_of(word)}}
-    own = evidence.positions_by_wording[0]
-    asked = evidence.nats_of(own if query.task.languages else own - query.name_positions)
-    does_ask = asked <= 2 * evidence.nats_of(missing.values()) and asked <= 2 * evidence.nats_of(
-        missing[w] for w in _not_in_parts(retrieval, [*missing])
-    )
-    return [*missing] if does_ask else []
-
-
-def _not_in_parts(retrieval: Retrieval, words: Sequence[str]) -> list[str]:
+def _without_trace(retrieval: Retrieval, words: Sequence[str]) -> list[str]:
     """The words of which no candidate has a trace.
 
     A trace is another ending, a compound with the word in it, or both parts of the word. English
@@ -360,7 +341,7 @@ def _words_corrected(retrieval: Retrieval) -> str:
     return f"also searched for likely spellings: {pairs}" if pairs else ""
 
 
-def _words_at(retrieval: Retrieval, positions: Sequence[int]) -> dict[str, int]:
+def _telling_words(retrieval: Retrieval, positions: Sequence[int]) -> dict[str, int]:
     """Word, as the task has it → its position, of these positions without the ordinary words.
 
     That a text lacks an ordinary word says little.
@@ -371,11 +352,11 @@ def _words_at(retrieval: Retrieval, positions: Sequence[int]) -> dict[str, int]:
         word: position
         for term, position in terms
         if position in query.name_positions or not (term.is_form or is_ordinary(term.text))
-        for word in _as_written(retrieval, [term.text])
+        for word in _nameable_as_written(retrieval, [term.text])
     }
 
 
-def _as_written(retrieval: Retrieval, words: Sequence[str]) -> list[str]:
+def _nameable_as_written(retrieval: Retrieval, words: Sequence[str]) -> list[str]:
     """The words as the task has them, without words such as "latest", days and months.
 
     Texts write days and months in many ways.
@@ -438,9 +419,9 @@ CONDITIONS: Mapping[WarningCode, Callable[[Retrieval], str]] = {
 
 def warnings_for(retrieval: Retrieval) -> list[BundleWarning]:
     """What the reader of the bundle should know; remembered facts do not count."""
-    messages = {code: message_of(retrieval) for code, message_of in CONDITIONS.items()}
+    messages = {code: condition(retrieval) for code, condition in CONDITIONS.items()}
     return [
-        BundleWarning.model_construct(code=code, message=retrieval.name_corpus(message))
+        BundleWarning.model_construct(code=code, message=retrieval.with_corpus(message))
         for code, message in messages.items()
         if message
     ]

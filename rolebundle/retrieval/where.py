@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from operator import ge, lt
 from typing import NamedTuple
 
-from rolebundle.contracts.documents import LINKS, TASK, Passage, iso_utc
+from rolebundle.contracts.documents import CHECKBOX, LINKS, Passage, iso_utc
 from rolebundle.contracts.request import Where
 from rolebundle.retrieval.filter import (
     path_rules,
@@ -63,7 +63,7 @@ def conditions(where: Where) -> Iterator[Condition]:
         elif key == "links_to":
             yield Condition(key, links_to(value), _named_values(key, value))
         elif key == "task":
-            is_met = _is_one_of([f"{TASK}: {value}"])
+            is_met = _is_one_of([f"{CHECKBOX}: {value}"])
             yield Condition(key, is_met, _named_values(key, [value]))
         elif key in _BOUNDS:
             date = iso_utc(value)
@@ -123,21 +123,21 @@ def matching_documents(corpus: Corpus, where: Where | None) -> tuple[list[int] |
         Their rowids, sorted, or ``None`` if it has no condition; and the keys that exclude
         every document, with their values, which is empty if one matches.
     """
-    met = [
+    matches_by_condition = [
         (condition, documents.documents_with(corpus, condition.field, condition.holds))
         for condition in (conditions(where) if where else ())
     ]
-    if not met:
+    if not matches_by_condition:
         return None, ""
-    rowids = sorted(set.intersection(*(matching for _, matching in met)))
+    rowids = sorted(set.intersection(*(matching for _, matching in matches_by_condition)))
     if rowids:
         return rowids, ""
     alone = [
         condition.description + _suggestion(corpus, condition)
-        for condition, matching in met
+        for condition, matching in matches_by_condition
         if not matching
     ]
-    together = " and ".join(condition.description for condition, _ in met)
+    together = " and ".join(condition.description for condition, _ in matches_by_condition)
     return rowids, " or ".join(alone) or f"{together} together"
 
 

@@ -53,7 +53,7 @@ from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.rank import rank
 from rolebundle.retrieval.request import ReferenceRules, ResolvedRequest
 from rolebundle.retrieval.rerank import Reranker
-from rolebundle.retrieval.scoring import add_moved_from, mark_factor, merge
+from rolebundle.retrieval.scoring import add_moved_from, mark_factor, score_hits
 from rolebundle.retrieval.select import select
 from rolebundle.retrieval.values import Candidate, Retrieval, Term, ranking_order
 from rolebundle.retrieval.where import Condition, unmet
@@ -95,7 +95,7 @@ def explain(
         lanes = open_lanes(corpus, query, provider)
         is_fact = referent.passages[0].document.source_kind == REMEMBERED_KIND
         replay = _replay_of(lanes, request, reranker, is_fact=is_fact)
-        selected_count = replay.before + len(replay.retrieval.selected)
+        selected_count = replay.rank_offset + len(replay.retrieval.selected)
         passage = replay.best_placed(referent.passages)
         unmet_conditions = unmet(request.echo.where, passage)
         verify_passages(corpus, [passage.rowid])
@@ -120,7 +120,7 @@ def explain(
         pool={
             "candidates": len(retrieval.candidates),
             "depth": retrieval.pool.depth,
-            "refills": retrieval.pool.further_rounds,
+            "refills": retrieval.pool.last_round,
         },
         limit=retrieval.request.limit,
         min_score=request.min_score,
@@ -139,13 +139,13 @@ class Replay:
     """One request that a passage takes part in, and what is needed to run the steps again.
 
     Attributes:
-        before: how many selected passages come before the ones of this retrieval.
+        rank_offset: how many selected passages come before the ones of this retrieval.
     """
 
     lanes: Lanes
     reranker: Reranker | None
     retrieval: Retrieval
-    before: int = 0
+    rank_offset: int = 0
 
     def ranked_with(self, passages: Sequence[Passage]) -> list[Candidate]:
         """The ranking if a lane had proposed these passages and policy had allowed them.
@@ -158,7 +158,7 @@ class Replay:
         missing = [passage for passage in passages if passage.rowid not in pool.hits]
         pool = pool._replace(hits={**pool.hits, **self.lanes.hits_for(missing)})
         supposed = {passage.rowid for passage in passages}
-        candidates = merge(pool, weights)
+        candidates = score_hits(pool, weights)
         filter_candidates(candidates, request, supposed)
         reranking = (self.reranker.known, self.reranker.max_passages) if self.reranker else ()
         pools = self.lanes.pools_by_wording(pool)
@@ -206,7 +206,7 @@ def _trace(
     index = next(n for n, other in enumerate(ranked) if other.chunk_id == passage.chunk_id)
     row = ranked[index]
     selected = [other for other in ranked if other.code is None]
-    rank = replay.before + selected.index(row) + 1 if row in selected else None
+    rank = replay.rank_offset + selected.index(row) + 1 if row in selected else None
     is_supposed = bool(unmet_conditions) or not was_ranked
     outcome, step, code, notes = _outcome(replay, passage, unmet_conditions)
     return {

@@ -141,8 +141,6 @@ SCRIPT_BOUNDARY = re.compile(
 )
 """The place in a word where two scripts meet. Every word of two scripts has one."""
 WORD = re.compile(f"[{_LATIN_LETTERS}{_FOREIGN_LETTERS}{_ACCENTS}]+")
-LATIN_LETTER = re.compile(f"[{_LATIN_LETTERS}]")
 GREEK_LETTER = re.compile(f"[{_GREEK_LETTERS}]")
 LATIN_RUN = re.compile(f"[{_LATIN_LETTERS}]+")
-LOWER_LATIN_LIKE_CYRILLIC = frozenset("aeijopcyxs")
 LATIN_LIKE_CYRILLIC = frozenset("ABESIJKMHOPCTYXaeijopcyxs")

@@ -59,11 +59,8 @@ def of_people(personal: Findings, text: str) -> Findings:
 
     One address says who wrote a text, or whom to ask, and so does each one in angle brackets.
     """
-    addresses = [
-        finding
-        for finding in personal
-        if finding.kind == "personal_mail_address" and text[finding.start - 1] != "<"
-    ]
+    mails = [finding for finding in personal if finding.kind == "personal_mail_address"]
+    addresses = [finding for finding in mails if text[finding.start - 1] != "<"]
     listed = set[Finding]()
     for number, finding in enumerate(addresses):
         near = addresses[max(0, number - MIN_LISTED) : number + MIN_LISTED]
@@ -144,13 +141,10 @@ def _is_mail_address(address: str, before: str, context: str) -> bool:
         return False  # The user of an URL, or a path.
     mailbox, _, domain = address.rpartition("@")
     top_level = domain.rpartition(".")[2]
-    return not (
-        _ROLES.fullmatch(mailbox)
-        or _NO_DOMAIN.fullmatch(domain)
-        or not _TOP_LEVEL.fullmatch(top_level)
-        or top_level.lower() in _FILE_ENDINGS
-        or not any(map(str.isalpha, mailbox))
-    )
+    if _ROLES.fullmatch(mailbox) or not any(map(str.isalpha, mailbox)):
+        return False
+    is_file = not _TOP_LEVEL.fullmatch(top_level) or top_level.lower() in _FILE_ENDINGS
+    return not is_file and not _NO_DOMAIN.fullmatch(domain)
 
 
 def _is_phone_number(matched: str) -> bool:

@@ -95,8 +95,7 @@ def _longhands(name: str, value: str) -> Iterator[tuple[str, str]]:
         if size := _FONT_SIZE.search(value):
             yield "font-size", size[1]
     elif name == "background":
-        has_image = "url(" in value or "gradient(" in value
-        yield "background-image", value if has_image else "none"
+        yield "background-image", value if "url(" in value or "gradient(" in value else "none"
         words = re.findall(r"[a-z0-9-]+\([^()]*\)|[^\s,/]+", value)
         yield "background-color", next((w for w in words if color(w)), "transparent")
     else:
@@ -136,9 +135,8 @@ def hiding(declared: Declarations) -> Hiding | None:
 
 def _first(declared: Declarations, tests: Mapping[str, Callable[[str], bool]]) -> str:
     """The first property whose value passes its test; empty if there is none."""
-    return next(
-        (name for name, value in declared.items() if name in tests and tests[name](value)), ""
-    )
+    found = (name for name, value in declared.items() if name in tests and tests[name](value))
+    return next(found, "")
 
 
 def _collapsed(declared: Declarations) -> str:
@@ -208,10 +206,7 @@ _INVISIBLE_TESTS: Mapping[str, Callable[[str], bool]] = {
 }
 """For each property that makes an element invisible, or too small to be seen, the test."""
 _OFF_SCREEN_TESTS: Mapping[str, Callable[[str], bool]] = {
-    "margin-left": _is_far,
-    "margin-top": _is_far,
-    "text-indent": _is_far,
-    "translate": _is_far,
+    **dict.fromkeys(("margin-left", "margin-top", "text-indent", "translate"), _is_far),
     "margin": _is_far_margin,
     "transform": _in_functions("translate", _is_far),
     "clip": _in_functions("", _is_empty_rectangle),

@@ -33,22 +33,22 @@ _LONG_RUN = 256
 _MIN_SUSPICIOUS_MARKS = 3
 
 # A soft hyphen on both sides of a single letter marks no syllable.
-_SPELLED_OUT = re.compile("\u00ad(?=\\w\u00ad)")
+_SPELLED_OUT = re.compile("\u00ad(?=\\w\u00ad)|(?<=\u00ad\\w)\u00ad")
 
 
-def find_hidden(text: str, max_findings: int = MAX_FINDINGS) -> tuple[Finding, ...]:
-    """The hidden text in a text, in order, at most ``max_findings`` places of each sort."""
+def find_hidden(text: str) -> tuple[Finding, ...]:
+    """The hidden text in a text, in order, at most ``MAX_FINDINGS`` places of each sort."""
     # Little is left of most texts without the plain characters, and removing those is ten times as
     # fast as searching the whole text with a regular expression.
     remaining = text.encode("utf-8", "surrogatepass").translate(None, ch.PLAIN)
     if not remaining:
         return ()
     unusual = remaining.decode("utf-8", "surrogatepass")
-    findings = _invisible_characters(text, max_findings) if _RUN.search(unusual) else []
+    findings = _invisible_characters(text) if _RUN.search(unusual) else []
     if ch.FOREIGN_LETTER.search(unusual) and ch.SCRIPT_BOUNDARY.search(text):
         findings += [
             Finding(kind, start, end, _word_note(kind, text[start : min(end, start + 60)]))
-            for start, end, kind in islice(_look_alike_words(text), max_findings)
+            for start, end, kind in islice(_look_alike_words(text), MAX_FINDINGS)
         ]
         findings.sort(key=lambda finding: finding.start)
     return tuple(findings)
@@ -91,10 +91,8 @@ def _closed_controls(text: str) -> frozenset[int]:
     return frozenset(harmless)
 
 
-def _invisible_characters(text: str, max_findings: int) -> list[Finding]:
+def _invisible_characters(text: str) -> list[Finding]:
     findings: list[Finding] = []
-    hyphens = {match.start() for match in _SPELLED_OUT.finditer(text)}
-    hyphens |= {offset + 2 for offset in hyphens}
     for match in _RUN.finditer(text):
         start, end = match.span()
         run = match[0]
@@ -102,10 +100,10 @@ def _invisible_characters(text: str, max_findings: int) -> list[Finding]:
         after = text[end : end + 1]
         if start == 0 and run[0] == "\ufeff":  # A byte order mark at the start of the text.
             start, run = 1, run[1:]
-        if not run or _is_legitimate(run, before, after, start, text, hyphens):
+        if not run or _is_legitimate(run, before, after, start, text):
             continue
         findings += _run_findings(run, start)
-        if len(findings) >= max_findings:
+        if len(findings) >= MAX_FINDINGS:
             break
     return findings
 
@@ -115,9 +113,7 @@ _JOINED = re.compile("(?<=[‐–—―…])[\u2060\ufeff]|[\u2060\ufeff](?=(?: 
 """What keeps a dash or an ellipsis on the line of its word, as in books."""
 
 
-def _is_legitimate(
-    run: str, before: str, after: str, start: int, text: str, hyphens: set[int]
-) -> bool:
+def _is_legitimate(run: str, before: str, after: str, start: int, text: str) -> bool:
     """Whether a run of invisible characters has a use between its visible neighbours."""
     if before == ch.BLACK_FLAG and ch.is_flag(run):
         return True
@@ -131,7 +127,7 @@ def _is_legitimate(
         return False
     # The neighbours of a mark beside an isolate are the letters around both.
     return all(
-        _is_used(character, before, after, offset, text, hyphens)
+        _is_used(character, before, after, offset, text)
         for offset, character in enumerate(run, start)
         if character in marks
     )
@@ -158,15 +154,13 @@ def _is_emoji_glue(run: str, before: str, after: str) -> bool:
     return is_joiner and ch.is_pictograph(after) and ch.is_pictograph(before)
 
 
-def _is_used(
-    character: str, before: str, after: str, offset: int, text: str, hyphens: set[int]
-) -> bool:
+def _is_used(character: str, before: str, after: str, offset: int, text: str) -> bool:
     """Whether a single invisible character has a use between its visible neighbours."""
     if character in ch.MARKS:
         # Between two Latin letters it splits a word, whatever the rest of the text is.
         return _has_rtl(text) and not (_is_ascii_letter(before) and _is_ascii_letter(after))
     if character == ch.SOFT_HYPHEN:
-        return ch.is_letter_before_hyphen(before) and offset not in hyphens
+        return ch.is_letter_before_hyphen(before) and not _SPELLED_OUT.match(text, offset)
     if ch.is_selector(character):
         return _selector_belongs(character, before, after)
     if _JOINED.match(text, offset):
@@ -265,8 +259,7 @@ def _look_alike_words(text: str) -> Iterator[tuple[int, int, str]]:
         while start > judged and ch.WORD.match(text[start - 1]):
             start -= 1
         word = ch.WORD.match(text, start)
-        if word is None:
-            continue
+        assert word is not None
         judged = word.end()
         if kind := _look_alike_kind(word[0]):
             yield start, word.end(), kind
@@ -283,7 +276,7 @@ def _look_alike_kind(word: str) -> str:
 
 def _is_usual_mixture(word: str, foreign: list[str]) -> bool:
     """Whether people write this word in two scripts, though every foreign letter looks Latin."""
-    latin = ch.LATIN_LETTER.findall(word)
+    latin = "".join(ch.LATIN_RUN.findall(word))
     # A small letter cannot replace one of an all-capitals word: TNFα, NFκB, URLа, IDе.
     # No formula has an omicron.
     if len(latin) > 1 and all(map(str.isupper, latin)) and all(map(str.islower, foreign)):
@@ -300,8 +293,8 @@ def _has_latin_passing_for_cyrillic(word: str) -> bool:
     for run in ch.LATIN_RUN.finditer(word):
         is_inside = run.start() > 0 and run.end() < len(word)
         # At an edge, capitals are an abbreviation with an ending: PHPшник.
-        alike = ch.LATIN_LIKE_CYRILLIC if is_inside else ch.LOWER_LATIN_LIKE_CYRILLIC
-        if len(run[0]) <= 2 and alike.issuperset(run[0]):
+        is_alike = len(run[0]) <= 2 and ch.LATIN_LIKE_CYRILLIC.issuperset(run[0])
+        if is_alike and (is_inside or run[0].islower()):
             return True
     return False
 
@@ -338,10 +331,8 @@ def normalized_with_offsets(
         if len(removals) >= _MAX_ROUNDS:
             # Such a text is built in layers or consists of hidden text: remove every character
             # that may be hidden, legitimate or not.
-            if len(remaining) >= MAX_FINDINGS:
-                remaining = find_hidden(text, len(text))
             invisible = (Finding("zero_width", *match.span(), "") for match in _RUN.finditer(text))
-            words = (finding for finding in remaining if finding.kind in _REPLACEMENTS)
+            words = (Finding(kind, start, end, "") for start, end, kind in _look_alike_words(text))
             remaining = tuple(sorted((*invisible, *words), key=lambda finding: finding.start))
         text, removal = _remove(text, remaining)
         removals.append(removal)

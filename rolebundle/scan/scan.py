@@ -125,11 +125,9 @@ def scan_text(
     personal = of_people(tuple(f for f in personal if start <= f.start and f.end <= end), text)
     score = _score((start, end), hidden, instructions, markup, _decoded(text, hidden))
     ordered = sorted((*hidden, *instructions, *secrets, *personal), key=lambda f: (f.start, f.end))
-    is_quarantined = (
-        any(part.kind == UNREAD for part in hidden_parts)
-        or score >= _QUARANTINE_AT
-        or (secrets and (is_mostly_secret or policy == "quarantine"))
-    )
+    is_unread = any(part.kind == UNREAD for part in hidden_parts)
+    is_secret = bool(secrets) and (is_mostly_secret or policy == "quarantine")
+    is_quarantined = is_unread or is_secret or score >= _QUARANTINE_AT
     is_hiding = any(part.is_labelled for part in hidden_parts)
     is_labelled = score >= _LABEL_AT or secrets or personal or is_hiding
     verdict: Verdict = "quarantine" if is_quarantined else "label" if is_labelled else "clean"

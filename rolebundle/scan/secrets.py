@@ -145,12 +145,10 @@ def places(format_: Format, text: str, start: int, end: int, matched: str) -> It
             yield start, end
     elif format_.value != "whole":
         yield from _named(format_, text, start, end, matched)
-    elif (
-        not _PLACEHOLDER.search(_decoded_payload(matched))
-        and _entropy(matched) >= format_.min_bits
-        and not _is_inside_base64(text, start)
-    ):
-        yield start, _end_of_run(text, end) if format_.kind in _UNBOUNDED else end
+    elif _entropy(matched) >= format_.min_bits and not _is_inside_base64(text, start):
+        stop = _end_of_run(text, end) if format_.kind in _UNBOUNDED else end
+        if not _PLACEHOLDER.search(_decoded_payload(matched)):
+            yield start, stop
 
 
 def _named(format_: Format, text: str, start: int, end: int, matched: str) -> Iterator[Span]:

@@ -127,8 +127,8 @@ AUDIT_FORMAT = FileFormat(
     oldest=VERSION,
     newest=VERSION,
     foreign_hint="move it away: this name is the audit's",
-    missing=_no_audit,
-    translate=_audit_error,
+    missing_error=_no_audit,
+    own_error=_audit_error,
 )
 
 

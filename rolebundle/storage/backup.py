@@ -1,7 +1,7 @@
 """Copies of a corpus and its audit, and putting another file in the place of a corpus.
 
-A file that takes the place of another one must not meet that one's log: SQLite would apply it to
-the new file. So the log of a sound file is first folded into it, and what is left of it is set
+If a file replaces another one, the old file's write-ahead log must be gone: SQLite would apply it
+to the new file. So the log of a sound file is first folded into it, and what is left of it is set
 aside. Whenever the process is killed, the path names the complete old file or the complete new
 one. One exception: the log of a file that SQLite cannot read is set aside before the new file
 takes its name.
@@ -198,7 +198,7 @@ def copy_corpus(source: Corpus, target: Corpus) -> None:
             rows = source.iterate(f"SELECT {columns} FROM {table}{chosen}")
             while batch := list(islice(rows, _ROWS)):
                 target.insert(f"{table} ({columns})", batch)
-        if target.is_database:
+        if target.is_shared:
             # Other machines do not have the file that the policy was set from.
             target.run("UPDATE policy SET location = ''")
         target.renumber()

@@ -27,7 +27,7 @@ def find_problems(
         corpus: a corpus open for writing, because FTS5's check is a write statement.
         deny_matcher: the deny patterns of the policy that match a file.
     """
-    of_file = () if corpus.is_database else (_file_problems, _seal_problems)
+    of_file = () if corpus.is_shared else (_file_problems, _seal_problems)
     checks: Sequence[Callable[[Corpus], Found]] = (
         *of_file,
         _count_problems,

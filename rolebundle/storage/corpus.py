@@ -110,8 +110,8 @@ class VectorSearch(Protocol):
         index_id: int,
         vector: bytes,
         limit: int,
-        searched: Sequence[int],
-        documents: Sequence[int] | None,
+        compartment_ids: Sequence[int],
+        document_rowids: Sequence[int] | None,
     ) -> dict[int, float]:
         """The nearest chunks of compartments, or of documents in them: rowid → cosine."""
 
@@ -132,7 +132,7 @@ class Corpus(SqliteFile):
     vectors: ClassVar[VectorSearch] = lazy_module("rolebundle.storage.vector_search")
     min_vectors_in_memory: ClassVar[int] = 2_000
     """From how many vectors on a process that answers again keeps them in memory."""
-    is_database: ClassVar[bool] = False
+    is_shared: ClassVar[bool] = False
     """Whether several machines use it, so that it knows no file of one of them, such as that of its
     policy or its audit."""
     is_restricted: bool = False
@@ -417,7 +417,7 @@ def true_generation(corpus: Corpus) -> int:
 # -- words and vectors in memory, and the record of changed chunks ---------------------------------
 
 KEPT_GENERATIONS = 100
-"""The changes of so many generations are kept."""
+"""How many generations back changes are kept."""
 _GAP = 100
 """Changed rowids that are no further apart are recorded as one range."""
 _MAX_RANGES = 50
@@ -471,8 +471,8 @@ def changed_since(corpus: Corpus, generation: int) -> Ranges | None:
 
 
 _shared: WeakValueDictionary[tuple[object, ...], Any] = WeakValueDictionary()
-"""For all connections of this process. A value is dropped when no open corpus uses it any more.
-Until then its file is open, so that no other file can get its inode, which is in the key."""
+"""For all connections of this process. A value lives as long as an open corpus uses it. So its file
+is open, too, and no other file can get its inode, which is in the key."""
 
 
 def kept_in_memory(corpus: Corpus, name: Hashable, read: Callable[[], _T]) -> _T:

@@ -1,7 +1,7 @@
 """Digests of rows. They find what SQLite does not: flipped bits, and rows that others changed.
 
-A chunk's digest covers its row; its text through ``content_hash``. A document's digest covers its
-row and what belongs to it: the id of its source, the location and path of its file, the scan's
+A chunk's digest covers its row without the text, and the text's hash. A document's digest covers
+its row and what belongs to it: the id of its source, the location and path of its file, the scan's
 findings, its supersessions and the number of its chunks. `seal.py` covers the small tables.
 """
 
@@ -155,15 +155,15 @@ def _digests_sql(table: str) -> str:
 
 
 def checked(
-    corpus: Corpus, table: str, rowids: Sequence[int] | None = None, among: str = IN_SET
+    corpus: Corpus, table: str, rowids: Sequence[int] | None = None, condition: str = IN_SET
 ) -> Iterator[tuple[int, str, bytes | None, bool]]:
     """These rows of a table of ``DIGESTED``, or all, compared with their digests.
 
     Args:
         corpus: an open corpus.
         table: its name.
-        rowids: of the rows, or what ``among`` is about; ``None`` for all.
-        among: the SQL condition of the rows' key.
+        rowids: of the rows, or what ``condition`` is about; ``None`` for all.
+        condition: the SQL condition of the rows' key.
 
     Yields:
         The rowid; the id of the chunk or document, empty for other rows; the digest that it must
@@ -174,7 +174,7 @@ def checked(
     if rowids is None:
         rows: Iterable[Row] = corpus.iterate(select)
     else:
-        rows = corpus.rows(f"{select} WHERE {key} {among}", (rowids,))
+        rows = corpus.rows(f"{select} WHERE {key} {condition}", (rowids,))
     for rowid, label, stored, *row in rows:
         try:
             expected: bytes | None = compute(tuple(row))
@@ -207,8 +207,8 @@ def verify_documents(corpus: Corpus, rowids: Collection[int]) -> None:
     _verify(corpus, "document", sorted(rowids))
 
 
-def _verify(corpus: Corpus, table: str, rowids: Sequence[int], among: str = IN_SET) -> None:
-    for _, name, _, is_intact in checked(corpus, table, rowids, among):
+def _verify(corpus: Corpus, table: str, rowids: Sequence[int], condition: str = IN_SET) -> None:
+    for _, name, _, is_intact in checked(corpus, table, rowids, condition):
         if not is_intact:
             word = "passage" if table == "chunk" else table
             raise damage_error(f"the {word} {name}", "damaged_passage", corpus.path)

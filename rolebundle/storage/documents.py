@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from rolebundle.contracts.upkeep import SelfDeclaredDocument
 
 FileIdentity = tuple[str, str, str]
-"""(path, content hash, recipe): a file with the same identity need not be read again."""
+"""(path, content hash, recipe: what it was read with). If all are equal, it is not read again."""
 
 
 class Scanned(NamedTuple):
@@ -182,7 +182,7 @@ _COLUMN_TYPES = {"path": str, **fields_of(DocumentMetadata)}
 class DocumentName(NamedTuple):
     """The names of a document: its id, its source, and the path and location of its file."""
 
-    row: int
+    rowid: int
     document_id: str
     source_id: str
     path: str
@@ -192,7 +192,7 @@ class DocumentName(NamedTuple):
 DOCUMENT_TABLES = "document d JOIN source s ON s.id = d.source JOIN file f ON f.id = d.file"
 ATTACHED_AT = "d.document_id = s.source_id || '/' || ?"
 """The condition of an attachment with this locator path."""
-_NAME = {"row": "d.id"}
+_NAME = {"rowid": "d.id"}
 
 
 def document_names(
@@ -286,15 +286,15 @@ def listed_documents(corpus: Corpus, rowids: Sequence[int]) -> list[tuple[Docume
 class DocumentHead(NamedTuple):
     """What stands above the text of a document."""
 
-    row: int
+    rowid: int
     title: str
     attributes: Attributes
 
 
 def document_heads(corpus: Corpus, rowids: Sequence[int]) -> dict[int, DocumentHead]:
     """The heads of these documents by their rowids."""
-    heads = corpus.select(DocumentHead, f"document WHERE id {IN_SET}", (rowids,), {"row": "id"})
-    return {head.row: head for head in heads}
+    heads = corpus.select(DocumentHead, f"document WHERE id {IN_SET}", (rowids,), {"rowid": "id"})
+    return {head.rowid: head for head in heads}
 
 
 class DocumentKind(NamedTuple):

@@ -28,7 +28,7 @@ _FACTS = (
     "JOIN chunk c ON c.document = d.id LEFT JOIN scanned ON scanned.document = d.id"
 )
 _COLUMNS = {
-    "row": "r.document",
+    "rowid": "r.document",
     "filings": "r.count",
     "source": "d.uri",
     "verdict": "coalesce(scanned.verdict, '')",
@@ -64,15 +64,15 @@ class Fact(NamedTuple):
     """A stored fact.
 
     Attributes:
-        row: the row of its document.
+        rowid: of its document.
         record: what is known of it.
         source: the locator of its source.
         verdict: that of the scan; empty if it found nothing.
         flags: the kinds of the scan's findings.
-        chunk: the row of its only chunk.
+        chunk: the rowid of its only chunk.
     """
 
-    row: int
+    rowid: int
     record: Record
     document_id: str
     source: str
@@ -175,10 +175,10 @@ def promote(corpus: Corpus, fact: Fact, promoted_by: str) -> Fact:
 
 def _changed(corpus: Corpus, fact: Fact, record: Record, columns: Mapping[str, str]) -> Fact:
     """A fact with a new record, and new values in columns of its document."""
-    _put_record(corpus, fact.row, record)
+    _put_record(corpus, fact.rowid, record)
     for column, value in columns.items():
-        with digests.renewing(corpus, [fact.row]):
-            corpus.run(f"UPDATE document SET {column} = ? WHERE id = ?", (value, fact.row))
+        with digests.renewing(corpus, [fact.rowid]):
+            corpus.run(f"UPDATE document SET {column} = ? WHERE id = ?", (value, fact.rowid))
     increment_generation(corpus)
     return fact._replace(record=record)
 
@@ -210,7 +210,7 @@ def marking_changed(corpus: Corpus, document_ids: Sequence[str], at: str) -> Ite
 def forget(corpus: Corpus, fact: Fact) -> None:
     """Remove a fact. Call it inside a write transaction."""
     of_fact = f"SELECT f.location FROM {_FILE_OF} WHERE d.id = ?"
-    store.remove_files(corpus, corpus.column(of_fact, (fact.row,)))
+    store.remove_files(corpus, corpus.column(of_fact, (fact.rowid,)))
     store.drop_unused(corpus)
     increment_generation(corpus)
 

@@ -39,8 +39,8 @@ class FileFormat(NamedTuple):
         oldest: the oldest version (``user_version`` in the header) that can be opened.
         newest: the newest version that can be opened.
         foreign_hint: the next step if the file belongs to another application.
-        missing: makes the error for a path that is not a regular file.
-        translate: turns an error about an SQLite file into the error of this kind of file.
+        missing_error: makes the error for a path that is not a regular file.
+        own_error: turns an error about an SQLite file into the error of this kind of file.
         is_own_view: whether a trigger or view (type, name, SQL) belongs in the schema.
     """
 
@@ -49,8 +49,8 @@ class FileFormat(NamedTuple):
     oldest: int
     newest: int
     foreign_hint: str
-    missing: Callable[[Path], RolebundleError]
-    translate: Callable[[Path, RolebundleError], RolebundleError] = lambda _path, error: error
+    missing_error: Callable[[Path], RolebundleError]
+    own_error: Callable[[Path, RolebundleError], RolebundleError] = lambda _path, error: error
     is_own_view: Callable[[str, str, str], bool] = lambda *_: False
 
 
@@ -58,7 +58,7 @@ def check_path(path: Path, file_format: FileFormat) -> None:
     """Check that the path names a file with content.
 
     Raises:
-        UsageError, WrongFile: it names no regular file; see ``FileFormat.missing``.
+        UsageError, WrongFile: it names no regular file; see ``FileFormat.missing_error``.
         StorageError: there is no permission to look.
         CorpusCorrupt: the file is empty.
     """
@@ -68,13 +68,13 @@ def check_path(path: Path, file_format: FileFormat) -> None:
         "give yourself read permission, or name another file with --db",
     ):
         if not path.is_file():
-            raise file_format.missing(path)
+            raise file_format.missing_error(path)
         if address_of(path):
             raise in_database_error(path)
         size = path.stat().st_size
     if size == 0:
         problem = "the file is empty, so it was cut off or never filled"
-        raise file_format.translate(path, never_filled(path, problem))
+        raise file_format.own_error(path, never_filled(path, problem))
 
 
 def never_filled(path: Path, problem: str) -> CorpusCorrupt:
@@ -118,7 +118,7 @@ def check_identity(db: apsw.Connection, path: Path, file_format: FileFormat) -> 
                 f"{path}: contains the {kind} {name!r}, which rolebundle did not create",
                 "do not trust this file: ingest the documents into a new one with --db",
             )
-            raise file_format.translate(path, foreign)
+            raise file_format.own_error(path, foreign)
 
 
 COMPANIONS = ("-journal", "-wal", "-shm")
@@ -267,7 +267,8 @@ def sync_folder(folder: Path) -> None:
 
 # -- locks between processes -----------------------------------------------------------------------
 #
-# The one on a corpus's folder: many write, or one replaces the file. SQLite's locks belong to the
+# The lock on a corpus's folder is shared by all writers, and exclusive for whoever replaces the
+# file. SQLite's locks belong to the
 # file that is open. They do not keep a writer from continuing with a file that another one has
 # replaced, and what it writes then is lost. Readers take no lock: they finish with the file that
 # they have open.

@@ -93,7 +93,7 @@ def corpus_format() -> FileFormat:
         oldest=0,
         newest=latest_version(),
         foreign_hint="name another file with --db",
-        missing=_no_corpus,
+        missing_error=_no_corpus,
         is_own_view=_is_own_view,
     )
 

@@ -138,7 +138,7 @@ def remove_empty(corpus: Corpus) -> None:
 class Flagged(NamedTuple):
     """A document with findings of the scan."""
 
-    row: int
+    rowid: int
     document_id: str
     title: str
     path: str
@@ -146,7 +146,7 @@ class Flagged(NamedTuple):
 
 
 _FLAGGED = "scanned s JOIN document d ON d.id = s.document JOIN file f ON f.id = d.file"
-_COLUMNS = {"row": "d.id", "content_hash": "s.content_hash"}
+_COLUMNS = {"rowid": "d.id", "content_hash": "s.content_hash"}
 
 
 def _flagged(corpus: Corpus, condition: str, *bindings: Binding) -> list[Flagged]:
@@ -207,11 +207,11 @@ def is_released(corpus: Corpus, document: int, scanned: Scanned) -> bool:
 def release(corpus: Corpus, document: Flagged) -> None:
     """Make a quarantined document visible. Call it inside a write transaction."""
     [(current, scope, sensitivity)] = corpus.rows(
-        "SELECT compartment, scope, sensitivity FROM document WHERE id = ?", (document.row,)
+        "SELECT compartment, scope, sensitivity FROM document WHERE id = ?", (document.rowid,)
     )
     visible = {found.id: found for found in visible_compartments(corpus)}
     target = find_or_create(corpus, scope, sensitivity, visible[current].denied)
-    with digests.renewing(corpus, [document.row]):
-        move_documents(corpus, [document.row], current, target)
-        corpus.run("UPDATE scanned SET verdict = 'released' WHERE document = ?", (document.row,))
+    with digests.renewing(corpus, [document.rowid]):
+        move_documents(corpus, [document.rowid], current, target)
+        corpus.run("UPDATE scanned SET verdict = 'released' WHERE document = ?", (document.rowid,))
     remove_empty(corpus)

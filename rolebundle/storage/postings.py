@@ -39,7 +39,7 @@ B = 0.75
 MAX_KEPT = 8_000_000
 """The most postings of a compartment that are kept in memory, at 8 bytes each."""
 MAX_KEPT_OF_A_CHUNK = 24
-"""A large compartment may keep so many for each chunk: there, reading a word again takes long."""
+"""How many a large compartment may keep for each chunk: there, reading a word again takes long."""
 
 _COST_OF_A_PHRASE = 64
 """What is kept for each phrase, counted as postings."""
@@ -99,7 +99,8 @@ class Postings:
         rowids = np.concatenate([self.rowids[stays], changed])
         order = np.argsort(rowids, kind="stable")
         new._set(corpus, rowids[order], np.concatenate([self.lengths[stays], lengths])[order])
-        # The new index of each chunk that stays, or −1; and of each that was read.
+        # `moved`: the new index for each old one, −1 if the chunk is gone or was read again. In
+        # `indices`, the new indices of the chunks that were read follow.
         indices = np.argsort(order, kind="stable").astype(np.int32)
         moved = np.full(len(self.rowids), -1, np.int32)
         moved[stays] = indices[: len(stays)]
@@ -185,7 +186,7 @@ class Postings:
         self,
         query: Iterable[tuple[Occurrences, float, int]],
         average: float,
-        among: Indices | None = None,
+        only: Indices | None = None,
     ) -> Floats:
         """The scores of chunks, each at least 0; 0 for those that have no phrase of the query.
 
@@ -195,11 +196,11 @@ class Postings:
         Args:
             query: of each phrase, where it occurs, its idf, and how often the query has it.
             average: the mean number of tokens of a chunk.
-            among: the indices of the chunks that are scored, sorted; ``None`` for all.
+            only: the indices of the chunks that are scored, sorted; ``None`` for all.
         """
-        scores = np.zeros(len(self.rowids) if among is None else len(among))
+        scores = np.zeros(len(self.rowids) if only is None else len(only))
         for occurrences, idf, repeated in query:
-            positions, indices, counts = _among(occurrences, among)
+            positions, indices, counts = _occurrences_in(occurrences, only)
             often = counts.astype(np.float64)
             length = K1 * (1 - B + B * self.lengths[indices] / average)
             part = idf * (often * (K1 + 1) / (often + length))
@@ -207,28 +208,28 @@ class Postings:
                 scores[positions] += part
         return scores
 
-    def highest(self, scores: Floats, depth: int, among: Indices | None = None) -> dict[int, float]:
+    def highest(self, scores: Floats, depth: int, only: Indices | None = None) -> dict[int, float]:
         """Rowid → score, for the highest scores above 0, and for all that tie with the last one."""
         best = np.flatnonzero(scores)
         if len(best) > depth:
             least = np.partition(scores[best], -depth)[-depth]
             best = best[scores[best] >= least]
-        indices = best if among is None else among[best]
+        indices = best if only is None else only[best]
         return dict(zip(self.rowids[indices].tolist(), scores[best].tolist(), strict=True))
 
 
 _NO_KEYS = np.empty(0, np.int64)
 
 
-def _among(
-    occurrences: Occurrences, among: Indices | None
+def _occurrences_in(
+    occurrences: Occurrences, only: Indices | None
 ) -> tuple[NDArray[np.integer], Indices, NDArray[np.float32]]:
-    """The occurrences in chunks that are searched, after the positions of these in ``among``."""
+    """The occurrences in chunks that are searched, after the positions of these in ``only``."""
     indices, counts = occurrences
-    if among is None:
+    if only is None:
         return indices, indices, counts
-    positions, in_indices = _shared(among, indices)
-    return positions, among[positions], counts[in_indices]
+    positions, in_indices = _shared(only, indices)
+    return positions, only[positions], counts[in_indices]
 
 
 def _shared(first: Indices, second: Indices) -> tuple[Integers, Integers]:

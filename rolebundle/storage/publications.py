@@ -21,7 +21,10 @@ _HASH_SIZE = 8
 
 
 class Publication(NamedTuple):
-    """What was published to one target; see ``migrations/0010_replicas.sql``."""
+    """What was published to one target; see ``migrations/0010_replicas.sql``.
+
+    ``carried`` has the hashes of the names of all that any replica of it has ever held, sorted.
+    """
 
     target: str
     agent: str = ""

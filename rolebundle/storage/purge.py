@@ -37,7 +37,7 @@ _NAMING_KEYS = ("supersedes", "contradicts", "document_id")
 _COPY = re.compile(rf"\.schema-.*\.bak.*|{KEPT_FILE_NAME}(?:-journal|-wal|-shm)?")
 
 
-def extent(corpus: Corpus, documents: Sequence[int]) -> dict[str, Any]:
+def purge_counts(corpus: Corpus, documents: Sequence[int]) -> dict[str, Any]:
     """How many documents, chunks and vectors are purged with these documents.
 
     Vectors of all embedding indexes count.
@@ -60,10 +60,10 @@ def erase(
     Returns:
         The receipt, which is pending.
     """
-    rows = [document.row for document in documents]
-    erased = extent(corpus, rows)
+    rowids = [document.rowid for document in documents]
+    erased = purge_counts(corpus, rowids)
     marks.forget_marks(corpus, [document.document_id for document in documents])
-    store.remove_documents(corpus, rows)
+    store.remove_documents(corpus, rowids)
     # Earlier versions kept vectors here; nothing reads them.
     corpus.run("DELETE FROM embedding_cache")
     _forget_files(corpus, documents)

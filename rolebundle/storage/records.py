@@ -67,10 +67,10 @@ def load_path_flags(corpus: Corpus) -> dict[str, dict[str, Any]]:
     return {location: json.loads(flags) for location, flags in rows}
 
 
-def save_path_flags(corpus: Corpus, remembered: Mapping[str, Mapping[str, object]]) -> None:
+def save_path_flags(corpus: Corpus, flags_by_path: Mapping[str, Mapping[str, object]]) -> None:
     """Replace all rows. Call it inside a write transaction."""
     corpus.run("DELETE FROM path_flags")
-    rows = [(path, json.dumps(flags, sort_keys=True)) for path, flags in remembered.items()]
+    rows = [(path, json.dumps(flags, sort_keys=True)) for path, flags in flags_by_path.items()]
     corpus.insert("path_flags", rows)
 
 
@@ -98,7 +98,7 @@ def load_stored_audit(corpus: Corpus) -> StoredAudit:
     """
     known = next(iter(corpus.select(StoredAudit, "main.audit_state")), StoredAudit())
     # Each machine has its own audit, so there is no head for all.
-    return StoredAudit(known.required) if corpus.is_database else known
+    return StoredAudit(known.required) if corpus.is_shared else known
 
 
 def save_stored_audit(corpus: Corpus, stored: StoredAudit) -> None:

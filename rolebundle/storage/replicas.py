@@ -132,8 +132,8 @@ def erase_staged(corpus: Path) -> None:
 Pseudonym = Callable[[str], str]
 """Replaces a text that a replica must not show; equal texts get equal pseudonyms."""
 
-# What agents are shown. The other columns have the text that the scan took out of a document: as a
-# whole, in notes, and as a hash, against which guesses of a secret could be tested.
+# Only these columns are copied. The others have the text that the scan removed, notes of it, or its
+# hash, with which someone could test guesses of a secret.
 _SCANNED_COLUMNS = "verdict, kinds"
 _MARK_COLUMNS = "kind, target, text_hash, state, marked_by, authority, reason, marked_at"
 _CHUNK_COLUMNS = f"chunk_id, {digests.INDEXED_COLUMNS}, {digests.UNINDEXED_COLUMNS}"

@@ -99,7 +99,7 @@ class MappedErrors:
                 if self.db is not None and _is_kind(error, _IO):
                     reason = self.db.system_errno
             own = mapped_error(error, self.path, reason)
-            raise self.file_format.translate(self.path, own) from error
+            raise self.file_format.own_error(self.path, own) from error
         if isinstance(error, UnicodeDecodeError):
             # Only text was stored. If something else comes back, the file was damaged.
             damage = CorpusCorrupt(
@@ -107,7 +107,7 @@ class MappedErrors:
                 f"{self.path}: the file is damaged (a text in it is no longer UTF-8)",
                 DAMAGE_HINT,
             )
-            raise self.file_format.translate(self.path, damage) from error
+            raise self.file_format.own_error(self.path, damage) from error
 
 
 def mapped_error(error: apsw.Error, path: Path, reason: int = 0) -> RolebundleError:
@@ -429,7 +429,7 @@ class SqliteFile(Closable):
         except apsw.Error as error:
             # Of the two files only the copy is written.
             at_fault = self.path if isinstance(error, apsw.CorruptError) else name
-            raise self.file_format.translate(at_fault, mapped_error(error, at_fault)) from error
+            raise self.file_format.own_error(at_fault, mapped_error(error, at_fault)) from error
         finally:
             self.run(f"PRAGMA query_only = {int(query_only)}")
         sync_file(copy)

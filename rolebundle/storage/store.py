@@ -124,13 +124,13 @@ class _Batch:
         self.deny_matcher = deny_matcher
         self.compartments: dict[Kind, int] = {}
         locations = (file.location for file, _ in files)
-        rows = _among(corpus, "location", "location, id FROM file", locations)
+        rows = _rows(corpus, "location", "location, id FROM file", locations)
         self.file_rows: dict[str, int] = dict(rows)
         ids = [name for _, documents in files for name in _ids_of(documents)]
         owner = "f.id, location FROM document d JOIN file f ON f.id = d.file"
-        of_documents = _among(corpus, "document_id", f"document_id, {owner}", ids)
+        of_documents = _rows(corpus, "document_id", f"document_id, {owner}", ids)
         chunks = f"chunk_id, {owner} JOIN chunk c ON c.document = d.id"
-        of_chunks = _among(corpus, "chunk_id", chunks, (name[1:] for name in ids))
+        of_chunks = _rows(corpus, "chunk_id", chunks, (name[1:] for name in ids))
         # For each id of this batch that exists: the row of its file, and its location.
         self.owners: dict[str, tuple[int, str]] = {name: (*own,) for name, *own in of_documents}
         self.owners |= {f"\n{name}": (*own,) for name, *own in of_chunks}
@@ -276,7 +276,7 @@ class _Batch:
         return self.source_rows[source_id]
 
 
-def _among(corpus: Corpus, column: str, select: str, names: Iterable[str]) -> list[Row]:
+def _rows(corpus: Corpus, column: str, select: str, names: Iterable[str]) -> list[Row]:
     """The selected rows whose column has one of the names."""
     return corpus.rows(f"SELECT {select} WHERE {column} {IN_SET}", ([*names],))
 
@@ -312,10 +312,10 @@ def remove_documents(corpus: Corpus, document_rows: Sequence[int]) -> None:
 
 # -- who keeps an id that two files claim ----------------------------------------------------------
 #
-# By right a document has the id that is made of its source and path, and one that its owner gives
-# it; and the ids of chunks that begin with its own. A file that declares an id which another
-# document has by right is refused, even if it was stored first. If two declare the same id, the
-# first one keeps it.
+# A document has three kinds of ids by right: the one that is made of its source and path; one that
+# its owner gave it; and ids of chunks that begin with its own id. A file that declares an id which
+# another document has by right is refused, even if it was stored first. If two declare the same id,
+# the first one keeps it.
 
 
 def contested(corpus: Corpus, files: Files) -> tuple[dict[str, str], dict[str, tuple[str, str]]]:
@@ -324,13 +324,13 @@ def contested(corpus: Corpus, files: Files) -> tuple[dict[str, str], dict[str, t
     Returns:
         Of ``files``: location → id. Of the stored files: location → path and id.
     """
-    claims = [
-        (file.location, *claim) for file, documents in files for claim in _claimed(file, documents)
+    ids = [
+        (file.location, *each) for file, documents in files for each in _own_ids(file, documents)
     ]
-    by_right = {name: location for location, name, is_right in claims if is_right}
+    by_right = {name: location for location, name, is_right in ids if is_right}
     refused = {
         location: name
-        for location, name, is_right in claims
+        for location, name, is_right in ids
         if not is_right and by_right.get(name, location) != location
     }
     displaced = {
@@ -341,12 +341,12 @@ def contested(corpus: Corpus, files: Files) -> tuple[dict[str, str], dict[str, t
     return refused, displaced
 
 
-def _claimed(file: StoredFile, documents: Sequence[StoredDocument]) -> Iterator[tuple[str, bool]]:
+def _own_ids(file: StoredFile, documents: Sequence[StoredDocument]) -> Iterator[tuple[str, bool]]:
     """Each id, as of :func:`_ids_of`, with whether it is theirs by right."""
     for document in documents:
         metadata = document.metadata
         name, declared = metadata.document_id, metadata.self_declared
-        is_right = not _is_claim(declared, name, metadata.source_id, file.path)
+        is_right = not _is_declared(declared, name, metadata.source_id, file.path)
         yield name, is_right
         for chunk in document.chunks:
             yield f"\n{chunk.chunk_id}", is_right and chunk.chunk_id.startswith(f"{name}#")
@@ -359,18 +359,18 @@ def _stored_ids(corpus: Corpus, names: Sequence[str]) -> Iterator[tuple[str, str
         "JOIN file f ON f.id = d.file JOIN source s ON s.id = d.source"
     )
     chunks = f"chunk_id, {owner} JOIN chunk c ON c.document = d.id"
-    of_chunks = _among(corpus, "chunk_id", chunks, (name[1:] for name in names if name[0] == "\n"))
+    of_chunks = _rows(corpus, "chunk_id", chunks, (name[1:] for name in names if name[0] == "\n"))
     for name, location, path, document_id, source_id, declared in [
-        *_among(corpus, "document_id", f"document_id, {owner}", names),
+        *_rows(corpus, "document_id", f"document_id, {owner}", names),
         *((f"\n{name}", *owned) for name, *owned in of_chunks),
     ]:
         [(keys,)] = typed([(declared,)], Texts)
-        is_right = not _is_claim(keys, document_id, source_id, path)
+        is_right = not _is_declared(keys, document_id, source_id, path)
         is_own = name == document_id or name.startswith(f"\n{document_id}#")
         yield name, location, path, is_right and is_own
 
 
-def _is_claim(declared: Sequence[str], document_id: str, source_id: str, path: str) -> bool:
+def _is_declared(declared: Sequence[str], document_id: str, source_id: str, path: str) -> bool:
     # The source is a part of the id, and may contain a slash.
     if "source_id" in declared:
         return True

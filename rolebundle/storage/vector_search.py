@@ -14,7 +14,7 @@ from rolebundle.storage.vector_index import EmbeddingIndex, current_counts
 Cosines = dict[int, float]
 """Rowid → cosine."""
 
-MAX_CANDIDATES = 4_096
+MAX_SHORTLIST = 4_096
 """If more may be among the nearest, all vectors are measured."""
 MARGIN = 32
 """How many results a search asks for in addition, to see how many tie with the last one."""
@@ -54,17 +54,17 @@ def search(
     if within is None and shortlist:
         found: Mapping[int, float] = corpus.vectors.cosines(corpus, index.id, vector, shortlist)
     else:
-        searched = _searched(corpus, only_facts=only_facts)
+        ids = _searched_ids(corpus, only_facts=only_facts)
         found = search_with_ties(
-            lambda most: corpus.vectors.nearest(corpus, index.id, vector, most, searched, within),
+            lambda most: corpus.vectors.nearest(corpus, index.id, vector, most, ids, within),
             limit,
         )
     return first_by_score(corpus, found, limit)
 
 
-def _searched(corpus: Corpus, *, only_facts: bool) -> list[int]:
+def _searched_ids(corpus: Corpus, *, only_facts: bool) -> list[int]:
     searchable = compartments.searchable_compartments(corpus, with_facts=True)
-    return sorted(part.id for part in searchable if part.is_of_facts is only_facts)
+    return sorted(one.id for one in searchable if one.is_of_facts is only_facts)
 
 
 def search_with_ties(
@@ -94,11 +94,11 @@ def shortlist_in_memory(
 
     - There are few.
     - This is the first snapshot that this reader searches: loading takes as long as measuring.
-    - More than ``MAX_CANDIDATES`` may be among the nearest.
+    - More than ``MAX_SHORTLIST`` may be among the nearest.
     """
-    searched = _searched(corpus, only_facts=only_facts)
+    searched_ids = _searched_ids(corpus, only_facts=only_facts)
     counts = current_counts(corpus, index.id)
-    vectors = sum(counts.get(compartment, 0) for compartment in searched)
+    vectors = sum(counts.get(compartment, 0) for compartment in searched_ids)
     if vectors < corpus.min_vectors_in_memory:
         return None
     corpus.first_snapshot_searched = corpus.first_snapshot_searched or corpus.snapshot
@@ -107,15 +107,16 @@ def shortlist_in_memory(
     # Imported here, because numpy takes time.
     from rolebundle.storage.vectors_in_memory import vectors_in_memory
 
-    shortlist = vectors_in_memory(corpus, index).shortlist(searched, vector, limit)
-    return shortlist if len(shortlist) <= MAX_CANDIDATES else None
+    shortlist = vectors_in_memory(corpus, index).shortlist(searched_ids, vector, limit)
+    return shortlist if len(shortlist) <= MAX_SHORTLIST else None
 
 
 # -- distances that sqlite-vec measures in the file -----------------------------------------------
 #
 # It measures the L2 distance d. All vectors have unit length, so cosine = 1 − d²/2.
 
-# A damaged vector has no distance, and so comes first. To compare another length is an error.
+# The distance of a damaged vector is NULL, which SQLite sorts first. sqlite-vec fails if lengths
+# differ, so they are compared before.
 _DISTANCE = (
     "e.chunk, CASE length(e.vector) WHEN length(?1) "
     "THEN nullif(vec_distance_L2(e.vector, ?1), 9e999) END AS distance"
@@ -138,8 +139,8 @@ def nearest(
     index_id: int,
     vector: bytes,
     limit: int,
-    searched: Sequence[int],
-    documents: Sequence[int] | None,
+    compartment_ids: Sequence[int],
+    document_rowids: Sequence[int] | None,
 ) -> Cosines:
     """The nearest chunks of compartments, or of documents in them: rowid → cosine.
 
@@ -147,10 +148,10 @@ def nearest(
         CorpusCorrupt: ``vectors_damaged``: a vector among them is not what was stored.
     """
     corpus.load_vector_functions()
-    bindings: list[Binding] = [vector, index_id, searched, limit]
-    if documents is None:
-        return cosines_of(corpus.rows(NEAREST_SQL, bindings))
-    return cosines_of(corpus.rows(NEAREST_WITHIN_SQL, [*bindings, documents]))
+    bindings: list[Binding] = [vector, index_id, compartment_ids, limit]
+    if document_rowids is None:
+        return cosines_from_rows(corpus.rows(NEAREST_SQL, bindings))
+    return cosines_from_rows(corpus.rows(NEAREST_WITHIN_SQL, [*bindings, document_rowids]))
 
 
 def prefetch(corpus: Corpus, index_id: int, rowids: Sequence[int]) -> None:
@@ -168,10 +169,10 @@ def cosines(corpus: Corpus, index_id: int, vector: bytes, rowids: Sequence[int])
         f"SELECT {_DISTANCE} FROM embedded e WHERE e.index_id = ?2 AND e.chunk {IN_SET}",
         (vector, index_id, rowids),
     )
-    return cosines_of(rows)
+    return cosines_from_rows(rows)
 
 
-def cosines_of(rows: Iterable[Row]) -> Cosines:
+def cosines_from_rows(rows: Iterable[Row]) -> Cosines:
     """Rowid → cosine, from rowids and distances; ``None`` for one that cannot be measured."""
     found = {}
     for rowid, distance in rows:

@@ -1,10 +1,13 @@
 """The vectors of an embedding index in memory, which propose candidates exactly.
 
-Each vector v is kept as whole numbers c, from −127 to 127, times a scale s, so that no component of
-v − s·c is larger than s/2. For a query q, v·q then differs from s·(c·q) by at most s/2 · Σ|q|. A
-near vector has a high value v·q − |v|²/2, which is (|q|² − d²)/2 for the distance d that sqlite-vec
-measures. Each value is known up to an error. A vector may be among the nearest k only if its value
-plus its error is at least the k-th highest of all values minus their errors.
+A vector is rounded to 8 bits a component. The rounded one gives an estimate of a value that is
+higher the nearer the vector is, and a bound of the estimate's error. A vector may be among the
+nearest k only if its estimate plus error reaches the k-th highest estimate minus error.
+
+In formulas: a vector v is kept as whole numbers c, from −127 to 127, times a scale s, so that no
+component of v − s·c is larger than s/2. For a query q, the value is v·q − |v|²/2, which is
+(|q|² − d²)/2 for the distance d that sqlite-vec measures. s·(c·q) differs from v·q by at most
+s/2 · Σ|q|.
 
 It is imported for a second answer only, because it needs numpy.
 """
@@ -28,7 +31,7 @@ _MAX_BLOCKS = 1_000
 _HALF_OF_DAMAGED = np.float32(-1e30)
 """In place of half the square of a length; it makes a vector a candidate in every search."""
 _ROWS = 512
-"""So many rows as float32 fit into a processor's cache; 4,096 take several times as long."""
+"""How many rows fit into a processor's cache as float32; 4,096 take several times as long."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +90,7 @@ class VectorsInMemory:
     parts: Mapping[int, CompartmentVectors]
 
     def shortlist(self, compartments: Collection[int], vector: bytes, k: int) -> list[int]:
-        """Those of :meth:`CompartmentVectors.shortlist` of each of the compartments."""
+        """The shortlists of these compartments (:meth:`CompartmentVectors.shortlist`), joined."""
         found = (self.parts[number] for number in compartments if number in self.parts)
         return [rowid for part in found for rowid in part.shortlist(vector, k)]
 

@@ -10,6 +10,7 @@ from fractions import Fraction
 from functools import cache, lru_cache
 from operator import attrgetter
 from typing import Any, NamedTuple
+from unicodedata import numeric
 
 from rolebundle.resources import data_file
 from rolebundle.text.languages import ENGLISH_STOP_WORDS, latin_language
@@ -216,6 +217,9 @@ def _read(match: re.Match[str], text: str, has_comma: bool) -> Figure | None:
     elif kind == "share":
         percent = Fraction(100 * _SMALL[part["parts"].lower()], _FRACTIONS[part["of"].lower()])
         return Figure(start, own.end(), found, (("%", percent),), percent)
+    elif kind == "fraction":
+        value = Fraction(numeric(found)).limit_denominator(8)
+        readings = [("%", 100 * value), ("", value)]
     elif kind == "ordinal":
         readings = [("th", Fraction(part["ordinal"]))]
     elif kind not in ("number", "word"):

@@ -51,7 +51,7 @@ def folded(text: str, *, keeps_letters: bool = False) -> str:
     """
     if text.isascii():
         return text
-    text = visible(text)
+    text = without_invisible(text)
     characters = {character for character in set(text) if character > "\x7f"}
     if _HAS_SIGN.search("".join(characters)):
         text = _SIGN.sub(_separated, text)
@@ -61,7 +61,7 @@ def folded(text: str, *, keeps_letters: bool = False) -> str:
     return composed(text)
 
 
-def visible(text: str) -> str:
+def without_invisible(text: str) -> str:
     """The text in the composed form, without invisible characters."""
     return text if text.isascii() else _REMOVED.sub("", composed(text))
 

@@ -39,8 +39,8 @@ _CUE = re.compile(
     r"|light|few)er|sav(?:es?|ings?)|left|remain\w*|rest|half|halves|double[ds]?|twice|triple[ds]?"
     r"|times|each|apiece|average|roughly|approximately|(?:years|months) (?:before|after)"
     r"|so|thus|hence|therefore|i\.e|that is|which is|equals?|means?|share"
-    r"|(?:a|per|each) year|yearly|annual(?:ly)?|lasts?|takes?|rise[sn]?|rose|f[ae]ll(?:s|en)?"
-    r"|drop\w*|increas\w*|decreas\w*|grew|up|down|out of|over|under|above|below)\b|[=×÷+]"
+    r"|(?:a|per|each) year|yearly|annual(?:ly)?|rise[sn]?|rose|f[ae]ll(?:s|en)?"
+    r"|drop\w*|increas\w*|decreas\w*|grew|lasts?|takes?|out of)\b|[=×÷+]"
     r"|\b(?:of (?:them|all|these|those)|(?:fif|ten)ths?|thirds?|quarters?)\b",
     re.IGNORECASE,
 )
@@ -48,9 +48,6 @@ _NO_CUE = re.compile(
     r"\b(?:(?:more|less) than|over|under|above|below|up to) "
     rf"(?:\W?\d|(?:{'|'.join(NUMBER_WORDS)})\b)",
     re.IGNORECASE,
-)
-_CUE_OF_SOURCE = re.compile(
-    r"\b(?:extra|additional\w*|further|on top|doubled?|half)\b", re.IGNORECASE
 )
 
 
@@ -88,7 +85,7 @@ def derivation(
     amount = float(figure.amount) if figure.amount is not None else 111
     digits = len(re.sub(r"\D", "", f"{abs(amount):.10g}").strip("0"))
     is_said = calculates(text)
-    certainty = digits + 2 * bool(is_said or _CUE_OF_SOURCE.search(words))
+    certainty = digits + 2 * is_said
     # The evidence counts with words what has nothing to do with a sentence that calculates nothing.
     others = others if is_said else (f for f in others if not f.text.isalpha())
     operands = [(f, 0 if f in own else 1) for f in [*own, *others][:_MAX_OPERANDS]]
@@ -144,6 +141,7 @@ def _results(
 ) -> Iterator[_Term]:
     """What may be calculated in a unit, the simplest first. Only sums that equal the target."""
     terms, factors, alike = list[_Term](), list[_Term](), list[tuple[Figure, _Term]]()
+    days = set[int]()
     for place, (other, cost) in enumerate(operands):
         name = other.text, frozenset((place,)), cost
         values = [*_values(other, unit)][:2]
@@ -152,6 +150,8 @@ def _results(
         if not values and is_bare and not other.nouns and other.amount and figure.amount:
             values = [other.amount * target / figure.amount]
         terms += [_Term(value, *name) for value in values if value]
+        if other.readings[0][0] == "date":
+            days.add(place)  # No day is multiplied.
         if not other.amount or other.unit in ("version", "name"):
             continue
         alike.append((other, _Term(Fraction(other.readings[0][1]), *name)))
@@ -175,7 +175,8 @@ def _results(
     yield from _ratios(unit, alike)
     products = [
         a.joined(sign, b, value)
-        for a in terms for b in factors if a.operands.isdisjoint(b.operands) and b.value != 1
+        for a in terms for b in factors
+        if a.operands.isdisjoint(b.operands) and b.value != 1 and a.operands.isdisjoint(days)
         for sign, value in (("×", a.value * b.value), ("/", a.value / b.value))
     ]  # fmt: skip
     yield from products

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rolebundle.contracts.documents import Passage
+from rolebundle.contracts.documents import Passage, message_of
 from rolebundle.contracts.overlay import ROLE_ID_PATTERN
 from rolebundle.contracts.request import MAX_SEEN
 from rolebundle.contracts.verification import Finding, FindingCode, VerifyRequest
@@ -53,6 +53,7 @@ class DraftEvidence:
         numbers: number → passage, for the usable passages of a bundle or of ids.
         findings: one for each named passage that fails.
         is_named: whether the request names passages.
+        quotes: the messages that the named mails quote.
 
     Raises:
         UsageError: ``bundle_malformed``.
@@ -81,6 +82,9 @@ class DraftEvidence:
         self.numbers = {n: p for n, p in self.numbers.items() if p.chunk_id not in failures}
         self.findings = [*failures.values()]
         self.passages = [*{p.chunk_id: p for p in self.numbers.values()}.values()]
+        mails = {p.path for p in self.passages if p.document.document_type == "mail"}
+        own = [p for path in mails for p in passages_at_lines(corpus, path, 1, MAX_CITED_LINES)]
+        self.quotes = [p for p in self._usable(own) if message_of(p.anchor)[1]]
 
     def candidates(self, texts: Iterable[str]) -> list[Passage]:
         """The passages that texts are checked against: of the corpus, those with most of the words.

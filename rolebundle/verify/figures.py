@@ -52,9 +52,10 @@ _SECTION = re.compile(
     r"#{1,6}[ \t](?!\d{1,2}[.)\s]|\d+\.\d)[^\n]*\n((?:(?!#{1,6}[ \t])[^\n]*(?:\n|\Z))*)"
 )
 _SECTION_CHARS = 600
-_SIGNED = ("°C", "°F", "°", "%", "version")
+_SIGNED = ("°C", "°F", "°", "version")
 _LONGER = re.compile(r"\d+(?:[.,]\d+)+|\d{2,}")
 """Numbers that name a row or column ("10–24.9 kg", "2027"): one digit is found by chance."""
+_SENTENCE_END = re.compile(r"[.;:!?]\s|\n\s*\n|\n\s*[-*•]")
 _WIDE = 200  # Characters of a row.
 _LIST_NUMBER = re.compile(r"\s*(?:#{1,6}\s+(?:\d+\.)*\d+[.)]?|(?:\d+\.)*\d+[.)]|\(\d+\))\s")
 
@@ -117,7 +118,7 @@ def check_figures(
         others = sorted(near, key=lambda other: abs(other.start - figure.start))[:_POOL]
         named = {*_LONGER.findall(sentence)}.difference(_LONGER.findall(figure.text))
         figure = replace(figure, near=figure.near | named)  # noqa: PLW2901
-        for reading in (figure, *_with_unit_before(figure, others)):
+        for reading in (figure, *_with_unit_before(figure, others), *own.without_year(figure)):
             check = own.check(reading, figures)
             if check is None or check.outcome != "unsupported_figure":
                 break
@@ -181,6 +182,9 @@ def _figures_of(text: str) -> list[Figure]:
             line = before.rpartition("\n")[2] + after.partition("\n")[0]
             near |= {*_LONGER.findall(f"{figure.cell.column} {line}")}
         else:
+            before, after = text[max(0, start - _WIDE) : start], text[figure.end : start + _WIDE]
+            near |= {*_LONGER.findall(_SENTENCE_END.split(before)[-1])}
+            near |= {*_LONGER.findall(_SENTENCE_END.split(after)[0])}
             line_start = text.rfind("\n", 0, start) + 1
             if section := _SECTION.match(text[line_start : line_start + _SECTION_CHARS]):
                 near |= words_near(section[1])  # The figure of a heading is about its section.
@@ -273,6 +277,12 @@ class _Index:
         note += f"; it has {names}" if names else ", nor any figure of this kind"
         return bare._replace(note=note, others=others)
 
+    def without_year(self, figure: Figure) -> list[Figure]:
+        """A date without its year, if that stands elsewhere: in a title, or in another date."""
+        dates = [value for unit, value in figure.readings if unit == "date"]
+        known = [(m, d) for y, m, d in dates if y and m and ("", Fraction(y)) in self._having]
+        return [replace(figure, readings=(("date", (None, *day)),)) for day in known]
+
     def operands(self, figure: Figure) -> list[Figure]:
         """The figures that one may be calculated from; none if one of them has its value."""
         if any(_is_equal(figure, self._figures[at][0]) for at in self._with_keys(figure)):
@@ -348,7 +358,8 @@ class _Index:
             if (other.is_counting and not figure.is_counting) or is_year(other) != is_year(figure):
                 continue  # "Price list 2024", "two sides".
             gained = (figure.near & other.near - beside) | counted.intersection(other.nouns[:1])
-            loss = max(len(figure.near & one.near - other.near - other.shared) for one in same)
+            kept = other.near | other.shared | {*_LONGER.findall(other.text)}
+            loss = max(len(figure.near & one.near - kept) for one in same)
             # One word may be a coincidence if the values have nothing else in common.
             is_alike = other.cell is not None or not figure.near.isdisjoint(beside)
             is_alike |= any(one.shared and one.shared == other.shared for one in same)
@@ -416,11 +427,13 @@ def _is_rounded(figure: Figure, other: Figure) -> bool:
 
 
 def _less_precise(reading: Reading) -> Iterator[Reading]:
-    """What a reading of the evidence supports: itself, and dates that say less."""
+    """What a reading of the evidence supports: itself, and dates and times that say less."""
     yield reading
     unit, value = reading
     if unit == "th":
         yield "", value
+    if unit == "clock" and value % 60 == 0:
+        yield "", Fraction((value // 60 - 1) % 12 + 1)  # "Between 5 and 7 pm".
     if unit == "date":
         year, month, day = value
         if year:

@@ -141,7 +141,7 @@ def _doubts(
     has_max_age = request.retrieval_policy.freshness_max_age_days is not None
     if has_max_age and freshness_of(passage, request) == "stale":
         age = age_days(passage.document, request.now) or 0.0
-        yield "stale_source", age_note(passage.document, age, request.max_age_days), {}
+        yield "stale_source", age_note(passage.document, age, request.stale_after_days), {}
     if labels.is_untrusted or labels.origin == "untrusted":
         kind = "trust tier" if labels.is_untrusted else "origin"
         yield "untrusted_source", f"its {kind} is untrusted", {}

@@ -221,13 +221,16 @@ _LIMIT_IN_BRACKETS = re.compile(r"\((?=[^()]*\b(?:not|may)\b)")
 _PHRASE = re.compile(
     r"(?:,?[\s*_`(]*with(?:out)?|[\s*_`(]*(?:or|in(?! (?:addition|fact|order))|on|at|by|for|from"
     r"|upon|to the extent|between|during|before|after|beyond|under|inside|outside|within|together"
-    r"|less|costing|when\w*|where\w*|while|who\w*|(?:to |of |in |for |by )?which|\d\S*)"
+    r"|less|costing|as(?! (?:well|of))|when\w*|where\w*|while|who\w*|(?:to |of |in |for |by )?which"
+    r"|\d\S*)"
     r"|\W*(?:and|or|but) (?:not|never|only|no)|\s(?:and|or) \w+ \w+ (?:not|never))\b[^,;:.(]*"
 )
 _LIMIT_BEFORE = re.compile(
-    r"(?:^\W*|[,:*] )(?:if|unless|wh(?:ere|en|ile)|once|as long as|provided)\b"
-    r"(?=[^;.]{0,150},\s*(?:then )?\Z)|^\W*wh(?:ere|en) \w+\s\Z|\b(?:if|whether)(?:\s\w+)?\s\Z"
-    r"|\b(?:apart from|except|other than|unless|to the \w+ extent|subject to)\b"
+    r"(?:^[\W\d]*(?:\w\W+)?|[,:*] )(?:if|unless|wh(?:ere|en|ile)|once|as long as|provided)\b"
+    r"(?=[^;.]{0,150},\s*(?:then )?\Z)"
+    r"|^[\W\d]*(?:for(?! (?:example|instance))|after|before|until|during)\b(?=[^;.]{0,150},\s*\Z)"
+    r"|^\W*wh(?:ere|en) \w+\s\Z|\b(?:if|whether)(?:\s\w+)?\s\Z"
+    r"|\b(?:apart from|except|other than|unless|to the \w+ extent|subject to|in the event)\b"
     r"|^\W*(?:most|some)\b",
     re.IGNORECASE,
 )

@@ -2,8 +2,7 @@
 
 The measure is word overlap: a sentence is *covered* if at least half of its content words stand
 in three consecutive sentences of a passage. That does not mean that the passage supports it. A
-near copy of a passage's sentence that differs in a negation, a modal, a bound, a quantifier or an
-opposite (English) ``differs``.
+near copy of a passage's sentence that differs in a negation or an opposite (English) ``differs``.
 """
 
 from __future__ import annotations
@@ -86,20 +85,6 @@ def _windows(content: str) -> tuple[tuple[str, frozenset[str]], ...]:
 
 _LIKE = 0.7
 """The least share of a sentence's content words that a sentence has of which it is a near copy."""
-# The modals, quantifiers and bounds of a line exclude each other; those between bars do not.
-_OPERATORS = """
-    must shall required mandatory need needs has have | may can might could able optional optionally
-    all every each any always everyone both | some several sometimes occasionally few only just
-    least minimum | most maximum
-    before until | after since
-    more higher over above | less fewer lower under below
-"""
-_OPERATOR = {
-    word: (line, value)
-    for line, text in enumerate(_OPERATORS.strip().splitlines())
-    for value, words in enumerate(text.split("|"))
-    for word in words.split()
-}
 # Common opposites of English.
 _OPPOSITES = """
     allow/deny allowed/forbidden permit/prohibit accept/reject add/remove increase/decrease
@@ -120,7 +105,6 @@ for _pair in _OPPOSITES.split():
     _one, _other = map(stem, _pair.split("/"))
     _OPPOSITE_OF.setdefault(_one, set()).add(_other)
     _OPPOSITE_OF.setdefault(_other, set()).add(_one)
-_CLAUSE = re.compile(r"\([^()]*\)|[;()—–]|\s-\s|,\s|\bbut\b")
 _SCOPE = re.compile(
     r"[;:()—–]|[.!?]\s|\n(?=[\s*•\d.-]*[A-Z])|\b(?:but|unless|until|if|when|because|so|while)\b"
 )
@@ -128,6 +112,11 @@ _SCOPE = re.compile(
 _DENIALS = frozenset(
     "non impossible unable hardly scarcely seldom rarely forbidden prohibited banned barred".split()
 )
+_REFUSAL = re.compile(
+    r"\b(?:prevent|avoid|exclu|refus|reject|declin|lack|fail|except|instead|rather|leav\w* out)",
+    re.IGNORECASE,
+)
+"""Words that deny without a negation, so that a negation need not turn the sense."""
 _DENIED_WORDS = 2
 """How many content words after a negation it denies."""
 _NO_DENIAL = re.compile(
@@ -136,23 +125,6 @@ _NO_DENIAL = re.compile(
     r"|\b(?:except|unless)\b[^;:.]*",
     re.IGNORECASE,
 )
-_Operators = frozenset[tuple[int, int]]
-"""The lines of the table that a text has a word of, each with the value of that word."""
-
-
-@lru_cache(maxsize=4096)
-def _operators(text: str, copied_by: frozenset[str] | None = None) -> _Operators:
-    """The operators of a text, or of its clauses of which ``copied_by`` has half of the words."""
-    is_only = "only" in lower_words(text)  # "May only" is "must".
-    found = set[tuple[int, int]]()
-    for clause in _CLAUSE.split(text):
-        stems = content_words(clause)
-        if copied_by is None or 2 * len(copied_by & stems) >= len(stems) > 0:
-            words = (word for word in lower_words(clause) if word in _OPERATOR)
-            found.update(
-                _OPERATOR[word] for word in words if not (is_only and word in ("may", "can"))
-            )
-    return frozenset(found)
 
 
 @lru_cache(maxsize=4096)
@@ -168,8 +140,10 @@ def _polarity(text: str) -> tuple[frozenset[str], frozenset[str]]:
         ]
         if not any(is_denial):
             affirmed.update(filter(None, stems))
-        for at in (at for at, denial in enumerate(is_denial) if denial):
-            denied.update([*filter(None, stems[at:])][:_DENIED_WORDS])
+        elif sum(is_denial) == 1:  # Two negations affirm.
+            first = is_denial.index(True)
+            last = words.index("and", first) if "and" in words[first:] else len(words)
+            denied.update([*filter(None, stems[first:last])][:_DENIED_WORDS])
     return frozenset(affirmed), frozenset(denied)
 
 
@@ -201,19 +175,11 @@ def difference(text: str, passages: Sequence[Passage]) -> tuple[str, Passage, st
             turned = (affirmed - denied) & (denies_too - affirms)
             near = (_polarity(other)[1] for other in sentences[max(0, number - 1) : number + 2])
             turned |= (denied - affirmed) & affirms.difference(*near)
+            if _REFUSAL.search(text) or _REFUSAL.search(sentence):
+                turned = frozenset()
             found = f'"not" before "{min(turned)}"' if turned else "".join(opposites[:1])
-            found = found or _conflict(_operators(text), _operators(sentence, words))
             best = share, found, passage, sentence.strip()
     return best[1:] if best and best[1] else None
-
-
-def _conflict(own: _Operators, theirs: _Operators) -> str:
-    """Whether a line of operators is used with another value."""
-    for line, value in own - theirs:
-        values = {v for kind, v in theirs if kind == line}
-        if values and (line, value) not in theirs and not values & {v for k, v in own if k == line}:
-            return "another modal, bound or quantifier"
-    return ""
 
 
 # -- names -----------------------------------------------------------------------------------------

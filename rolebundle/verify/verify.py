@@ -27,6 +27,7 @@ from rolebundle.contracts.verification import (
     VerifyRequest,
 )
 from rolebundle.retrieval.request import ResolvedRequest
+from rolebundle.retrieval.versions import without_attribution
 from rolebundle.scan.confidential import find_secrets
 from rolebundle.storage.corpus import Corpus, joined
 from rolebundle.storage.digests import verify_passages
@@ -159,6 +160,7 @@ class SentenceCheck:
         quoted = [sentence.text[a - self._start : b - self._start] for a, b in sentence.quotes]
         is_checked = sentence.has_content or quoted or sentence.citations
         self._all = evidence.candidates([self._text, *quoted] if is_checked else [])
+        self._quoted = [*evidence.quotes, *(p for p in self._all if message_of(p.anchor)[1])]
         self._named = [(c, evidence.named_by(c, self._all)) for c in sentence.citations]
         self._cited = [passage for _, named in self._named for passage in named]
         self._exact = [
@@ -246,9 +248,8 @@ class SentenceCheck:
 
     def _changed_by_reply(self, figure: str, passage: Passage) -> str:
         """What a mail that quotes the passage has in place of a figure of it; "" for nothing."""
-        text = _on_one_line(passage)
-        quoted = [p for p in self._all if message_of(p.anchor)[1]]
-        quotes = [p for p in quoted if p == passage or _on_one_line(p) in text]
+        text = _message_text(passage)
+        quotes = [p for p in self._quoted if p == passage or _message_text(p) in text]
         replies = [p for p in self._all if any(_is_reply(p, quote) for quote in quotes)]
         texts = [*map(_text_of, replies)]
         for check in check_figures(self._prose, texts, texts) if texts else ():
@@ -299,8 +300,8 @@ class SentenceCheck:
             yield self._finding("differs", start, end, found[1], f"differs: {found[0]}", found[2])
 
 
-def _on_one_line(passage: Passage) -> str:
-    return " ".join(passage.content.split())
+def _message_text(passage: Passage) -> str:
+    return " ".join(without_attribution(passage.content).split())
 
 
 def _is_reply(passage: Passage, quote: Passage) -> bool:
@@ -310,8 +311,9 @@ def _is_reply(passage: Passage, quote: Passage) -> bool:
 
 
 def _text_of(passage: Passage) -> str:
-    # A draft may name the file, or the year in its name.
-    names = passage.path, _BETWEEN_WORDS.sub(" ", passage.path), passage.document.title
+    # A draft may name the file, the year in its name, or the date that is shown with it.
+    path, document = passage.path, passage.document
+    names = path, _BETWEEN_WORDS.sub(" ", path), document.title, (document.updated_at or "")[:10]
     return "\n".join((*names, *passage.headings, passage.content))
 
 

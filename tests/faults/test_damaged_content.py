@@ -58,10 +58,10 @@ _BUT_ONE_FLOAT = "substr(vector, 1, length(vector) - 4)"
 MISSHAPEN = (
     "UPDATE embedded SET vector = x'00' WHERE chunk = 3",
     "UPDATE embedded SET vector = x'' WHERE chunk % 2",
-    "UPDATE embedded SET vector = vector || x'00000000'",
-    f"UPDATE embedded SET vector = {_BUT_ONE_FLOAT} || x'0000C07F' WHERE chunk = 3",  # NaN
-    f"UPDATE embedded SET vector = {_BUT_ONE_FLOAT} || x'0000807F' WHERE chunk = 3",  # infinite
-    f"UPDATE embedded SET vector = {_BUT_ONE_FLOAT} || x'FFFF7FFF' WHERE chunk = 3",  # -3.4e38
+    "UPDATE embedded SET vector = CAST(vector || x'00000000' AS BLOB)",
+    f"UPDATE embedded SET vector = CAST({_BUT_ONE_FLOAT} || x'0000C07F' AS BLOB) WHERE chunk = 3",  # NaN
+    f"UPDATE embedded SET vector = CAST({_BUT_ONE_FLOAT} || x'0000807F' AS BLOB) WHERE chunk = 3",  # infinite
+    f"UPDATE embedded SET vector = CAST({_BUT_ONE_FLOAT} || x'FFFF7FFF' AS BLOB) WHERE chunk = 3",  # -3.4e38
 )
 
 

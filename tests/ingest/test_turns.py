@@ -91,14 +91,14 @@ HEADERS = "From: Ann\nSent: 3 March\nTo: Bo"
 
 
 @pytest.mark.parametrize(("text", "expected"), [
-    (f"New.\n\n{ON}:\n> Old.\n>\n> Ann", [("", f"New.\n\n{ON}:"), (ON, "Old.\n\nAnn")]),
-    (f"New.\n\n{AM}:\n> Old.", [("", f"New.\n\n{AM}:"), (AM.replace("\n", " "), "Old.")]),
+    (f"New.\n\n{ON}:\n> Old.\n>\n> Ann", [("", "New."), (ON, f"{ON}:\nOld.\n\nAnn")]),
+    (f"New.\n\n{AM}:\n> Old.", [("", "New."), (AM.replace("\n", " "), f"{AM}:\nOld.")]),
     (f"New.\n{ON}:\n> Old.\n> {ON}:\n>> Older.",
-     [("", f"New.\n{ON}:"), (ON, f"Old.\n{ON}:"), (ON, "Older.")]),
+     [("", "New."), (ON, f"{ON}:\nOld."), (ON, f"{ON}:\nOlder.")]),
     (f"New.\n\n-----Original Message-----\n{HEADERS}\n\nOld.",
-     [("", f"New.\n\n-----Original Message-----\n{HEADERS}"), ("Ann, 3 March", "Old.")]),
+     [("", "New.\n\n-----Original Message-----"), ("Ann, 3 March", f"{HEADERS}\n\nOld.")]),
     (f"New.\n\n-----Ursprüngliche Nachricht-----\n{HEADERS}\n\nOld.\n\n> Older.\n\nAnn",
-     [("", f"New.\n\n-----Ursprüngliche Nachricht-----\n{HEADERS}"), ("Ann, 3 March", "Old."),
+     [("", "New.\n\n-----Ursprüngliche Nachricht-----"), ("Ann, 3 March", f"{HEADERS}\n\nOld."),
       ("quoted", "Older."), ("Ann, 3 March", "Ann")]),
     ("> Old.\n\nNew.", [("quoted", "Old."), ("", "New.")]),
     ("New.\n\nAnn\n\n> Old.\n> > Older.", [("", "New.\n\nAnn"), ("quoted", "Old."), ("quoted", "Older.")]),
@@ -111,7 +111,7 @@ def test_what_a_mail_quotes_is_apart_without_marks(text, expected):
 
 @pytest.mark.parametrize(("page", "expected"), [
     (f"<p>New.</p><p>{ON}:</p><blockquote><p>Old.</p>{ON}:<blockquote>Older.</blockquote></blockquote>",
-     [("", f"New.\n\n{ON}:"), (ON, f"Old.\n\n{ON}:"), (ON, "Older.")]),
+     [("", "New."), (ON, f"{ON}:\n\nOld."), (ON, f"{ON}:\n\nOlder.")]),
     ("<p>New.</p><blockquote>Old.</blockquote><p>Ann</p>",
      [("", "New."), ("quoted", "Old."), ("", "Ann")]),
     ("<blockquote>where?</blockquote><p>here</p><blockquote>when?</blockquote>now",
@@ -274,6 +274,33 @@ def test_what_is_new_in_a_mail_stands_above_what_it_quotes(tmp_path: Path):
     assert [row.citation.anchor for row in answer.selected] == [None, "quoted 1", "quoted 2"]
     assert answer.selected[0].scores.lexical < answer.selected[2].scores.lexical == 1
     assert "older than the mail that quotes it" in packet(answer)
+
+
+def test_a_reply_that_is_a_file_of_its_own_stands_above_the_mail_that_it_quotes(tmp_path: Path):
+    tree = Tree(tmp_path)
+    old = (
+        "The audit of the bakery begins on 7 April at the bakery with Mr Thiessen."
+        + " Please." * 20
+    )
+    asked = "Could the audit of the bakery begin in May, please?"
+    tree.write("1.eml", f"{HEAD}Subject: audit\n\n{old}\n")
+    tree.write(
+        "2.eml", f"{HEAD}Subject: Re: audit\n\n{asked}\n\nOn 3 Mar 2026 Cy wrote:\n> {old}\n"
+    )
+    tree.write(
+        "3.eml",
+        f"{HEAD}Subject: Re: Re: audit\n\nAgreed, we come on 19 May.\n\nOn 4 Mar 2026 Bo wrote:\n"
+        f"> {asked}\n>\n> On 3 Mar 2026 Cy wrote:\n> > {old}\n",
+    )
+    tree.write("evil/4.eml", f"{HEAD}Subject: Re: audit\n\nOff, says the office.\n\n> {old}\n")
+    tree.write("rolebundle.toml", '[[rule]]\nglob = "evil/**"\ntrust_tier = "untrusted"\n')
+    tree.ingest()
+    answer = Engine(Workspace(tree.db)).retrieve(RetrievalRequest(task="audit of the bakery"))
+    own = [row for row in answer.selected if "evil" not in row.document_id]
+    assert [row.document_id for row in own] == ["w/3.eml", "w/2.eml", "w/1.eml"]
+    assert [len(row.same_in or ()) for row in own] == [0, 1, 3]
+    evil = next(row.rank for row in answer.selected if "office" in row.content)
+    assert evil > own[-1].rank, "an untrusted mail displaces no other one with a quote"
 
 
 @pytest.mark.parametrize(

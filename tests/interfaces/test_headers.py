@@ -18,7 +18,7 @@ from rolebundle.interfaces.pages.views import answer_page
 from rolebundle.interfaces.render import text
 from rolebundle.interfaces.shape import shaped_bundle
 from rolebundle.retrieval.packet import packet
-from rolebundle.retrieval.passage_text import named_by, shown_name
+from rolebundle.retrieval.passage_text import name_from_shown, shown_name
 from support.commands import invoke
 from support.corpora import FLAGGED, answered, document
 from support.source_tree import write_files
@@ -164,7 +164,7 @@ def tools(forged: dict[str, str]) -> Iterator[str]:
 @given(st.text() | names)
 def test_a_name_is_one_field_and_can_be_read_again(name: str) -> None:
     shown = shown_name(name)
-    assert named_by(shown) == name or shown == name
+    assert name_from_shown(shown) == name or shown == name
     # What is attached to a document is behind a sign in its name, which is in quotes then.
     assert shown.isprintable() and "·" not in shown
     assert "›" not in shown or shown.startswith('"')

@@ -301,10 +301,10 @@ def test_the_commands(home: Path) -> None:
         (home / name).mkdir()
     (home / ".gemini" / "settings.json").write_text("{,", encoding="utf-8")
     install = ("install", "--db", home / "team.db")
-    outcome = invoke(*install)
+    outcome = invoke(*install, stdin="")
     assert (outcome.code, "not_confirmed" in outcome.err) == (2, True)
     assert [path.name for path in home.glob(".*/*")] == ["settings.json"]
-    outcome = invoke(*install, "--yes")
+    outcome = invoke(*install, stdin="y\n")
     assert outcome.code == 1
     assert "settings.json: left alone" in outcome.err
     entry = parsed(home / ".cursor" / "mcp.json")["mcpServers"]["rolebundle"]

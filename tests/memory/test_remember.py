@@ -521,7 +521,7 @@ def test_nothing_is_stored_that_a_required_audit_cannot_record(
 ) -> None:
     assert invoke("policy", "audit", "set", "required", "--db", db).code in (0, 2)
     monkeypatch.setattr(
-        "rolebundle.policy.audit.Recorder.note",
+        "rolebundle.policy.audit.Recorder.record_event",
         lambda *_, **__: (_ for _ in ()).throw(RolebundleError("audit_unwritable", "no", "")),
     )
     assert refusal(lambda: file_as(None, db))[1] == "audit_unwritable"

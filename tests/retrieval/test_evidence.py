@@ -143,7 +143,7 @@ def found(draw: st.DrawFn) -> Evidence:
     wordings = draw(st.lists(some, min_size=1, max_size=3))
     words = Evidence(frequencies, chunks, matches, wordings, rarities)
     noise = None if cosines is None else NOISE
-    return words.measured_by(bm25, cosines or {}, noise).judged_by([*matches])
+    return words.with_scores(bm25, cosines or {}, noise).with_support([*matches])
 
 
 @given(found())
@@ -162,7 +162,7 @@ def test_a_further_word_never_lowers_the_evidence(of: Evidence, data: st.DataObj
     row = data.draw(st.sampled_from([*of.matches]))
     word = data.draw(st.integers(0, len(of.frequencies) - 1))
     matches = {**of.matches, row: of.matches[row] | {word}}
-    after = of._replace(matches=matches).judged_by([*matches])
+    after = of._replace(matches=matches).with_support([*matches])
     assert after.support(row).coverage >= of.support(row).coverage
     states = ["off_topic", "weak", "supported"]
     assert states.index(after.task_support) >= states.index(of.task_support)

@@ -1,4 +1,4 @@
-"""The pure steps before and after ranking: merge, filter, select."""
+"""The pure steps before and after ranking: score, filter, select."""
 
 from collections.abc import Collection
 from datetime import timedelta
@@ -269,7 +269,7 @@ def merge(
         )
         for n in lexical.keys() | semantic.keys()
     }
-    found = step.merge(Pool(hits, **fields), weights(fusion=fusion))
+    found = step.score_hits(Pool(hits, **fields), weights(fusion=fusion))
     return sorted(found, key=lambda row: row.chunk_id)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.retrieval.packet import packet
-from rolebundle.retrieval.versions import combine_versions
+from rolebundle.retrieval.versions import combine_versions, newer_by_path, put_replies_first
 from support.corpora import answered, document, overlay
 from support.values import passage, ranked
 
@@ -158,3 +158,59 @@ def test_a_file_of_the_archive_comes_after_its_newer_version() -> None:
         "rules/sugar-v4",
         "rules/archive/sugar-v3",
     ]
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("terms.docx", "terms (2).docx"),
+        ("terms (1).docx", "terms (2).docx"),
+        ("tariff 2026.xlsx", "tariff 2026 (corrected).xlsx"),
+        ("Angebot 1.docx", "Angebot 2 überarbeitet.docx"),
+        ("contract_v2_FINAL (3).docx", "contract Helvor_signed.pdf"),
+        ("statutes draft 2026.docx", "statutes_2023_signed.pdf"),
+    ],
+)
+def test_which_of_two_files_is_newer_by_their_names(older: str, newer: str) -> None:
+    assert newer_of(older, newer) == [newer]
+    assert newer_of(newer, older) == []
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("payroll 2025-05.xlsx", "payroll 2024-12.xlsx"),  # Each month has its own.
+        ("rent 2023.pdf", "rent 2025-09.pdf"),
+        ("2024-03-07 minutes.docx", "2025-03-06 minutes.docx"),
+        ("contract 2024 signed.pdf", "lease 2025 signed.pdf"),
+    ],
+)
+def test_files_of_other_days_or_names_are_no_versions(one: str, other: str) -> None:
+    assert newer_of(one, other) == newer_of(other, one) == []
+
+
+def newer_of(path: str, other: str) -> list[str]:
+    first, second = passage("c1", path=path), passage("c2", path=other)
+    return newer_by_path(first, [second], "What is the fee?")
+
+
+@pytest.mark.parametrize(
+    ("source", "bm25", "final", "is_first"),
+    [
+        ("mail", None, 0.2, True),  # What is new in the mail that quotes it.
+        ("other", None, 0.2, False),
+        ("other", None, 0.4, True),
+        ("other", 0.1, 0.2, True),
+    ],
+)
+def test_a_reply_comes_before_the_mail_that_it_quotes(
+    source: str, bm25: float | None, final: float, is_first: bool
+) -> None:
+    fields = {"document_id": source}
+    reply = ranked(passage("reply", **fields), final, bm25=bm25)
+    copy = ranked(passage("quote", anchor="quoted 1", **fields), 0.5)
+    quote = ranked(passage("mail", document_id="mail", anchor=""), 0.5)
+    rows = [copy, reply] if source == "mail" else [quote, copy, reply]
+    copy.duplicate_of = None if source == "mail" else "mail"
+    put_replies_first(rows)
+    assert (rows[0] is reply) == is_first

@@ -270,7 +270,7 @@ def _import_everything() -> None:
         *("anyio._backends._asyncio", "encodings.idna", "encodings.utf_8_sig"),
     ):
         importlib.import_module(name)
-    _ = StaticProvider()._model
+    _ = StaticProvider().embed_queries(["text"])
     for tool in TOOLS:
         tool.input_schema()
     # A contract builds its validator when it is first used.

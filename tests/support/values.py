@@ -68,7 +68,7 @@ def candidate(
     of_weights: Weights | None = None,
     **fields: Any,
 ) -> Candidate:
-    """A candidate as ``merge`` returns it."""
+    """A candidate as ``score_hits`` returns it."""
     settings: dict[str, Any] = {"lanes": ("lexical",), "bm25": 1.0, "bm25_expansion": 0.0}
     row = Candidate(of or passage(), lexical=lexical, semantic=semantic, **(settings | fields))
     row.weigh(of_weights or weights())
@@ -107,7 +107,7 @@ def evidence(
     words = Evidence(frequencies, chunks, having, positions_by_wording or (own,), rarities)
     bm25 = {rowid: words.nats_of(positions) for rowid, positions in having.items() if positions}
     noise = None if cosines is None else NOISE
-    return words.measured_by(bm25, cosines or {}, noise).judged_by([*having])
+    return words.with_scores(bm25, cosines or {}, noise).with_support([*having])
 
 
 def rejected(

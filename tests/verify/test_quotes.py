@@ -224,7 +224,10 @@ prize goes to the child who has no other prize. Tokens are refunded less 5 euros
 off, call Ken at once. While the hosts are there, guests eat for
 free. Where possible leave your shoes outside. A new fob is made upon payment of a fee. Dogs are
 welcome, with some exceptions. The stage, if it is dry, may be used. Rooms are let by the two wardens. We look whether
-it can be done for free. Bikes are shipped to all members (May 2026). The office is in Boston, MA and falls under its rules.
+it can be done for free. In the event of a strike the fee is paid back. 4.2 For people who join in
+May, the badge is valid for a year. Children may be admitted as guests of a member. The hall is a place
+without nuts, while this cannot be promised. The return of a tent pays it all back minus 10 euros.
+For example, boats are kept in the shed. Bikes are shipped to all members (May 2026). The office is in Boston, MA and falls under its rules.
 """
 
 
@@ -273,6 +276,12 @@ it can be done for free. Bikes are shipped to all members (May 2026). The office
         ("Dogs are\nwelcome", "It says “{}”.", "cut_short"),
         ("Rooms are let", "It says “{}”.", "cut_short"),
         ("can be done for free", "It “{}”.", "cut_short"),
+        ("the fee is paid back", "It says “{}”.", "cut_short"),
+        ("the badge is valid for a year", "It says “{}”.", "cut_short"),
+        ("Children may be admitted", "It says “{}”.", "cut_short"),
+        ("pays it all back", "A tent that is returned “{}”.", "cut_short"),
+        ("The hall is a place\nwithout nuts", "It says “{}”.", "cut_short"),
+        ("boats are kept in the shed", "It says “{}”.", "exact"),
         ("can be done for free", "They ask whether it “{}”.", "exact"),
         ("Old plates are thrown away", "It says “{}”.", "exact"),
         ("Bikes are shipped to all members", "It says “{}”.", "exact"),

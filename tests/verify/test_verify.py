@@ -384,6 +384,10 @@ RENTS = """
 | 4b | Nowak | 24 |
 """
 MODELS = "Model   small    large\nWeight  9.8 kg   13.2 kg\nNoise   38 dB    44 dB\n"
+CANCELLED = "\n".join(
+    f"If it is cancelled within {days} days, {share}% of the rent is due."
+    for days, share in ((28, 25), (14, 50), (7, 100))
+)
 BOXES = "Each small box contains 61 g of salt and each large box 122 g."
 LET = "| Plot | Rent | Let |\n|---|---|---|\n| full | 84 | 41 |\n| half | 45 | 63 |\n| raised | 6 | 21 |"
 INSURED = """
@@ -497,6 +501,18 @@ DAYS = "Sports day is on 1 June at 11 am on the field.\n\nOur prize day is on 3 
             False,
         ),
         ("Book no more than 14 days ahead.", "Book 14+ days ahead.", False),
+        ("At least two thirds of the board agree.", "At least ⅔ of the board agree.", True),
+        ("At least three quarters of the board agree.", "At least ⅔ of the board agree.", False),
+        ("Come between 5 and 7 in the evening.", "Come in the evening, 5pm-7pm.", True),
+        ("The fee is reduced by 10%.", "The fee changes by minus 10%.", True),
+        ("Who pays all 3 terms by 31 March gets 4.5% off.", "By 31 January, 4.5% off 3.", False),
+        (
+            "The swim of 17 May 2021 is free.",
+            "News of 2021-04-27\n\nThe swim of 17th May is free.",
+            True,
+        ),
+        ("A cancellation within 14 days costs 25% of the rent.", CANCELLED, False),
+        ("A cancellation within 14 days costs 50% of the rent.", CANCELLED, True),
     ],
 )
 def test_a_figure_stands_beside_the_words_of_the_draft(

@@ -94,6 +94,13 @@ def parser_errors(code: str, path: str) -> Iterator[None]:
         raise DocumentError(code, f"{path}: {problem}", step) from error
 
 
+def encrypted(name: str, path: str) -> DocumentError:
+    """The error of a reader for a document that requires a password or a licence."""
+    problem = f"{path}: it is encrypted and requires a password"
+    step = "save a copy without a password, or exclude it"
+    return DocumentError(f"encrypted_{name}", problem, step)
+
+
 def is_blank(line: str) -> bool:
     """Whether ``line`` is empty or white space only."""
     return not line or line.isspace()
@@ -153,17 +160,14 @@ _OF_PROGRAM = re.compile("|".join(_TABLES["titles"]), re.IGNORECASE | re.DOTALL)
 _LETTER = re.compile(r"[^\W\d_]")
 
 
-def is_own_title(title: str) -> bool:
-    """Whether a title that a program stored is one that a person would recognize.
+def own_title(title: str) -> str:
+    """A title that a program stored, if it is one that a person would recognize; else empty.
 
     Titles of programs and templates, such as "PowerPoint Presentation", and names of files are not.
     """
     bare = title.strip("()[]<>\"' ")
-    return (
-        len(title) <= _MAX_CHARS
-        and len(_LETTER.findall(bare)) >= 2
-        and not _OF_PROGRAM.fullmatch(bare)
-    )
+    has_words = len(title) <= _MAX_CHARS and len(_LETTER.findall(bare)) >= 2
+    return title if has_words and not _OF_PROGRAM.fullmatch(bare) else ""
 
 
 # -- formats --
@@ -276,10 +280,9 @@ def kind_of(path: str, data: bytes = b"") -> str:
         data: its beginning; empty if it was not read.
     """
     suffix = _suffix_of(path)
-    kind = _KIND_BY_SUFFIX.get(suffix)
-    if kind is None:
-        return next((kind for kind, marks in _MAGIC.items() if data.startswith(marks)), "")
-    return f"{suffix}: {kind}"
+    if kind := _KIND_BY_SUFFIX.get(suffix):
+        return f"{suffix}: {kind}"
+    return next((kind for kind, marks in _MAGIC.items() if data.startswith(marks)), "")
 
 
 def _suffix_of(path: str) -> str:

@@ -96,8 +96,7 @@ def _as_html(package: Package, name: str) -> bytes:
             link.tag = link.tag.replace("link", "style")
             link.text = _NOT_IN_SHEETS.sub("", css[:_MAX_SHEET_BYTES].decode("utf-8", "replace"))
     etree.cleanup_namespaces(root)
-    data: bytes = etree.tostring(root, method="html", encoding="utf-8", with_tail=False)
-    return data
+    return bytes(etree.tostring(root, method="html", encoding="utf-8", with_tail=False))
 
 
 def _saved_page(data: bytes, path: str, _separator: str) -> Iterator[ParsedDocument]:
@@ -106,8 +105,7 @@ def _saved_page(data: bytes, path: str, _separator: str) -> Iterator[ParsedDocum
         message = email.message_from_bytes(data, policy=email.policy.default)
         part = next(p for p in message.walk() if p.get_content_type() in _CHAPTER_TYPES)
         declared = (part.get_content_charset() or "").lower()
-        source = part.get_payload(decode=True)
-        page = read_page(bytes(source), path, declared=declared)
+        page = read_page(bytes(part.get_payload(decode=True)), path, declared=declared)
         blocks = TextBlocks(partial(too_large, "mhtml", path))
         blocks.include(page)
         uri = str(message.get("Snapshot-Content-Location") or part.get("Content-Location") or "")

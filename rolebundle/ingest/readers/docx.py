@@ -185,9 +185,8 @@ class _Numbering:
             starts = {_level_of(one.getparent()): integer_in(one.get(_VAL)) for one in overrides}
             self._lists[item.get(f"{_W}numId", "")] = levels | _levels(item), counts, starts
 
-        self.level_of_style = {
-            _value(level, "pStyle"): _level_of(level) for level in root.iter(f"{_W}lvl")
-        }
+        levels = root.iter(f"{_W}lvl")
+        self.level_of_style = {_value(level, "pStyle"): _level_of(level) for level in levels}
 
     def label(self, number: str, level: int) -> str:
         """The label of the next paragraph; empty for one without a number or bullet."""
@@ -231,16 +230,14 @@ def _form(level: Any) -> str:
 
 
 _SECTION = re.compile(rb"<w:sectPr[^>]*/>|<w:sectPr\b.*?</w:sectPr>", re.DOTALL)
-_NOTES = re.compile(rb"<w:(footnote|endnote)Pr>(.*?)</w:\1Pr>", re.DOTALL)
+_NOTES = re.compile(r"<w:(footnote|endnote)Pr>(.*?)</w:\1Pr>", re.DOTALL)
 _NOTE_NUMBER = re.compile(r'<w:(numFmt|numStart|numRestart)\b[^>]*?w:val="(\w+)"')
 
 
 def _note_numbers(part: bytes) -> dict[str, dict[str, str]]:
     """How footnotes and endnotes are numbered: what a section or the settings say of them."""
-    found = _NOTES.findall(part)
-    return {
-        kind.decode(): dict(_NOTE_NUMBER.findall(text.decode("latin-1"))) for kind, text in found
-    }
+    found = _NOTES.findall(part.decode("latin-1"))
+    return {kind: dict(_NOTE_NUMBER.findall(text)) for kind, text in found}
 
 
 # The document
@@ -381,8 +378,7 @@ class _Docx(Walk):
         return self._shown(ooxml.translated(element.text, look.get("font")), look)
 
     def _shown(self, text: str, look: Look) -> str:
-        is_code = any(self._fields)
-        return self.text(text, {**look, "away": "field_code"} if is_code else look)
+        return self.text(text, {**look, "away": "field_code"} if any(self._fields) else look)
 
     def _symbol(self, element: Any, look: Look) -> str:
         """A character of a font of symbols."""

@@ -45,7 +45,7 @@ _MIN_LINKS, _MAX_LINK_WORDS = 2, 8
 _OTHER_SHARE, _MAX_OTHER_WORDS = 1 / 9, 3
 """The words beside the links, of those in them; in navigation, such as its heading."""
 _MIN_LEFT = 1 / 3
-"""What is left of a page must have so many of its words; else all of it is read."""
+"""What is left of a page must have this share of its words; else all of it is read."""
 _NOTED_SHARE = 1 / 2
 _ALNUM = re.compile(r"[^\W_]")
 _CONTENTS = re.compile(
@@ -76,7 +76,10 @@ def read_page(
     """
     text, notes = decode(data, path, declared)
     source = countable_source(text.encode())
-    root: Any = _parsed(source, path)
+    with parser_errors("unreadable_html", path):
+        root, problem = parsed_page(source)
+        if problem:
+            raise ValueError(problem)
     if root is None:
         return ParsedDocument(line_exact=False, notes=notes)
     body = root.find("body")
@@ -105,17 +108,6 @@ def read_page(
         notes=notes,
         hidden=parts,
     )
-
-
-def _parsed(source: bytes, path: str) -> Any:
-    """The root of a page; ``None`` if it is empty."""
-    if not source or source.isspace():
-        return None
-    with parser_errors("unreadable_html", path):
-        root, problem = parsed_page(source)
-        if problem:
-            raise ValueError(problem)
-    return root
 
 
 def _head_metadata(root: Any) -> Mapping[str, str]:
@@ -278,11 +270,8 @@ def _write_script(element: Any) -> None:
     around = (element, element.getparent(), *element.iter("a"))
     names = (f"{e.get('class', '')} {e.get('role', '')} {e.get('type', '')}" for e in around)
     links = [e for e in around if e.tag == "a" and "#" in e.get("href", "")]
-    is_note = bool(links) or any(map(_NOTE_MARK.search, names))
-    _replace(
-        element,
-        notation.raised(text, before, element.tail or "", is_note=is_note and bool(text.strip())),
-    )
+    is_note = bool(text.strip()) and (bool(links) or any(map(_NOTE_MARK.search, names)))
+    _replace(element, notation.raised(text, before, element.tail or "", is_note=is_note))
 
 
 def _text_before(element: Any) -> str:

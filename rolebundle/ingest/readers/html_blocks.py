@@ -64,8 +64,7 @@ def file_lines(first: int, last: int, count: int) -> tuple[int, int]:
 
 def start_line(element: Any) -> int:
     """The line where the content of ``element`` begins."""
-    line: int = element.sourceline or 1
-    return line
+    return int(element.sourceline or 1)
 
 
 def end_line(element: Any, *, is_visible: bool = False) -> int:
@@ -122,24 +121,26 @@ def _mark_quotes(blocks: list[Block], quotes: Sequence[range]) -> None:
     quoted = {place for quote in quotes for place in quote}
     has_answers = bool(quoted) and len(quoted) <= max(quoted) - min(quoted)
     for number, quote in enumerate(quotes, 1):
-        above = blocks[max(0, quote.start - 2) : quote.start]
-        header = attribution([block.text for block in above]) or QUOTED
-        for place in quoted.intersection(quote):
+        first = max(0, quote.start - 2)
+        name, start = attribution([block.text for block in blocks[first : quote.start]])
+        header = name or QUOTED
+        if not has_answers:
+            quoted.update(range(first + start, quote.start))
+        for place in quoted.intersection(range(first + start, quote.stop)):
             block = blocks[place]
             blocks[place] = (
                 block._replace(text="> " + block.text.replace("\n", "\n> "))
                 if has_answers
                 else block._replace(anchor=f"{QUOTED} {number}", header=block.header or header)
             )
-        quoted.difference_update(quote)
+        quoted.difference_update(range(first + start, quote.stop))
 
 
 def text_of(element: Any) -> str:
     """All text inside ``element``, with its white space."""
     if not len(element):
         return element.text or ""
-    text: str = etree.tostring(element, method="text", encoding=str, with_tail=False)
-    return text
+    return str(etree.tostring(element, method="text", encoding=str, with_tail=False))
 
 
 def _has_descendant(element: Any, *tags: str) -> bool:
@@ -427,5 +428,4 @@ def _row_line(row: Any) -> str:
     """A row as one line, with bars between its cells, or a caption."""
     if row.tag == "caption":
         return one_line(spaced_text(row))
-    cells = [one_line(spaced_text(cell)) for cell in row if isinstance(cell.tag, str)]
-    return row_line(cells)
+    return row_line([spaced_text(cell) for cell in row if isinstance(cell.tag, str)])

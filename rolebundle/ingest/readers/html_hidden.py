@@ -60,9 +60,12 @@ _MAX_WORK = 100_000_000
 
 
 def parsed_page(source: bytes) -> tuple[Any, str]:
-    """The root of a page, and why the rest of it is missing; nothing is fetched."""
+    """The root of a page, and why the rest of it is missing; nothing is fetched.
+
+    An empty page has the root ``None``.
+    """
     parser = etree.HTMLParser(encoding="utf-8", recover=True, no_network=True, collect_ids=False)
-    root = etree.fromstring(source, parser)
+    root = etree.fromstring(source, parser) if source.strip() else None
     # In recovery mode a fatal error, as of elements nested too deep, is not raised.
     last = parser.error_log.last_error
     is_cut = last is not None and last.level >= etree.ErrorLevels.FATAL
@@ -259,10 +262,8 @@ class Page:
         count = len(_WORD.findall(text))
         if shown_inside and not count:
             return None
-        is_kept = (
-            bool(shown_inside) or is_around or not way.is_certain or self._is_switched(element)
-        )
-        if is_kept:
+        is_partly = bool(shown_inside) or is_around
+        if is_partly or not way.is_certain or self._is_switched(element):
             return element, HiddenPart(way.kind, text, is_labelled=count > 0, is_kept=True)
         is_spoken = _SPOKEN.search(element.get("class") or "") is not None
         least = _MIN_SPOKEN_WORDS if is_spoken else _MIN_LABELLED_WORDS
@@ -359,11 +360,10 @@ def _is_apart(declared: styles.Declarations) -> bool:
     """Whether an element has a box of its own, which does not touch what is beside it."""
     display = declared.get("display", "")
     is_touching = display.startswith("inline-") and not any(map(_SPACED.search, declared))
-    return (
-        (_APART.search(display) is not None and not is_touching)
-        or declared.get("float", "none") != "none"
-        or declared.get("position", "") in {"absolute", "fixed"}
-    )
+    if _APART.search(display) and not is_touching:
+        return True
+    is_placed = declared.get("position", "") in {"absolute", "fixed"}
+    return is_placed or declared.get("float", "none") != "none"
 
 
 _xpath: Any = lru_cache(maxsize=1_024)(etree.XPath)

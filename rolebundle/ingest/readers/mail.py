@@ -459,9 +459,8 @@ def _read_mailbox(
         name = _NOT_IN_KEYS.sub("-", found[1])[:_MAX_KEY_CHARS].strip("-") if found else ""
         key = unique_key(name or f"message-{number}", keys)
         try:
-            yield _read_message(
-                source, f"{path}, {anchor}", key=key, first_line=line, anchor=anchor
-            )
+            place = f"{path}, {anchor}"
+            yield _read_message(source, place, key=key, first_line=line, anchor=anchor)
         except DocumentError as error:
             yield error
     if not number and data.strip():
@@ -532,8 +531,7 @@ def _usual_form(message: Any, path: str, level: int = 0) -> EmailMessage:
         body = message.body or ""
         rtf = message.properties.binary_prop_value(PID_RTF_COMPRESSED)
         if rtf and not (body.strip() or message.html_body):
-            source = compressed_rtf.decompress(rtf).decode("latin-1")
-            body, _hidden = text_of(source)
+            body, _hidden = text_of(compressed_rtf.decompress(rtf).decode("latin-1"))
         mail.set_content(cleaned(body), cte="8bit")
         if html := message.html_body:
             mail.add_alternative(html, subtype="html", cte="8bit")
@@ -560,8 +558,8 @@ def _with_long_header(message: Any) -> Any:
 
 
 READERS = {
-    "emlx": (8, _read_emlx),
-    "msg": (8, _read_msg),
-    "eml": (13, lambda data, path, _separator: [_read_message(data, path)]),
-    "mbox": (13, _read_mailbox),
+    "emlx": (9, _read_emlx),
+    "msg": (9, _read_msg),
+    "eml": (14, lambda data, path, _separator: [_read_message(data, path)]),
+    "mbox": (14, _read_mailbox),
 }

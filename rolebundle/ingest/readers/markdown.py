@@ -445,11 +445,11 @@ def _read_notebook(data: bytes, path: str, _separator: str) -> Iterable[ParsedDo
     blocks: list[Block] = []
     hidden: list[HiddenPart] = []
     line_of = line_index(text)
-    for number, cell in enumerate(_list(notebook, "cells"), 1):
+    for number, cell in enumerate(_member(notebook, "cells", list), 1):
         if isinstance(cell, dict):
             blocks += _cell(cell, number, line_of, max(1, len(lines)), hidden)
     title = next((block.heading for block in blocks if block.heading), "")
-    metadata = _object(notebook, "metadata").items()
+    metadata = _member(notebook, "metadata", dict).items()
     properties = {f"metadata.{name}": value for name, value in metadata if limiting_key(name)}
     yield ParsedDocument(
         blocks=tuple(blocks),
@@ -497,7 +497,7 @@ def _cell(
     else:
         block_kind: BlockKind = "code" if kind == "code" else "paragraph"
         blocks = (block_of(lines, block_kind, start, len(lines)),)
-    if _is_hidden(_object(cell, "metadata")):
+    if _is_hidden(_member(cell, "metadata", dict)):
         text = "\n".join(block.text for block in blocks)
         hidden.append(HiddenPart("invisible_element", text, is_kept=True))
     for block in blocks:
@@ -506,21 +506,17 @@ def _cell(
 
 def _is_hidden(metadata: Mapping[str, Any]) -> bool:
     """Whether people see a cell only after a click, or not at all."""
-    settings = (metadata, _object(metadata, "jupyter"))
-    tags = [tag for tag in _list(metadata, "tags") if isinstance(tag, str)]
+    settings = (metadata, _member(metadata, "jupyter", dict))
+    tags = [tag for tag in _member(metadata, "tags", list) if isinstance(tag, str)]
     return not _HIDING_TAGS.isdisjoint(tags) or any(
         owner.get(key) is True for owner in settings for key in _HIDING_KEYS
     )
 
 
-def _object(owner: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+def _member(owner: Mapping[str, Any], key: str, kind: type[Any]) -> Any:
+    """A member that is a ``list`` or ``dict``; an empty one if there is none of this kind."""
     value = owner.get(key)
-    return value if isinstance(value, dict) else {}
-
-
-def _list(owner: Mapping[str, Any], key: str) -> Sequence[Any]:
-    value = owner.get(key)
-    return value if isinstance(value, list) else ()
+    return value if isinstance(value, kind) else kind()
 
 
 READERS = {"markdown": (6, _read), "separated": (6, _read_separated), "ipynb": (4, _read_notebook)}

@@ -353,9 +353,8 @@ class Walk:
     def cell(self, cell: Any, look: Look) -> str:
         """The visible text of a cell."""
         look = self.look(cell, look)
-        return "\n".join(
-            line for child in children(cell) for line in self.lines(self.pieces(child, look))
-        )
+        pieces = (piece for child in children(cell) for piece in self.pieces(child, look))
+        return "\n".join(self.lines(pieces))
 
 
 class Sheet:
@@ -444,9 +443,8 @@ class Sheet:
         if not self._is_begun:
             self._walk.blocks.heading(self._name, 1, anchor, is_title=False)
         self._is_begun = True
-        self._walk.blocks.add(
-            "table", "\n".join(line for _, line in self._rows), anchor, self._header
-        )
+        text = "\n".join(line for _, line in self._rows)
+        self._walk.blocks.add("table", text, anchor, self._header)
         self._walk.blocks.end_block()
         self._rows, self._chars = [], 0
 

@@ -222,9 +222,8 @@ class _OpenDocument(Walk):
             self._style_elements[_key(style, "name")] = style
         for style in root.iter(f"{_TEXT}list-style", f"{_TEXT}outline-style"):
             name = style.get(f"{_STYLE}name", "") if local_name(style) == "list-style" else ""
-            self._lists[name] = {
-                integer_in(level.get(f"{_TEXT}level")): _local(level) for level in style
-            }
+            levels = ((level.get(f"{_TEXT}level"), _local(level)) for level in style)
+            self._lists[name] = {integer_in(number): own for number, own in levels}
 
     def _look(self, family: str, element: Any, names: str = _TEXT) -> Look:
         """The look that the style of an element sets."""

@@ -19,7 +19,7 @@ from rolebundle.contracts.ingest import utc_text
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.declarations import limiting_key
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
-from rolebundle.ingest.readers import Reader, is_own_title, parser_errors
+from rolebundle.ingest.readers import Reader, encrypted, own_title, parser_errors
 from rolebundle.scan.finding import HiddenPart
 from rolebundle.scan.hidden_style import SAME_COLOR, WHITE, Color
 from rolebundle.text.decoding import clean, cleaned_note, one_line, with_newlines
@@ -97,8 +97,8 @@ class Package:
 
     def __init__(self, data: bytes, path: str, name: str) -> None:
         self.path = path
-        self._name = name
         self.too_large = partial(too_large, name, path)
+        self.encrypted = partial(encrypted, name, path)
         self._expanded = 0
         # How many bytes were read since an element was released.
         self._kept = 0
@@ -123,14 +123,6 @@ class Package:
     def names(self) -> list[str]:
         """The names of all members, in the order of the archive."""
         return [info.filename for info in self._members.values()]
-
-    def encrypted(self) -> DocumentError:
-        """The error for a document that requires a password or a licence."""
-        return DocumentError(
-            f"encrypted_{self._name}",
-            f"{self.path}: it is encrypted and requires a password",
-            "save a copy without a password, or exclude it",
-        )
 
     def read(self, name: str) -> bytes:
         """The content of a member; empty if there is none with this name."""
@@ -262,7 +254,7 @@ def properties_of(elements: Iterable[Any]) -> dict[str, Any]:
     own_dates = (d for d in dates if d not in _TEMPLATE_DATES and (utc_text(d) or "") >= "1970")
     return {
         **limits,
-        "title": next(filter(is_own_title, texts["title"]), ""),
+        "title": next(filter(own_title, texts["title"]), ""),
         "authors": texts["initial-creator"] or texts["creator"],
         "updated_at": next(own_dates, ""),
         "language": next(iter(texts["language"]), ""),
@@ -360,11 +352,8 @@ class TextBlocks:
 
     def table(self, rows: Iterable[Sequence[str]], anchor: str = "") -> None:
         """Add a table, one line for each row. Its first row is the header row."""
-        lines = []
-        for row in rows:
-            if line := row_line(row):
-                self._count(len(line))
-                lines.append(line)
+        lines = [*filter(None, map(row_line, rows))]
+        self._count(sum(map(len, lines)) + _CHARS_OF_BLOCK * len(lines))
         self.end_block()
         self.add("table", "\n".join(lines), anchor, lines[0] if len(lines) > 1 else "")
         self.end_block()
@@ -416,9 +405,8 @@ class TextBlocks:
         """The hidden texts of each kind as few parts, which the scan searches one by one."""
         for (kind, is_usual, is_kept), texts in self._hidden.items():
             joined = "\n".join(texts)
-            is_labelled = (
-                not is_usual and len(joined.split(None, _MIN_LABELLED_WORDS)) >= _MIN_LABELLED_WORDS
-            )
+            has_words = len(joined.split(None, _MIN_LABELLED_WORDS)) >= _MIN_LABELLED_WORDS
+            is_labelled = has_words and not is_usual
             for start in range(0, len(joined), _MAX_PART_CHARS):
                 text = joined[start : start + _MAX_PART_CHARS]
                 yield HiddenPart(kind, text, is_labelled=is_labelled, is_kept=is_kept)

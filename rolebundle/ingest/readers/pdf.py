@@ -28,7 +28,7 @@ from pypdfium2 import PdfDocument, PdfiumError
 from rolebundle.contracts.ingest import utc_text
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import Block, ParsedDocument
-from rolebundle.ingest.readers import block_of, is_own_title, notation, parser_errors, runs
+from rolebundle.ingest.readers import block_of, encrypted, notation, own_title, parser_errors, runs
 from rolebundle.ingest.readers.pdf_hidden import OBLIQUE, Box, Shown, address_of, fast
 from rolebundle.scan.finding import HiddenPart
 from rolebundle.text.decoding import clean, cleaned, cleaned_note, one_line, split_lines
@@ -103,11 +103,7 @@ def _opened(data: bytes, path: str) -> PdfDocument:
     except PdfiumError as error:
         if error.err_code != pdfium.FPDF_ERR_PASSWORD:
             raise
-        raise DocumentError(
-            "encrypted_pdf",
-            f"{path}: the PDF is encrypted and requires a password",
-            "save a copy without a password, or exclude it",
-        ) from error
+        raise encrypted("pdf", path) from error
 
 
 def _has_damage(data: bytes) -> bool:
@@ -149,8 +145,7 @@ def _metadata(document: PdfDocument) -> dict[str, object]:
     found: dict[str, object] = {}
     title, *dates = map(document.get_metadata_value, ("Title", "CreationDate", "ModDate"))
     if title:
-        title = one_line(cleaned(title))
-        found["title"] = title if is_own_title(title) else ""
+        found["title"] = own_title(one_line(cleaned(title)))
     for date in filter(None, map(_DATE.match, dates)):
         day, time, *zone = date.groups("")
         if moment := utc_text(f"{day}T{time or '000000'}{''.join(zone)}"):
@@ -161,8 +156,6 @@ def _metadata(document: PdfDocument) -> dict[str, object]:
 def _string(function: Any, *arguments: Any) -> str:
     """What a function of pdfium writes to a buffer, in UTF-16."""
     length = function(*arguments, None, 0)
-    if length <= 2:
-        return ""
     buffer = (pdfium.FPDF_WCHAR * (length // 2 + 1))()
     function(*arguments, buffer, length)
     return bytes(buffer).decode("utf-16-le", "replace").partition("\0")[0]
@@ -370,11 +363,9 @@ def _line(pieces: Sequence[_Piece]) -> str:
 
 def _script(piece: _Piece, base: _Piece) -> notation.Script:
     """Whether a piece is raised or lowered beside another one."""
-    if (
-        piece.base == base.base
-        or not base.size
-        or not _SCRIPT_SIZES[0] <= piece.size / base.size <= _SCRIPT_SIZES[1]
-    ):
+    if piece.base == base.base or not base.size:
+        return ""
+    if not _SCRIPT_SIZES[0] <= piece.size / base.size <= _SCRIPT_SIZES[1]:
         return ""
     rise = (piece.base - base.base) / base.size
     if _RAISED[0] <= rise <= _RAISED[1]:
@@ -407,8 +398,7 @@ def _fields(form: Any, page: Any) -> tuple[list[_Piece], bool]:
     for number in range(pdfium.FPDFPage_GetAnnotCount(page)):
         annotation = pdfium.FPDFPage_GetAnnot(page, number)
         kind = pdfium.FPDFAnnot_GetSubtype(annotation)
-        is_field = kind == pdfium.FPDF_ANNOT_WIDGET and form
-        value = _value(form, annotation) if is_field else None
+        value = _value(form, annotation) if kind == pdfium.FPDF_ANNOT_WIDGET and form else None
         if kind in _WITH_TEXT and value is None:
             texts += 1
         else:

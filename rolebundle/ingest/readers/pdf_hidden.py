@@ -7,7 +7,7 @@ Whether a layer is shown is seen by drawing.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from ctypes import addressof, c_char, c_float, c_int, c_uint, c_ulong, c_ushort, c_void_p
 from functools import lru_cache
 from itertools import combinations, repeat
@@ -21,6 +21,8 @@ from rolebundle.scan.hidden_style import SAME_COLOR, WHITE, Color
 
 Box = tuple[float, float, float, float]
 """Left, bottom, right and top, in points."""
+_Numbered = tuple[int, Box]
+"""A rectangle with the number of its text or shape."""
 Matrix = Sequence[float]
 OBLIQUE = 4
 """The turn of a text that is not turned by quarters."""
@@ -115,7 +117,7 @@ class Shown:
         has_scan = scanned >= _SCAN_SHARE * _area(self._box)
         seen = self._seen_in_scan() if has_scan else set()
         is_compared = len(self.texts) * len(self._paints) <= _MAX_COMPARISONS
-        rows = self._rows() if is_compared else []
+        rows = self._rows(enumerate(p.box for p in self._paints)) if is_compared else []
         removed: dict[int, str] = {}
         labelled: dict[int, str] = {}
         plain: Color | None = None  # what was seen where there is no shape
@@ -152,10 +154,7 @@ class Shown:
         Of two texts in one place at most one can be what is shown, so neither counts.
         """
         texts = [(n, text.box) for n, text in enumerate(self.texts) if text.kind == _UNPAINTED]
-        rows: list[list[tuple[int, Box]]] = [[] for _ in range(_ROWS)]
-        for number, box in texts:
-            for row in rows[self._row(box[1]) : self._row(box[3]) + 1]:
-                row.append((number, box))
+        rows = self._rows(texts)
         is_dense = sum(_area(box) for _, box in texts) > 2 * _area(self._box)
         if not texts or is_dense or sum(len(row) ** 2 for row in rows) > _MAX_COMPARISONS:
             return set()
@@ -198,29 +197,25 @@ class Shown:
         share = (height - bottom) / max(top - bottom, 1.0)
         return min(max(int(share * _ROWS), 0), _ROWS - 1)
 
-    def _rows(self) -> list[list[tuple[int, _Paint]]]:
-        """The shapes in each row of the page, with their numbers."""
-        rows: list[list[tuple[int, _Paint]]] = [[] for _ in range(_ROWS)]
-        for entry in enumerate(self._paints):
-            box = entry[1].box
+    def _rows(self, boxes: Iterable[_Numbered]) -> list[list[_Numbered]]:
+        """The rectangles in each row of the page, with their numbers."""
+        rows: list[list[_Numbered]] = [[] for _ in range(_ROWS)]
+        for number, box in boxes:
             for row in rows[self._row(box[1]) : self._row(box[3]) + 1]:
-                row.append(entry)
+                row.append((number, box))
         return rows
 
-    def _around(
-        self, text: _Text, row: Sequence[tuple[int, _Paint]]
-    ) -> tuple[Color | None, list[_Paint]]:
+    def _around(self, text: _Text, row: Sequence[_Numbered]) -> tuple[Color | None, list[_Paint]]:
         """The color behind a text, ``None`` if it is not known, and the shapes before it."""
         left, bottom, right, top = text.box
         behind: _Paint | None = None
         before = []
-        for number, paint in row:
-            box = paint.box
+        for number, box in row:
             if box[0] < right and box[2] > left and box[1] < top and box[3] > bottom:
                 if number < text.paints:
-                    behind = paint
+                    behind = self._paints[number]
                 elif _contains(box, text.box):
-                    before.append(paint)
+                    before.append(self._paints[number])
         if behind is None:
             return WHITE, before
         return self._surface(behind) if _contains(behind.box, text.box) else None, before
@@ -477,12 +472,8 @@ def _area(box: Box | None) -> float:
 def _contains(outer: Box, inner: Box) -> bool:
     """Whether a rectangle contains another one, to within a tenth of its size."""
     slack_x, slack_y = 0.1 * (inner[2] - inner[0]), 0.1 * (inner[3] - inner[1])
-    return (
-        outer[0] <= inner[0] + slack_x
-        and outer[1] <= inner[1] + slack_y
-        and outer[2] >= inner[2] - slack_x
-        and outer[3] >= inner[3] - slack_y
-    )
+    is_wide = outer[0] <= inner[0] + slack_x and outer[2] >= inner[2] - slack_x
+    return is_wide and outer[1] <= inner[1] + slack_y and outer[3] >= inner[3] - slack_y
 
 
 # -- functions of pdfium --

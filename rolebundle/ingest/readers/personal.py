@@ -20,7 +20,7 @@ from typing import Any
 
 from lxml import etree
 
-from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
+from rolebundle.ingest.parsed import Block, ParsedDocument
 from rolebundle.ingest.readers import open_text, parser_errors, unique_key
 from rolebundle.ingest.readers.html import read_page
 from rolebundle.resources import data_file
@@ -346,8 +346,7 @@ def _read_archive(data: bytes, path: str, _separator: str) -> Iterator[ParsedDoc
                         break
                     names += [member.name] if member.isfile() else []
         shown = [f"- {one_line(name)}" for name in names[:_MAX_NAMES] if one_line(name)]
-        kind: BlockKind = "list"
-        blocks = [Block(kind, "\n".join(shown), 1, len(shown), aligned=True)] if shown else []
+        blocks = [Block("list", "\n".join(shown), 1, len(shown), aligned=True)] if shown else []
         total = f"more than {len(shown):,} files" if is_cut else counted(len(names), "file")
         document = _document(blocks, notes=(f"left out: the content of {total}",))
         yield replace(document, left_out=1)

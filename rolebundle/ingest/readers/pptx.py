@@ -209,10 +209,9 @@ class _Pptx(Walk):
 
     def _field(self, element: Any, look: Look) -> str:
         """A field. The stored number of a slide may be that of another one, or a placeholder."""
-        for text in (
-            element.iterfind(f"{ooxml.DRAWING}t") if element.get("type") == "slidenum" else ()
-        ):
-            text.text = self._number
+        if element.get("type") == "slidenum":
+            for text in element.iterfind(f"{ooxml.DRAWING}t"):
+                text.text = self._number
         return self._run(element, look)
 
     def _run_text(self, element: Any, look: Look) -> str:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from rolebundle.ingest.declarations import limiting_key
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers import is_own_title, parser_errors
+from rolebundle.ingest.readers import own_title, parser_errors
 from rolebundle.ingest.readers.package import TextBlocks, hidden_kind, too_large
 from rolebundle.scan.hidden_style import WHITE, Color
 from rolebundle.text.decoding import one_line
@@ -144,9 +144,8 @@ def _colors(source: str) -> list[Color | None]:
     colors: list[Color | None] = []
     for entry in _COLOR.finditer(table[1]) if table else ():
         parts = {name: min(255, int(value)) for name, value in _PART.findall(entry[1])}
-        colors.append(
-            Color(*(parts.get(n, 0) for n in ("red", "green", "blue"))) if parts else None
-        )
+        channels = (parts.get(name, 0) for name in ("red", "green", "blue"))
+        colors.append(Color(*channels) if parts else None)
     return colors
 
 
@@ -160,11 +159,10 @@ def _properties(source: str) -> dict[str, Any]:
     texts = {name: value(text) for name, text in re.findall(r"\{\\(title|author) ([^{}]*)\}", head)}
     times = (re.search(_TIME % name, head) for name in ("revtim", "creatim"))
     dates = ["-".join(time.groups()) for time in times if time and time[1] >= "1970"]
-    title = texts.get("title", "")
     limits = {value(name): value(text) for name, text in _PROPERTY.findall(source)}
     return {
         **{f"property.{name}": text for name, text in limits.items() if limiting_key(name)},
-        "title": title if is_own_title(title) else "",
+        "title": own_title(texts.get("title", "")),
         "authors": [texts["author"]] if texts.get("author") else [],
         "updated_at": dates[0] if dates else "",
     }

@@ -129,10 +129,11 @@ def _carry_out(
             is_complete = False
             print_note(f"{name}: {error.message}; {error.hint}")
     if changes and not dry_run:
-        if not yes and not sys.stdin.isatty():
-            raise UsageError("not_confirmed", "nothing was changed", "add --yes")
-        if not yes and not click.confirm("Change this?"):
-            return
+        try:
+            if not yes and not click.confirm("Change this?"):
+                return
+        except click.Abort:
+            raise UsageError("not_confirmed", "nothing was changed", "add --yes") from None
         first()
         for name, change in changes:
             try:

@@ -382,7 +382,6 @@ def watch(call: Call, poll: bool) -> None:
         indexing = background_indexing(admin.workspace.path, report_line)
         indexing.start()
     watcher = admin.watcher(report_line, stop, polls=poll, indexing=indexing, **call.fields)
-    signals: list[int] = []
 
     def end() -> None:
         stop.set()
@@ -390,7 +389,7 @@ def watch(call: Call, poll: bool) -> None:
             # Ends the pass; what is complete is stored.
             raise KeyboardInterrupt
 
-    on_end(signals, end)
+    signals = on_end(end)
     watcher.run()
     if signal.SIGINT in signals:
         raise KeyboardInterrupt

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import nullcontext, suppress
 from datetime import timedelta
 from pathlib import Path
+from typing import get_args
 
 import click
 
@@ -21,6 +22,7 @@ from rolebundle.contracts.policy import (
     PolicySummary,
     QueryMode,
 )
+from rolebundle.contracts.terms import Sensitivity
 from rolebundle.errors import ConfigurationError, CorpusCorrupt, RolebundleError, UsageError
 from rolebundle.interfaces.cli.options import (
     PATH,
@@ -332,7 +334,9 @@ def _key_option(help_text: str) -> Decorator:
 @click.argument("target")
 @click.option("--agent", default="", metavar="ID", help="Publish what this agent may see.")
 @click.option(
-    "--level", default="", metavar="LEVEL", help="Publish up to this sensitivity, for everyone."
+    "--level",
+    type=click.Choice(get_args(Sensitivity)),
+    help="Publish up to this sensitivity, for everyone.",
 )
 @click.option(
     "--scopes", default="", metavar="A,B", help="With --level: only these scopes. Default: every."
@@ -363,7 +367,7 @@ def publish(
     call: Call,
     target: str,
     agent: str,
-    level: str,
+    level: Sensitivity | None,
     scopes: str,
     key_file: Path,
     name: str,

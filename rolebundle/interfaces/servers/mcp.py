@@ -61,7 +61,6 @@ def serve(operations: Operations) -> None:
     Args:
         operations: the methods, over an engine that is this server's alone.
     """
-    signals: list[int] = []
 
     def exit_now() -> None:
         # The interpreter's own exit waits for threads, and one of them may wait for a model's
@@ -69,7 +68,7 @@ def serve(operations: Operations) -> None:
         os._exit(session.worker.end_code(signals))
 
     session = Session(operations, take_over(), give_up=exit_now)
-    on_end(signals, session.stop)
+    signals = on_end(session.stop)
     session.run()
     if signals or session.worker.unfinished or not session.worker.has_ended:
         exit_now()
@@ -169,9 +168,8 @@ def serve_http(operations: Operations, listener: socket.socket, token_file: Path
 
     port, token = listener.getsockname()[1], read_token(token_file)
     worker = Worker(operations)
-    signals: list[int] = []
     # uvicorn raises again, at its end, the signals that ended it.
-    on_end(signals, lambda: None)
+    signals = on_end(lambda: None)
     app = server_for(worker).streamable_http_app(
         streamable_http_path=HTTP_PATH,
         max_request_body_size=json_lines.MAX_LINE_BYTES,

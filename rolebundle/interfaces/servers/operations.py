@@ -62,7 +62,7 @@ MAX_TEXT_CHARS = 20_000
 """Characters of what `get` shows to a model if it asks for no bound; a section has fewer."""
 _CITED_NUMBER = re.compile(r"\[\d{1,2}\]")
 MAX_ANSWERS = 1_000
-"""So many answers of an agent can be named."""
+"""How many answers of an agent can be named."""
 _NAME_CHARS = 20
 """The line with the name of an answer is shorter."""
 

@@ -186,9 +186,7 @@ def serve(operations: Operations, channel: Channel) -> int:
         0 after SIGTERM or if every accepted request was finished, 130 after SIGINT, else 1.
     """
     server = Server(operations, channel)
-    signals: list[int] = []
-
-    on_end(signals, server.stop)
+    signals = on_end(server.stop)
     server.run()
     code = server.worker.end_code(signals)
     if not server.worker.has_ended:

@@ -116,7 +116,7 @@ class PostgresCorpus(Corpus):
     lexical: ClassVar[LexicalIndex] = indexes
     vectors: ClassVar[VectorSearch] = indexes
     min_vectors_in_memory: ClassVar[int] = 1
-    is_database: ClassVar[bool] = True
+    is_shared: ClassVar[bool] = True
     connection: psycopg.Connection[Row] = field(kw_only=True)
     _writes: int = -1
     """How many transactions had written when the last snapshot began."""

@@ -27,7 +27,7 @@ from rolebundle.storage.corpus import Corpus, Ranges, record_changes
 from rolebundle.storage.lexical_index import COLUMNS, OFFSET_RANGE, TEXTS, keys_of_texts
 from rolebundle.storage.sqlite import IN_SET, Binding, Row, load_vectors_library
 from rolebundle.storage.stored_values import damage_error, grouped
-from rolebundle.storage.vector_search import Cosines, cosines_of
+from rolebundle.storage.vector_search import Cosines, cosines_from_rows
 
 _KEYS_OF_A_CHUNK = OFFSET_RANGE * len(COLUMNS)
 """How many keys a chunk may have."""
@@ -245,18 +245,18 @@ def nearest(
     index_id: int,
     vector: bytes,
     limit: int,
-    searched: Sequence[int],
-    documents: Sequence[int] | None,
+    compartment_ids: Sequence[int],
+    document_rowids: Sequence[int] | None,
 ) -> Cosines:
     """The nearest chunks of compartments, or of documents in them: rowid → cosine."""
     chosen, bindings = "", list[Binding]()
-    if documents is not None:
+    if document_rowids is not None:
         chosen = f"AND e.chunk IN (SELECT id FROM chunk WHERE document {IN_SET})"
-        bindings = [documents]
+        bindings = [document_rowids]
     rows = corpus.rows(
         "SELECT e.chunk, e.vector FROM embedded e WHERE e.index_id = ? "
         f"AND e.compartment {IN_SET} {chosen} ORDER BY e.vector <-> ?, e.chunk LIMIT ?",
-        (index_id, searched, *bindings, Vector(vector), limit),
+        (index_id, compartment_ids, *bindings, Vector(vector), limit),
     )
     return dict(sorted(_measured(vector, rows).items(), key=lambda item: (-item[1], item[0])))
 
@@ -276,7 +276,7 @@ def cosines(corpus: Corpus, index_id: int, vector: bytes, rowids: Sequence[int])
 
 def _measured(vector: bytes, rows: Iterable[Row]) -> Cosines:
     measure = "SELECT vec_distance_L2(?, ?)"
-    return cosines_of(
+    return cosines_from_rows(
         (rowid, measuring().execute(measure, (vector, own)).get) for rowid, own in rows
     )
 

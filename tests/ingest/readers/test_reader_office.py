@@ -19,7 +19,7 @@ from ingest.office.workbooks import cell, look, xlsx
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.chunking import ChunkSettings, chunk_document
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers import is_own_title, package, reader_name_for
+from rolebundle.ingest.readers import own_title, package, reader_name_for
 from rolebundle.ingest.readers.number_format import shown_number, shown_text
 from support.amounts import few_examples
 from support.reading import properties, read_document
@@ -545,9 +545,9 @@ def test_titles_of_programs_are_no_titles():
         "|untitled|Unbenannt|Document1|Book1|Presentation 2|Présentation PowerPoint"
         "|PowerPoint-Präsentation|plan.docx|(unspecified)|12|"
     ).split("|")
-    assert not any(map(is_own_title, [*titles, "x" * 400]))
+    assert not any(map(own_title, [*titles, "x" * 400]))
     own = "Document retention policy|Book of ropes|Budget 2026|漢字|Word of mouth".split("|")
-    assert all(map(is_own_title, own))
+    assert all(map(own_title, own))
 
 
 NUMBERS = [

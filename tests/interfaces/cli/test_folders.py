@@ -140,7 +140,7 @@ def test_a_scan_whose_name_says_nothing_may_be_about_a_task_of_which_passages_ha
     (notes / "IMG_1.png").write_bytes(b"\x89PNG\0")
     invoke("ls", "--in", notes)
     assert (
-        warned(notes, "Which wild boar ate apples and carrots near the mat?")
+        warned(notes, "Which wild boar ate the apples and carrots of the garden?")
         == "not read: IMG_2231 (1).pdf (no text)"
     )
     assert warned(notes, "Which boar ate the mat of the key?") == ""

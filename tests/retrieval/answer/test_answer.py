@@ -20,7 +20,6 @@ from rolebundle.contracts.terms import (
     TrustTier,
     WarningCode,
 )
-from rolebundle.embedding.static import StaticProvider
 from rolebundle.engine import Engine
 from rolebundle.interfaces.render import text
 from rolebundle.retrieval.bundle import selected_passage
@@ -329,59 +328,32 @@ def test_names_and_identifiers_that_no_passage_has_are_a_caution(
 
 
 @pytest.mark.parametrize(
-    ("task", "absent", "is_asked"),
+    ("task", "named"),
     [
-        ("configure the server with a file", [], False),
-        ("configure the server with a file this year", [], False),  # Common words say little.
-        ("configure the server with a nice file", ["nice"], False),
-        ("configure the current server", [], False),
-        ("Wo ist der aktuelle Server, und welche file war zuletzt number1?", [], False),
-        ("Comment configurer le dernier server avec un file aujourd'hui ?", [], False),
-        ("configure the server with a file in Zorblax", ["Zorblax"], True),
-        ("configure the server with a file of Invoice", ["Invoice"], True),
+        ("configure the server with a file", ""),
+        ("configure the server with a file this year", ""),  # Common words say little.
+        ("configure the server with a nice file", ""),
+        ("configure the current server", ""),
+        ("Wo ist der aktuelle Server, und welche file war zuletzt number1?", ""),
+        ("Comment configurer le dernier server avec un file aujourd'hui ?", ""),
+        ("configure the server with a file in Zorblax", "Zorblax"),
+        ("configure the server with a file of Invoice", "Invoice"),
         # Texts write the days and months in many ways.
-        ("configure the server with a file on Monday in December", [], False),
-        ("configure the servar with a file", [], False),  # A likely spelling is searched.
-        # They weigh half of what the task asks.
-        ("When was the turbine of the server inspected?", ["turbine", "inspected"], True),
-        (
-            "configure the server with a file and lubricate the walrus",
-            ["lubricate", "walrus"],
-            True,
-        ),
-        ("Welche Turbine hat der Server?", ["Turbine"], True),
-        ("wie file configure server Turbinenrad", ["Turbinenrad"], True),
-        ("Welche Serverturbine hat das file?", ["Serverturbine"], True),
-        ("Welcher Fileserver hat das file?", ["Fileserver"], False),
+        ("configure the server with a file on Monday in December", ""),
+        ("configure the servar with a file", ""),  # A likely spelling is searched.
+        # Documents say ordinary words in other words.
+        ("When was the turbine of the server inspected?", ""),
+        ("Welche Turbine hat der Server?", ""),
+        ("Welche Serverturbine hat das file?", "Serverturbine"),
+        ("Welcher Fileserver hat das file?", ""),
     ],
 )
-def test_words_that_no_passage_has_are_named_if_the_task_asks_about_them(
-    task: str, absent: list[str], is_asked: bool
-) -> None:
+def test_names_that_no_passage_has_are_named(task: str, named: str) -> None:
     bundle = answered([SERVER], task=task, limit=2)
     caution = messages(bundle).get("WORDS_MISSING", "")
-    assert caution == (f"no passage mentions: {', '.join(absent)}" if is_asked else "")
-    assert not is_asked or f"Caution: {caution}." in packet(bundle)
+    assert caution == (f"no passage mentions: {named}" if named else "")
+    assert not named or f"Caution: {caution}." in packet(bundle)
     assert (bundle.fallback.action == "warn") == bool(caution)
-
-
-def test_a_passage_in_another_language_has_other_words() -> None:
-    text = "Die Dosis für das Kind bei Fieber ist in der Tabelle und gilt auch für ibuprofen."
-    for task, is_named in (
-        ("dose of ibuprofen against fever", False),
-        ("Arznei ibuprofen und", True),
-    ):
-        bundle = answered([document("doctor", [text])], task=task)
-        assert ("WORDS_MISSING" in messages(bundle)) == is_named
-
-
-def test_a_passage_close_in_meaning_may_say_a_missing_word_in_other_words() -> None:
-    shop = document("shop", ["The shop sells bicycles.", "Customers park behind the shop."])
-    garden = document("garden", [f"The shop has a garden with roses, bed {n}." for n in range(9)])
-    for provider, is_named in (StaticProvider(), False), (None, True):
-        bundle = answered([shop, garden], None, provider, task="buyers of the shop")
-        assert ("buyers" in messages(bundle).get("WORDS_MISSING", "")) == is_named
-        assert (bundle.fallback.action == "warn") == is_named
 
 
 class TestExact:
@@ -549,7 +521,7 @@ def test_every_text_names_what_is_missing() -> None:
     ("task", "other"),
     [
         ("Until when can I end the contract with the laundry at Harbour Road?", "de"),
-        ("Bis wann kann ich den Vertrag mit der Wäscherei kündigen, und wie?", "en"),
+        ("Bis wann kann die Hauswirtschaftsleitung der Wäscherei kündigen?", "en"),
     ],
 )
 def test_other_languages_are_named_where_evidence_is_thin(task: str, other: str) -> None:

@@ -331,10 +331,21 @@ def test_what_gives_way_first(budget: int) -> None:
     passages, outside = read(text)
     leads = [line for line in outside if re.match(r"\[\d+\] ", line)][len(passages) :]
     has_brief = any(line.startswith("Avoid:") for line in outside)
-    assert len(text) <= budget and all(len(line) <= 120 for line in leads)
+    assert len(text) <= budget and all(len(line) <= 120 for line in leads[3:])
     assert (len(passages), len(leads), has_brief) == {
         1_000: (1, 1, False), 1_500: (1, 2, False), 2_800: (2, 8, False), 8_000: (2, 9, True)
     }[budget]  # fmt: skip
+
+
+def test_the_first_leads_are_longer_if_there_is_room() -> None:
+    bundle = scored(0.9, *[0.3] * 8)
+    words = (
+        "Release tokens are kept in the safe of the harbour office, and the key is at the desk. "
+    )
+    long = [changed(chunk, content=f"{words}{words}{words}") for chunk in bundle.selected]
+    _, outside = read(packet(changed(bundle, selected=long)))
+    lengths = [len(line) for line in outside if re.match(r"\[\d+\] .*\"$", line)]
+    assert len(lengths) == 8 and min(lengths[:3]) > 250 and max(lengths[3:]) <= 120
 
 
 LINKS = "## More\n\n- [The release token](https://a.example/token-of-the-release)\n- [Signed](b.md)"

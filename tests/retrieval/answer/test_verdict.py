@@ -71,7 +71,8 @@ def empty(*documents: Any, **fields: Any) -> tuple[EmptyReason | None, str]:
             assert f"{count} {code}" in fallback.message
     assert f"No passage was found ({fallback.verdict})." in render.text(bundle, explain=True)
     assert not OF_THE_PROGRAM.search(render.text(bundle))
-    assert f"({fallback.verdict}). Do not claim anything" in packet(bundle)
+    advice = "The nearest places may" if bundle.nearest else "Do not claim anything"
+    assert f"({fallback.verdict}). {advice}" in packet(bundle)
     return fallback.verdict, fallback.message
 
 
