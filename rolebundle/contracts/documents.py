@@ -170,6 +170,8 @@ class Mark(NamedTuple):
 
 QUOTED = "quoted"
 """How the anchor of a message begins that another one quotes."""
+SENDER_FIELD = "(?:From|Von|De|Da|Van|Från|Fra|Od)"
+"""A pattern: what mail programs write before the sender of a message."""
 
 
 def message_of(anchor: str) -> tuple[str, int]:

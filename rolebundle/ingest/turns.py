@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise, takewhile
 
-from rolebundle.contracts.documents import QUOTED
+from rolebundle.contracts.documents import QUOTED, SENDER_FIELD
 from rolebundle.ingest.parsed import Block, ParsedDocument
 from rolebundle.text.decoding import one_line
 
@@ -39,7 +39,7 @@ _DAY = re.compile(
 )
 # What mail programs write above a message: a sentence that ends with a colon, or its headers.
 _QUOTE = re.compile(r"[ \t]*>[ \t]?")
-_FROM = re.compile(r"\W{0,3}(?:From|Von|De|Da|Van|Från|Fra|Od)[ \t]?:[*_]{0,2}[ \t]+(\S.*)")
+_FROM = re.compile(rf"\W{{0,3}}{SENDER_FIELD}[ \t]?:[*_]{{0,2}}[ \t]+(\S.*)")
 _FIELD = re.compile(r"\W{0,3}([^\W\d_][\w -]{0,20})[ \t]?:[*_]{0,2}[ \t]+(\S.*)")
 _MIN_FIELDS = 2
 _MAX_DEPTH = 20

@@ -137,7 +137,7 @@ def packet(
     line_count = len(before) + len(after) + len(brief)
     before_shown = _fitting(before, rest_chars / 2)
     after = _fitting(after, rest_chars / 5)
-    place_chars = rest_chars - _size([*before_shown, *after])
+    place_chars = rest_chars - _size([*before_shown, *after, *use_limits([*in_full, *as_leads])])
     leads = _leads_of(as_leads, words)
     lead_chars = min(_size(leads), int(place_chars * _LEADS_SHARE))
     block_chars = place_chars - lead_chars - _size(nearest := nearest_lines(bundle))
@@ -161,12 +161,10 @@ def packet(
     leads = _leads_of(as_leads, words)
     # If all leads fit, there is no note about them.
     lead_chars += _NOTE_CHARS if _size(leads) < lead_chars + _NOTE_CHARS else 0
-    lead_chars -= _size(use_limits([*in_full, *as_leads]))
     leads = _fitting(leads, lead_chars - 1)
     brief_shown = _fitting(brief, lead_chars - _size(leads))
-    more_chars = int(lead_chars - _size(leads) - _size(brief_shown)) // _FIRST_LEADS
-    if len(leads) == len(as_leads) and more_chars > 0:
-        leads = _leads_of(as_leads, words, more_chars)
+    if len(leads) == len(as_leads):
+        leads = _longer(leads, as_leads, words, int(lead_chars - _size(leads + brief_shown)) - 1)
     lead_by_id = dict(zip((passage.chunk_id for passage in as_leads), leads, strict=False))
     left_out = _left_out(
         len(bundle.selected) - len(shown) - len(leads),
@@ -343,6 +341,18 @@ def _leads_of(
         mark = mark_note(passage.metadata.mark.model_dump() if passage.metadata.mark else None)
         text = lead_text(passage, words, length)
         leads.append(_lead_line(place, text, passage.metadata.flags, mark))
+    return leads
+
+
+def _longer(
+    leads: list[str], passages: Sequence[SelectedPassage], words: Collection[str], room: int
+) -> list[str]:
+    """The leads; the first ones longer, if they all fit with ``room`` more characters."""
+    # A longer lead may use more than its part, because its short text may have left some unused.
+    for more_chars in (room // _FIRST_LEADS, room // (2 * _FIRST_LEADS)):
+        longer = _leads_of(passages, words, max(0, more_chars))
+        if _size(longer) <= _size(leads) + room:
+            return longer
     return leads
 
 

@@ -11,7 +11,7 @@ from itertools import islice
 from operator import ge
 
 from rolebundle.contracts.dates import date_in_name, is_month, newest_words
-from rolebundle.contracts.documents import Passage, message_of
+from rolebundle.contracts.documents import SENDER_FIELD, Passage, message_of
 from rolebundle.contracts.terms import TRUST_TIERS
 from rolebundle.lazy import lazy_module
 from rolebundle.retrieval.query import words_of
@@ -39,7 +39,11 @@ _VERSION_IN_PATH = re.compile(
 _MIN_SHARED_WORDS = 0.7
 """A passage is of an older version of a page if the newer one has this share of its words."""
 
-_ATTRIBUTION = re.compile(r"\A(?:(?:[^\n]*\n)?[^\n]*:\n|(?:\W*\w[\w -]{0,20}: [^\n]*\n)+)")
+# A sentence with a date that ends with a colon, on one line or two; or the fields of a mail.
+_ATTRIBUTION = re.compile(
+    r"\A(?:[^\n]{0,99}\d[^\n]{0,99}:\n|[^\n]{0,99}\d[^\n]{0,99}[^.!?\n]\n[^\n]{0,99}:\n"
+    rf"|\W*{SENDER_FIELD}[ \t]?:[^\n]*\n(?:\W*\w[\w -]{{0,20}}[ \t]?:[^\n]*\n)+)"
+)
 _MIN_QUOTED_WORDS = 4
 """A quoted message with fewer words may be in another mail by chance."""
 

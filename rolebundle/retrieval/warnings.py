@@ -46,7 +46,7 @@ from rolebundle.text.words import (
 MAX_NAMED_CONFLICTS = 5
 """How many conflicts are named; the others are counted."""
 MAX_NAMED_REPLACEMENTS = 2
-_ORDINAL = re.compile(r"\d+(?:st|nd|rd|th)", re.IGNORECASE)
+_ORDINAL = re.compile(r"\d+(?:st|nd|rd|th|e|er|ère|ème|[ºª°])", re.IGNORECASE)
 """How many newer files are named."""
 MAX_LANGUAGES = 3
 """How many languages of documents are named."""
@@ -297,10 +297,11 @@ def _names_missing(retrieval: Retrieval) -> list[str]:
     """
     query, missing = retrieval.query, retrieval.evidence.missing()
     words = {query.content_words[position][0].text: position for position in missing}
+    words = {word: place for word, place in words.items() if not _ORDINAL.fullmatch(word)}
     absent = [
         exact
         for exact in retrieval.missing_exact
-        if " " in exact or (words.keys() & set(words_of(exact)) and not _ORDINAL.fullmatch(exact))
+        if " " in exact or words.keys() & set(words_of(exact))
     ]
     parts = {part for exact in absent for part in words_of(exact)}
     named = [word for word in words if words[word] in query.name_positions and word not in parts]

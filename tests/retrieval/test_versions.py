@@ -6,7 +6,12 @@ import pytest
 
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.retrieval.packet import packet
-from rolebundle.retrieval.versions import combine_versions, newer_by_path, put_replies_first
+from rolebundle.retrieval.versions import (
+    combine_versions,
+    newer_by_path,
+    put_replies_first,
+    without_attribution,
+)
 from support.corpora import answered, document, overlay
 from support.values import passage, ranked
 
@@ -214,3 +219,17 @@ def test_a_reply_comes_before_the_mail_that_it_quotes(
     copy.duplicate_of = None if source == "mail" else "mail"
     put_replies_first(rows)
     assert (rows[0] is reply) == is_first
+
+
+@pytest.mark.parametrize(
+    ("message", "text"),
+    [
+        ("On 3 Mar 2026 Cy wrote:\nThe rent is 500.", "The rent is 500."),
+        ("Am 3.3.2026 um 10:00, Ann Ek\nschrieb:\nDie Miete.", "Die Miete."),
+        ("Von: Ann\nGesendet: 3. März\nAn: Bo\n\nDie Miete.", "\nDie Miete."),
+        ("The rent is 500.\nPlease send:\nthe keys", "The rent is 500.\nPlease send:\nthe keys"),
+        ("Rent: 500\nStart: May\nPlace: Ulm\n", "Rent: 500\nStart: May\nPlace: Ulm\n"),
+    ],
+)
+def test_what_stands_above_a_quoted_message_is_no_part_of_it(message: str, text: str) -> None:
+    assert without_attribution(message) == text

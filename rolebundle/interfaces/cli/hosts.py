@@ -130,7 +130,7 @@ def _carry_out(
             print_note(f"{name}: {error.message}; {error.hint}")
     if changes and not dry_run:
         try:
-            if not yes and not click.confirm("Change this?"):
+            if not yes and not click.confirm("Change this?", err=True):
                 return
         except click.Abort:
             raise UsageError("not_confirmed", "nothing was changed", "add --yes") from None

@@ -338,6 +338,8 @@ def test_names_and_identifiers_that_no_passage_has_are_a_caution(
         ("Comment configurer le dernier server avec un file aujourd'hui ?", ""),
         ("configure the server with a file in Zorblax", "Zorblax"),
         ("configure the server with a file of Invoice", "Invoice"),
+        ("configure the 4th server with a file", ""),
+        ("Comment configurer le 4e server avec un file ?", ""),
         # Texts write the days and months in many ways.
         ("configure the server with a file on Monday in December", ""),
         ("configure the servar with a file", ""),  # A likely spelling is searched.

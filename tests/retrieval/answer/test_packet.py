@@ -1,5 +1,6 @@
 """The packet for a model, and the files behind an answer."""
 
+import itertools
 import os
 import re
 from collections.abc import Iterator
@@ -25,7 +26,7 @@ from rolebundle.contracts.bundle import (
 )
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import MIN_PACKET_TOKENS, RetrievalRequest
-from rolebundle.contracts.terms import WarningCode
+from rolebundle.contracts.terms import ACTIONS, WarningCode
 from rolebundle.engine import Engine
 from rolebundle.errors import UsageError
 from rolebundle.ingest.options import IngestOptions
@@ -346,6 +347,23 @@ def test_the_first_leads_are_longer_if_there_is_room() -> None:
     _, outside = read(packet(changed(bundle, selected=long)))
     lengths = [len(line) for line in outside if re.match(r"\[\d+\] .*\"$", line)]
     assert len(lengths) == 8 and min(lengths[:3]) > 250 and max(lengths[3:]) <= 120
+
+
+@pytest.mark.parametrize("budget", range(1_000, 3_000, 130))
+def test_limits_of_use_are_in_the_budget(budget: int) -> None:
+    bundle = scored(0.9, 0.85, *[0.3] * 9)
+    limits = itertools.cycle((["read"], ["read", "analyze"], list(ACTIONS)))
+    long = [
+        changed(
+            chunk, content=f"{chunk.content} {'Other words here. ' * 40}", allowed_actions=limit
+        )
+        for chunk, limit in zip(bundle.selected, limits, strict=False)
+    ]
+    text = packet(changed(bundle, selected=long), None, budget)
+    assert len(text) <= budget and "\n[1]" in text
+    assert "[1]" in next(
+        line for line in text.splitlines() if line.endswith(": use only to: read.")
+    )
 
 
 LINKS = "## More\n\n- [The release token](https://a.example/token-of-the-release)\n- [Signed](b.md)"
