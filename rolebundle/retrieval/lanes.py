@@ -239,8 +239,9 @@ def _lead_of_best(hits: Sequence[Candidate]) -> float:
     closeness = scale_by_range({h.chunk_id: h.cosine for h in hits if h.cosine is not None})
     best_bm25 = max((hit.bm25 or 0.0 for hit in hits), default=0.0) or 1.0
     scores = dict[str, float]()
-    for hit in hits if closeness else ():
-        score = (closeness.get(hit.chunk_id, 0.0) + (hit.bm25 or 0.0) / best_bm25) / 2
+    for hit in hits:
+        by_words = (hit.bm25 or 0.0) / best_bm25
+        score = (closeness.get(hit.chunk_id, 0.0) + by_words) / 2 if closeness else by_words
         document = hit.passage.document.document_id
         scores[document] = max(scores.get(document, 0.0), score)
     first, second, *_ = sorted([*scores.values(), 0.0, 0.0], reverse=True)

@@ -131,7 +131,7 @@ def limited_use(allowed: Sequence[str] | None) -> str:
     if len(denied) == 1:
         return f"do not use for: {denied[0]}"
     if denied == ["execute", "external_send"]:
-        return "not for actions"
+        return "not to execute or send"
     return f"use only to: {', '.join(allowed or ())}" if denied else ""
 
 

@@ -19,6 +19,7 @@ from rolebundle.retrieval.versions import (
     combine_versions,
     copies_among,
     equals_newest_first,
+    put_later_mails_behind,
     put_newer_versions_first,
     put_newest_first,
     put_replies_first,
@@ -78,6 +79,7 @@ def rank(
     words_if_newest = words_if_newest_asked(request.task)
     if words_if_newest is not None:
         put_newest_first(ranked, request.min_score, words_if_newest)
+    put_later_mails_behind(ranked)
     for phrase in rare_exact:
         having = (row for row in ranked if has_phrase(row.passage, phrase))
         _lift(ranked, next(having, None), MAX_RANK_OF_EXACT, f"exact:{phrase}")

@@ -6,6 +6,7 @@ each lane that can score it, no matter which lane proposed it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -131,8 +132,8 @@ def add_role_part(row: Candidate, request: ResolvedRequest, weights: Weights) ->
     Each component has a maximum. Above it, further matching rules add nothing, so that the task
     decides among the passages that the role prefers:
 
-    - metadata, for the metadata score ``m``: ``near_equal_factor · (m − 0.5) + rest · m / 2.25``,
-      where ``rest`` is the rest of the role factor, and ``m − 0.5`` and ``m / 2.25`` are cut to
+    - metadata, for the metadata score ``m``: ``near_equal_factor · ln(2m) + rest · m / 2.25``,
+      where ``rest`` is the rest of the role factor, and ``ln(2m)`` and ``m / 2.25`` are cut to
       [0, 1].
     - vocabulary: ``(1 − e) · min(1, v / 0.08) + e · x`` for the score ``v`` of the role's phrases,
       the normalized BM25 ``x`` of the expansion terms, and the overlay's ``expansion_weight``
@@ -214,11 +215,11 @@ def mark_factor(state: MarkState) -> float:
 def _metadata_component(row: Candidate, score: float) -> float:
     """The component of the role's metadata rules if they gave the metadata score ``m``.
 
-    ``near_equal_factor`` is multiplied by ``m − 0.5``, cut to [0, 1]: 0 without a boost or with a
-    penalty, 1 from a boost of 3 on. The rest of the role factor is multiplied by ``m / 2.25``, cut
+    ``near_equal_factor`` is multiplied by ``ln(2m)``, cut to [0, 1]: 0 without a boost or with a
+    penalty, 1 from a boost of e on. The rest of the role factor is multiplied by ``m / 2.25``, cut
     to 1.
     """
-    preference = min(1.0, max(0.0, score - BASE_SCORE))
+    preference = min(1.0, math.log(max(1.0, score / BASE_SCORE)))
     rest = row.role_factor - row.near_equal_factor
     return row.near_equal_factor * preference + rest * min(1.0, score / SATURATED_METADATA)
 

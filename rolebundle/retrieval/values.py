@@ -161,8 +161,8 @@ class Pool(NamedTuple):
 
 # -- the score sheet -----------------------------------------------------------------------------
 
-ROLE_MARGIN = 0.3
-"""For a specific task, the role's preference multiplies a passage's score by at most 1.3."""
+ROLE_MARGIN = 0.4
+"""For a specific task, the role's preference multiplies a passage's score by at most 1.4."""
 VAGUE_FACTOR = 2.6
 """A role's two weights are multiplied by this if no passage stands out by the task's words."""
 MIN_SPECIFICITY = 1.2
@@ -177,7 +177,7 @@ occur by chance, but metadata was declared by somebody."""
 def role_share(policy: RetrievalPolicy, specificity: float) -> float:
     """How much of the final score the role's components may decide, in [0, 1].
 
-    It is ``(v + 0.3) / 1.3``:
+    It is ``(v + 0.4) / 1.4``:
 
     - Specific task, with a ``specificity`` of at least 1.2: one passage stands out by the task's
       words, and the task decides. ``v`` is 0.
@@ -263,7 +263,7 @@ class Weights(NamedTuple):
         ``t`` is the task's score: the mean of the lanes' components by their weights. ``role`` and
         ``lanes`` are the sums of the role's and of the lanes' weights::
 
-            equal = min(role, 0.3 · lanes)
+            equal = min(role, 0.4 · lanes)
             factor = equal / role · t  +  (role − equal) / role · min(1, t / 0.3)
 
         The first part (:meth:`near_equal_factor`) lets the role choose among passages that answer

@@ -68,6 +68,11 @@ _VERSION_OF_STATE: Mapping[str, tuple[float]] = (
 _WITHOUT_STATE = 0.5  # Between a draft and a final version.
 _STATES = frozenset([*_VERSION_OF_STATE, *_OLD, "new"])
 
+_REPLY_MARKS = re.compile(r"\A(?:\s*\w{2,4}\s?:)+")
+_NUMBERED = re.compile(r"\w[\w/.-]*\w")
+_REFERENCE = re.compile(r"(?!(?:[\d./-]*[./-])?(?:19|20)\d\d(?:[./-][\d./-]*)?$)(?:\D*\d){4}")
+"""A word of a subject that names a matter, such as ``FWE-2024-0317``; no year or date."""
+
 STANDALONE_CHARS = 200
 """A text of at least this many characters says the same under any heading."""
 
@@ -142,16 +147,14 @@ def equals_newest_first(
 def put_newer_versions_first(ranked: list[Candidate], task: str) -> None:
     """Put a newer version of the file of each of the first three passages above that passage.
 
-    It answers about as well, and the role does not prefer the older one. Both have the same
-    standing, so that nobody can displace the files of others with the name of a file.
+    It answers about as well, may displace the older one, and the role does not prefer that one.
     """
     for first in ranked[:MAX_CHECKED_FOR_NEWER]:
-        standing, least = _governance_of(first), ABOUT_AS_GOOD * first.final
+        least = ABOUT_AS_GOOD * first.final
         rows = [r for r in ranked if r.can_be_selected and r.final >= least]
-        equals = [row for row in rows if _governance_of(row) == standing]
-        newer = newer_by_path(first.passage, [row.passage for row in equals], task)
-        versions = [row for row in equals if row.passage.path in newer]
-        versions = [row for row in versions if row.metadata >= first.metadata]
+        newer = newer_by_path(first.passage, [row.passage for row in rows], task)
+        versions = [r for r in rows if r.passage.path in newer and _may_displace(r, first)]
+        versions = [row for row in versions if row.metadata_score >= first.metadata_score]
         versions.sort(key=lambda row: (_recency_by_path(row.passage.path), row.final))
         if versions and versions[-1].final < first.final:
             reason = f"newer, by its name, than {first.chunk_id}"
@@ -162,8 +165,8 @@ def put_newer_versions_first(ranked: list[Candidate], task: str) -> None:
 def put_replies_first(ranked: list[Candidate]) -> None:
     """Put a reply above the mail that it quotes, because it may correct that mail.
 
-    If that mail is a file of its own, the reply has a task word or 70% of its score, and the same
-    standing, so that nobody can displace the files of others with a quote.
+    If that mail is a file of its own, the reply has a task word or 70% of its score, and may
+    displace it.
     """
     shown = {row.chunk_id: row for row in ranked if row.can_be_selected}
     mails = defaultdict[tuple[object, ...], list[tuple[int, Candidate]]](list)
@@ -188,11 +191,60 @@ def put_replies_first(ranked: list[Candidate]) -> None:
     ranked.sort(key=ranking_order)
 
 
+def put_later_mails_behind(ranked: list[Candidate]) -> None:
+    """Put a later mail about the matter of each of the first three mails directly behind it.
+
+    It may change what that mail says. It is the best of the later ones that may displace the first.
+    """
+    for first in [row for row in ranked if row.can_be_selected][:MAX_CHECKED_FOR_NEWER]:
+        later = (
+            row
+            for row in ranked
+            if row.can_be_selected
+            and _is_later_mail(row.passage, first.passage)
+            and _may_displace(row, first)
+        )
+        best = next(later, None)
+        if best is not None and best.final < (behind := math.nextafter(first.final, -math.inf)):
+            best.set_final(behind, f"a later mail about the matter of {first.chunk_id}")
+            ranked.sort(key=ranking_order)
+
+
+def _is_later_mail(later: Passage, first: Passage) -> bool:
+    """Whether both are mails, not quoted ones, about one matter.
+
+    Their subjects have one reference number, or half of the words, and then the same people.
+    """
+    mails = later, first
+    if any(mail.document.document_type != "mail" or message_of(mail.anchor)[1] for mail in mails):
+        return False
+    date, first_date = (mail.document.updated_at or "" for mail in mails)
+    subjects = [mail.document.title for mail in mails]
+    references, others = ({*filter(_REFERENCE.match, _NUMBERED.findall(s))} for s in subjects)
+    words, other_words = (_words_of_subject(subject) for subject in subjects)
+    shares_words = 2 * len(words & other_words) >= min(len(words), len(other_words)) > 0
+    return date > first_date > "" and bool(
+        references & others or (shares_words and _people_of(later) <= _people_of(first))
+    )
+
+
+@lru_cache(maxsize=4096)
+def _words_of_subject(subject: str) -> frozenset[str]:
+    """Its content words, without numbers and marks such as ``Re:``."""
+    words = words_of(_NUMBER.sub(" ", _REPLY_MARKS.sub("", subject)))
+    return _naming_words(words) - stop_words_of(likely_languages(subject))
+
+
+def _people_of(mail: Passage) -> Set[str]:
+    attributes = dict(mail.document.attributes)
+    return {person for key in ("from", "to") for person in attributes.get(key, ())}
+
+
 def _may_correct(reply: Candidate, quote: Candidate) -> bool:
     if reply.passage.document == quote.passage.document:
         return True
     is_near = reply.bm25 or reply.final >= ABOUT_AS_GOOD * quote.final
-    return bool(is_near) and _governance_of(reply) == _governance_of(quote)
+    return bool(is_near) and _may_displace(reply, quote)
 
 
 def newer_by_path(first: Passage, others: Iterable[Passage], task: str) -> list[str]:
@@ -454,6 +506,18 @@ def _governance_of(row: Candidate) -> tuple[object, ...]:
     visible = document.sensitivity, document.scope, passage.applicable_roles, passage.excluded_roles
     origin = document.source_id, document.trust_tier, document.origin
     return (row.round, *origin, *visible, passage.flags)
+
+
+def _may_displace(row: Candidate, other: Candidate) -> bool:
+    """Whether the standing is equal, or the trust higher, the origin as good and no flag added.
+
+    So nobody can displace the files of others with the name of a file, or with a quote.
+    """
+    document, other_document = row.passage.document, other.passage.document
+    tier, other_tier = (TRUST_TIERS.index(d.trust_tier) for d in (document, other_document))
+    is_as_good = (document.origin, row.round) == (other_document.origin, other.round)
+    has_more_trust = tier < other_tier and {*row.passage.flags} <= {*other.passage.flags}
+    return _governance_of(row) == _governance_of(other) or (is_as_good and has_more_trust)
 
 
 def _representative_first(same: list[Candidate], task: str) -> list[Candidate]:

@@ -265,7 +265,8 @@ def check_citation(
     place = best.passage if best.share >= FOUND_SHARE else None
     if not named:
         note = f"the evidence has no passage {citation.target[:200]}"
-        note += ", counted in `bundle` or `chunk_ids`" if citation.kind == "number" else ""
+        if citation.kind == "number":
+            note += "; [1] is the first passage of `bundle` or `chunk_ids`"
         note += f"; the words of the sentence are at {place.locator}" if place else ""
         return "unknown_citation", place, note
     if is_lines:

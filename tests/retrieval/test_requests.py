@@ -474,7 +474,8 @@ def test_the_answer_to_a_limit_begins_the_answer_to_a_larger_one(
 
 
 def test_what_a_hard_limit_leaves_out_takes_no_place() -> None:
-    role = overlay(retrieval_policy={"diversity": "hard", "max_chunks_per_source": 2})
+    policy = {"diversity": "hard", "max_chunks_per_source": 2, "min_score": 0.0}
+    role = overlay(retrieval_policy=policy)
     wanted = document("wanted", [f"{'filler ' * 90} token"], source_id="other")
     bundle = answered([document("crowd", CROWD), wanted], role, task="token", limit=5)
     assert [passage.source_id for passage in bundle.selected] == ["wiki", "wiki", "other"]

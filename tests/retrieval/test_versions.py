@@ -5,10 +5,12 @@ from typing import Any
 import pytest
 
 from rolebundle.contracts.bundle import RetrievalBundle
+from rolebundle.contracts.documents import Passage
 from rolebundle.retrieval.packet import packet
 from rolebundle.retrieval.versions import (
     combine_versions,
     newer_by_path,
+    put_later_mails_behind,
     put_replies_first,
     without_attribution,
 )
@@ -137,6 +139,7 @@ PREFERS_OLD = overlay(
         ("What was the fee for a berth in 2024?", None, "general", OLD),
         ("What is the fee for a berth?", PREFERS_OLD, "general", OLD),
         ("What is the fee for a berth?", None, "untrusted", OLD),
+        ("What is the fee for a berth?", None, "authoritative", NEW),
     ],
 )
 def test_a_newer_file_that_answers_as_well_comes_first(
@@ -188,6 +191,7 @@ def test_which_of_two_files_is_newer_by_their_names(older: str, newer: str) -> N
         ("rent 2023.pdf", "rent 2025-09.pdf"),
         ("2024-03-07 minutes.docx", "2025-03-06 minutes.docx"),
         ("contract 2024 signed.pdf", "lease 2025 signed.pdf"),
+        ("office/fees 2024.docx", "harbour/fees 2026.docx"),
     ],
 )
 def test_files_of_other_days_or_names_are_no_versions(one: str, other: str) -> None:
@@ -233,3 +237,42 @@ def test_a_reply_comes_before_the_mail_that_it_quotes(
 )
 def test_what_stands_above_a_quoted_message_is_no_part_of_it(message: str, text: str) -> None:
     assert without_attribution(message) == text
+
+
+ANA, BEN, CEM = "Ana <a@x.example>", "Ben <b@y.example>", "Cem <c@z.example>"
+
+
+def mail(name: str, title: str, day: int, sender: str, receiver: str, **fields: Any) -> Passage:
+    people = (("from", (sender,)), ("to", (receiver,)))
+    return passage(
+        name, document_id=name, title=title, updated_at=f"2026-03-{day:02}T08:00:00Z",
+        document_type="mail", attributes=people, **fields,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("title", "day", "people", "fields", "is_behind"),
+    [
+        ("Re: FWE-2024-0317 extension", 5, (CEM, BEN), {}, True),
+        ("Re: Estate of Ida - new date", 5, (ANA, BEN), {}, True),
+        ("Re: Estate of Ida - new date", 5, (BEN, ANA), {}, True),
+        ("Re: Estate of Ida - new date", 5, (CEM, BEN), {}, False),
+        ("Re: Estate of Ida - new date", 3, (ANA, BEN), {}, False),  # It is older.
+        ("Re: Fee of a boat", 5, (ANA, BEN), {}, False),
+        ("Lunch on 2026-03-09", 5, (ANA, BEN), {}, False),
+        ("Re: Estate of Ida - new date", 5, (ANA, BEN), {"source_id": "theirs"}, False),
+    ],
+)
+def test_a_later_mail_about_the_matter_comes_directly_behind(
+    title: str, day: int, people: tuple[str, str], fields: dict[str, Any], is_behind: bool
+) -> None:
+    subject = "Re: Estate of Ida, FWE-2024-0317, hearing 2026-03-09"
+    mails = [
+        (mail("first", subject, 4, ANA, BEN), 0.9),
+        (mail("other", "Oil", 9, ANA, BEN), 0.8),
+        (mail("later", title, day, *people, **fields), 0.3),
+    ]
+    rows = [ranked(one, final) for one, final in mails]
+    put_later_mails_behind(rows)
+    expected = ["first", "later", "other"] if is_behind else ["first", "other", "later"]
+    assert [row.chunk_id for row in rows] == expected

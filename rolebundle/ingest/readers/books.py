@@ -113,4 +113,4 @@ def _saved_page(data: bytes, path: str, _separator: str) -> Iterator[ParsedDocum
         yield blocks.document(inferred, page.notes)
 
 
-READERS = {"epub": package_reader("epub", 12, _book), "mhtml": (6, _saved_page)}
+READERS = {"epub": package_reader("epub", 13, _book), "mhtml": (6, _saved_page)}

@@ -230,6 +230,8 @@ def _write_signs(body: Any) -> None:
         if tag == "math":
             _replace(element, f" {mathml_text(element)} ")
         elif tag == "svg":
+            for part in element.xpath("descendant::tspan[@x or @y or @dx or @dy]"):
+                part.text = f" {part.text or ''}"
             _replace(element, "".join(f" {one_line(text_of(t))} " for t in element.iter("text")))
         elif tag == "ruby":
             reading = one_line("".join(text_of(part) for part in element.iter("rt")))
@@ -251,7 +253,7 @@ def _write_signs(body: Any) -> None:
                 element.tag = "h6"
             else:
                 _set_apart(element)
-        elif not holds_block(element):
+        elif element.getparent() is not None and not holds_block(element):
             _write_script(element)
 
 
@@ -262,7 +264,9 @@ def _write_strikes(body: Any) -> None:
 
 
 def _write_script(element: Any) -> None:
-    """Write a raised or lowered element."""
+    """Write a raised or lowered element, after those inside it."""
+    for inner in list(element.iterdescendants("sup", "sub")):
+        _write_script(inner)
     text, before = text_of(element), _text_before(element)
     if element.tag == "sub":
         _replace(element, notation.lowered(text, before))
@@ -308,4 +312,4 @@ def _set_apart(element: Any) -> None:
             element.tail = f" {element.tail or ''}"
 
 
-READERS = {"html": (17, lambda data, path, _separator: [read_page(data, path)])}
+READERS = {"html": (18, lambda data, path, _separator: [read_page(data, path)])}

@@ -257,7 +257,8 @@ class _OpenDocument(Walk):
             own["level"] = level = integer_in(element.get(f"{_TEXT}outline-level"), 1)
             start = element.get(f"{_TEXT}start-value", "")
             is_unnumbered = element.get(f"{_TEXT}is-list-header") == "true"
-            if not is_unnumbered and "label" not in look and level in self._lists.get("", {}):
+            is_numbered = name == "h" and not is_unnumbered and "label" not in look
+            if is_numbered and level in self._lists.get("", {}):
                 own["label"] = _label(self._lists[""], self._counts[""], level, start)
         for part in element.iter(f"{_TEXT}hidden-paragraph"):
             own |= _HIDDEN if part.get(f"{_TEXT}is-hidden") == "true" else {}
@@ -542,6 +543,6 @@ def _is_collapsed(element: Any) -> bool:
 
 READERS = {
     "opendocument": package_reader(
-        "opendocument", 12, lambda package: _OpenDocument(package).read()
+        "opendocument", 13, lambda package: _OpenDocument(package).read()
     )
 }

@@ -662,6 +662,7 @@ def items(*texts: str) -> str:
 def test_lists_and_headings_have_their_numbers():
     inner = f"<text:p>b</text:p><text:p>more</text:p><text:list>{items('c')}</text:list>"
     body = (
+        '<text:p text:style-name="Heading">Title</text:p>'
         '<text:h text:outline-level="1">Harbour</text:h>'
         f'<text:list text:style-name="L">{items("a", inner)}</text:list><text:p>x</text:p>'
         f'<text:list text:style-name="L" text:continue-numbering="true">{items("d")}</text:list>'
@@ -670,6 +671,7 @@ def test_lists_and_headings_have_their_numbers():
     )
     document = read_document(opendocument(body, styles=LIST_STYLES), "a.odt")
     assert [text for _, text in texts(document)] == [
+        "Title",
         "1. Harbour",
         "(a) a\n(b) b\n   more\n  b.1. c",
         "x",

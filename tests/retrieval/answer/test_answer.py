@@ -543,7 +543,7 @@ def test_other_languages_are_named_where_evidence_is_thin(task: str, other: str)
         (None, ""),
         (ACTIONS, ""),
         (["read", "analyze"], "use only to: read, analyze"),
-        (["read", "analyze", "suggest"], "not for actions"),
+        (["read", "analyze", "suggest"], "not to execute or send"),
         ([action for action in ACTIONS if action != "execute"], "do not use for: execute"),
     ],
 )

@@ -109,7 +109,7 @@ class TestTheCut:
         ("reference", "min_score", "fields", "code"),
         [
             # A low score behind a full selection.
-            ("many#14", 0.4, {"limit": 1}, "low_score"),
+            ("many#14", 0.6, {"limit": 1}, "low_score"),
             ("many#9", 0.1, {"token_budget": 20}, "budget_cut"),
         ],
     )
