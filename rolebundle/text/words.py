@@ -137,6 +137,17 @@ def first_of(names: Sequence[str], most: int) -> str:
     return ", ".join(names[:most]) + more
 
 
+_IN_NUMBER = re.compile(r"(?<=[\d.,:/'’-])[.,:/'’-]?\d|(?:(?<=\d)\s|(?<=\d\s))\d{3}(?!\d)")
+_OF_NUMBERS = "0123456789.,:/'’- \xa0\u202f"
+
+
+def place_to_cut(text: str, length: int) -> int:
+    """The last place up to ``length`` that is not in a number: a part of one is another number."""
+    if _IN_NUMBER.match(text, length):
+        return len(text[:length].rstrip(_OF_NUMBERS)) or length
+    return length
+
+
 def words_found(found: int, words: int) -> str:
     """How many of a task's words were found: ``2 of the task's 5 words``."""
     if not found:

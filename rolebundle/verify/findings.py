@@ -18,6 +18,7 @@ from rolebundle.retrieval.passage_text import shown_name
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.versions import is_old_by_path, newer_by_path
 from rolebundle.storage.corpus import joined
+from rolebundle.text.words import place_to_cut
 from rolebundle.verify.draft import Sentence
 
 MAX_SHOWN = 300
@@ -89,7 +90,7 @@ def finding(
 
 def shortened(text: str) -> str:
     """As much of a text as a finding shows."""
-    return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 1]}…"
+    return text if len(text) <= MAX_SHOWN else f"{text[: place_to_cut(text, MAX_SHOWN - 1)]}…"
 
 
 # -- sources ---------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ from rolebundle.text.references import (
     parse_passages,
     similar_names,
 )
-from rolebundle.text.words import lower_capitals
+from rolebundle.text.words import lower_capitals, place_to_cut
 from support.amounts import EXAMPLES
 
 # -- decoding --------------------------------------------------------------------------------------
@@ -439,3 +439,14 @@ def test_one_bad_byte_is_one_bad_character():
     assert text == "Ключ от склада " * 9 + "\ufffd"
     assert len(notes) == 1
     assert decode("Übergröße für Jürgen".encode() + b"\xff")[0] == "Übergröße für Jürgen\ufffd"
+
+
+@pytest.mark.parametrize(
+    "number", ["250", "4,560", "1.250,00", "292 500", "2024-05-21", "0664-1234", "18:30"]
+)
+def test_no_number_is_cut(number: str) -> None:
+    """A part of a number is another number: £25 of £250."""
+    text = f"The cap stays at £{number} a year."
+    for length in range(1, len(text)):
+        shown = text[: place_to_cut(text, length)]
+        assert number in shown or not any(map(str.isdigit, shown))
