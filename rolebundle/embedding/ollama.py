@@ -40,9 +40,8 @@ class OllamaProvider(ServerProvider):
     texts_per_request = 64
 
     def __init__(self, spec: ProviderSpec) -> None:
-        self._model = spec.model
-        self._prefixes = prefixes_for(spec.model)
-        self.server = ModelServer(replace(spec, url=spec.url or ollama_url()))
+        super().__init__(replace(spec, url=spec.url or ollama_url()))
+        self._pull_hint = f"run `ollama pull {spec.model}`"
         self._client = Client(self.server.url, transport=_Transport(self.server))
 
     @cached_property
@@ -50,7 +49,7 @@ class OllamaProvider(ServerProvider):
         """The model under its full name, with the digest that the server reports."""
         name, digest = self._listed()
         dimensions = self._request([PROBE_TEXT]).shape[1]
-        return ModelIdentity("ollama", name, digest, dimensions, *self._prefixes)
+        return ModelIdentity("ollama", name, digest, dimensions, *prefixes_for(self._model))
 
     def _rows(self, texts: Sequence[str]) -> object:
         # By default Ollama cuts a text that is too long, without an error.
@@ -75,10 +74,6 @@ class OllamaProvider(ServerProvider):
             if entry.model and entry.digest and entry.model.casefold() == name:
                 return entry.model, entry.digest
         raise self.server.error("model_missing", f"has no model {self._model}", self._pull_hint)
-
-    @property
-    def _pull_hint(self) -> str:
-        return f"run `ollama pull {self._model}`"
 
     def _call(self, call: Callable[[], T]) -> T:
         try:

@@ -160,7 +160,6 @@ class PackagedProvider(EncoderProvider):
     def __init__(self, model: str) -> None:
         super().__init__(lambda: (self.identity, _loaded(model)))
         self._packaged = MODELS[model]
-        self._prefixes = prefixes_for(model)
 
     @cached_property
     def identity(self) -> ModelIdentity:
@@ -172,7 +171,7 @@ class PackagedProvider(EncoderProvider):
         model = self._packaged
         _ = model.path
         digest = sha256(f"{model.sha256} {model.preparation}".encode()).hexdigest()[:16]
-        return ModelIdentity("onnx", model.name, digest, DIMENSIONS, *self._prefixes)
+        return ModelIdentity("onnx", model.name, digest, DIMENSIONS, *prefixes_for(model.name))
 
 
 @cache

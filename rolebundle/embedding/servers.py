@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from ipaddress import ip_address
 from math import inf
-from time import monotonic
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
@@ -320,13 +319,19 @@ def _error_detail(body: str) -> str:
 class ServerProvider(ABC):
     """One model of one server: what all such models have in common.
 
-    A provider gives the identity of its model, and ``_rows``.
+    A provider gives the identity of its model, and ``_rows``. The server is first contacted when it
+    is used.
+
+    Args:
+        spec: the model's name; and the server, with or without ``/v1`` at its end.
     """
 
     parallel_batches = 1
     batch_size = 512
     texts_per_request: int
-    server: ModelServer
+
+    def __init__(self, spec: ProviderSpec) -> None:
+        self._model, self.server = spec.model, ModelServer(spec)
 
     @property
     @abstractmethod
@@ -399,18 +404,10 @@ def _one_line(text: str) -> str:
 
 
 class OpenAICompatibleProvider(ServerProvider):
-    """One model of one server. The server is first contacted when it is used.
-
-    Args:
-        spec: its name; and the server, with or without ``/v1`` at its end.
-    """
+    """One model of one server that has OpenAI's API."""
 
     # The default limit of text-embeddings-inference; other servers accept as many or more.
     texts_per_request = 32
-
-    def __init__(self, spec: ProviderSpec) -> None:
-        self._model = spec.model
-        self.server = ModelServer(spec)
 
     @cached_property
     def identity(self) -> ModelIdentity:
@@ -502,7 +499,7 @@ class BoundedBackend(httpcore.SyncBackend):
 
     def time_left(self) -> float:
         """Seconds that the next operation may take. Raise an error if there are none."""
-        seconds_left = self._deadline - monotonic()
+        seconds_left = self._deadline - time.monotonic()
         if seconds_left <= 0:
             raise self._late
         return seconds_left

@@ -36,9 +36,6 @@ def with_attachments(
             yield document
             continue
         attachments.keys.add(document.key)
-        if not document.attached:
-            yield document
-            continue
         attachments.notes = []
         # Read first: what cannot be read is a note of the message.
         found = list(attachments.read(document, basename(path), 1))

@@ -70,14 +70,11 @@ def _with_level(parsed: ParsedDocument, headings: list[Block], *, is_long: bool)
 
 def _split(parsed: ParsedDocument, headings: list[_Place]) -> Iterator[Block]:
     for number, block in enumerate(parsed.blocks):
-        lines = block.text.split("\n")
         places = [at for of, at in headings if of == number]
-        starts = sorted({0, *places, *(at + 1 for at in places)})
-        for first, end in zip(starts, [*starts[1:], len(lines)], strict=True):
-            part = block.part(first, end, line_exact=parsed.line_exact)
-            if not part.text.strip():
-                continue
+        starts = {0, *places, *(at + 1 for at in places)}
+        for first, part in block.parts(starts, line_exact=parsed.line_exact):
             if first in places:
                 words = one_line(part.text).strip("*_ ")
-                part = part._replace(kind="heading", level=1, heading=words, header="")
-            yield part
+                yield part._replace(kind="heading", level=1, heading=words, header="")
+            else:
+                yield part

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import count, pairwise
 from typing import Any, cast
 
@@ -19,7 +19,7 @@ import yaml
 from rolebundle.contracts.ingest import METADATA_KEYS, utc_text
 from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest.authority import folded_key, governing_key
-from rolebundle.ingest.parsed import Block
+from rolebundle.ingest.parsed import Block, ParsedDocument
 from rolebundle.resources import data_file
 from rolebundle.text.decoding import cleaned, cleaned_values, one_line
 
@@ -34,11 +34,6 @@ _OUR_KEYS = frozenset(map(folded_key, METADATA_KEYS))
 _NOT_YAML = "not valid YAML"
 
 
-FrontMatter = tuple[Mapping[str, object], int, int, tuple[str, ...]]
-"""What the front matter of a document declares; the line after the opening fence, from 1; the index
-of the first line after the front matter; and remarks on what could not be read."""
-
-
 class _Unreadable(Exception):
     """Front matter that is not valid. ``line`` counts from 0, after the opening fence."""
 
@@ -50,8 +45,11 @@ class _Unreadable(Exception):
 
 def front_matter(
     lines: Sequence[str], path: str, start: int = 0, stop: int | None = None
-) -> FrontMatter:
-    """The front matter at the beginning of ``lines[start:stop]``; an empty one if there is none.
+) -> tuple[ParsedDocument, int]:
+    """What the front matter at the beginning of ``lines[start:stop]`` tells of a document.
+
+    That is what it declares, from the line after the opening fence on; what a person wrote in it;
+    and notes on what could not be read. Return it with the index of the first line after it.
 
     An opening fence without a closing one is a thematic break. So are two fences around a text that
     does not begin with a key.
@@ -59,7 +57,7 @@ def front_matter(
     Raises:
         DocumentError: ``bad_front_matter``, with the path, the line and the reason.
     """
-    without: FrontMatter = ({}, start + 1, start, ())
+    without = ParsedDocument(declared_at=start + 1), start
     stop = len(lines) if stop is None else stop
     opening = lines[start].rstrip() if start < stop else ""
     if opening not in _FENCES:
@@ -95,16 +93,18 @@ def front_matter(
         note = f"{path}:{line}: front matter: {problem}, {result}"
         notes = (with_detail(note, problem.detail),)
     declared = {cleaned(key): cleaned_values(value) for key, value in values.items()}
-    return declared, first_line, end + 1, notes
+    blocks = tuple(_blocks(lines, start + 1, end))
+    return ParsedDocument(blocks, (), declared, first_line, notes=notes), end + 1
 
 
 _MACHINE_KEY = re.compile("|".join(data_file(__file__, "keys.toml")["machine"].split()))
-# Two words, or a number such as one of a telephone or a door.
-_OF_PERSON = re.compile(r"[^\W\d_]\w*[\s,]+(?:-\s+)?\w|(?:\d\D?){3}|@")
+# Two words, or a number such as one of a telephone or a door. From the start of a word only: from
+# each letter a long one would take minutes.
+_OF_PERSON = re.compile(r"(?<!\w)[\d_]*[^\W\d_]\w*[\s,]+(?:-\s+)?\w|(?:\d\D?){3}|@")
 _PLACE = re.compile(r"[\"'\s]*\S*/\S*\s*")
 
 
-def front_blocks(lines: Sequence[str], start: int, end: int) -> list[Block]:
+def _blocks(lines: Sequence[str], start: int, end: int) -> list[Block]:
     """What a person wrote between the fences, without keys that govern or have a meaning to us.
 
     Blocks are apart from the text and from each other, so that no passage has the lines between.

@@ -5,8 +5,9 @@ bytes ─▶ reader ─▶ ParsedDocument (blocks with their lines) ─▶ chunk
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from rolebundle.scan.finding import HiddenPart
@@ -55,14 +56,17 @@ class Block(NamedTuple):
     header: str = ""
     """The header row of the table that the block is, or is a part of, as it is in the text."""
 
-    def part(self, first: int, end: int, *, line_exact: bool) -> Block:
-        """The block of ``first:end`` of its lines, counted from 0.
+    def parts(self, starts: Iterable[int], *, line_exact: bool) -> Iterator[tuple[int, Block]]:
+        """The blocks that begin at some of its lines, counted from 0; none without text.
 
-        Its own lines of the file are known if the document is line-exact, or the block aligned.
+        Their own lines of the file are known if the document is line-exact, or the block aligned.
         """
-        text, at = "\n".join(self.text.split("\n")[first:end]), self.start_line
-        span = (at + first, at + end - 1) if line_exact or self.aligned else (at, self.end_line)
-        return self._replace(text=text, start_line=span[0], end_line=span[1])
+        lines, at = self.text.split("\n"), self.start_line
+        for first, end in pairwise([*sorted(starts), len(lines)]):
+            text = "\n".join(lines[first:end])
+            span = (at + first, at + end - 1) if line_exact or self.aligned else (at, self.end_line)
+            if text.strip():
+                yield first, self._replace(text=text, start_line=span[0], end_line=span[1])
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import traceback
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import blake2b, sha256
@@ -110,11 +110,6 @@ def _has_attachments(file: FileEntry) -> bool:
     return _reader_name(file) in _MAIL_FORMATS or readers.may_be_mail(file.path)
 
 
-def prepare_files(files: Iterable[FileEntry], settings: RunSettings) -> Iterator[Outcome]:
-    """Read, parse, scan and chunk files, in order. A file with an error becomes ``Skipped``."""
-    return (_prepared(file, settings) for file in files)
-
-
 Verified = dict[str, tuple[object, str | Skipped]]
 """What runs of this process found out about files; it holds while size and time are the same.
 
@@ -167,8 +162,8 @@ def unread_outcome(
     return outcome == file_hash
 
 
-def _prepared(file: FileEntry, settings: RunSettings) -> Outcome:
-    """Read, parse, scan and chunk a file.
+def prepared(file: FileEntry, settings: RunSettings) -> Outcome:
+    """Read, parse, scan and chunk a file. A file with an error becomes ``Skipped``.
 
     An error in one of several documents becomes a note, and the others are stored. If there are no
     others, the file is skipped. The reader's errors depend on the bytes only, so such a file is not

@@ -15,6 +15,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from itertools import chain, count
 from pathlib import Path
 from shlex import quote
@@ -206,7 +207,7 @@ class Plan:
 
     by_location: dict[str, Root]
     new_options: Options
-    other_sources: Callable[[Path], set[str]]
+    other_sources: Callable[[str], set[str]]
     starts: dict[str, tuple[Path, bool]] = field(default_factory=dict)
     visits: list[Visit] = field(default_factory=list)
     notes: list[Skipped] = field(default_factory=list)
@@ -263,7 +264,7 @@ class Plan:
             if os.path.lexists(root.location) and folder_of(anchor_of(roots, root)) == base:
                 return root.source_id
         name = source_name(base)
-        sources = (*self.other_sources(base), *(root.source_id for root in roots))
+        sources = (*self.other_sources(str(base)), *(root.source_id for root in roots))
         used = {source.casefold() for source in sources}
         for parent in base.parents:
             if name.casefold() not in used:
@@ -449,11 +450,8 @@ def plan_run(
     def flags_of(location: str) -> authority.Flags:
         return authority.combined(authority.flags_at(after, location), command_flags)
 
-    planned = Plan(
-        {root.location: root for root in roots},
-        options.root_options(),
-        lambda folder: root_storage.sources_outside(corpus, str(folder)),
-    )
+    sources = partial(root_storage.sources_outside, corpus)
+    planned = Plan({root.location: root for root in roots}, options.root_options(), sources)
     for path in starts:
         planned.add(path)
     policy = load_policy(corpus)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise, takewhile
+from itertools import takewhile
 
 from rolebundle.contracts.documents import QUOTED, SENDER_FIELD
 from rolebundle.ingest.parsed import Block, ParsedDocument
@@ -144,9 +144,7 @@ def _split(parsed: ParsedDocument, is_thread: bool) -> Iterator[Block]:
                 starts[number] = speaker, message
         if block.kind == "table":
             starts = {0: (block.header, message)}
-        for first, end in pairwise([*sorted(starts), len(lines)]):
+        for first, part in block.parts(starts, line_exact=parsed.line_exact):
             header, number = starts[first]
-            part = block.part(first, end, line_exact=parsed.line_exact)
-            if part.text.strip():
-                anchor = f"message {number}" if number else block.anchor
-                yield part._replace(header=header, anchor=anchor)
+            anchor = f"message {number}" if number else block.anchor
+            yield part._replace(header=header, anchor=anchor)

@@ -100,10 +100,9 @@ def leaves_out(root: Root, path: Path) -> bool:
         names = names_in(folder)
         if ignore:
             rules = rules_of(str(folder), f"{folder}{os.sep}", names, rules)
-        above = _Folder(str(folder), names, rules, ignore)
         folder /= part
         is_folder = folder.is_dir()
-        if above.reason(part, is_folder=is_folder):
+        if _left_out(str(folder), names, rules, ignore=ignore, is_folder=is_folder):
             return True
         if ignore and is_folder and not _ENVIRONMENT_FILES.isdisjoint(names_in(folder)):
             return True
@@ -181,7 +180,6 @@ def _walk_folder(
             return
         if not _IGNORE_FILES.isdisjoint(names):
             rules = rules_of(location, prefix, frozenset(names), rules)
-    folder = _Folder(location.rstrip(os.sep), names, rules, ignore)
     for entry in entries:
         name = entry.name
         path = prefix + name
@@ -197,7 +195,7 @@ def _walk_folder(
         flags = context.nested_flags.get(entry.path, folder_flags)
         mode = status.st_mode
         is_folder = stat.S_ISDIR(mode)
-        reason = folder.reason(name, is_folder=is_folder)
+        reason = _left_out(entry.path, names, rules, ignore=ignore, is_folder=is_folder)
         if reason and not stat.S_ISLNK(mode):
             result.append(Skipped(f"{path}/" if is_folder else path, "ignored", reason))
         elif not is_folder:
@@ -217,23 +215,17 @@ def _status(entry: os.DirEntry[str], path: str) -> os.stat_result | Skipped:
         return skipped_for(path, _unreadable(path, error))
 
 
-class _Folder(NamedTuple):
-    """What decides which files and folders in a folder are left out."""
-
-    location: str
-    names: Collection[str]
-    rules: tuple[Rules, ...]
-    ignore: bool
-
-    def reason(self, name: str, *, is_folder: bool) -> str:
-        """Why a file or folder in it is left out; empty if it is not."""
-        if name.startswith("."):
-            return HIDDEN_FOLDER if is_folder else HIDDEN_FILE
-        if not is_folder and (reason := of_no_person(name, self.names)):
-            return reason
-        reason = reason_for_name(name, self.names, is_folder=is_folder) if self.ignore else ""
-        location = f"{self.location}{os.sep}{name}{os.sep if is_folder else ''}"
-        return reason or ignored_by(self.rules, location)
+def _left_out(
+    path: str, siblings: Collection[str], rules: Sequence[Rules], *, ignore: bool, is_folder: bool
+) -> str:
+    """Why a file or folder is left out; empty if it is not."""
+    name = path.rpartition(os.sep)[2]
+    if name.startswith("."):
+        return HIDDEN_FOLDER if is_folder else HIDDEN_FILE
+    if not is_folder and (reason := of_no_person(name, siblings)):
+        return reason
+    reason = reason_for_name(name, siblings, is_folder=is_folder) if ignore else ""
+    return reason or ignored_by(rules, path + os.sep * is_folder)
 
 
 def _entry_for(
@@ -243,8 +235,7 @@ def _entry_for(
         return _link(context.root, Path(location), path)
     if not stat.S_ISREG(status.st_mode):
         return Skipped(path, "not_a_file", "not a regular file")
-    name = path.rpartition("/")[2]
-    if reason := HIDDEN_FILE if name.startswith(".") else of_no_person(name, ()):
+    if reason := _left_out(location, (), (), ignore=False, is_folder=False):
         return Skipped(path, "ignored", reason)
     manifest = context.manifest
     if isinstance(manifest, Manifest):

@@ -66,7 +66,7 @@ def prepare_parallel(
     is_plain = all(prepare.is_plain(file) and file.size <= _MAX_BYTES_HERE for file in files)
     is_safe = not any(map(prepare.may_crash, files))
     if workers == 1 and (is_plain or (is_safe and not seconds)):
-        yield from prepare.prepare_files(files, settings)
+        yield from (prepare.prepared(file, settings) for file in files)
         return
     groups = _groups(files)
     readers = [_Reader(settings, seconds) for _ in range(workers)]
@@ -266,7 +266,7 @@ def main() -> None:
             os._exit(1)  # The parent has ended.
         files, settings, seconds = requests.get()
         system.limit_time(seconds, seconds * WAITING_FACTOR)
-        answer = [*prepare.prepare_files(files, settings)]
+        answer = [prepare.prepared(file, settings) for file in files]
         system.limit_time(0, 0)
 
 

@@ -141,11 +141,9 @@ def addition(host: Host, entry: Entry) -> Change:
         path, before, present, is_untouched = _state(host)
         if present == entry:
             return Change(path, "has the entry already", before, before)
-        former = before
-        if present is not None:
-            former = _content(backup_path(path))
-            if former is None and not is_untouched:
-                former = before
+        former = before if present is None else _content(backup_path(path))
+        if former is None and not is_untouched:
+            former = before
         # An entry of ours is replaced as if there had been none.
         after = edited(former if is_untouched else before, host, entry)
         what = "adds the entry" if present is None else "replaces the entry"
@@ -278,10 +276,6 @@ def _edit_toml(text: str, keys: Sequence[str], entry: Entry | None) -> str:
     return document.as_string()
 
 
-def _parse_yaml(text: str) -> Any:
-    return yaml.safe_load(text) or {}
-
-
 _YAML_HEAD = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*---[ \t]*\r?\n")
 
 
@@ -379,9 +373,8 @@ def _cut(text: str, start: int, end: int) -> str:
     return (text[:at] + before[at + 1 :] if is_beside else before) + text[end:]
 
 
-_FORMATS: dict[str, tuple[Callable[[str], Any], Callable[[str, Sequence[str], Entry | None], str]]]
-_FORMATS = {
+_FORMATS: Mapping[str, tuple[Callable[[str], Any], Callable[..., str]]] = {
     ".json": (_parse_json, _edit_json),
     ".toml": (tomllib.loads, _edit_toml),
-    ".yaml": (_parse_yaml, _edit_yaml),
+    ".yaml": (lambda text: yaml.safe_load(text) or {}, _edit_yaml),
 }

@@ -168,20 +168,6 @@ class AuditLog(Closable):
         with open_audit_reader(self.path) as log:
             return _has_head(log, known)
 
-    def remembered(self, known: StoredAudit) -> StoredAudit:
-        """What the corpus should remember of the audit: its head, unless it lost what is known.
-
-        Raises:
-            WrongFile, CorpusCorrupt, StorageError: it cannot be read.
-        """
-        if not known.required or not self.exists:
-            return known
-        with open_audit_reader(self.path) as log, log.reading():
-            if not _has_head(log, known):
-                return known
-            head = audit.read_head(log)
-        return StoredAudit(True, head.log_id, head.rows, head.hash)
-
     def _open_writer(self) -> SqliteFile:
         # If the file was renamed or deleted, a row in it would be lost.
         if self._writer is not None and not self._writer.is_current():
@@ -456,18 +442,22 @@ class Recorder:
             log.begin()
 
     def store_head(self, corpus: Corpus) -> None:
-        """Store the audit's head in the corpus, if records are required.
+        """Store the audit's head in the corpus, if records are required and none was lost.
 
         Args:
             corpus: open for writing, outside of a transaction.
+
+        Raises:
+            WrongFile, CorpusCorrupt, StorageError: the audit cannot be read.
         """
-        known = load_stored_audit(corpus)
-        if known.required:
-            with AuditLog(self.path) as log:
-                stored = log.remembered(known)
-            if stored != known:
-                with corpus.writing():
-                    save_stored_audit(corpus, stored)
+        known, path = load_stored_audit(corpus), audit_path(self.path)
+        if not known.required or not is_there(path):
+            return
+        with open_audit_reader(path) as log, log.reading():
+            head = audit.read_head(log) if _has_head(log, known) else None
+        if head and (stored := StoredAudit(True, head.log_id, head.rows, head.hash)) != known:
+            with corpus.writing():
+                save_stored_audit(corpus, stored)
 
     def _open_log(self, needs: AuditNeeds) -> AuditLog | None:
         floor: AuditMode = "on" if needs.has_policy else "off"

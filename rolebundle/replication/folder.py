@@ -53,10 +53,8 @@ class PublishedFolder:
                 "give a folder, and move it with rsync, rclone or the like; write ./ before a "
                 "path with a colon",
             )
-        self._folder = Path(target).absolute()
-        with suppress(OSError, RuntimeError):  # A loop of links is reported when it is opened.
-            # One folder is one target, however it is written: readers know it by its target.
-            self._folder = self._folder.resolve()
+        # One folder is one target, however it is written: readers know it by its target.
+        self._folder = Path(os.path.realpath(target))
         self.target = str(self._folder)
 
     def manifest(self) -> bytes:

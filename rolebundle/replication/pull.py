@@ -5,6 +5,7 @@ Whenever the process is killed, the path names the complete old replica or the c
 
 from __future__ import annotations
 
+import os
 import shutil
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -59,9 +60,7 @@ def pull(folder: PublishedFolder, path: Path, key: PublicKey) -> PullReport:
         WrongFile: it has another schema, or is of another corpus or publication.
         CorpusBusy, ConfigurationError, StorageError: it could not be fetched.
     """
-    file = path
-    with suppress(OSError, RuntimeError):  # A loop of links is reported when it is opened.
-        file = path.resolve()
+    file = Path(os.path.realpath(path))
     with storage_errors(
         "cannot_create",
         f"{file.parent}: the folder cannot be created",

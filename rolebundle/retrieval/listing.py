@@ -49,7 +49,7 @@ from rolebundle.storage.passages import (
 from rolebundle.text.paths import matches
 from rolebundle.text.references import MAX_SUGGESTIONS, is_glob, may_be_stored, similar_names
 from rolebundle.text.spellings import composed, folded, placed
-from rolebundle.text.words import place_to_cut
+from rolebundle.text.words import place_to_begin, place_to_cut
 
 READ_AT_ONCE = 100
 FACTS = "remembered"
@@ -501,6 +501,6 @@ def _check_text(pattern: str, *, is_regex: bool) -> None:
 
 def _shown(line: str, offset: int) -> str:
     """A line, or the part around its match if it is long."""
-    start = max(0, min(offset - MAX_SHOWN // 2, len(line) - MAX_SHOWN))
+    start = place_to_begin(line, max(0, min(offset - MAX_SHOWN // 2, len(line) - MAX_SHOWN)))
     end = start + place_to_cut(line[start:], MAX_SHOWN)
     return ("…" if start else "") + line[start:end] + ("…" if end < len(line) else "")

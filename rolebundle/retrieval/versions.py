@@ -224,7 +224,7 @@ def _is_later_mail(later: Passage, first: Passage) -> bool:
     words, other_words = (_words_of_subject(subject) for subject in subjects)
     shares_words = 2 * len(words & other_words) >= min(len(words), len(other_words)) > 0
     return date > first_date > "" and bool(
-        references & others or (shares_words and _people_of(later) <= _people_of(first))
+        references & others or (shares_words and _people_of(later) <= _people_of(first, "cc"))
     )
 
 
@@ -235,9 +235,11 @@ def _words_of_subject(subject: str) -> frozenset[str]:
     return _naming_words(words) - stop_words_of(likely_languages(subject))
 
 
-def _people_of(mail: Passage) -> Set[str]:
+def _people_of(mail: Passage, *more: str) -> Set[str]:
+    """The addresses of its sender, its receivers, and the people of ``more`` headers."""
     attributes = dict(mail.document.attributes)
-    return {person for key in ("from", "to") for person in attributes.get(key, ())}
+    people = (one for key in ("from", "to", *more) for one in attributes.get(key, ()))
+    return {one.rpartition("<")[2].rstrip(">").casefold() for one in people}
 
 
 def _may_correct(reply: Candidate, quote: Candidate) -> bool:

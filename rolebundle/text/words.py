@@ -148,6 +148,13 @@ def place_to_cut(text: str, length: int) -> int:
     return length
 
 
+def place_to_begin(text: str, start: int) -> int:
+    """The first place from ``start`` on that is not in a number."""
+    if start and _IN_NUMBER.match(text, start):
+        return len(text) - len(text[start:].lstrip(_OF_NUMBERS))
+    return start
+
+
 def words_found(found: int, words: int) -> str:
     """How many of a task's words were found: ``2 of the task's 5 words``."""
     if not found:

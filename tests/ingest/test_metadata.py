@@ -331,7 +331,8 @@ def test_ignored_keys(tmp_path):
 
 
 def read(text):
-    return front_matter(text.split("\n"), "docs/a.md")
+    document, body_index = front_matter(text.split("\n"), "docs/a.md")
+    return document.declared, document.declared_at, body_index, document.notes
 
 
 def declared(text):

@@ -36,15 +36,18 @@ def test_the_words_of_a_specific_task_choose(task: str, place: str) -> None:
     assert first(task).startswith(place)
 
 
+@pytest.mark.parametrize("provider", [HashingProvider(), None])
 @pytest.mark.parametrize(
     ("task", "is_specific"), [("What do we keep in the store?", True), ("Where are pipes?", False)]
 )
-def test_a_document_far_ahead_in_both_lanes_is_asked_for(task: str, *, is_specific: bool) -> None:
+def test_a_document_far_ahead_in_each_lane_is_asked_for(
+    task: str, provider: HashingProvider | None, *, is_specific: bool
+) -> None:
     boilers = [
         document(f"team/{n}", [f"Boiler {n} has pipes, and a list of its parts."])
         for n in range(12)
     ]
     store = document("stock/store", ["In the store it may be as warm as 25 degrees."])
-    evidence = answered([*boilers, store], ROLE, HashingProvider(), task=task).evidence
+    evidence = answered([*boilers, store], ROLE, provider, task=task).evidence
     assert evidence is not None
     assert (evidence.specificity >= MIN_SPECIFICITY) is is_specific

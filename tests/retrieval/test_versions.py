@@ -256,6 +256,7 @@ def mail(name: str, title: str, day: int, sender: str, receiver: str, **fields: 
         ("Re: FWE-2024-0317 extension", 5, (CEM, BEN), {}, True),
         ("Re: Estate of Ida - new date", 5, (ANA, BEN), {}, True),
         ("Re: Estate of Ida - new date", 5, (BEN, ANA), {}, True),
+        ("Re: Estate of Ida - new date", 5, ("A. <A@x.example>", "b@y.example"), {}, True),
         ("Re: Estate of Ida - new date", 5, (CEM, BEN), {}, False),
         ("Re: Estate of Ida - new date", 3, (ANA, BEN), {}, False),  # It is older.
         ("Re: Fee of a boat", 5, (ANA, BEN), {}, False),

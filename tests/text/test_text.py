@@ -28,7 +28,7 @@ from rolebundle.text.references import (
     parse_passages,
     similar_names,
 )
-from rolebundle.text.words import lower_capitals, place_to_cut
+from rolebundle.text.words import lower_capitals, place_to_begin, place_to_cut
 from support.amounts import EXAMPLES
 
 # -- decoding --------------------------------------------------------------------------------------
@@ -449,4 +449,6 @@ def test_no_number_is_cut(number: str) -> None:
     text = f"The cap stays at £{number} a year."
     for length in range(1, len(text)):
         shown = text[: place_to_cut(text, length)]
+        assert number in shown or not any(map(str.isdigit, shown))
+        shown = text[place_to_begin(text, length) :]
         assert number in shown or not any(map(str.isdigit, shown))

@@ -126,19 +126,11 @@ def unique_key(name: str, used: set[str]) -> str:
     return key
 
 
-def block_of(
-    lines: Sequence[str],
-    kind: BlockKind,
-    start: int,
-    end: int,
-    *,
-    level: int = 0,
-    heading: str = "",
-) -> Block:
+def block_of(lines: Sequence[str], kind: BlockKind, start: int, end: int) -> Block:
     """The block of ``lines[start:end]``, without blank lines at its end."""
     while end > start + 1 and is_blank(lines[end - 1]):
         end -= 1
-    return Block(kind, "\n".join(lines[start:end]), start + 1, end, level, heading)
+    return Block(kind, "\n".join(lines[start:end]), start + 1, end)
 
 
 def runs(lines: Sequence[str], start: int, end: int) -> Iterator[tuple[int, int]]:

@@ -23,7 +23,6 @@ from rolebundle.ingest.readers.package import (
     Package,
     TextBlocks,
     joined,
-    local_name,
     package_reader,
     properties_of,
     too_large,
@@ -53,9 +52,9 @@ def _book(package: Package) -> ParsedDocument:
         and "nav" not in item.get("properties", "").split()
     ]
     # Chapters may be encrypted. Fonts often are, which does not matter.
-    for element in package.parse("META-INF/encryption.xml", is_lenient=True).iter():
-        is_content = local_name(element) == "CipherReference"
-        if is_content and joined("", element.get("URI", "")) in chapters:
+    encryption = package.parse("META-INF/encryption.xml", is_lenient=True)
+    for element in encryption.iter("{*}CipherReference"):
+        if joined("", element.get("URI", "")) in chapters:
             raise package.encrypted()
     blocks = TextBlocks(package.too_large)
     for name in chapters:
@@ -73,10 +72,9 @@ def _book(package: Package) -> ParsedDocument:
 def _main_member(package: Package) -> str:
     """The name of the package document."""
     container = package.parse("META-INF/container.xml", is_lenient=True)
-    for element in container.iter():
-        name = element.get("full-path", "") if local_name(element) == "rootfile" else ""
-        if name in package:
-            return name
+    for element in container.iter("{*}rootfile"):
+        if (name := element.get("full-path", "")) in package:
+            return str(name)
     raise ValueError("it has no package document")
 
 
@@ -113,4 +111,4 @@ def _saved_page(data: bytes, path: str, _separator: str) -> Iterator[ParsedDocum
         yield blocks.document(inferred, page.notes)
 
 
-READERS = {"epub": package_reader("epub", 13, _book), "mhtml": (6, _saved_page)}
+READERS = {**package_reader("epub", 13, _book), "mhtml": (6, _saved_page)}

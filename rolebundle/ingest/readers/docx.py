@@ -43,7 +43,6 @@ _OFF = re.compile(
     r"visibility\s*:\s*hidden|display\s*:\s*none|mso-hide\s*:\s*all"
     r"|(?:left|top)\s*:\s*-(?:(?:[89]\d\d|\d{4,})(?:\.\d+)?p[tx]|\d\d(?:\.\d+)?in)"
 )
-_HIDDEN: Look = {"hidden": True}
 _AWAY: Look = {"away": "invisible_element"}
 
 
@@ -73,7 +72,7 @@ def _fill(item: Any) -> Look:
 def _text_fill(item: Any) -> Look:
     shares = (value for part in item.iter("{*}alpha") for value in part.attrib.values())
     is_clear = any(number_in(share) >= 95_000 for share in shares)
-    return _HIDDEN if is_clear or item.find("{*}noFill") is not None else {}
+    return office.HIDDEN if is_clear or item.find("{*}noFill") is not None else {}
 
 
 def _height(item: Any) -> Look:
@@ -82,7 +81,7 @@ def _height(item: Any) -> Look:
     rule, height = ("hRule", "val") if is_row else ("lineRule", "line")
     if item.get(_W + rule) != "exact" or _number(item, height, 1000) > _MAX_TINY_HEIGHT:
         return {}
-    return _AWAY if is_row else _HIDDEN
+    return _AWAY if is_row else office.HIDDEN
 
 
 def _place(item: Any) -> Look:
@@ -90,7 +89,7 @@ def _place(item: Any) -> Look:
     if item.get(f"{_W}dropCap", "none") != "none":
         return {"is_initial": True}
     places = (_number(item, name, 0) for name in ("x", "y", "left", "start"))
-    return {} if all(_ON_PAGE[0] < place < _ON_PAGE[1] for place in places) else _HIDDEN
+    return {} if all(_ON_PAGE[0] < place < _ON_PAGE[1] for place in places) else office.HIDDEN
 
 
 def _outline(item: Any) -> Look:
@@ -118,7 +117,7 @@ _PROPERTIES: Mapping[str, Callable[[Any], Look]] = {
     "strike": lambda item: {"struck": _is_on(item)},
     "dstrike": lambda item: {"struck": True} if _is_on(item) else {},
     "sz": lambda item: {"size": _number(item, "val", 20) / 2},
-    "w": lambda item: _HIDDEN if _number(item, "val", 100) <= _MAX_WIDTH else {},
+    "w": lambda item: office.HIDDEN if _number(item, "val", 100) <= _MAX_WIDTH else {},
     "shd": _fill,
     "highlight": lambda item: {"fill": color(item.get(_VAL, "").lower())} if _is_on(item) else {},
     "textFill": _text_fill,
@@ -485,4 +484,4 @@ class _Docx(Walk):
     }
 
 
-READERS = {"docx": package_reader("docx", 13, lambda package: _Docx(package).read())}
+READERS = package_reader("docx", 13, lambda package: _Docx(package).read())

@@ -254,7 +254,7 @@ def _write_signs(body: Any) -> None:
             else:
                 _set_apart(element)
         elif element.getparent() is not None and not holds_block(element):
-            _write_script(element)
+            _write_scripts(element)
 
 
 def _write_strikes(body: Any) -> None:
@@ -263,10 +263,14 @@ def _write_strikes(body: Any) -> None:
         setattr(one.getparent(), "tail" if one.is_tail else "text", _SHOWN.sub(r"~~\g<0>~~", one))
 
 
-def _write_script(element: Any) -> None:
+def _write_scripts(element: Any) -> None:
     """Write a raised or lowered element, after those inside it."""
-    for inner in list(element.iterdescendants("sup", "sub")):
-        _write_script(inner)
+    for script in reversed([*element.iter("sup", "sub")]):
+        _write_script(script)
+
+
+def _write_script(element: Any) -> None:
+    """Write a raised or lowered element."""
     text, before = text_of(element), _text_before(element)
     if element.tag == "sub":
         _replace(element, notation.lowered(text, before))

@@ -25,11 +25,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise, takewhile
 
 from rolebundle.errors import DocumentError
-from rolebundle.ingest.front_matter import front_blocks, front_matter
+from rolebundle.ingest.front_matter import front_matter
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
 from rolebundle.ingest.readers import (
     MAX_TITLE_CHARS,
@@ -61,19 +62,17 @@ def _read_text(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocume
         DocumentError: ``undecodable``, ``bad_front_matter``.
     """
     lines, notes = open_text(data, path)
-    declared, declared_at, start, remarks = front_matter(lines, path)
+    front, start = front_matter(lines, path)
     suffix = path.rpartition(".")[2].lower()
     heading = HEADING_LINES.get(suffix, _NO_HEADING)
     read = _rows(lines, start) if suffix in _ROWS else _text_blocks(lines, start, heading)
     blocks = tuple(read)
-    own = front_blocks(lines, declared_at - 1, start - 1) if start else ()
-    yield ParsedDocument(
-        blocks=(*own, *blocks),
+    yield replace(
+        front,
+        blocks=(*front.blocks, *blocks),
         inferred={"title": title_in(blocks)},
-        declared=declared,
-        declared_at=declared_at,
         lines=lines,
-        notes=(*notes, *remarks),
+        notes=(*notes, *front.notes),
     )
 
 
@@ -85,7 +84,7 @@ def _text_blocks(lines: Sequence[str], start: int, heading: re.Pattern[str]) -> 
                 if at < i:
                     yield block_of(lines, "paragraph", at, i)
                 level, words = min(len(match[1]), _MAX_LEVEL), match[2].strip()
-                yield block_of(lines, "heading", i, i + 1, level=level, heading=words)
+                yield block_of(lines, "heading", i, i + 1)._replace(level=level, heading=words)
                 at = i + 1
         if at < last:
             yield block_of(lines, "paragraph", at, last)
@@ -151,7 +150,7 @@ def _rst_blocks(lines: Sequence[str]) -> Iterator[Block]:
                 styles += [style] * (style not in styles)
                 level = min(styles.index(style) + 1, _MAX_LEVEL)
                 words = plain_words(title)
-                yield block_of(lines, "heading", at, end, level=level, heading=words)
+                yield block_of(lines, "heading", at, end)._replace(level=level, heading=words)
             kind = None
         elif _MARKUP.match(lines[at]):
             kind, end = _markup_end(lines, indents, at)
@@ -320,7 +319,7 @@ def _source_blocks(lines: Sequence[str], units: Sequence[_Unit]) -> Iterator[Blo
     if found[0][0] > (first := first_text(lines)):
         found.insert(0, (first, 0, ""))
     for (start, level, heading), (end, *_) in pairwise(found):
-        yield block_of(lines, "code", start, end, level=level, heading=heading)
+        yield block_of(lines, "code", start, end)._replace(level=level, heading=heading)
 
 
 class _Outline:

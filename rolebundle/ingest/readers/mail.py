@@ -173,11 +173,10 @@ def _texts(message: Message, path: str, places: _Places, level: int = 0) -> Iter
     kind = message.get_content_type()
     encoding = str(message.get("Content-Transfer-Encoding", "")).strip().lower()
     children = _children(message)
+    is_forwarded = kind == "message/rfc822" and encoding not in _DECODE
     if kind == "multipart/alternative":
         yield from _alternative(message, path, places, level)
-    elif (
-        kind == "message/rfc822" and children and encoding not in _DECODE and level < _MAX_FORWARDED
-    ):
+    elif is_forwarded and children and level < _MAX_FORWARDED:
         inner = children[0]
         anchor = ", ".join(filter(None, ("forwarded", _date(inner)[:10])))
         head = _forwarded_head(inner, places[inner])

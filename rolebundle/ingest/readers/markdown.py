@@ -23,7 +23,7 @@ from markdown_it.token import Token
 
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.declarations import limiting_key
-from rolebundle.ingest.front_matter import front_blocks, front_matter
+from rolebundle.ingest.front_matter import front_matter
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
 from rolebundle.ingest.readers import (
     MAX_TITLE_CHARS,
@@ -82,17 +82,15 @@ def _document(
     Raises:
         DocumentError: ``bad_front_matter``.
     """
-    declared, declared_at, first, remarks = front_matter(lines, path, start, end)
+    front, first = front_matter(lines, path, start, end)
     shown, hidden, blocks = read_markdown(lines, first, end)
-    own = front_blocks(lines, declared_at - 1, first - 1) if first > start else ()
-    return ParsedDocument(
-        blocks=(*own, *blocks),
-        declared=declared,
-        declared_at=declared_at,
+    return replace(
+        front,
+        blocks=(*front.blocks, *blocks),
         inferred={"title": title_in(blocks)},
         key=key,
         lines=shown,
-        notes=(*notes, *remarks),
+        notes=(*notes, *front.notes),
         hidden=hidden,
         found=found_in((block.text for block in blocks if block.kind != "code"), path),
     )
@@ -153,7 +151,8 @@ def _blocks(lines: Sequence[str], start: int, end: int, tokens: Sequence[Token])
         covered = last
         if token.type == "heading_open":
             words = plain_words(tokens[number + 1].content)
-            yield block_of(lines, "heading", first, last, level=int(token.tag[1]), heading=words)
+            block = block_of(lines, "heading", first, last)
+            yield block._replace(level=int(token.tag[1]), heading=words)
         elif token.type in _KINDS:
             block = block_of(lines, _KINDS[token.type], first, last)
             yield block._replace(header=lines[first]) if block.kind == "table" else block

@@ -49,6 +49,8 @@ _Token = tuple[str, str]
 """A part of a code: its kind, which is a group of the pattern, and its text."""
 _Show = Callable[[Decimal, datetime], str]
 """Writes a number, or the date that is so many days after another one."""
+_Section = tuple[Callable[[Decimal], bool], _Show]
+"""Which numbers a section of a code shows, and how."""
 
 
 def shown_number(text: str, code: str, *, is_1904: bool) -> str:
@@ -81,9 +83,7 @@ def shown_text(text: str, code: str) -> str:
 
 
 @lru_cache(maxsize=512)
-def _sections(
-    code: str,
-) -> tuple[Sequence[tuple[Callable[[Decimal], bool], _Show]], Sequence[_Token]]:
+def _sections(code: str) -> tuple[Sequence[_Section], Sequence[_Token]]:
     """For each section of a code which numbers it shows, and how; and the tokens for texts."""
     parts: list[list[_Token]] = [[]]
     for match in _TOKEN.finditer(code if len(code) <= _MAX_CODE else "General"):

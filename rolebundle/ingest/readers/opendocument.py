@@ -35,7 +35,6 @@ _OFFICE, _TEXT, _TABLE, _DRAW, _STYLE, _PRESENTATION, _FORM, _SVG, _FO = (
     ).split()
 )
 _HREF = "{http://www.w3.org/1999/xlink}href"
-_HIDDEN: Look = {"hidden": True}
 _LENGTH = re.compile(r"(-?[\d.]+)(cm|mm|in|pt|pc|px)?")
 _CENTIMETRES = {"cm": 1, "mm": 0.1, "in": 2.54, "pt": 0.0353, "pc": 0.423, "px": 0.0265, None: 1}
 _FONT_SIZE = 12.0  # points
@@ -84,7 +83,7 @@ def _style_look(style: Any) -> dict[str, Any]:
             look |= _text_look(values)
         if local_name(properties) == "paragraph-properties":
             height = _centimetres(values.get("line-height"))
-            look |= _HIDDEN if height is not None and height < _MIN_HEIGHT else {}
+            look |= office.HIDDEN if height is not None and height < _MIN_HEIGHT else {}
         background = values.get("background-color", "transparent")
         if values.get("fill", "none") != "none":
             background = values.get("fill-color", "") if values["fill"] == "solid" else ""
@@ -261,7 +260,7 @@ class _OpenDocument(Walk):
             if is_numbered and level in self._lists.get("", {}):
                 own["label"] = _label(self._lists[""], self._counts[""], level, start)
         for part in element.iter(f"{_TEXT}hidden-paragraph"):
-            own |= _HIDDEN if part.get(f"{_TEXT}is-hidden") == "true" else {}
+            own |= office.HIDDEN if part.get(f"{_TEXT}is-hidden") == "true" else {}
         return {**look, **own}
 
     def _base_style(self, name: str) -> str:
@@ -541,8 +540,4 @@ def _is_collapsed(element: Any) -> bool:
     return element.get(f"{_TABLE}visibility") in {"collapse", "filter"}
 
 
-READERS = {
-    "opendocument": package_reader(
-        "opendocument", 13, lambda package: _OpenDocument(package).read()
-    )
-}
+READERS = package_reader("opendocument", 13, lambda package: _OpenDocument(package).read())

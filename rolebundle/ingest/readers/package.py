@@ -57,8 +57,8 @@ _PARSING: dict[str, Any] = {
 
 def package_reader(
     name: str, version: int, document: Callable[[Package], ParsedDocument]
-) -> Reader:
-    """The reader of files that are archives of XML. Each file is one document.
+) -> dict[str, Reader]:
+    """The reader of files that are archives of XML, by its name. Each file is one document.
 
     Args:
         name: the name of the reader, also for the codes of errors.
@@ -75,7 +75,7 @@ def package_reader(
         with parser_errors(f"unreadable_{name}", path):
             yield document(Package(data, path, name))
 
-    return version, read
+    return {name: (version, read)}
 
 
 def too_large(name: str, path: str, reason: str) -> DocumentError:

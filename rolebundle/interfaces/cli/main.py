@@ -8,7 +8,7 @@ import gc
 import os
 import stat
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from importlib import import_module
@@ -191,16 +191,27 @@ os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
-def _help_all(ctx: click.Context, _param: click.Parameter, is_set: bool) -> None:
-    if is_set and not ctx.resilient_parsing:
-        ctx.meta[_ALL] = True
-        click.echo(ctx.get_help())
-        ctx.exit()
+def _printing_option(
+    name: str, print_it: Callable[[click.Context], None], help_text: str
+) -> Callable[[Any], Any]:
+    """An option that prints something instead of running a command."""
+
+    def act(ctx: click.Context, _param: click.Parameter, is_set: bool) -> None:
+        if is_set and not ctx.resilient_parsing:
+            print_it(ctx)
+            ctx.exit()
+
+    return click.option(
+        name, is_flag=True, expose_value=False, is_eager=True, callback=act, help=help_text
+    )
 
 
-def _version(ctx: click.Context, _param: click.Parameter, is_set: bool) -> None:
-    if not is_set or ctx.resilient_parsing:
-        return
+def _print_all(ctx: click.Context) -> None:
+    ctx.meta[_ALL] = True
+    click.echo(ctx.get_help())
+
+
+def _print_versions(_ctx: click.Context) -> None:
     from importlib.metadata import version
     from platform import python_version
 
@@ -214,26 +225,15 @@ def _version(ctx: click.Context, _param: click.Parameter, is_set: bool) -> None:
         f"sqlite-vec {version('sqlite-vec')}"
     )
     click.echo(f"schema {latest_version()}, default model static:{MODEL}")
-    ctx.exit()
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option(
+@_printing_option(
     "--version",
-    is_flag=True,
-    expose_value=False,
-    is_eager=True,
-    callback=_version,
-    help="Show the versions of rolebundle, SQLite, the schema and the default model.",
+    _print_versions,
+    "Show the versions of rolebundle, SQLite, the schema and the default model.",
 )
-@click.option(
-    "--help-all",
-    is_flag=True,
-    expose_value=False,
-    is_eager=True,
-    callback=_help_all,
-    help="Show all commands.",
-)
+@_printing_option("--help-all", _print_all, "Show all commands.")
 def cli() -> None:
     """Governed retrieval for on-device agents.
 

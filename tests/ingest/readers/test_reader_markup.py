@@ -112,6 +112,7 @@ def test_most_of_a_page_is_never_left_out():
         ),
         ("<ul><li><del>key</del><li>mat</ul>", "- ~~key~~\n- mat"),
         ("2<sup>3<sup>4</sup></sup> and x<sub>i<sub>17</sub></sub>", "2^(3^4) and x_i_17"),
+        ("2<sup>3<sup>4<sup>5</sup></sup></sup> holes", "2^(3^(4^5)) holes"),
         ("1<sup>1</sup>/<sub>2</sub> cups of H<sub>2</sub>O", "1 1/2 cups of H_2O"),
         ("<math><mfrac><mn>3</mn><mn>4</mn></mfrac></math> of it", "3/4 of it"),
         ("<ruby>東京<rp>(</rp><rt>とうきょう</rt></ruby>へ", "東京 (とうきょう)へ"),

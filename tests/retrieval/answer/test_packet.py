@@ -292,6 +292,17 @@ def test_a_lead_keeps_the_first_sign_of_its_text(text: str) -> None:
     assert f"{text}." in shown and f"- {text}" not in shown
 
 
+def test_no_number_of_a_lead_is_cut() -> None:
+    bundle = scored(0.9, 0.8, 0.7)
+    for shift in range(20):
+        text = f"{'x' * shift} {'4,560 euros a year, ' * 50}"
+        lead = changed(bundle.selected[2], content=text)
+        shown = packet(changed(bundle, selected=[*bundle.selected[:2], lead]))
+        line = next(line for line in shown.splitlines() if line.startswith("[3] "))
+        assert "4,560" in line
+        assert "4" not in line.replace("4,560", "").partition('"')[2], line
+
+
 def test_the_cells_of_a_lead_are_apart_and_no_code_is_shown() -> None:
     bundle = scored(*[0.9] * 4)
     row = "15 | 2026-07-25 | Holroyd (neighbour) |  |  | noise"
