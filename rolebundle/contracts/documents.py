@@ -123,6 +123,11 @@ class DocumentMetadata(NamedTuple):
         return by
 
     @property
+    def declares_subject(self) -> bool:
+        """Whether somebody declared its type or its domain."""
+        return self.document_type != NO_TYPE or self.domain != "general"
+
+    @property
     def observed_type(self) -> tuple[str, str] | None:
         """The type that roles rank it by, if it declares none, and what shows it."""
         found = dict(self.attributes).get(OBSERVED_TYPE)

@@ -143,9 +143,8 @@ class Lanes:
         """What everything visible has of the task's words, before the passages are ranked."""
         hits = sorted(pool.hits.values(), key=lambda hit: hit.passage.chunk_id)
         bm25 = {hit.passage.rowid: hit.bm25 for hit in hits if hit.bm25}
-        words = lexical.word_evidence(
-            self.corpus, self.query, best_by_bm25(bm25), only_facts=self.only_facts
-        )
+        best = best_by_bm25(bm25)
+        words = lexical.word_evidence(self.corpus, self.query, best, only_facts=self.only_facts)
         meaning = (self.semantic.noise, self.semantic.words_exponent) if self.semantic else (None,)
         evidence = words.with_scores(bm25, pool.cosines, *meaning)
         # An exact word that few passages have chooses among them, and so does a clear lead.
@@ -153,7 +152,10 @@ class Lanes:
         by_task = [h for h in hits if h.passage.rowid not in by_role or "semantic" in h.lanes]
         stands_out = self.rare_exact or _lead_of_best(by_task) >= CLEAR_LEAD
         least = MIN_SPECIFICITY if stands_out else 0.0
-        return evidence._replace(specificity=max(evidence.specificity, least))
+        # Where no document declares a type or domain, what a role prefers is a guess from names.
+        undeclared = [row for row in best if not pool.hits[row].passage.document.declares_subject]
+        factor = 1 + len(undeclared) / max(1, len(best))
+        return evidence._replace(specificity=max(evidence.specificity * factor, least))
 
     def with_matched_words(self, evidence: Evidence, passages: Iterable[Passage]) -> Evidence:
         """The evidence with the words of further passages."""
