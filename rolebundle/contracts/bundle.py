@@ -475,9 +475,10 @@ class TaskEvidence(Contract):
         coverage: the share of the task's words that the best of them has, in [0, 1].
         words: number of the content words of the task and its other wordings.
         specificity: of the rarities in English of the task's words that a passage has, the sum is
-            made for each of the best twelve. From these sums: ``max(best − mean, 0.4 · mean)``. At
-            least 1.2 if few passages have an exact word of the task, or if one document is far
-            ahead of all others.
+            made for each of the best twelve. From these sums: ``max(best − mean, 0.4 · mean)``,
+            times 1 to 2, the more of the twelve are of documents that declare neither type nor
+            domain. At least 1.2 if few passages have an exact word of the task, or if one document
+            is far ahead of all others.
         role_share: the highest share of the role's components in the final scores, in [0, 1].
     """
 

@@ -152,7 +152,7 @@ class Lanes:
         by_task = [h for h in hits if h.passage.rowid not in by_role or "semantic" in h.lanes]
         stands_out = self.rare_exact or _lead_of_best(by_task) >= CLEAR_LEAD
         least = MIN_SPECIFICITY if stands_out else 0.0
-        # Where no document declares a type or domain, what a role prefers is a guess from names.
+        # Names and paths tell less about what a role prefers than declarations do.
         undeclared = [row for row in best if not pool.hits[row].passage.document.declares_subject]
         factor = 1 + len(undeclared) / max(1, len(best))
         return evidence._replace(specificity=max(evidence.specificity * factor, least))

@@ -51,3 +51,24 @@ def test_a_document_far_ahead_in_each_lane_is_asked_for(
     evidence = answered([*boilers, store], ROLE, provider, task=task).evidence
     assert evidence is not None
     assert (evidence.specificity >= MIN_SPECIFICITY) is is_specific
+
+
+@pytest.mark.parametrize(
+    ("declared", "is_specific"),
+    [
+        ({"document_type": "note"}, False),
+        ({"domain": "boats"}, False),
+        ({"trust_tier": "preferred"}, True),
+        ({}, True),
+    ],
+)
+def test_a_role_rules_fewer_tasks_where_no_document_declares_its_subject(
+    declared: dict[str, str], *, is_specific: bool
+) -> None:
+    boats = [
+        document(f"team/{n}", [f"Boat {n} has a mast.{' Oars.' * n}"], **declared)
+        for n in range(12)
+    ]
+    evidence = answered(boats, ROLE, task="Which mast has a boat with oars?").evidence
+    assert evidence is not None
+    assert (evidence.specificity >= MIN_SPECIFICITY) is is_specific
