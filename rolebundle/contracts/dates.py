@@ -1,13 +1,13 @@
-"""Dates as people write them: in names of files, and in bounds such as "last week". Pure.
+"""Dates as people write them: in names of files, lines, and bounds such as "last week". Pure.
 
-In English, German, French and Spanish; ``dates.toml`` has the words and forms. Running text is
-never searched for dates.
+In English, German, French and Spanish; ``dates.toml`` has the words and forms.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from functools import cache, lru_cache
@@ -26,14 +26,16 @@ def _table() -> Any:
         words |= {word: (kind, value) for value, row in enumerate(rows) for word in row.split()}
     for size, row in table["units"].items():
         words |= dict.fromkeys(row.split(), ("unit", int(size)))
-    parts = table["parts"]
-    patterns = [
-        re.compile(re.sub("<([A-Z]+)>", lambda name: parts[name[1]], rf"(?<!\d){pattern}(?!\d)"))
-        for pattern in table["patterns"]
-    ]
+
+    def compiled(pattern: str) -> re.Pattern[str]:
+        return re.compile(re.sub("<([A-Z]+)>", lambda name: table["parts"][name[1]], pattern))
+
+    patterns = [compiled(rf"(?<!\d){pattern}(?!\d)") for pattern in table["patterns"]]
+    statements = {form: compiled(pattern) for form, pattern in table["statements"].items()}
     asking = *table["newest"]["words"].split(), *table["newest"]["phrases"]
     newest = frozenset(map(_plain, asking))
-    return table | {"words": words, "patterns": patterns, "newest": newest}
+    own = {"words": words, "patterns": patterns, "statements": statements, "newest": newest}
+    return table | own
 
 
 def newest_words() -> frozenset[str]:
@@ -94,12 +96,32 @@ def date_in_name(name: str) -> str:
     ``2026-W12``, ``2026``. The most exact one counts; of several that differ none. The year of a
     citation key, ``@Hansson2021``, is of another work.
     """
-    text, found = _plain(_CITATION_KEY.sub(" ", name)), set[str]()
+    dates = {date for date, _ in _dates_in(_plain(_CITATION_KEY.sub(" ", name)))}
+    found = {date for date in dates if len(date) == max(map(len, dates))}
+    return found.pop() if len(found) == 1 else ""
+
+
+def _dates_in(text: str) -> Iterator[tuple[str, re.Match[str]]]:
     for match in (match for pattern in _table()["patterns"] for match in pattern.finditer(text)):
         with suppress(ValueError):
-            found.add(_date_of(match))
-    found = {text for text in found if len(text) == max(map(len, found))}
-    return found.pop() if len(found) == 1 else ""
+            yield _date_of(match), match
+
+
+def stated_day(line: str) -> tuple[str, str]:
+    """The only day in a line, and how it is said to be that of the text; or two empty texts.
+
+    ``label`` (``Stand: 2.11.2026, Bonn``), ``alone`` (``Bonn, 2 November 2026``), or ``title``: as
+    a title has it (``Minutes of 2 November 2026``), and not that of something else (``Reply to your
+    letter of …``, ``Deadline on …``). The year has four digits.
+    """
+    text = _plain(line)
+    found = {d: match for d, match in _dates_in(text) if len(d) == 10 and d[:4] in match[0]}
+    if len(found) != 1:
+        return "", ""
+    [(day, match)] = found.items()
+    shape = f"{text[: match.start()]}DAY{text[match.end() :]}"
+    forms = _table()["statements"].items()
+    return next(((day, form) for form, pattern in forms if pattern.fullmatch(shape)), ("", ""))
 
 
 def start_of(text: str, now: datetime) -> datetime | None:

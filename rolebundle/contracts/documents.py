@@ -43,6 +43,8 @@ NOTES_OF_READING = f"{OF_READING}notes"
 PARTLY_READ = f"{OF_READING}partly_read"
 DATED_BY = f"{OF_READING}dated_by"
 LINKS = f"{OF_READING}links"
+WRAPPED = f"{OF_READING}wrapped"
+"""The lines of a mail's file that its encoding continues in the next line."""
 CHECKBOX = f"{OF_READING}task"
 OBSERVED_TYPE = f"{OF_READING}document_type"
 """The type that a document shows without a declaration, and what shows it."""
@@ -139,7 +141,7 @@ class DocumentMetadata(NamedTuple):
         return self.observed_type[0] if self.observed_type else self.document_type
 
 
-METADATA_VERSION = 7
+METADATA_VERSION = 8
 """Must be raised if documents get other metadata, so that unchanged files are read again."""
 LATER_FIELDS = (
     "inferred_at",

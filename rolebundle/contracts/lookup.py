@@ -20,6 +20,8 @@ class FoundPassage(Contract):
             reference of ``count`` passages from this one on.
         flags: kinds of the scan's findings in the passage; missing if there are none.
         mark: what somebody has stated about the passage; missing if it has no mark.
+        columns: the header row of the table in which the text begins; missing without one, and if
+            the text has it.
         content: the text.
         truncated: true if ``content`` is only a part of the text; otherwise missing.
         content_chars: length of the whole text in characters, if ``truncated``.
@@ -33,6 +35,7 @@ class FoundPassage(Contract):
     content_type: ContentType
     flags: list[str] | None = None
     mark: PassageMark | None = None
+    columns: str | None = None
     content: str
     truncated: bool | None = None
     content_chars: int | None = None
@@ -145,14 +148,16 @@ class FoundLine(Contract):
     """A line that `grep` found.
 
     Attributes:
-        locator: ``path:line``; ``path:start-end`` of its passage if the text is not the file's own,
-            as that of a PDF or a page.
+        locator: ``path:line``; ``path:start-end`` of a line that has several in the file, as in
+            a mail, and of its passage if the text is not the file's own, as that of a page.
         text: the line, without spaces at its end. Of a long line the part around the match, with
             an ellipsis where it is cut. ``title: …``, ``file: …``, ``from: …``, ``to: …`` or
             ``cc: …`` of a document without such a line, with the locator of its first passage.
         context: the line with two before and eight after it in its passage, cut if they are long;
             missing in an answer of more than three lines, for a name, and if the line before
             has it.
+        columns: the header row of the table that the line is a row of; missing without one, and if
+            a line before has it.
         flags: kinds of the scan's findings in the passage; missing if there are none.
         mark: what somebody has stated about the passage; missing if it has no mark.
         superseded_by: ids of documents that replace its document; missing if there are none.
@@ -163,6 +168,7 @@ class FoundLine(Contract):
     chunk_id: str
     text: str
     context: str | None = None
+    columns: str | None = None
     flags: list[str] | None = None
     mark: PassageMark | None = None
     superseded_by: list[str] | None = None

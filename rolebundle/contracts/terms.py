@@ -30,10 +30,10 @@ DecisionEffect = Literal["warn", "require_approval", "block"]
 MatchKind = Literal["command", "about", "likeness", "near"]
 """By what a decision was found; what is only near is quoted, and nothing follows."""
 ContentType = Literal["paragraph", "table", "list", "code", "excerpt"]
-DatedBy = Literal["name", "name without a day", "name and format", "format"]
-"""What tells a date that is not declared: the name of the file, or its format: the header of a
-mail, the start of an event, the properties of an office file. A name may have a year or a month
-only; then the day is from the format, or the date is the first day."""
+DatedBy = Literal["name", "name without a day", "name and format", "text", "format"]
+"""What tells a date that is not declared: the name of the file, the beginning of its text, or its
+format: the header of a mail, the start of an event, the properties of an office file. A name may
+have a year or a month only; then the day is from the format, or the date is the first day."""
 FreshnessStatus = Literal["fresh", "aging", "stale", "undated"]
 TrustPosture = Literal["strong", "mixed", "weak", "undeclared"]
 FreshnessPosture = Literal["fresh", "mixed", "stale"]

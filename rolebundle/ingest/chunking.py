@@ -242,7 +242,7 @@ def _headings_of(inside: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
 @lru_cache(maxsize=8)
 def _short_header(header: str) -> str:
     """As many cells of a header row as fit. Cached, because each chunk of a table asks for it."""
-    cells = [" ".join(cell.split()) for cell in header.strip("| \t").split("|")]
+    cells = [" ".join(cell.split()) for cell in re.split(r"[|\t]", header.strip("| \t"))]
     fitting = bisect_right([*accumulate(map(len, cells))], _MAX_HEADER_CHARS)
     return " | ".join(cells[: max(1, fitting)])[:_MAX_HEADER_CHARS]
 

@@ -26,6 +26,8 @@ _TEST = re.compile(
     r"(?:^|/)(?:(?:tests?|specs?|__tests__)/|(?:conftest|test_[^/]*|[^/]*[._-](?:test|spec))\.\w+$)"
 )
 _OF_COLLECTIONS = frozenset({"minutes", "notes", "letter", "chat", "transcript"})
+_OTHER = "other"
+"""A paper that is none of the types."""
 _SUBJECTS = frozenset({"contract", "quote", "invoice", "policy", "plan", "form"})
 """In a folder of the first, a name with one of these says what the document is about."""
 
@@ -106,11 +108,15 @@ def _shown(
     of_folders = (type_in_name(name, "folders") for name in reversed(folders[-_MAX_FOLDERS:]))
     by_folder = next(filter(None, of_folders), None)
     is_subject = by_folder is not None and by_folder[0] in _OF_COLLECTIONS
-    names = {"name": stem} | ({"title": title} if len(title.split()) <= _TITLE_WORDS else {})
+    first_line = parsed.blocks[0].text.partition("\n")[0] if parsed.blocks else ""
+    names = {"name": stem, "title": title, "first line": first_line}
     for place, name in names.items():
-        found = type_in_name(name)
-        if found and not (is_subject and found[0] in _SUBJECTS):
-            yield found[0], f"its {place} has {found[1]!r}"
+        is_name = place == "name" or len(name.split()) <= _TITLE_WORDS
+        kind, word = (type_in_name(name) if is_name else None) or ("", "")
+        if kind == _OTHER:
+            return
+        if kind and place != "first line" and not (is_subject and kind in _SUBJECTS):
+            yield kind, f"its {place} has {word!r}"
     texts = [(block.heading or block.text)[:_BEGINNING] for block in parsed.blocks[:100]]
     text = key_of("\n".join(texts)[:_BEGINNING])
     for kind, within, times, first, second in _SHAPES:
@@ -122,7 +128,7 @@ def _shown(
             parts = {_SPACE.sub(" ", part).strip(): None for part in found_parts}
             shown = [repr(shorten(part, 30, placeholder="…")) for part in parts if part]
             yield kind, f"it has {' and '.join(shown) or 'blanks to fill in'}"
-    if by_folder:
+    if by_folder and by_folder[0] != _OTHER:
         yield by_folder[0], f"its folder has {by_folder[1]!r}"
 
 

@@ -47,6 +47,8 @@ from rolebundle.ingest.authority import (
 from rolebundle.ingest.document_types import observed_type
 from rolebundle.ingest.manifests import FileDefaults
 from rolebundle.ingest.parsed import ParsedDocument
+from rolebundle.ingest.readers import HEAVY_FORMATS, reader_name_for
+from rolebundle.ingest.text_date import day_of_text
 from rolebundle.resources import data_file
 from rolebundle.text.decoding import one_line
 
@@ -105,7 +107,9 @@ def _raise_any(
         raise error_type(code, f"{place}: {'; '.join(distinct[:_MAX_REFUSED])}", hint)
 
 
-def resolve(path: str, defaults: FileDefaults, parsed: ParsedDocument) -> DocumentMetadata:
+def resolve(
+    path: str, defaults: FileDefaults, parsed: ParsedDocument, changed_at: str | None = None
+) -> DocumentMetadata:
     """The metadata of one document.
 
     What it declares takes precedence, unless the levels above bind the key; keys of other tools
@@ -115,6 +119,7 @@ def resolve(path: str, defaults: FileDefaults, parsed: ParsedDocument) -> Docume
         path: the file, relative to the ingested folder.
         defaults: what flags and manifests say of the file.
         parsed: the document.
+        changed_at: when the file was last changed, ISO 8601 in UTC; ``None`` if it is not known.
 
     Raises:
         DocumentError: the document has a misspelled governance key or an invalid value, or is never
@@ -137,7 +142,8 @@ def resolve(path: str, defaults: FileDefaults, parsed: ParsedDocument) -> Docume
     inferred = {key: value for key, value in parsed.inferred.items() if value}
     usable, _ = _checked({key: inferred.pop(key) for key in [*inferred] if key in METADATA_KEYS})
     merged = {**usable.declared_values(), **authority.values, **weighed}
-    dated_by = _add_date(merged, path, parsed, {**authority.values, **weighed}.get("updated_at"))
+    declared_date = {**authority.values, **weighed}.get("updated_at")
+    dated_by = "" if declared_date else _add_date(merged, path, parsed, changed_at)
     # Answers name the claims that do not count.
     merged.setdefault("supersedes", checked.supersedes or [])
     if authority.max_trust:
@@ -168,6 +174,7 @@ def resolve(path: str, defaults: FileDefaults, parsed: ParsedDocument) -> Docume
     lists = {name: tuple(value) for name, value in merged.items() if isinstance(value, list)}
     return DocumentMetadata(
         **{**merged, **lists},
+        inferred_at=None if merged.get("updated_at") else changed_at,
         attributes=_with_reading(flattened({**inferred, **attributes}), parsed, dated_by, shown),
         self_declared=tuple(self_declared),
         refused_claims=tuple(claim for claim in refused if claim not in harmless)[:_MAX_REFUSED],
@@ -175,28 +182,40 @@ def resolve(path: str, defaults: FileDefaults, parsed: ParsedDocument) -> Docume
     )
 
 
-def _add_date(merged: dict[str, Any], path: str, parsed: ParsedDocument, declared: Any) -> str:
+def _add_date(
+    merged: dict[str, Any], path: str, parsed: ParsedDocument, changed_at: str | None
+) -> str:
     """Add the date of a document that declares none, and return what it is from, or nothing.
 
-    That in the name of its file, which is of what it is about, and then that of its format, which
-    also may say more exactly when. In a file of several documents their own dates are first, and
-    that of a mail is more exact than a name without a day. ``nov 23`` may be a day.
+    That in the name of its file, which is of what it is about, and then that of its text or format,
+    which also may say more exactly when. In a file of several documents their own dates are first,
+    and that of a mail is more exact than a name without a day. ``nov 23`` may be a day.
+
+    A day in the text counts only up to the date of the office file and of the file system, so that
+    it never moves a document forward.
     """
     file_name, of_format = PurePosixPath(path).name, merged.get("updated_at") or ""
+    is_mail = merged.get("document_type") == "mail"
+    is_office = not is_mail and reader_name_for(path) in HEAVY_FORMATS
+    latest = min(filter(None, (of_format, changed_at)), default="")
+    may_state = not (parsed.key or parsed.has_fields) and (is_office or not of_format)
+    in_text = day_of_text(parsed.blocks) if may_state else ""
+    in_text = in_text if in_text <= latest[:10] else ""
+    if in_text:
+        merged["updated_at"] = of_format = utc_text(in_text) or ""
     name = date_in_name(file_name)
     # The year has two digits after the name of a month.
     has_short_year = len(name) == len("2023-11") and name[:4] not in file_name
     may_be_day = has_short_year and re.search(rf"[^\W\d_][\W_]+{name[2:4]}(?!\d)", file_name)
     if may_be_day and of_format[5:7] in ("", name[5:7]):
         name = ""
-    if declared or not (name or of_format):
+    if not (name or of_format):
         return ""
     has_day = len(name) == len("2026-03-12")
-    is_mail = merged.get("document_type") == "mail"
     if not name or (of_format and (parsed.key or (is_mail and not has_day))):
-        return "format"
+        return "text" if in_text else "format"
     if of_format.startswith(name):
-        return "name" if has_day else "name and format"
+        return "name" if has_day else "text" if in_text else "name and format"
     # Of the year or month that the name says, the day that is nearest to the date of the format.
     year, month = int(name[:4]), int(name[5:7] or 12)
     first, last = f"{name}-01-01"[:10], f"{year}-{month:02}-{monthrange(year, month)[1]}"

@@ -215,15 +215,13 @@ def _documents(
             continue
         parsed = with_clauses(with_turns(with_note_on_data(one)))
         try:
-            metadata = resolve(file.path, file.defaults, parsed)
+            metadata = resolve(file.path, file.defaults, parsed, inferred_at(file))
         except DocumentError as error:
             if not parsed.key:
                 raise
             notes.append(skipped_for(file.path, error))
             has_bad_metadata = True
             continue
-        if not metadata.updated_at:
-            metadata = metadata._replace(inferred_at=inferred_at(file))
         refused += metadata.refused_claims
         document, ignored = _allowed(file, parsed), file.defaults.ignore_keys
         document = with_unread(document, metadata, reader, beginning, *ignored)

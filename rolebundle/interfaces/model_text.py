@@ -87,6 +87,8 @@ def lookup_lines(lookup: Lookup) -> Iterator[str]:
             place = shown_place({"locator": passage.locator, "anchor": passage.anchor})
             mark = mark_note(dict(passage.mark) if passage.mark else None)
             yield " · ".join(filter(None, [place, flag_note(passage.flags), mark]))
+            if passage.columns:
+                yield f"columns: {passage.columns}"
             yield from fenced(content)
         if passage.truncated:
             yield f"The passage is longer: {passage.content_chars} characters."
@@ -154,12 +156,19 @@ def _found_lines(answer: Mapping[str, Any]) -> list[str]:
     for line in answer["lines"]:
         place = f"{shown_name(line['locator'])}{line_notes(line)}:"
         context = line.get("context")
+        lines += columns_note(line)
         lines += ["", place, *fenced(context)] if context else [f"{place} {harmless(line['text'])}"]
     if not lines:
         return ["No line matches. The documents may use other words: call retrieve."]
     if answer.get("next"):
         lines.append(f"There are more. Call grep with after {shown_name(answer['next'])}")
     return [DATA_NOTICE, *lines]
+
+
+def columns_note(line: Mapping[str, Any]) -> list[str]:
+    """What stands above a line that `grep` found: the header row of its table, if it has it."""
+    name = shown_name(line["locator"].rpartition(":")[0], 0)
+    return [f"columns of {name}: {line['columns']}"] if line.get("columns") else []
 
 
 def error_text(error: Mapping[str, Any]) -> str:

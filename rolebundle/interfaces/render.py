@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import groupby, pairwise, takewhile
+from itertools import groupby, pairwise
 from shlex import quote
 
 from rolebundle.contracts.bundle import (
@@ -34,6 +34,8 @@ from rolebundle.retrieval.passage_text import (
     best_part,
     caution,
     constraint_line,
+    header_above,
+    heading_of_table,
     heading_path,
     one_line,
     passage_notes,
@@ -210,7 +212,8 @@ def excerpt_lines(chunk: SelectedPassage, terms: Terms, width: int, style: Style
     A bar is before each line, so that none looks like a label of the passage.
     """
     indent = f"{_INDENT}│ "
-    for part in excerpt(chunk.content, terms, [chunk.title or "", *chunk.headings]):
+    above, below = [chunk.title or "", *chunk.headings], heading_of_table(dict(chunk))
+    for part in excerpt(chunk.content, terms, above, below):
         highlighted = covered(terms.find(part))
         for start, end in spans(part, width - len(indent), break_words=True):
             inside = [(max(a, start), min(b, end)) for a, b in highlighted if a < end and b > start]
@@ -361,16 +364,19 @@ def covered(matches: Sequence[Match]) -> list[tuple[int, int]]:
     return joined(((start, end) for start, end, _ in matches), 0)
 
 
-def excerpt(content: str, terms: Terms, above: Collection[str]) -> list[str]:
+def excerpt(
+    content: str, terms: Terms, above: Collection[str], table_below: str | None = None
+) -> list[str]:
     """The part of a passage with the most of the query's words, and rows with others of them.
 
     A paragraph is one line, and so is each row of a table, item of a list or the like. A part of a
-    table stands below the table's first row. Lines that only separate are left out.
+    table stands below the table's header row. Lines that only separate are left out.
 
     Args:
         content: the passage.
         terms: the query's terms.
         above: title and headings, which are shown above it and not repeated.
+        table_below: of a table the innermost heading above it.
     """
     shown_above = {line.strip(_HEADING_MARKS) for line in above}
     lines = [
@@ -382,11 +388,12 @@ def excerpt(content: str, terms: Terms, above: Collection[str]) -> list[str]:
         line + ("\n" if len(line) < _MIN_WRAPPED or _ROW.search(f"{line}\n{under}") else " ")
         for line, under in pairwise([*(lines or content.splitlines()), ""])
     )
-    part = best_part(text, terms.words, _EXCERPT_CHARS)
-    shown = part.splitlines()
-    if "|" in "".join(shown[:1]):
-        above_part = text.partition(part)[0].splitlines()
-        shown[:0] = [*takewhile(lambda line: "|" in line, above_part[::-1])][-1:]
+    part = best_part(text, terms.words, _EXCERPT_CHARS, table_below=table_below)
+    shown, first = part.splitlines(), text[: text.find(part)].count("\n")
+    below = "" if table_below is None and "|" in "".join(shown[:1]) else table_below
+    header = header_above(text.split("\n"), first, below)
+    if header and header.end:
+        shown.insert(0, header.text)
     found, rows = {number for *_, number in terms.find(part)}, list[str]()
     for line in text.splitlines():
         new = {number for *_, number in terms.find(line)} - found

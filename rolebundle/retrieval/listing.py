@@ -32,7 +32,7 @@ from rolebundle.contracts.request import (
 )
 from rolebundle.errors import AccessDenied, Interrupted, UsageError
 from rolebundle.retrieval.bundle import passage_mark, shared_fields
-from rolebundle.retrieval.lookup import has_lines_of_file, look_up
+from rolebundle.retrieval.lookup import columns_of, lines_of_file, look_up
 from rolebundle.retrieval.request import ReferenceRules
 from rolebundle.retrieval.source_files import shown_path
 from rolebundle.scan import linear
@@ -321,10 +321,12 @@ def find_lines(corpus: Corpus, request: GrepRequest, rules: ReferenceRules) -> F
         passages = passages_by_rowid(corpus, rowids)
     last = page[limit - 1] if len(page) > limit else None
     contexts = _contexts(shown, passages) if len(shown) <= MAX_WITH_CONTEXT else repeat(None)
+    columns = [columns_of(passages[h.rowid], h.in_chunk[0]) if h.in_chunk else None for h in shown]
+    tables = [(hit.document_id, header) for hit, header in zip(shown, columns, strict=True)]
     return FoundLines(
         lines=[
-            _line(hit, passages[hit.rowid], text)
-            for hit, text in zip(shown, contexts, strict=False)
+            _line(hit, passages[hit.rowid], text, None if table in tables[:n] else table[1])
+            for n, (hit, table, text) in enumerate(zip(shown, tables, contexts, strict=False))
         ],
         next=f"{last.number}:{last.document_id}" if last else None,
     )
@@ -361,15 +363,15 @@ def _hits(
                         f"pattern: the search takes longer than {MAX_SECONDS:g} seconds",
                         "search only a folder or source, or with a simpler expression",
                     )
-                has_lines = has_lines_of_file(text.content, text.start_line, text.end_line)
+                place = (text.start_line, text.end_line, heads[name.rowid].attributes)
+                of_file = lines_of_file(text.content, *place) if found else None
                 for first_line, end_line, shown in found:
-                    lines = (text.start_line + first_line, text.start_line + end_line)
+                    lines = (of_file[first_line][0], of_file[end_line][1]) if of_file else None
                     # Chunks may overlap.
-                    if not has_lines or lines[0] > last_line:
-                        last_line, number = lines[1] if has_lines else last_line, number + 1
-                        of_file = lines if has_lines else None
+                    if lines is None or lines[0] > last_line:
+                        last_line, number = lines[1] if lines else last_line, number + 1
                         in_chunk = first_line, end_line
-                        yield _Match(name.document_id, number, text.rowid, of_file, shown, in_chunk)
+                        yield _Match(name.document_id, number, text.rowid, lines, shown, in_chunk)
             if not number and (own := texts.get(name.rowid)):
                 for head in _name_lines(name, heads[name.rowid], pattern):
                     yield _Match(name.document_id, 1, own[0].rowid, None, head)
@@ -397,7 +399,7 @@ def _readable_texts(
     }
 
 
-def _line(hit: _Match, passage: Passage, context: str | None) -> FoundLine:
+def _line(hit: _Match, passage: Passage, context: str | None, columns: str | None) -> FoundLine:
     first, last = hit.lines or (passage.start_line, passage.end_line)
     lines = str(first) if hit.lines and first == last else f"{first}-{last}"
     return FoundLine(
@@ -406,6 +408,7 @@ def _line(hit: _Match, passage: Passage, context: str | None) -> FoundLine:
         chunk_id=passage.chunk_id,
         text=hit.shown,
         context=context,
+        columns=columns,
         flags=list(passage.flags) or None,
         mark=passage_mark(passage),
         superseded_by=[newer.document_id for newer in passage.superseded_by] or None,

@@ -7,11 +7,17 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from rolebundle.contracts.bundle import BundleWarning
-from rolebundle.contracts.documents import FoundDocument, Passage
+from rolebundle.contracts.documents import WRAPPED, Attributes, FoundDocument, Passage
 from rolebundle.contracts.lookup import FoundPassage, Heading, Lookup, LookupKind
 from rolebundle.errors import AccessDenied, UsageError
 from rolebundle.retrieval.bundle import passage_mark, shared_fields
-from rolebundle.retrieval.passage_text import letters_of, name_from_shown
+from rolebundle.retrieval.passage_text import (
+    header_above,
+    heading_of_table,
+    letters_of,
+    name_from_shown,
+    one_line,
+)
 from rolebundle.retrieval.request import ReferenceRules
 from rolebundle.retrieval.source_files import source_warnings
 from rolebundle.retrieval.where import links_to
@@ -316,19 +322,44 @@ def _document(passage: Passage, linked_from: list[str]) -> FoundDocument:
     )
 
 
-def has_lines_of_file(content: str, start: int, end: int) -> bool:
-    """Whether a chunk's text is the lines of its file from ``start`` to ``end``."""
-    return content.count("\n") == end - start
+def lines_of_file(
+    content: str, start: int, end: int, attributes: Attributes
+) -> list[tuple[int, int]] | None:
+    """The first and the last line of the file that hold each line of a chunk's text.
+
+    ``None`` if the text is not the lines from ``start`` to ``end``, such as that of a page.
+    """
+    wrapped = {*dict(attributes).get(WRAPPED, ())}
+    lines, line = list[tuple[int, int]](), start
+    for _ in range(content.count("\n") + 1):
+        first = line
+        while str(line) in wrapped:
+            line += 1
+        lines.append((first, line))
+        line += 1
+    return lines if line == end + 1 else None
+
+
+def columns_of(passage: Passage, at: int) -> str | None:
+    """The header row above a line of a passage, counted from 0; ``None`` if there is none."""
+    lines, below = passage.content.split("\n"), heading_of_table(passage._asdict())
+    # Tables of office documents have no borders, and may stand between paragraphs.
+    if passage.content_type == "excerpt" and " | " in lines[at]:
+        below = ""
+    header = header_above(lines, at, below)
+    return one_line(header.text) if header else None
 
 
 def _passage(passage: Passage, lines: tuple[int, int] | None) -> FoundPassage:
     content, start, end = passage.content, passage.start_line, passage.end_line
     # Text that was extracted from HTML or JSON is returned whole.
-    if lines is not None and has_lines_of_file(content, start, end):
-        content_lines = content.split("\n")
-        first, last = max(start, lines[0]), min(end, lines[1])
-        content = "\n".join(content_lines[first - start : last - start + 1])
-        start, end = first, last
+    columns = columns_of(passage, 0)
+    of_file = lines and lines_of_file(content, start, end, passage.document.attributes)
+    if lines and of_file:
+        shown = [n for n, at in enumerate(of_file) if at[0] <= lines[1] and lines[0] <= at[1]]
+        columns = columns_of(passage, shown[0])
+        content = "\n".join(content.split("\n")[shown[0] : shown[-1] + 1])
+        start, end = of_file[shown[0]][0], of_file[shown[-1]][1]
     return FoundPassage(
         anchor=passage.anchor or None,
         chunk_id=passage.chunk_id,
@@ -338,6 +369,7 @@ def _passage(passage: Passage, lines: tuple[int, int] | None) -> FoundPassage:
         content_type=passage.content_type,
         flags=list(passage.flags) or None,
         mark=passage_mark(passage),
+        columns=columns,
         content=content,
     )
 

@@ -39,6 +39,8 @@ from rolebundle.retrieval.passage_text import (
     cut_passage,
     fenced,
     flag_note,
+    header_above,
+    heading_of_table,
     letters_of,
     limited_use,
     mark_note,
@@ -307,10 +309,17 @@ def _with_title_once(passages: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[
 def lead_text(
     passage: SelectedPassage, words: Collection[str], length: int = _FIRST_LEAD_CHARS
 ) -> str:
-    """The last heading above a passage, and the sentences that fit best, on one line."""
-    start, end = best_span(passage.content, words, length)
-    heading = one_line([passage.title or "", *passage.headings][-1], length // 3)
-    text = _CELL_END.sub(", ", _LEADING_MARKS.sub("", passage.content[start:end]))
+    """The last heading above a passage, and the sentences that fit best, on one line.
+
+    Of a table the header row, and the row that fits best with those below it.
+    """
+    content, table_below = passage.content, heading_of_table(dict(passage))
+    start, end = best_span(content, words, length, table_below=table_below)
+    line, row = content.count("\n", 0, start), content[start:end].partition("\n")[0]
+    header = header_above(content.split("\n"), line, table_below)
+    heading = header.text if header else [passage.title or "", *passage.headings][-1]
+    heading = one_line(heading, max(length // 3, length - len(row) - 3 if header else 0))
+    text = _CELL_END.sub(", ", _LEADING_MARKS.sub("", content[start:end]))
     names = [] if letters_of(heading) in letters_of(text) else [heading]
     return one_line(" › ".join([*names, text]), length)
 
@@ -394,7 +403,9 @@ def _fenced_passage(
     while length >= min(_MIN_CUT_CHARS, len(content)):
         cut = passage
         if length < len(content):
-            cut = cut_passage(passage, *best_span(content, words, length, cosines_of))
+            below = heading_of_table(passage)
+            span = best_span(content, words, length, cosines_of, table_below=below)
+            cut = cut_passage(passage, *span)
         lines = ["", passage_header(cut, details), *fenced(cut["content"])]
         excess = _size(lines) - room
         if excess <= 0:

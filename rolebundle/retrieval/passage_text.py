@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from rolebundle.contracts.bundle import QueryTrace, RetrievalBundle
 from rolebundle.contracts.documents import message_of
@@ -39,6 +39,8 @@ _HEAD_LINE_CHARS = 200
 _MEANING_WEIGHT = 0.3
 """A part of a text is valued by its words (weight 1), by the best cosine of its sentences, and by
 its share of all cosines (this weight each)."""
+_ROW_WEIGHT = 0.3
+"""The weight of the words of its first row, if the text is a table."""
 ELLIPSIS = "…"
 """The line that stands for the lines that were left out."""
 
@@ -245,7 +247,8 @@ def trust_and_dates(metadata: Mapping[str, Any]) -> list[str]:
     updated = freshness.get("updated_at") or metadata.get("updated_at")
     inferred = freshness.get("inferred_at") or metadata.get("inferred_at")
     by = freshness.get("dated_by") or metadata.get("dated_by")
-    date = known_date(updated or "", by) + (f" (by its {by.split()[0]})" if updated and by else "")
+    source = (by or "").split(" ")[0].replace("format", "properties")
+    date = known_date(updated or "", by) + (f" (by its {source})" if updated and by else "")
     tier, max_age = metadata.get("trust_tier"), freshness.get("max_age_days")
     # Nobody has chosen the default age.
     is_stale = freshness.get("status") == "stale" and max_age != DEFAULT_MAX_AGE_DAYS
@@ -269,12 +272,14 @@ CosinesWithTask = Callable[[Sequence[str]], Sequence[float]]
 """The cosines of texts with the task."""
 
 
-def best_part(content: str, words: Collection[str], length: int) -> str:
+def best_part(
+    content: str, words: Collection[str], length: int, *, table_below: str | None = None
+) -> str:
     """The part of a text, at most ``length`` characters long, that has the most of the words.
 
-    It is of whole sentences, unless one of them is longer.
+    It is of whole sentences, unless one of them is longer. For a table see :func:`best_span`.
     """
-    start, end = best_span(content, words, length)
+    start, end = best_span(content, words, length, table_below=table_below)
     return content[start:end].rstrip()
 
 
@@ -291,26 +296,40 @@ def _is_break(found: re.Match[str]) -> bool:
 
 
 def best_span(
-    content: str, words: Collection[str], length: int, cosines_of: CosinesWithTask | None = None
+    content: str,
+    words: Collection[str],
+    length: int,
+    cosines_of: CosinesWithTask | None = None,
+    *,
+    table_below: str | None = None,
 ) -> tuple[int, int]:
     """The begin and end of the part of a text that answers best.
 
-    Of equal parts the first. A word counts more if fewer sentences of the text have it.
+    Of equal parts the first. A word counts more if fewer sentences of the text have it. That of a
+    table begins with the row that has most of them; the header row, which is shown above, has none.
 
     Args:
         content: the text.
         words: of the task, casefolded.
         length: the most characters. A longer sentence is cut at the end of a line, if it can be.
         cosines_of: compares the sentences with the task; ``None`` if words alone count.
+        table_below: of a table the innermost heading above it.
     """
-    ends = {*_breaks(content)}
+    ends, is_table = {*_breaks(content)}, table_below is not None
+    rows = content.rstrip().split("\n") if is_table else [""]
+    header = header_above(rows, len(rows) - 1, table_below)
+    header_end = len("\n".join(rows[: header.end])) if header else 0
     for start, end in pairwise(sorted(ends)):
-        if end - start > length:
+        if is_table or end - start > length:
             ends.update(found.end() for found in _LINE_END.finditer(content, start, end))
     breaks = sorted(ends)
     breaks = [*breaks[: -1 : 1 + len(breaks) // _MAX_STARTS], len(content)]
     folded = [content[start:end].casefold() for start, end in pairwise(breaks)]
-    word_sets = [frozenset(word for word in map(_stem, words) if word in text) for text in folded]
+    stems = [*map(_stem, words)]
+    word_sets = [
+        frozenset(word for word in stems if word in text and start >= header_end)
+        for text, start in zip(folded, breaks, strict=False)
+    ]
     found = Counter(word for having in word_sets for word in having)
     weights = {word: math.log1p(len(word_sets) / count) for word, count in found.items()}
     all_words = math.fsum(weights.values()) or 1.0
@@ -321,13 +340,15 @@ def best_span(
     for first, start in enumerate(breaks[:-1]):
         last = max(first + 1, bisect_right(breaks, start + length) - 1)
         having = frozenset[str]().union(*word_sets[first:last])
-        value = math.fsum(weights[word] for word in having) / all_words
+        own = word_sets[first] if is_table else ()
+        of_words = math.fsum(map(weights.__getitem__, having))
+        of_words += _ROW_WEIGHT * math.fsum(map(weights.__getitem__, own))
         meaning = max(cosines[first:last]) + math.fsum(near[first:last]) / all_near
-        value += _MEANING_WEIGHT * meaning
+        value = of_words / all_words + _MEANING_WEIGHT * meaning
         if value > most + 1e-9:
             end = start + place_to_cut(content[start:], length)
             best, most = (start, min(breaks[last], end)), value
-        if last == len(breaks) - 1:
+        if last == len(breaks) - 1 and not is_table:
             break
     return best
 
@@ -371,7 +392,7 @@ def cut_passage(passage: Mapping[str, Any], start: int, end: int) -> Mapping[str
     part = content[start:end]
     start, end = start + len(part) - len(part.lstrip("\n")), start + len(part.rstrip())
     part = content[start:end]
-    above = _lines_above(content, start)
+    above = _lines_above(content, start, heading_of_table(passage))
     above_text = content[above[0] : above[1]] if above else ""
     left_out = ELLIPSIS if content[above[1] if above else 0 : start].strip() else ""
     citation = {**passage["citation"]}
@@ -390,10 +411,56 @@ def cut_passage(passage: Mapping[str, Any], start: int, end: int) -> Mapping[str
     return {**passage, "content": "\n".join(filter(None, parts)), "citation": citation}
 
 
-def _lines_above(content: str, start: int) -> tuple[int, int] | None:
+class Header(NamedTuple):
+    """The header row of a table.
+
+    Attributes:
+        text: its cells, without the borders of the table.
+        start: its first line in the passage, from 0.
+        end: the line below it, and below the rule under it; 0 if it stands above the passage.
+    """
+
+    text: str
+    start: int = 0
+    end: int = 0
+
+
+def heading_of_table(passage: Mapping[str, Any]) -> str | None:
+    """The innermost heading above a passage that is a table; ``None`` if it is none."""
+    headings = ["", *(passage.get("headings") or ())]
+    return headings[-1] if passage.get("content_type") == "table" else None
+
+
+def header_above(lines: Sequence[str], at: int, table_below: str | None) -> Header | None:
+    """The header row above a row of a table; ``None`` if there is none, or the line is no row.
+
+    A first row with figures is no header, unless a rule is below it.
+
+    Args:
+        lines: the lines of a passage.
+        at: the line of the row, from 0.
+        table_below: of a passage that is a table the innermost heading above it, which may be the
+            header row. In other passages the rows of a table begin with a border.
+    """
+    marks = "|\t;," if table_below is not None else "|" * lines[at].startswith("|")
+    mark = next((mark for mark in marks if mark in lines[at]), "")
+    top = at
+    while mark and top and mark in lines[top - 1]:
+        top -= 1
+    if mark and top == 0 and mark.replace("\t", "|") in (table_below or ""):
+        return Header(table_below or "")
+    has_rule = set("".join(lines[top + 1 : top + 2])) <= set("|:-+= ")
+    end = top + 1 + has_rule
+    has_figures = re.search(r"(?:^|[|\t;,])\W*\d(?!\d{3}\W*(?:[|\t;,]|$))", lines[top])
+    if not mark or at < end or (has_figures and not has_rule):
+        return None
+    return Header(lines[top].strip(" |\r").replace("\t", " | "), top, end)
+
+
+def _lines_above(content: str, start: int, table_below: str | None) -> tuple[int, int] | None:
     """Where the lines are without which a part cannot be read; ``None`` if there are none.
 
-    Of a table its first two rows; of a list the line above it; of indented text the nearest line
+    Of a table its header row; of a list the line above it; of indented text the nearest line
     above it with less indentation.
     """
     begin = content.rfind("\n", 0, start) + 1
@@ -401,10 +468,9 @@ def _lines_above(content: str, start: int) -> tuple[int, int] | None:
     above = content[:begin].split("\n")[:-1]
     indent, is_item = _indent(line), _ITEM.match(line) is not None
     index = len(above)
-    if line.startswith("|"):
-        while index and above[index - 1].startswith("|"):
-            index -= 1
-        count = min(2, len(above) - index)
+    if table_below is not None or line.startswith("|"):
+        header = header_above([*above, line], len(above), table_below)
+        index, count = (header.start, header.end - header.start) if header else (-1, 0)
     else:
         count = 1
         while index and not (

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.contracts.dates import date_in_name, start_of
+from rolebundle.contracts.dates import date_in_name, start_of, stated_day
 from rolebundle.contracts.request import Where
 
 NOW = datetime(2026, 11, 28, 15, tzinfo=UTC)  # a Saturday
@@ -20,7 +20,7 @@ NOW = datetime(2026, 11, 28, 15, tzinfo=UTC)  # a Saturday
     ("02-14-2025 x.md", "2025-02-14"), ("1.3.2025.md", "2025-03-01"),
     ("Protokoll 12. M\u00e4rz 2026.docx", "2026-03-12"), ("12mar2026.txt", "2026-03-12"),
     ("Protokoll 12. Ma\u0308rz 2026.docx", "2026-03-12"), ("March 12, 2026.md", "2026-03-12"),
-    ("CR 3 f\u00e9vrier 2025.docx", "2025-02-03"), ("acta-marzo-2026.md", "2026-03"),
+    ("CR 3 f\u00e9vrier 2025.docx", "2025-02-03"), ("acta 5 de marzo de 2026.docx", "2026-03-05"), ("acta-marzo-2026.md", "2026-03"),
     ("minutes_march25.docx", "2025-03"), ("Rates_Jan-2026_v2.pdf", "2026-01"),
     ("202603 sales.csv", "2026-03"), ("Prices 05.2026.pdf", "2026-05"),
     ("Q3 2026 report.pdf", "2026-07"), ("report-2026Q1.pdf", "2026-01"),
@@ -40,6 +40,20 @@ NOW = datetime(2026, 11, 28, 15, tzinfo=UTC)  # a Saturday
 ])  # fmt: skip
 def test_the_date_in_a_name(name, found):
     assert date_in_name(name) == found
+
+
+@pytest.mark.parametrize(("line", "day", "form"), [
+    ("2 November 2026", "2026-11-02", "alone"), ("Bonn, Montag, den 2. November 2026", "2026-11-02", "alone"),
+    ("Paris, le 2 novembre 2026", "2026-11-02", "alone"), ("Club - 2026-11-02", "2026-11-02", "alone"),
+    ("**Stand:** 02.11.2026, Bonn", "2026-11-02", "label"), ("Date : 2 nov 2026", "2026-11-02", "label"),
+    ("Invoice date: 2026-11-02T10:00", "2026-11-02", "label"), ("Fecha: 2 de noviembre de 2026", "2026-11-02", "label"),
+    ("Minutes of 2 November 2026", "2026-11-02", "title"), ("Tour, plan of 2.11.2026", "2026-11-02", "title"),
+    ("Due date: 2 November 2026", "", ""), ("Valid until 2 November 2026", "", ""), ("Date: 02/11/2026", "", ""),
+    ("Date of birth: 2 November 1986", "", ""), ("Widerspruch zum Bescheid vom 2.11.2026", "", ""),
+    ("Date: 2 nov 26", "", ""), ("Date: 2 May 2026 to 5 May 2026", "", ""), ("Edition of May 2026", "", ""),
+])  # fmt: skip
+def test_the_day_that_a_line_states_of_its_text(line, day, form):
+    assert stated_day(line) == (day, form)
 
 
 @pytest.mark.parametrize(("text", "found"), [

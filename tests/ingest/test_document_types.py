@@ -75,6 +75,14 @@ SHOWN: list[tuple[str, str, str, str | None]] = [
     ("Meetings/lift quotes.md", "", "", "minutes"),
     ("Letters/out/lease.odt", "", "", "letter"),
     ("reference-architecture/aws.md", "", "", None),
+    # The file itself says that it is another paper than its folder.
+    ("Invoices/R-67 reminder 1 Fenwick.txt", "", INVOICE, None),
+    ("Invoices/insurance confirmation 2026.pdf", "", "", None),
+    ("Offers/AB-41.docx", "Order confirmation AB-41", "", None),
+    ("Notes/LS 55231.pdf", "", "Sawmill Brandt - Delivery note 55231", None),
+    ("Delivery notes/LS 55232.pdf", "", "", None),
+    ("Angebote/Auftragsbestätigung 7.docx", "", "", None),
+    ("Invoices/R-68 Fenwick.txt", "", "", "invoice"),
     # Formats.
     ("rents.xlsx", "Invoice", "", "sheet"),
     ("src/label.py", "", "", "source"),

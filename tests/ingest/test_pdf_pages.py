@@ -174,6 +174,8 @@ def on_a_line(*parts: tuple[float, float, float, str]) -> list[tuple[float, floa
      "an example\nof 1990-\n1995"),
     ([(0, 0, 12, "one"), (-20, -14, 12, "two"), (-20, -28, 12, "three"), (-20, -60, 12, "four")],
      "one\ntwo\nthree\n\nfour"),
+    ([(0, -line, 12, f"line at {line}") for line in (0, 14, 42, 56, 84, 112)],
+     "line at 0\nline at 14\n\nline at 42\nline at 56\n\nline at 84\n\nline at 112"),
 ])  # fmt: skip
 def test_places_decide_what_belongs_together(parts, text):
     assert text_of(drawn(on_a_line(*parts))) == text

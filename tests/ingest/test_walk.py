@@ -319,6 +319,21 @@ def write_dates(path: Path, text: str = "# A\n\nText.\n", *, at: int) -> None:
     os.utime(path, (at, at))
 
 
+PROSE = "The hall of the club is closed in the summer and in the weeks around the end of the year, "
+PROSE += "as the members decided at their last meeting.\n\n"
+TEXTS_WITH_DATES = [
+    ("Culture office\n2 November 2023\nOur reference: 7\n\nDear Ms Ek,\n", "2023-11-02"),
+    ("# Order 7\n\nDate: 4 September 2023\n\nFitting: 3 October 2023.\n", "2023-09-04"),
+    ("# Songs (version 2, 15 November 2023)\n\n1. Spring\n", "2023-11-15"),
+    ("# Answer to the letter of 3 May 2023\n\nBonn, 5. Juni 2023\n\nDear Ms Ek,\n", "2023-06-05"),
+    ("2023-01-05\n\nCalled.\n\n2023-02-07\n\nCalled again.\n", "2023-02-07"),
+    ("# Letter\n\nDate: 4 May 2024\n\nA later day than that of the file.\n", ""),
+    ("# Letter\n\nDate: 03/04/2023\n\nOf March or of April.\n", ""),
+    ("# Changes\n\n## 2.1 (2023-05-01)\n\n- faster\n", ""),
+    ("# Hall\n\n" + PROSE + "2 November 2023\n", ""),
+]
+
+
 def entry(seconds: float) -> FileEntry:
     return FileEntry("/a.md", "a.md", 1, int(seconds * 1e9), FileDefaults())
 
@@ -412,13 +427,21 @@ class TestIngest:
             ("Note 2026.md", "2026 (by its name)"),
             ("Page 2025-02.html", "2025-02 (by its name)"),
             ("Report Nov 2023 (23 pages).md", "2023-11 (by its name)"),
-            ("page.html", "2025-01-01 (by its format)"),
+            ("page.html", "2025-01-01 (by its properties)"),
             ("note.md", "file changed 2024-05-03"),
         ):
             [line] = [
                 line for line in shown.splitlines() if line.lstrip('"').startswith(f"n/{name}")
             ]
             assert f"({text}, " in line
+
+    @pytest.mark.parametrize(("text", "date"), TEXTS_WITH_DATES)
+    def test_the_beginning_of_a_text_states_its_date(self, tmp_path, text, date):
+        """Never a later one than that of the file, and none of another matter."""
+        write_dates(tmp_path / "n" / "letter.md", text, at=MAY)
+        [found] = self.dates(tmp_path).values()
+        of_text = (f"{date}T00:00:00Z", None)
+        assert found == (of_text if date else (None, "2024-05-03T08:00:00Z"))
 
     def test_a_touched_file_keeps_its_date(self, tmp_path):
         """The date is that of the text, as the corpus first saw it."""

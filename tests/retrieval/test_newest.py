@@ -231,6 +231,11 @@ PLANTED = (
     "foreign/plan.eml|2026-11-19", "foreign/2026-11-18/plan v9.md|2026-11-18", "plan.eml|2026-11-19",
     "foreign/plan.html|2027-11-19", "foreign/Plan 2027.md",
 )  # fmt: skip
+FALSE_LETTERS = (
+    ("", "letter.md@2024-01-01", "2026-11-10"),
+    ("foreign", "a.md@2026-11-19", "2026-11-18"),
+)
+"""Texts that state a date: a later one than that of their file; a foreign one."""
 WORDS = "anchor basket candle donkey engine falcon garden hammer island jacket kettle ladder "
 WORDS += "magnet needle orchid pepper quarry rocket saddle turnip"
 
@@ -248,6 +253,8 @@ def test_false_dates_move_nothing_forward(tmp_path):
         write(folder / topic, "rules 2025.md", text.format(20))
         write(folder / topic, "rules 2023.md", text.format(10))
         tasks.append(f"What is the deposit for the {topic} store by the current rules?")
+        below, letter, day = FALSE_LETTERS[len(own) % 2]
+        write(folder / below / topic, letter, f"Date: {day}\n\n{text.format(900)}")
     assert first_answers(folder, tasks) == own
 
 

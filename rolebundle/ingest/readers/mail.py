@@ -28,7 +28,7 @@ from email.message import EmailMessage, Message
 from email.parser import Parser
 from email.policy import SMTPUTF8
 from email.utils import format_datetime, getaddresses, parsedate_to_datetime
-from itertools import accumulate, pairwise
+from itertools import accumulate, islice, pairwise
 from posixpath import basename, splitext
 from typing import Any, NamedTuple, cast
 
@@ -66,6 +66,8 @@ _MAX_NAMES = 50
 _MAX_TITLE_CHARS = 1_000
 _MAX_TITLE_WORDS = 12
 _MAX_FORWARDED = 3
+_MAX_WRAPPED = 2_000
+"""Of so many lines of a text that its encoding continues in the next one the places are kept."""
 _EMBEDDED, _PROPERTIES = "__substg1.0_3701000D", "__properties_version1.0"
 """The part of an attachment that is a message itself, and the part with its properties."""
 _OF_OUTLOOK = SMTPUTF8.clone(linesep="\n")
@@ -134,6 +136,7 @@ def _read_message(
         key=key,
         line_exact=False,
         notes=tuple(note for text in texts for note in text.notes),
+        found=tuple(found for text in texts for found in text.found),
         hidden=tuple(part for text in texts for part in text.hidden),
         attached=tuple(file for text in texts for file in text.attached),
     )
@@ -277,9 +280,14 @@ def _text(part: Message, path: str, place: _Place) -> _Text:
         page = read_page(text.encode(), path, is_message=True, is_mail=True)
         # Their offsets are not those of the file.
         hidden = tuple(p._replace(start=0, end=0) for p in page.hidden)
-        found = replace(page, hidden=hidden, notes=(*notes, *page.notes))
+        found = replace(page, hidden=hidden, notes=(*notes, *page.notes), found=())
     else:
         found = _Text(tuple(_paragraphs(lines)), notes=notes)
+        # Without different rows the places of the lines are not known.
+        if encoding == "quoted-printable" and rows[:1] != rows[1:2]:
+            wrapped = (place.body + row for first, last in rows for row in range(first, last))
+            lines_found = (("wrapped", str(line)) for line in islice(wrapped, _MAX_WRAPPED))
+            found = replace(found, found=tuple(lines_found))
     is_same = encoding != "base64" and not is_html
     placed = (_in_rows(block, rows, place.body, is_same) for block in found.blocks)
     return replace(found, blocks=tuple(placed))
@@ -557,8 +565,8 @@ def _with_long_header(message: Any) -> Any:
 
 
 READERS = {
-    "emlx": (9, _read_emlx),
+    "emlx": (10, _read_emlx),
     "msg": (9, _read_msg),
-    "eml": (14, lambda data, path, _separator: [_read_message(data, path)]),
-    "mbox": (14, _read_mailbox),
+    "eml": (15, lambda data, path, _separator: [_read_message(data, path)]),
+    "mbox": (15, _read_mailbox),
 }

@@ -23,7 +23,7 @@ from rolebundle.interfaces.cli.options import (
 from rolebundle.interfaces.cli.output import print_json, print_note, with_folders, write_page
 from rolebundle.interfaces.json_lines import MAX_LINE_BYTES, json_object
 from rolebundle.interfaces.layout import Style, harmless, terminal_width
-from rolebundle.interfaces.model_text import listed_line, lookup_lines
+from rolebundle.interfaces.model_text import columns_note, listed_line, lookup_lines
 from rolebundle.interfaces.parse import parsed, request_from
 from rolebundle.interfaces.shape import shaped_bundle, shaped_lookup, shaped_lookups
 from rolebundle.retrieval.passage_text import line_notes, shown_name
@@ -100,7 +100,7 @@ def ls(call: Call, prefix: str | None, corpora: bool) -> None:
     """List documents with date, number of passages and title, ordered by id.
 
     PREFIX is a folder or path (in the corpus or on this machine), a source, or a glob. A
-    date that was not declared is the file's: from its name, or its last change.
+    date that was not declared is shown with what it is from, such as its name or text.
 
     \b
     rolebundle ls
@@ -151,9 +151,10 @@ def grep(call: Call, pattern: str, prefix: str | None) -> None:
 
 
 def _found_line(line: FoundLine, style: Style) -> str:
-    notes = line_notes(line.model_dump(exclude_none=True))
+    values = line.model_dump(exclude_none=True)
     locator = style("locator", shown_name(line.locator))
-    return f"{locator}{style('caution', notes)}: {harmless(line.text)}"
+    text = f"{locator}{style('caution', line_notes(values))}: {harmless(line.text)}"
+    return "\n".join([*map(harmless, columns_note(values)), text])
 
 
 @click.command()

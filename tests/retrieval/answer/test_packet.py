@@ -33,7 +33,7 @@ from rolebundle.ingest.options import IngestOptions
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.retrieval import source_files
-from rolebundle.retrieval.packet import MAX_CHARS, packet
+from rolebundle.retrieval.packet import MAX_CHARS, lead_text, packet
 from rolebundle.retrieval.source_files import file_states
 from rolebundle.storage.documents import StoredFile
 from support.corpora import answered, build, document, overlay, scratch_folder, set_policy
@@ -467,6 +467,24 @@ def test_a_part_is_shown_with_what_it_is_read_by(
     lines = [line for line in part.split("\n") if not line.startswith("…")]
     assert lines[0] in named[0] and lines[-1] in named[-1]
     assert all(line in "\n".join(named) for line in lines)
+
+
+def test_a_table_is_cut_to_the_row_that_has_most_of_the_words() -> None:
+    """Although other rows have each of them, and the header row has the last one."""
+    names = [
+        f"{first} {last}" for first in ("Uwe", "Ana", "Ove") for last in ("Ek", "Haas", "Lund")
+    ]
+    rows = [f"{name},{voice},5" for voice in ("bass", "alto", "tenor") * 3 for name in names]
+    row = rows[33] = "Tomasz Haas,tenor,7"
+    bundle, header = scored(0.9), "Member,Voice,Absences"
+    values = {"content": "\n".join([header, *rows]), "content_type": "table", "headings": []}
+    table = changed(bundle.selected[0], citation={"locator": "v.csv:1-82"}, **values)
+    words = ["haas", "tenor", "tomasz", "absences"]
+    found = changed(bundle, selected=[table], query={"lexical_query": words})
+    assert f"\n{header}\n… (2-34 left out)\n{row}\n" in packet(found, None, 1_500)
+    assert lead_text(table, words, 60).startswith(f"{header} › {row}")
+    table = changed(table, content="\n".join(rows), headings=[header])
+    assert lead_text(table, words, 60).startswith(f"{header} › {row}")
 
 
 def test_a_single_passage_that_is_too_long_is_cut_around_the_words_of_the_task() -> None:

@@ -1,8 +1,10 @@
 """Lookups: references, listings, lines, outlines."""
 
+import quopri
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
 
@@ -366,6 +368,72 @@ def test_lines_have_the_locators_of_their_files(corpus_grep: Corpus) -> None:
     ]
     # A line of two passages comes once.
     assert found(corpus_grep, "60 seconds") == ["guides/a.md:4: is 60 seconds."]
+
+
+@pytest.mark.parametrize("charset", ["utf-8", "iso-8859-1"])
+def test_a_line_of_an_encoded_mail_has_the_lines_of_its_file(tmp_path: Path, charset: str) -> None:
+    lines = [
+        "Zoë zebra",
+        "",
+        "zebra " * 30 + "end",
+        "A short zebra.",
+        "",
+        "> A zebra é " * 20,
+        "zebra",
+    ]
+    mail = EmailMessage()
+    mail["From"], mail["Subject"] = "a@b.example", "x"
+    mail.set_content("\n".join(lines) + "\n", cte="quoted-printable", charset=charset)
+    write_files(tmp_path / "n", {"a.eml": bytes(mail)})
+    invoke("ingest", tmp_path / "n", "--lexical-only", "--db", tmp_path / "c.db")
+    rows = bytes(mail).split(b"\n")
+    with open_reader(tmp_path / "c.db") as corpus:
+        found = find_lines(corpus, GrepRequest(pattern="zebra"), PLAIN).lines
+        for line in found:
+            first, _, last = line.locator.rpartition(":")[2].partition("-")
+            own = quopri.decodestring(b"\n".join(rows[int(first) - 1 : int(last or first)]))
+            assert own.decode(charset).lstrip("> ").startswith(line.text[:60])
+            [passage] = look_up(corpus, f"a.eml:{first}-{last or first}", PLAIN).passages
+            assert passage.content.startswith(line.text[:60]) and "\n" not in passage.content
+    assert len(found) == 5
+
+
+@pytest.mark.parametrize("name", ["voices.csv", "voices.tsv", "voices.md"])
+def test_rows_are_shown_with_the_names_of_their_columns(tmp_path: Path, name: str) -> None:
+    mark = {"csv": ",", "tsv": "\t", "md": " | "}[name.rpartition(".")[2]]
+    rows = [
+        ["Member", "Voice", "Absences"],
+        *([f"Haas {n}", "bass", str(n % 9)] for n in range(99)),
+    ]
+    lines = [mark.join(row) for row in rows]
+    if name == "voices.md":
+        lines = [f"| {line} |" for line in lines]
+        lines[1:1] = ["|---|---|---|"]
+    write_files(tmp_path / "n", {name: "\n".join(lines) + "\n"})
+    invoke("ingest", tmp_path / "n", "--lexical-only", "--db", tmp_path / "c.db")
+    columns = "Member,Voice,Absences" if mark == "," else "Member | Voice | Absences"
+    with open_reader(tmp_path / "c.db") as corpus:
+        found = find_lines(corpus, GrepRequest(pattern="Haas 9"), PLAIN)
+        for line in found.lines:
+            [passage] = look_up(
+                corpus, line.locator + "-" + line.locator.rpartition(":")[2], PLAIN
+            ).passages
+            assert passage.columns == columns
+        assert look_up(corpus, f"n/{name}:1-9", PLAIN).passages[0].columns is None
+    text = answer_text("grep", found.model_dump(exclude_none=True))
+    assert text.count(f"columns of {name}: {columns}\n") == 1 and len(found.lines) > 9
+
+
+def test_a_table_between_paragraphs_has_columns_and_code_has_none(tmp_path: Path) -> None:
+    texts = {
+        "excerpt": "Fees, and more.\n\nMember | Fee\nAna | 5 zebras",
+        "code": "a | b\nc | zebra",
+    }
+    chunks = [chunk(kind, text, content_type=kind) for kind, text in texts.items()]
+    stored = of_chunks(document("fees", []), *chunks)
+    with open_reader(build(tmp_path, [stored])) as corpus:
+        found = find_lines(corpus, GrepRequest(pattern="zebra"), PLAIN).lines
+    assert [line.columns for line in found] == ["Member | Fee", None]
 
 
 def test_a_text_may_go_on_in_the_next_line(corpus_grep: Corpus) -> None:
