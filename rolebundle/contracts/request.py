@@ -128,7 +128,7 @@ class Where(Contract):
         optional('Other keys of front matter, such as {"status": "draft"}.')
     )
     links_to: Alternatives | None = optional("A file that it links to.")
-    task: Literal["open", "done"] | None = optional("It has such a - [ ] task.")
+    task: Literal["open", "done"] | None = optional("It has such a [ ] task.")
     updated_after: Bound | None = optional("ISO 8601, or last week.")
     updated_before: Bound | None = optional("Before this time.")
 

@@ -19,6 +19,7 @@ from rolebundle.contracts.base import Mistake, mistakes_in
 from rolebundle.contracts.dates import date_in_name
 from rolebundle.contracts.documents import (
     ATTACHED,
+    CHECKBOX,
     DATED_BY,
     NOTES_OF_READING,
     OBSERVED_TYPE,
@@ -51,6 +52,7 @@ from rolebundle.ingest.readers import HEAVY_FORMATS, reader_name_for
 from rolebundle.ingest.text_date import day_of_text
 from rolebundle.resources import data_file
 from rolebundle.text.decoding import one_line
+from rolebundle.text.tasks import tasks_in
 
 _DESCRIPTIVE_KEYS = keys_that(DESCRIBES)
 _BY_LETTERS = {folded_key(key): key for key in keys_that(DESCRIBES, MATCHED)}
@@ -236,6 +238,7 @@ def _with_reading(
     pairs += [(DATED_BY, dated_by)] if dated_by else []
     pairs += [(OBSERVED_TYPE, one_line(text)[:_MAX_CHARS]) for text in shown_type or ()]
     pairs += [(f"{OF_READING}{kind}", text) for kind, text in parsed.found if kind != "tag"]
+    pairs += [(CHECKBOX, s) for b in parsed.blocks if b.kind != "code" for s in tasks_in(b.text)]
     if parsed.left_out >= _MIN_LEFT_OUT:
         pairs.append((PARTLY_READ, "true"))
     return grouped(pairs)

@@ -100,7 +100,7 @@ class ParsedDocument:
     attached: tuple[tuple[str, bytes], ...] = ()
     """The name and content of each file that is attached, which becomes documents of its own."""
     found: tuple[Found, ...] = ()
-    """Tags in the text, links to other files, and tasks."""
+    """Tags in the text, and links to other files."""
     has_fields: bool = False
     """Whether its blocks are records whose lines have labels, as ``Where: the hall``."""
     clauses: int = 0

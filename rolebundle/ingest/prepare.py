@@ -44,6 +44,7 @@ from rolebundle.scan.finding import SecretsPolicy
 from rolebundle.scan.instructions import patterns_digest
 from rolebundle.storage.documents import FileIdentity, StoredChunk, StoredDocument, StoredFile
 from rolebundle.text.forms import FORMS_VERSION, document_language, index_text
+from rolebundle.text.tasks import OPEN_TASK, tasks_in
 from rolebundle.text.words import first_of
 
 # The language of a document is detected in this many chunks.
@@ -347,5 +348,7 @@ def _with_forms(
     for number, chunk in enumerate(chunks):
         own = (chunk.content, *chunk.headings, *chunk.tags, *of_document)
         forms = index_text(own if number else (*own, *of_first), language)
+        if "open" in tasks_in(chunk.content):
+            forms = f"{forms} {OPEN_TASK}"
         found.append(chunk._replace(forms=forms) if forms else chunk)
     return tuple(found)

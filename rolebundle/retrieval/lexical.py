@@ -372,10 +372,11 @@ class CombinedPostings(NamedTuple):
         phrases = [_phrase(term) for term in terms]
         found = [part.read(self.corpus, phrases) for part in self.parts]
         average = sum(part.tokens for part in self.parts) / max(1, self.chunks)
-        idfs = [
-            inverse_frequency(self.chunks, sum(len(indices) for indices, _ in of_parts))
-            for of_parts in zip(*found, strict=True)
-        ]
+        counts = [sum(len(rows) for rows, _ in of_parts) for of_parts in zip(*found, strict=True)]
+        pairs = [*zip(terms, counts, strict=False)]  # Without a part there are no counts.
+        of_words = {term.text: count for term, count in pairs if not term.is_form}
+        most = [max(count, of_words.get(term.word, 0)) for term, count in pairs]
+        idfs = [inverse_frequency(self.chunks, count) for count in most]
         for part, occurrences in zip(self.parts, found, strict=True):
             repeats = (term.repeats for term in terms)
             yield part, list(zip(occurrences, idfs, repeats, strict=True)), average

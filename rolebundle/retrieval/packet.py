@@ -189,15 +189,12 @@ def _opening_lines(bundle: RetrievalBundle, overlay: Overlay | None) -> Iterator
         yield f"{DATA_NOTICE} {_CITE[cite]}"
 
 
-def _left_out(places: int, lines: int) -> list[str]:
+def _left_out(places: int, lines: int) -> Iterator[str]:
     """What the budget left out: places of the answer, and lines about it."""
-    notes = (
-        [f"{counted(places, 'more place')} found: ask again with seen or max_chars."]
-        if places > 0
-        else []
-    )
-    note = f"({counted(lines, 'line')} left out here for the budget)"
-    return [*notes, note] if lines else notes
+    if places > 0:
+        yield f"{counted(places, 'more place')} found: ask again with a higher max_chars."
+    if lines:
+        yield f"({counted(lines, 'line')} left out here for the budget)"
 
 
 def _by_rank(

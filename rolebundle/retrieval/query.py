@@ -15,12 +15,14 @@ from rolebundle.contracts.overlay import Overlay
 from rolebundle.retrieval.values import Query, Task, Term
 from rolebundle.text.forms import forms, phrase_form, spaced
 from rolebundle.text.languages import (
+    CALLED,
     ENGLISH_STOP_WORDS,
     is_unspaced,
     likely_languages,
     stop_words_of,
 )
 from rolebundle.text.spellings import folded, spellings, with_whole_numbers, without_invisible
+from rolebundle.text.tasks import OPEN_TASK, words_for_open_tasks
 from rolebundle.text.words import lower_capitals
 
 SIGNATURE_PHRASES = 3
@@ -130,11 +132,11 @@ def words_of(text: str) -> list[str]:
 
 def _merged_terms(tasks: Iterable[Task]) -> tuple[Term, ...]:
     """The terms of all tasks; their repeats are added, up to a bound."""
-    repeats: Counter[tuple[str, bool]] = Counter()
+    repeats: Counter[Term] = Counter()
     for task in tasks:
-        repeats.update({(term.text, term.is_form): term.repeats for term in task.terms})
+        repeats.update({term._replace(repeats=1): term.repeats for term in task.terms})
     limit = MAX_REPEATS * STEM_REPEATS
-    return tuple(Term(text, min(count, limit), form) for (text, form), count in repeats.items())
+    return tuple(term._replace(repeats=min(count, limit)) for term, count in repeats.items())
 
 
 def read_task(text: str) -> Task:
@@ -166,6 +168,8 @@ def read_task(text: str) -> Task:
     # The parts of a version say nothing alone.
     counts.update(_as_indexed(compound) for compound in filter(_DOTTED_NUMBER.fullmatch, compounds))
     others = _other_spellings(shown)
+    if asking := words_for_open_tasks(words_of(normalized)):
+        others[OPEN_TASK] = tuple(asking)
     counts.update(list(others))
     term_counts = [(counts, 1, False)]
     if has_forms:
@@ -180,6 +184,7 @@ def read_task(text: str) -> Task:
         for terms in content_words
         for word in [folded(terms[0].text).lower()]
     ]
+    word_of = {stem.text: word.text for word, *stems in content_words for stem in stems}
     # most_common is stable: of equally frequent terms the first in the task are used.
     repeats = {
         (term, form): factor * min(count, MAX_REPEATS)
@@ -190,7 +195,7 @@ def read_task(text: str) -> Task:
         text=text,
         languages=languages,
         words=words_of(text),
-        terms=tuple(Term(term, count, form) for (term, form), count in repeats.items()),
+        terms=tuple(Term(t, n, form, word_of.get(t, "")) for (t, form), n in repeats.items()),
         content_words=tuple(content_words[:MAX_CONTENT_WORDS]),
         names=_names(shown),
         exact=_exact(shown),
@@ -225,7 +230,8 @@ def _names(text: str) -> frozenset[str]:
     names = (
         word
         for word in capitalized
-        if word[0].isupper() and not (word.isupper() and len(word) <= _SHORT_ABBREVIATION)
+        if not (word.isupper() and len(word) <= _SHORT_ABBREVIATION)
+        if word[0].isupper() and folded(word).lower() not in CALLED
     )
     return frozenset(map(_as_indexed, (*names, *_LETTERS_AND_DIGITS.findall(text))))
 

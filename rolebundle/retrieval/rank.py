@@ -9,22 +9,27 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.overlay import RetrievalPolicy
 from rolebundle.retrieval.filter import is_rejected_only_by_role
+from rolebundle.retrieval.query import words_of
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.scoring import add_role_part, has_phrase, scale_by_range, score_hits
 from rolebundle.retrieval.values import Candidate, Pool, Weights, ranking_order
 from rolebundle.retrieval.versions import (
     ABOUT_AS_GOOD,
+    ABOUT_AS_GOOD_IN_SERIES,
     combine_copies,
     combine_quotes,
     combine_versions,
     copies_among,
     equals_newest_first,
-    put_later_mails_behind,
+    put_later_ones_behind,
     put_newer_versions_first,
     put_newest_first,
     put_replies_first,
     words_if_newest_asked,
+    words_with_names,
 )
+from rolebundle.text.languages import likely_languages, stop_words_of
+from rolebundle.text.tasks import tasks_in, words_for_open_tasks
 
 MAX_RERANKED = 50
 """How many candidates, the best by their lanes, a server's model reads: this bounds the cost."""
@@ -79,11 +84,12 @@ def rank(
     words_if_newest = words_if_newest_asked(request.task)
     if words_if_newest is not None:
         put_newest_first(ranked, request.min_score, words_if_newest)
-    put_later_mails_behind(ranked)
+    put_later_ones_behind(ranked)
     for phrase in rare_exact:
         having = (row for row in ranked if has_phrase(row.passage, phrase))
         _lift(ranked, next(having, None), MAX_RANK_OF_EXACT, f"exact:{phrase}")
     _lift_wordings(ranked, pools_by_wording, weights)
+    _lift(ranked, _with_open_task(ranked, request), 1, "open task")
     if request.overlay is not None:
         best = _best_without_role(candidates, pool, request, weights, copy_groups, words_if_newest)
         _lift(ranked, best, MAX_RANK_OF_BEST, "first without a role")
@@ -164,6 +170,22 @@ def _best_without_role(
     if words_if_newest is not None:
         allowed = equals_newest_first(allowed, lambda row: scores[row.chunk_id], words_if_newest)
     return next(iter(allowed), None)
+
+
+def _with_open_task(ranked: Sequence[Candidate], request: ResolvedRequest) -> Candidate | None:
+    """The passage with open tasks that the task asks for; ``None`` if it asks for none.
+
+    Of those with half of the best score, the one with the most of the task's other words. What has
+    only tasks that are done is no answer, whatever its score.
+    """
+    text = " ".join((request.task, *request.also))
+    asking = words_for_open_tasks(words := words_of(text))
+    tasks = [(r, tasks_in(r.passage.content)) for r in ranked if asking and r.can_be_selected]
+    rows = [(row, "open" in states) for row, states in tasks if {*states} != {"done"}]
+    least = ABOUT_AS_GOOD_IN_SERIES * rows[0][0].final if rows else 0.0
+    having = [row for row, has_open in rows if has_open and row.final >= least]
+    others = {*words} - asking - stop_words_of(likely_languages(text))
+    return max(having, key=lambda r: len(others & words_with_names(r.passage)), default=None)
 
 
 def _lift(ranked: list[Candidate], lifted: Candidate | None, max_rank: int, reason: str) -> None:

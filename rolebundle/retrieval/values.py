@@ -53,11 +53,14 @@ class Term(NamedTuple):
         repeats: how often the term is repeated in the query.
         is_form: whether it is a stem or another word form (``rolebundle/text/forms.py``). The index
             has these forms next to the words.
+        word: the word of a stem; empty for others. A stem counts as no rarer than its word, which
+            passages in other languages have without the stem.
     """
 
     text: str
     repeats: int = 1
     is_form: bool = False
+    word: str = ""
 
     @property
     def label(self) -> str:

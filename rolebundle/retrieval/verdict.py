@@ -16,6 +16,7 @@ from rolebundle.contracts.terms import (
     Limitation,
     WarningCode,
 )
+from rolebundle.resources import data_file
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.values import Candidate, Retrieval
 from rolebundle.retrieval.warnings import freshness_posture, in_other_languages, narrowed_by
@@ -101,57 +102,6 @@ def fallback_of(limitations: Sequence[Limitation], verdict: EmptyReason | None =
 _BY_SCORE = ("over_budget", "nothing_found", "all_below_floor")
 """Verdicts about candidates in the order of their score."""
 _WITHOUT_EVIDENCE = ("nothing_found", "no_evidence")
-# What happened, and the next step.
-_EXPLANATIONS: dict[EmptyReason, tuple[str, str]] = {
-    "over_budget": (
-        "passages would answer, and none fits the token budget",
-        "raise token_budget",
-    ),
-    "nothing_found": (
-        "nothing in {scope} has the task's words or is near enough in meaning",
-        "ask in other words; the answer may be in no document",
-    ),
-    "no_evidence": (
-        "{scope} has too little for this task",
-        "do not guess; ask in other words (`also`); the answer may be in no document",
-    ),
-    "all_below_floor": (
-        "what has the task's words is under the floor",
-        "ask more precisely, or lower min_score in the role's overlay",
-    ),
-    "all_forbidden": (
-        "everything relevant is forbidden to the role {role}",
-        "say so; do not ask with another role or without one, and do not guess what they say",
-    ),
-    "all_taint_blocked": (
-        "everything relevant is not trusted enough for the action",
-        "ask for the passages to read or analyze them, and do not act on them",
-    ),
-    "approval_needed": (
-        "everything relevant may be used for the action only with an approval",
-        "let a person approve it, and do not act before",
-    ),
-    "none_valid": (
-        "nothing relevant is valid at the time of the answer",
-        "ask as of another time, or look for the document that applies",
-    ),
-    "all_stale": (
-        "everything relevant is older than the role {role} accepts",
-        "bring the documents up to date, or raise the overlay's freshness_max_age_days",
-    ),
-    "all_superseded": (
-        "everything relevant was replaced by newer documents, which were rejected as well",
-        "look the newer documents up",
-    ),
-    "all_seen": (
-        "everything relevant is in `seen`",
-        "use the passages that you have, or ask for something else",
-    ),
-    "rejected_by_policy": (
-        "{policy} rejected everything relevant",
-        "read the notes of the rejected",
-    ),
-}
 
 
 def empty_verdict(retrieval: Retrieval) -> EmptyReason:
@@ -251,7 +201,7 @@ def _why_none_selected(verdict: EmptyReason, retrieval: Retrieval, rejections: s
     role = request.role_id or "(no role)"
     policy = f"the policy of the role {role}" if request.overlay else "policy"
     scope = "the corpus" if request.echo.where is None else "what matches `where`"
-    reason, step = _EXPLANATIONS[verdict]
+    reason, step = data_file(__file__, "verdict.toml")[verdict].values()
     if verdict == "nothing_found" and retrieval.evidence.noise is None:
         reason = "nothing in {scope} has the task's words, and meanings were not searched"
         step = "ask in other words, or without lexical_only"

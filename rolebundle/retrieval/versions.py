@@ -14,6 +14,7 @@ from rolebundle.contracts.dates import date_in_name, is_month, newest_words
 from rolebundle.contracts.documents import SENDER_FIELD, Passage, message_of
 from rolebundle.contracts.terms import TRUST_TIERS
 from rolebundle.lazy import lazy_module
+from rolebundle.resources import data_file
 from rolebundle.retrieval.query import words_of
 from rolebundle.retrieval.values import Candidate, ranking_order
 from rolebundle.text.languages import likely_languages, stop_words_of
@@ -21,11 +22,9 @@ from rolebundle.text.spellings import folded
 
 tokens = lazy_module("rolebundle.text.tokens")
 
-_OLD = (
-    "copy kopie backup bak old archive archived previous deprecated superseded withdrawn obsolete"
-    " outdated alt alte archiv ancien ancienne anciens anciennes viejo vieja viejos viejas antiguo"
-    " antigua antiguos antiguas vecchio vecchia vecchi"
-).split()
+_OLD, _DRAFT, _FINAL, _SIGNED = (
+    words.split() for words in data_file(__file__, "versions.toml").values()
+)
 _COPY_OR_OLD_PATH = re.compile(rf"(?:^|[/ _.(-])(?:{'|'.join(_OLD)})(?=$|[/ _.)-])", re.IGNORECASE)
 _V_NUMBER = re.compile(r"(?<![^\W_])v(?:er(?:sion)?)?[-_. ]?(\d{1,6})(?!\d)", re.IGNORECASE)
 _COPY_NUMBER = re.compile(r" ?\((\d{1,2})\)\.\w+$")
@@ -53,12 +52,6 @@ ABOUT_AS_GOOD = 0.7
 """A passage with this share of the first one's score may answer about as well."""
 ABOUT_AS_GOOD_IN_SERIES = 0.5
 """The same for a document of the first one's series, which may use other words."""
-_DRAFT = "draft entwurf brouillon borrador bozza rascunho".split()
-_FINAL = (
-    "final endfassung definitif definitivo current agreed neu aktuell corrected revised korrigiert"
-    " uberarbeitet corrige corregido corretto"
-).split()
-_SIGNED = "signed unterschrieben signe firmado firmato".split()
 _VERSION_OF_STATE: Mapping[str, tuple[float]] = (
     dict.fromkeys(_DRAFT, (0.0,))
     | dict.fromkeys(_FINAL, (1e9,))
@@ -125,7 +118,7 @@ def equals_newest_first(
     near_best = [row for row in good_enough if score(row) >= ABOUT_AS_GOOD * score(rows[0])]
     if not near_best:
         return []
-    words = [task_words & _words_with_names(row.passage) for row in near_best]
+    words = [task_words & words_with_names(row.passage) for row in near_best]
     most_words = max(words, key=len)
     required = words[0] if 2 * len(words[0]) >= len(most_words) else most_words
     about_as_good = [row for row, own in zip(near_best, words, strict=True) if required <= own]
@@ -191,23 +184,38 @@ def put_replies_first(ranked: list[Candidate]) -> None:
     ranked.sort(key=ranking_order)
 
 
-def put_later_mails_behind(ranked: list[Candidate]) -> None:
-    """Put a later mail about the matter of each of the first three mails directly behind it.
+def put_later_ones_behind(ranked: list[Candidate]) -> None:
+    """Put a later mail or section about the matter of each of the first three directly behind it.
 
-    It may change what that mail says. It is the best of the later ones that may displace the first.
+    It may change what that one says. It is the best of the later ones that may displace the first.
     """
     for first in [row for row in ranked if row.can_be_selected][:MAX_CHECKED_FOR_NEWER]:
         later = (
             row
             for row in ranked
             if row.can_be_selected
-            and _is_later_mail(row.passage, first.passage)
+            and (_is_later_mail(row.passage, first.passage) or _is_later_in_series(row, first))
             and _may_displace(row, first)
         )
         best = next(later, None)
         if best is not None and best.final < (behind := math.nextafter(first.final, -math.inf)):
-            best.set_final(behind, f"a later mail about the matter of {first.chunk_id}")
+            best.set_final(behind, f"later, about the matter of {first.chunk_id}")
             ranked.sort(key=ranking_order)
+
+
+def _is_later_in_series(row: Candidate, first: Candidate) -> bool:
+    """Whether a file differs from another one by a later date in its name, as minutes do.
+
+    It answers about as well, or has half of the score under the same heading.
+    """
+    later, earlier = row.passage, first.passage
+    words, others = (_naming_words(words_of(" ".join(p.headings[-1:]))) for p in (later, earlier))
+    least = ABOUT_AS_GOOD_IN_SERIES if words and words == others else ABOUT_AS_GOOD
+    return (
+        row.final >= least * first.final
+        and _date_by_path(later.path) > _date_by_path(earlier.path) > ""
+        and _series(later.path) == _series(earlier.path)
+    )
 
 
 def _is_later_mail(later: Passage, first: Passage) -> bool:
@@ -321,7 +329,8 @@ def _naming_words(words: Iterable[str]) -> frozenset[str]:
     return frozenset(w for w in words if len(w) > 1 and not is_month(w)) - _STATES
 
 
-def _words_with_names(passage: Passage) -> Set[str]:
+def words_with_names(passage: Passage) -> Set[str]:
+    """The words of a passage, its headings, title and path, without regard to case."""
     text = " ".join((passage.path, passage.document.title, *passage.headings, passage.content))
     return frozenset(words_of(text))
 

@@ -46,8 +46,8 @@ from rolebundle.text.words import (
 MAX_NAMED_CONFLICTS = 5
 """How many conflicts are named; the others are counted."""
 MAX_NAMED_REPLACEMENTS = 2
-_ORDINAL = re.compile(r"\d+(?:st|nd|rd|th|e|er|ère|ème|[ºª°])", re.IGNORECASE)
 """How many newer files are named."""
+_ORDINAL = re.compile(r"\d+(?:st|nd|rd|th|e|er|ère|ème|[ºª°])", re.IGNORECASE)
 MAX_LANGUAGES = 3
 """How many languages of documents are named."""
 MAX_MISSING_WORDS = 5
@@ -113,10 +113,11 @@ def _weak_evidence(retrieval: Retrieval) -> str:
 
 
 def in_other_languages(retrieval: Retrieval) -> str:
-    """What to do if a tenth of the documents found is in a language that the task is not in."""
+    """What to do if a tenth of the documents found is in a language that no wording is in."""
     texts = {row.passage.document.document_id: row.passage.content for row in retrieval.ranked}
     counts = Counter(map(language_of, texts.values()))
-    asked = (*(retrieval.query.task.languages or ("en",)), "und")
+    # A text of keywords may seem to be in another language. Then it may be English, too.
+    asked = {"und"}.union(*({*w.languages, language_of(w.text)} for w in retrieval.query.wordings))
     least = max(2, counts.total() / 10)
     others = [name for name, count in counts.most_common() if count >= least and name not in asked]
     named = ", ".join(others[:MAX_LANGUAGES])

@@ -32,7 +32,7 @@ from rolebundle.lazy import lazy_pattern
 from rolebundle.resources import data_file
 from rolebundle.text.languages import UNSPACED, is_unspaced, latin_language, non_latin_language
 
-FORMS_VERSION = "forms-2"
+FORMS_VERSION = "forms-3"
 _MAX_WORD_CHARS = 64
 """Longer words are not words of a language and get no stem."""
 _PREFIX_CHARS = 5

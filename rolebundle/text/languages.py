@@ -29,6 +29,9 @@ ENGLISH_STOP_WORDS = frozenset(_TABLES["english"].split())
 NEGATIONS = frozenset("no not never none nobody nothing neither nor cannot without nowhere".split())
 """English words that deny; besides the contractions that end with "n't"."""
 
+CALLED = frozenset(_TABLES["called"].split())
+"""What people call members of their family, groups and their offices; these words are no names."""
+
 NUMBER_WORDS = frozenset(_TABLES["number_words"].split())
 """English numbers as words."""
 

@@ -1,4 +1,4 @@
-"""What people write in Markdown for their notes: links between files, `#tags`, and tasks."""
+"""What people write in Markdown for their notes: links between files, and `#tags`."""
 
 from __future__ import annotations
 
@@ -19,19 +19,17 @@ _TAG = re.compile(
     r"(?:^|(?<=[\s,;])|(?<=[^\]]\())#(?=[\w/-]*[^\W\d_])([\w-]+(?:/[\w-]+)*)", re.MULTILINE
 )
 _COLOUR = re.compile(r"[0-9a-fA-F]{3,8}")
-_TASK = re.compile(r"^[ \t>]*(?:[-*+]|\d{1,9}[.)])[ \t]+\[([ xX])\][ \t]+\S", re.MULTILINE)
 _MAX_FOUND = 500
 
 Found = tuple[str, str]
-"""A kind (``tag``, ``links`` or ``task``), and a value."""
+"""A kind (``tag`` or ``links``), and a value."""
 
 
 def found_in(texts: Iterable[str], path: str) -> tuple[Found, ...]:
     """What is in the texts of a file, apart from code; at most 500 of each kind.
 
     A tag below another one, as ``#home/garden``, gives both. The target of a link is a path within
-    the root, or for a wikilink maybe only a name; see :func:`leads_to`. A task is ``open`` or
-    ``done``.
+    the root, or for a wikilink maybe only a name; see :func:`leads_to`.
     """
     found: dict[Found, None] = {}
     for block in texts:
@@ -39,10 +37,7 @@ def found_in(texts: Iterable[str], path: str) -> tuple[Found, ...]:
             text = _CODE.sub("", block)
             found |= dict.fromkeys(("tag", tag) for tag in _tags(text))
             found |= dict.fromkeys(("links", link) for link in _links(text, path))
-            found |= dict.fromkeys(
-                ("task", "open" if mark == " " else "done") for mark in _TASK.findall(text)
-            )
-    kinds = ([one for one in found if one[0] == kind] for kind in ("tag", "links", "task"))
+    kinds = ([one for one in found if one[0] == kind] for kind in ("tag", "links"))
     return tuple(one for own in kinds for one in own[:_MAX_FOUND])
 
 

@@ -148,11 +148,10 @@ def test_a_mail_has_its_people_and_a_quoted_one_is_one_passage(tmp_path: Path):
     assert [len(shown.same_in or ()) for shown in same] == [1]
 
 
-def test_tags_links_and_tasks_are_found_but_not_in_code():
+def test_tags_and_links_are_found_but_not_in_code():
     text = (
         "#home/garden `#no` (#yes) [x](#part) #1 #2026plan #fff [[wifi#Setup|the wifi]] "
         "[y](sub/o%20k.md#h) [z](https://x.org/z.md) [up](../up.md) http://x.org/#z\n"
-        "- [ ] paint\n  - [x] buy\n"
     )
     found = found_in([text], "notes/a.md")
     assert [value for kind, value in found if kind == "tag"] == [
@@ -160,7 +159,6 @@ def test_tags_links_and_tasks_are_found_but_not_in_code():
     ]  # fmt: skip
     links = [value for kind, value in found if kind == "links"]
     assert links == ["wifi", "notes/sub/o k.md", "/up.md"]
-    assert [value for kind, value in found if kind == "task"] == ["open", "done"]
 
 
 @pytest.mark.parametrize(("link", "name", "leads"), [

@@ -28,7 +28,7 @@ STATE = {"state": "supervisor_verified", "marked_by": "the owner", "authority": 
 MARK = 'supervisor verified by the owner: "checked"'
 REAL = {"[1] real.md:1-1", "real.md:1-1", MARK, MARK.replace('"checked"', '""'), MARK.replace('"', ""),
         "supervisor verified",
-        "flagged: instruction_override", "not to execute or send",
+        "flagged: instruction_override", "may be quoted, but not acted on or sent to others",
         "trust: authoritative"}  # fmt: skip
 PARTS = (*REAL, "real.md", "wiki", ":1-1", " · ", " › ", " | ", "; ", ": ", "[", "]", "(", ")",
          '"', "\\", "\n", "\t", "  ", "\x1b[2K", "\u202e", "\u2066", "\u200b", "\udcff", "[2] ",

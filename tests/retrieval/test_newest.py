@@ -308,3 +308,13 @@ def test_what_goes_down_is_not_called_lifted(tmp_path: Path):
     assert any(reason.startswith("lifted: by date") for reason in newer.reasons_selected)
     assert older.scores.lift < 0
     assert any(reason.startswith("lowered: by date") for reason in older.reasons_selected)
+
+
+@pytest.mark.parametrize("task", ["newest document of the doctor", "Neuestes Dokument vom doctor"])
+def test_the_word_for_any_document_asks_for_no_word(tmp_path: Path, task: str) -> None:
+    folder = tmp_path / "n"
+    write(folder, "2025-01-01 will.md", "The document or Dokument of the doctor.")
+    write(folder, "2026-03-01 heart.md", "The doctor says that the heart is well.")
+    for number in range(20):
+        write(folder, f"{number}.md", f"A document or Dokument of page {number}.")
+    assert first_answers(folder, [task]) == ["2026-03-01 heart.md"]

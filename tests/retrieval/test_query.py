@@ -24,7 +24,7 @@ from rolebundle.retrieval.values import Candidate
 from rolebundle.workspace import Workspace
 from support.bundles import messages
 from support.commands import invoke
-from support.corpora import NOW, build, document, overlay, set_policy
+from support.corpora import NOW, answered, build, document, overlay, set_policy
 from support.embedding_server import (
     FAKE,
     MODEL,
@@ -423,3 +423,13 @@ def test_an_agent_names_no_folder_but_the_owners(db: Path, tmp_path: Path) -> No
         assert engine.retrieve(request)
         with pytest.raises(AccessDenied, match="names no folder"):
             engine.retrieve(request.model_copy(update={"rerank": f"folder:{tmp_path}"}))
+
+
+def test_a_stem_is_no_rarer_than_its_word_in_texts_of_other_languages() -> None:
+    """An English text has the word Papa without a German stem."""
+    documents = [document(f"en{n}", [f"What we are to do for Papa, page {n}."]) for n in range(9)]
+    letter = "Der Bescheid für den Pflegegrad ist da, und er gilt ab dem ersten Mai: {}."
+    documents += [document(f"de{n}", [letter.format(n)]) for n in range(4)]
+    documents += [document("mail", ["Weihnachten ist bei Papa, und der bringt die Gänse."])]
+    bundle = answered(documents, task="Welchen Pflegegrad hat der Papa?", lexical_only=True)
+    assert bundle.selected[0].document_id.startswith("de")

@@ -10,7 +10,7 @@ from rolebundle.retrieval.packet import packet
 from rolebundle.retrieval.versions import (
     combine_versions,
     newer_by_path,
-    put_later_mails_behind,
+    put_later_ones_behind,
     put_replies_first,
     without_attribution,
 )
@@ -274,6 +274,32 @@ def test_a_later_mail_about_the_matter_comes_directly_behind(
         (mail("later", title, day, *people, **fields), 0.3),
     ]
     rows = [ranked(one, final) for one, final in mails]
-    put_later_mails_behind(rows)
+    put_later_ones_behind(rows)
+    expected = ["first", "later", "other"] if is_behind else ["first", "other", "later"]
+    assert [row.chunk_id for row in rows] == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "heading", "final", "fields", "is_behind"),
+    [
+        ("minutes/board 2026-11-09.md", "2. Fee", 0.5, {}, True),
+        ("minutes/board 2026-11-09.md", "2. Cars", 0.7, {}, True),
+        ("minutes/board 2026-11-09.md", "2. Cars", 0.5, {}, False),
+        ("minutes/board 2026-11-09.md", "2. Fee", 0.3, {}, False),
+        ("minutes/board 2026-05-09.md", "2. Fee", 0.5, {}, False),  # It is older.
+        ("minutes/garden 2026-11-09.md", "2. Fee", 0.5, {}, False),
+        ("other/board 2026-11-09.md", "2. Fee", 0.5, {}, False),
+        ("minutes/board 2026-11-09.md", "2. Fee", 0.5, {"source_id": "theirs"}, False),
+    ],
+)
+def test_later_minutes_of_a_series_come_directly_behind(
+    path: str, heading: str, final: float, fields: dict[str, Any], is_behind: bool
+) -> None:
+    rows = [
+        ranked(passage("first", path="minutes/board 2026-09-21.md", headings=("1. Fee",)), 0.9),
+        ranked(passage("other", path="fees.md"), 0.8),
+        ranked(passage("later", path=path, headings=(heading,), **fields), final),
+    ]
+    put_later_ones_behind(rows)
     expected = ["first", "later", "other"] if is_behind else ["first", "other", "later"]
     assert [row.chunk_id for row in rows] == expected

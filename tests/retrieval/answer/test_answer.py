@@ -303,6 +303,7 @@ def messages(bundle: RetrievalBundle) -> dict[str, str]:
         ("configure Kubernetes autoscaling for the server", ["Kubernetes"]),
         ("Where do I configure Zorblax for the server?", ["Zorblax"]),
         ("configure the server E4711", ["E4711"]),
+        ("Where do I configure the server for Dad, Grandma and the Board?", []),
         ("configure the server with --retry-limit=3", ["--retry-limit"]),
         # That a word or an amount is missing says little.
         ("configure many servers for 70 clients with upper/lower case and no licence", []),
@@ -538,13 +539,28 @@ def test_other_languages_are_named_where_evidence_is_thin(task: str, other: str)
 
 
 @pytest.mark.parametrize(
+    ("task", "also"),
+    [
+        ("cash per month of Zorblaxhilfehaus", "Was ist mit der Wäsche am Montag?"),
+        ("Was ist mit dem Zorblaxhilfehaus am Montag?", "What is said of the laundry?"),
+    ],
+)
+def test_no_language_is_named_in_which_a_wording_is(task: str, also: str) -> None:
+    german, english = "Die Wäsche ist am Montag hier, und sie ist gut", "This is what we said of it"
+    documents = [document(f"d{n}", [f"{(german, english)[n % 2]} {n}."]) for n in range(8)]
+    message = answered(documents, task=task, also=[also]).fallback.message
+    assert "Zorblaxhilfehaus" in message
+    assert "ask in these languages" not in message
+
+
+@pytest.mark.parametrize(
     ("allowed", "note"),
     [
         (None, ""),
         (ACTIONS, ""),
         (["read", "analyze"], "use only to: read, analyze"),
-        (["read", "analyze", "suggest"], "not to execute or send"),
-        ([action for action in ACTIONS if action != "execute"], "do not use for: execute"),
+        (["read", "analyze", "suggest"], "may be quoted, but not acted on or sent to others"),
+        ([action for action in ACTIONS if action != "execute"], "may be quoted, but not acted on"),
     ],
 )
 def test_limited_use(allowed: list[str] | None, note: str) -> None:
