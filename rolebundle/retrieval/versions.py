@@ -7,8 +7,9 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import lru_cache
-from itertools import islice
+from itertools import islice, product
 from operator import ge
+from typing import Any
 
 from rolebundle.contracts.dates import date_in_name, is_month, newest_words
 from rolebundle.contracts.documents import SENDER_FIELD, Passage, message_of
@@ -18,9 +19,12 @@ from rolebundle.resources import data_file
 from rolebundle.retrieval.query import words_of
 from rolebundle.retrieval.values import Candidate, ranking_order
 from rolebundle.text.languages import likely_languages, stop_words_of
+from rolebundle.text.replaced import digits_in, is_same, may_replace, replaced_figures
 from rolebundle.text.spellings import folded
+from rolebundle.text.words import content_words
 
 tokens = lazy_module("rolebundle.text.tokens")
+figures_module = lazy_module("rolebundle.text.figures")
 
 _OLD, _DRAFT, _FINAL, _SIGNED = (
     words.split() for words in data_file(__file__, "versions.toml").values()
@@ -46,6 +50,8 @@ _ATTRIBUTION = re.compile(
 _MIN_QUOTED_WORDS = 4
 """A quoted message with fewer words may be in another mail by chance."""
 
+_BESIDE = 80
+"""Characters before and after a figure that say what it is of."""
 MAX_CHECKED_FOR_NEWER = 3
 """How many of the first passages may give their place to a newer version."""
 ABOUT_AS_GOOD = 0.7
@@ -268,6 +274,55 @@ def newer_by_path(first: Passage, others: Iterable[Passage], task: str) -> list[
         return []
     paths = dict.fromkeys(passage.path for passage in others)
     return [path for path in paths if _is_newer(path, first.path) and _is_of_series(path, series)]
+
+
+def is_older(passage: Passage, than: Passage) -> bool:
+    """Whether both documents have a date, and the first one's is earlier."""
+    date, other = ((p.document.updated_at or "")[:10] for p in (passage, than))
+    return "" < date < other
+
+
+def replacing(
+    first: Candidate, others: Iterable[Candidate], task: str
+) -> tuple[str, Candidate, str] | None:
+    """A figure of a passage, the one of others that says that it no longer holds, and its words.
+
+    That one is no older, is trusted as much, and does not have the same in its place. A word of the
+    task stands beside the figure in both. A text from outside is not quoted against an own file:
+    its words are empty. ``None`` if there is none.
+    """
+    content, asked = first.passage.content, content_words(task)
+    digits = digits_in(content)
+    for row in others:
+        text = row.passage.content
+        if (
+            row is first
+            or is_older(row.passage, first.passage)
+            or not (_may_displace(row, first) or _is_mail_as_trusted(row, first))
+            or not may_replace(text, digits)
+        ):
+            continue
+        replaced = replaced_figures(text)
+        figures: list[Any] = figures_module.find_figures(content) if replaced else []
+        for figure, old in product(figures, replaced):
+            start, end = max(0, figure.start - _BESIDE), figure.end + _BESIDE
+            if (
+                is_same(figure, old.figure)
+                and asked & content_words(old.context) & content_words(content[start:end])
+                and not any(
+                    old.new and is_same(other, old.new)
+                    for other in figures
+                    if start <= other.start < end
+                )
+            ):
+                words = old.words if _may_displace(row, first) else ""
+                return figure.text.rstrip("."), row, words
+    return None
+
+
+def _is_mail_as_trusted(row: Candidate, first: Candidate) -> bool:
+    document, other = row.passage.document, first.passage.document
+    return document.origin == "external" and document.trust_tier == other.trust_tier
 
 
 def _is_newer(path: str, than: str) -> bool:

@@ -22,7 +22,7 @@ from rolebundle.contracts.terms import (
     WarningCode,
 )
 from rolebundle.retrieval.evidence import shown_kinds
-from rolebundle.retrieval.passage_text import one_line, shown_name
+from rolebundle.retrieval.passage_text import one_line, quoted, shown_name
 from rolebundle.retrieval.query import words_of
 from rolebundle.retrieval.select import conflicts
 from rolebundle.retrieval.values import Candidate, Retrieval
@@ -30,6 +30,7 @@ from rolebundle.retrieval.versions import (
     MAX_CHECKED_FOR_NEWER,
     is_old_by_path,
     newer_by_path,
+    replacing,
     words_if_newest_asked,
 )
 from rolebundle.text.spellings import key_of
@@ -47,6 +48,8 @@ MAX_NAMED_CONFLICTS = 5
 """How many conflicts are named; the others are counted."""
 MAX_NAMED_REPLACEMENTS = 2
 """How many newer files are named."""
+MAX_REPLACING = 10
+"""How many of the best candidates are searched for what they say no longer holds."""
 _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th|e|er|ère|ème|[ºª°])", re.IGNORECASE)
 MAX_LANGUAGES = 3
 """How many languages of documents are named."""
@@ -239,9 +242,18 @@ def _supersede_ignored(retrieval: Retrieval) -> str:
 
 
 def _may_be_replaced(retrieval: Retrieval) -> str:
-    """Which candidates are newer than a first passage, or which of these is old, by their paths."""
+    """Which candidates are newer than a first passage, or which of these is old, by their paths.
+
+    And which of them says that a figure of a first passage no longer holds.
+    """
     passages, found = [row.passage for row in retrieval.ranked], list[str]()
-    for row in retrieval.selected[:MAX_CHECKED_FOR_NEWER]:
+    others = [row for row in retrieval.ranked if row.can_be_selected][:MAX_REPLACING]
+    for number, row in enumerate(retrieval.selected[:MAX_CHECKED_FOR_NEWER], 1):
+        if replaced := replacing(row, others, retrieval.request.task):
+            figure, by, words = replaced
+            name = shown_name(by.passage.path)
+            said = f": {quoted(words)}" if words else " says that it changed"
+            found.append(f"[{number}] has {figure}; {name}{said}")
         name = shown_name(row.passage.path)
         newer = newer_by_path(row.passage, passages, retrieval.request.task)
         found += [f"{shown_name(path)} is newer than {name}, by their names" for path in newer]

@@ -22,6 +22,11 @@ Reading = tuple[str, Any]
 Range = tuple[int, int]
 Units = list[tuple[str, Fraction]]
 
+CURRENCIES = ("$", "€", "£", "¥", "₹", "franc")
+_SIGNED = ("°C", "°F", "°", "version")
+_LONG = 4
+"""Two equal numbers with this many digits, without zeros at the end, are no coincidence."""
+
 _TABLES = data_file(__file__, "figures.toml")
 
 
@@ -526,3 +531,27 @@ def _named_units(text: str) -> Units:
     units = [unit for name in names for unit in units_of(name)[:1]]
     working = "working " if _WORKING.search(text) else ""
     return [(working + dimension, factor * size) for dimension, size in units]
+
+
+# -- equality --------------------------------------------------------------------------------------
+
+
+def is_equal(figure: Figure, other: Figure) -> bool:
+    """Whether a figure of the evidence has the same value."""
+    is_version = figure.unit == "version"
+    wanted = figure.readings[:1] if is_version else figure.readings
+    if any(reading in wanted for reading in other.readings):
+        return True
+    if figure.unit not in _SIGNED and other.amount is not None and other.amount < 0:
+        # "2000 m of descent".
+        numbers = [(unit, value) for unit, value in other.readings if isinstance(value, Fraction)]
+        return any((unit, -value) in wanted for unit, value in numbers)
+    if is_version or figure.amount is None or other.amount is None:
+        return False
+    if abs(figure.amount) != abs(other.amount):
+        return False
+    if figure.unit in CURRENCIES and ("", other.amount) in other.readings and not other.nouns:
+        return True  # Tables seldom repeat it.
+    # "Level 9" is the option -9. A long number is the same one in whatever column it is.
+    is_long = len(re.sub(r"\D", "", figure.text).strip("0")) >= _LONG
+    return (not figure.unit and not figure.nouns) or (is_long and not other.unit)

@@ -70,6 +70,12 @@ def stems_of(text: str, language: str) -> Stems:
     return Stems(stems, content)
 
 
+@lru_cache(maxsize=2048)
+def content_words(text: str) -> frozenset[str]:
+    """The stems of the content words of a text; pairs of letters in a script without spaces."""
+    return frozenset(stems_of(text, language_of(text)).content)
+
+
 @lru_cache(maxsize=16_384)
 def stem(word: str) -> str:
     """The English stem of a word in lower case."""

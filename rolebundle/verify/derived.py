@@ -16,11 +16,11 @@ from fractions import Fraction
 from itertools import permutations
 from typing import NamedTuple
 
-from rolebundle.text.figures import Figure
+from rolebundle.resources import data_file
+from rolebundle.text.figures import CURRENCIES, Figure
 from rolebundle.text.languages import NUMBER_WORDS
 
 _MAX_OPERANDS = 12
-CURRENCIES = ("$", "€", "£", "¥", "₹", "franc")
 _DAY = 86_400
 _MONTH = Fraction(365 * _DAY, 12)
 _YEARS = range(1900, 2101)
@@ -32,18 +32,8 @@ _CONSTANTS: dict[str, tuple[Fraction | int, ...]] = {
 }  # fmt: skip
 """Words → the numbers that one multiplies with, or divides by, where they stand."""
 _CONSTANT = {re.compile(rf"\b(?:{words})\b", re.I): n for words, n in _CONSTANTS.items()}
-_CUE = re.compile(
-    r"\b(?:totals?|totall?ing|sums?|together|altogether|combined|in all|plus|minus|add(?:s|ed|ing)?"
-    r"|mak(?:es?|ing)|giv(?:es|ing)|com(?:es?|ing) to|amounts?|more|less|extra|on top|differ\w*|gap"
-    r"|(?:cheap|dear|long|short|earli|lat|old|young|high|low|large|small|bigg|fast|slow|great|heavi"
-    r"|light|few)er|sav(?:es?|ings?)|left|remain\w*|rest|half|halves|double[ds]?|twice|triple[ds]?"
-    r"|times|each|apiece|average|roughly|approximately|(?:years|months) (?:before|after)"
-    r"|so|thus|hence|therefore|i\.e|that is|which is|equals?|means?|share"
-    r"|(?:a|per|each) year|yearly|annual(?:ly)?|rise[sn]?|rose|f[ae]ll(?:s|en)?"
-    r"|drop\w*|increas\w*|decreas\w*|grew|lasts?|takes?|out of)\b|[=×÷+]"
-    r"|\b(?:of (?:them|all|these|those)|(?:fif|ten)ths?|thirds?|quarters?)\b",
-    re.IGNORECASE,
-)
+_WORDS = data_file(__file__, "words.toml")["calculation"]
+_CUE = re.compile("".join(_WORDS["cue"]), re.IGNORECASE)
 _NO_CUE = re.compile(
     r"\b(?:(?:more|less) than|over|under|above|below|up to) "
     rf"(?:\W?\d|(?:{'|'.join(NUMBER_WORDS)})\b)",

@@ -28,9 +28,18 @@ from itertools import product
 from typing import NamedTuple
 
 from rolebundle.contracts.verification import FindingCode
-from rolebundle.text.figures import Cell, Figure, Reading, cell_at, find_figures, words_near
+from rolebundle.text.figures import (
+    CURRENCIES,
+    Cell,
+    Figure,
+    Reading,
+    cell_at,
+    find_figures,
+    is_equal,
+    words_near,
+)
 from rolebundle.text.words import stem
-from rolebundle.verify.derived import CURRENCIES, calculates, derivation, fits, is_year
+from rolebundle.verify.derived import calculates, derivation, fits, is_year
 
 _POOL = 10
 """From how many figures of the evidence a figure may be calculated. They are in the sentences that
@@ -41,8 +50,6 @@ _SHORT = 600
 """Characters: a passage as short says itself what to calculate ("half")."""
 _MOST_ROUNDED = 0.06
 """The part of a figure by which the true value may differ at most."""
-_LONG = 4
-"""Two equal numbers with this many digits, without zeros at the end, are no coincidence."""
 _ROW = re.compile(
     r"^[ \t]*(?:[-*•|│]|\**[^.:=|\n]{1,60}?\**[ \t]*(?:[:=]|[ \t][–-][ \t])"
     r"|\"[^\"\n]*\",|[^,;\n]+[,;][^\s,;]+[,;]\S|[^\n]*[^\s.!?:;] {2,}\S)[^\n]*$",
@@ -52,7 +59,6 @@ _SECTION = re.compile(
     r"#{1,6}[ \t](?!\d{1,2}[.)\s]|\d+\.\d)[^\n]*\n((?:(?!#{1,6}[ \t])[^\n]*(?:\n|\Z))*)"
 )
 _SECTION_CHARS = 600
-_SIGNED = ("°C", "°F", "°", "version")
 _LONGER = re.compile(r"\d+(?:[.,]\d+)+|\d{2,}")
 """Numbers that name a row or column ("10–24.9 kg", "2027"): one digit is found by chance."""
 _SENTENCE_END = re.compile(r"[.;:!?]\s|\n\s*\n|\n\s*[-*•]")
@@ -67,22 +73,26 @@ class FigureCheck(NamedTuple):
 
     Attributes:
         start: its first character in the sentence; ``end`` is behind the last one.
+        figure: of the sentence.
         outcome: ``figure_found``, ``rounded``, ``computed`` or ``unsupported_figure``.
         note: the true value, the calculation, or the nearest true values; "" if it is found.
         passage: the number of the passage, in ``evidence``, that has it; ``None`` without one.
         true_text: what that passage writes.
+        found: the figure of that passage; ``None`` for a name or version.
         is_contradicted: whether the cited lines have the figure, with another bound or of
             something else.
-        others: what the evidence has in place of an unsupported figure.
+        others: what the evidence has in place of an unsupported figure: figures of its kind beside
+            words of its sentence, or the only one.
     """
 
     start: int
     end: int
-    text: str
+    figure: Figure
     outcome: FindingCode
     note: str = ""
     passage: int | None = None
     true_text: str = ""
+    found: Figure | None = None
     is_contradicted: bool = False
     others: tuple[str, ...] = ()
 
@@ -127,7 +137,7 @@ def check_figures(
             if not calculation and calculates(sentence):
                 calculation = own.sum_note(reading)
             if not calculation and found and _SAME.search(sentence[: figure.start]):
-                calculation = next((f.text for f in before if _is_equal(reading, f)), "")
+                calculation = next((f.text for f in before if is_equal(reading, f)), "")
             if calculation and figure.cell is None:
                 check = check._replace(outcome="computed", note=calculation)
                 break
@@ -239,7 +249,7 @@ class _Index:
 
     def check(self, figure: Figure, stated: Sequence[Figure]) -> FigureCheck | None:
         """The outcome for one of the figures of a sentence; ``None`` if it needs no check."""
-        bare = FigureCheck(figure.start, figure.end, figure.text, "unsupported_figure")
+        bare = FigureCheck(figure.start, figure.end, figure, "unsupported_figure")
         if figure.unit in ("name", "version"):
             if (passage := self._literal(figure.text)) is not None:
                 return bare._replace(outcome="figure_found", passage=passage, true_text=figure.text)
@@ -248,7 +258,7 @@ class _Index:
                 note = "the evidence does not have it"
                 return bare._replace(note=note) if is_value else None
         numbering = self._numbering if figure.is_counting else set[int]()
-        equal = self._nearest(figure, self._with_keys(figure) - numbering, _is_equal)
+        equal = self._nearest(figure, self._with_keys(figure) - numbering, is_equal)
         same = equal or self._nearest(figure, self._close(figure) - self._numbering, _is_rounded)
         if same := [(other, n) for other, n in same if not _is_other_rate(figure, other)]:
             if moved := self._moved(figure, same, stated):
@@ -259,7 +269,7 @@ class _Index:
                 note = f'the evidence says "at {max(bounds)}"'
                 return bare._replace(start=figure.bound_start, note=note, is_contradicted=True)
             true, passage = same[0]
-            check = bare._replace(passage=passage, true_text=true.text)
+            check = bare._replace(passage=passage, true_text=true.text, found=true)
             if equal:
                 return check._replace(outcome="figure_found")
             return check._replace(outcome="rounded", note=f"it is {true.text}")
@@ -271,8 +281,10 @@ class _Index:
         kind = [o for o in nearest if o.kind == figure.kind and not o.is_counting]
         if figure.unit == "th" and not kind:  # "The 3rd step" may count what is not numbered.
             return None
-        others = (*dict.fromkeys(other.text for other in kind),)[:3]
-        names = ", ".join(f'"{other}"' for other in others)
+        found = [*dict.fromkeys(other.text for other in kind)]
+        names = ", ".join(f'"{other}"' for other in found[:3])
+        alike = dict.fromkeys(o.text for o in kind if not figure.words.isdisjoint(o.words))
+        others = (*(alike or found[: len(found) == 1]),)[:3]
         note = "the evidence does not have it"
         note += f"; it has {names}" if names else ", nor any figure of this kind"
         return bare._replace(note=note, others=others)
@@ -285,7 +297,7 @@ class _Index:
 
     def operands(self, figure: Figure) -> list[Figure]:
         """The figures that one may be calculated from; none if one of them has its value."""
-        if any(_is_equal(figure, self._figures[at][0]) for at in self._with_keys(figure)):
+        if any(is_equal(figure, self._figures[at][0]) for at in self._with_keys(figure)):
             return []
         return self._ranked(figure.words, figure.kind)
 
@@ -368,7 +380,7 @@ class _Index:
                 3 * loss <= len(gained)
                 and len(gained) + is_alike > max(best, 1)
                 and not any(
-                    _is_equal(one, other)
+                    is_equal(one, other)
                     and one.near & other.near
                     and beside.isdisjoint(one.near - other.near)
                     for one in stated
@@ -393,27 +405,6 @@ def _is_other_rate(figure: Figure, other: Figure) -> bool:
     rates = figure.per, other.per
     is_time = [rate.startswith(("time", "month")) for rate in rates]
     return all(rates) and rates[0] != rates[1] and is_time[0] == is_time[1]
-
-
-def _is_equal(figure: Figure, other: Figure) -> bool:
-    """Whether a figure of the evidence has the same value."""
-    is_version = figure.unit == "version"
-    wanted = figure.readings[:1] if is_version else figure.readings
-    if any(reading in wanted for reading in other.readings):
-        return True
-    if figure.unit not in _SIGNED and other.amount is not None and other.amount < 0:
-        # "2000 m of descent".
-        numbers = [(unit, value) for unit, value in other.readings if isinstance(value, Fraction)]
-        return any((unit, -value) in wanted for unit, value in numbers)
-    if is_version or figure.amount is None or other.amount is None:
-        return False
-    if abs(figure.amount) != abs(other.amount):
-        return False
-    if figure.unit in CURRENCIES and ("", other.amount) in other.readings and not other.nouns:
-        return True  # Tables seldom repeat it.
-    # "Level 9" is the option -9. A long number is the same one in whatever column it is.
-    is_long = len(re.sub(r"\D", "", figure.text).strip("0")) >= _LONG
-    return (not figure.unit and not figure.nouns) or (is_long and not other.unit)
 
 
 def _is_rounded(figure: Figure, other: Figure) -> bool:

@@ -101,11 +101,12 @@ def check_sources(
     passages: dict[str, Passage],
     request: ResolvedRequest,
     level: Sensitivity | None,
-    draft: str,
+    prose: str,
 ) -> Iterator[Finding]:
     """Findings for the first use of each passage that is doubtful, or above a level.
 
-    ``passages`` are all that the draft was checked against.
+    ``passages`` are all that the draft was checked against, ``prose`` is the draft without
+    citations: who cites a draft does not say that it is one.
     """
     used: set[tuple[str, FindingCode]] = set()
     for use in sorted(findings, key=lambda f: f.span.start):
@@ -113,7 +114,8 @@ def check_sources(
         if passage is None or use.code not in _FROM_SOURCE:
             continue
         doubts = [*_doubts(passage, request)]
-        newer = newer_by_path(passage, passages.values(), draft)
+        text = prose.replace(passage.path.rpartition("/")[2], " ")
+        newer = newer_by_path(passage, passages.values(), text)
         if newer or is_old_by_path(passage.path):
             note = (
                 f"{shown_name(newer[0])} is newer, by its name"

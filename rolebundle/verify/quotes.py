@@ -90,7 +90,8 @@ def is_term(text: str) -> bool:
     words = lower_words(text)
     if is_unspaced(text):
         return len(text) <= 2 * _TERM_WORDS
-    return len(words) <= _TERM_WORDS and not any(is_figure(word) or denies(word) for word in words)
+    has_figure = any(map(str.isdigit, text)) or not NUMBER_WORDS.isdisjoint(words)
+    return len(words) <= _TERM_WORDS and not has_figure and not any(map(denies, words))
 
 
 # -- reading ---------------------------------------------------------------------------------------
@@ -201,46 +202,22 @@ def _difference(quoted: str, true_text: str) -> str:
 _LIMIT_WORDS = 7  # Words in which a limit says what it is about.
 _MAX_GAP = 400  # Characters that an ellipsis may leave out.
 _NEAR = 5  # Words before a quote in which a negation governs it.
-_TURNING = frozenset(
-    "unless except until till lest otherwise assuming supposing few most almost nearly less least"
-    " within if whether when once after only may might limit limits limited".split()
-)
-_DENIED = re.compile(
-    "reject|refus|den(?:y|ie)|doubt|prevent|prohibit|forb[iao]d|abandon|cancel|avoid|stop|fail|false"
-    "|wrong|incorrect|invalid|impossib|instead|unable|claim|alleg"
-)
+_TABLES = data_file(__file__, "words.toml")
+_WORDS = _TABLES["cuts"]
+_TURNING = frozenset(_WORDS["turning"].split())
+_DENIED = re.compile("".join(_WORDS["denied"]))
 _NO_NEGATION = re.compile(r"\bnot (?:only|just)\b|\bno (?:doubt|matter)\b", re.IGNORECASE)
 _CLAUSE_END = re.compile(r"[,;:()—]|\s[–-]\s|\b(?:and|but|so|because|since|which|who)\b", re.I)
 # What limits a quote: after it in its clause, or at the beginning of the next sentence.
 _LIMITS = {
     language: re.compile(rf"\b(?:{'|'.join(words)})\b", re.IGNORECASE)
-    for language, words in data_file(__file__, "limits.toml").items()
+    for language, words in _TABLES["limits"].items()
 }
 _LIMIT_IN_BRACKETS = re.compile(r"\((?=[^()]*\b(?:not|may)\b)")
 # A phrase of the same clause: when, where, for whom or how it holds, and what it excludes.
-_PHRASE = re.compile(
-    r"(?:,?[\s*_`(]*with(?:out)?|[\s*_`(]*(?:or|in(?! (?:addition|fact|order))|on|at|by|for|from"
-    r"|upon|to the extent|between|during|before|after|beyond|under|inside|outside|within|together"
-    r"|less|costing|as(?! (?:well|of))|when\w*|where\w*|while|who\w*|(?:to |of |in |for |by )?which"
-    r"|\d\S*)"
-    r"|\W*(?:and|or|but) (?:not|never|only|no)|\s(?:and|or) \w+ \w+ (?:not|never))\b[^,;:.(]*"
-)
-_LIMIT_BEFORE = re.compile(
-    r"(?:^[\W\d]*(?:\w\W+)?|[,:*] )(?:if|unless|wh(?:ere|en|ile)|once|as long as|provided)\b"
-    r"(?=[^;.]{0,150},\s*(?:then )?\Z)"
-    r"|^[\W\d]*(?:for(?! (?:example|instance))|after|before|until|during)\b(?=[^;.]{0,150},\s*\Z)"
-    r"|^\W*wh(?:ere|en) \w+\s\Z|\b(?:if|whether)(?:\s\w+)?\s\Z"
-    r"|\b(?:apart from|except|other than|unless|to the \w+ extent|subject to|in the event)\b"
-    r"|^\W*(?:most|some)\b",
-    re.IGNORECASE,
-)
-_NEXT_LIMIT = re.compile(
-    r"\W*(?:(?:this|that|these|those) (?:does|do|is|are)(?: not|n't|n’t)"
-    r"|(?:this|that|these|those|it|they) (?:only|(?:is|are) only|appl(?:y|ies) only)"
-    r"|but|except\w*|unless|(?:please )?(?:be aware|note)|[^,;:.]*\b(?:capped|limited|waived)"
-    r"|[^;:.]*\bhowever)\b",
-    re.IGNORECASE,
-)
+_PHRASE = re.compile("".join(_WORDS["phrase"]))
+_LIMIT_BEFORE = re.compile("".join(_WORDS["before"]), re.IGNORECASE)
+_NEXT_LIMIT = re.compile("".join(_WORDS["next"]), re.IGNORECASE)
 _STOP = re.compile(r"[.!][\"')\]”’*_`]*(?=\s)")
 _CLAUSE_AFTER = re.compile(r";|,\s*(?:and|so|which|who|whereas)\b", re.IGNORECASE)
 _QUOTED = ("'", '"', "“", "‘", "`")
@@ -257,11 +234,6 @@ def lower_words(text: str) -> list[str]:
 def denies(word: str) -> bool:
     """Whether a lowercase word is a negation."""
     return word in NEGATIONS or word.endswith("n't")
-
-
-def is_figure(word: str) -> bool:
-    """Whether a lowercase word is a number."""
-    return word in NUMBER_WORDS or any(map(str.isdigit, word))
 
 
 def _is_denial(word: str) -> bool:
@@ -290,6 +262,9 @@ def cut_problem(
     problems.append(_denial_before(before, around))
     if problem := next(filter(None, problems), ""):
         return "near", problem
+    words = WORD.findall(content[start:end])
+    if len(words) > 1 and all(word[0].isupper() for word in words):
+        return None  # A title states nothing that could be limited.
     limit = _LIMIT_BEFORE.search(before)
     if limit and not _is_said(before[limit.start() :], around):
         return "cut_short", f"The passage says before it: “{_excerpt(before)}”."

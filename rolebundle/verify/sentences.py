@@ -14,9 +14,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from rolebundle.contracts.documents import Passage
+from rolebundle.resources import data_file
 from rolebundle.text.languages import ENGLISH_STOP_WORDS
 from rolebundle.text.tokens import tokens_of
-from rolebundle.text.words import language_of, stem, stems_of
+from rolebundle.text.words import content_words, language_of, stem
 from rolebundle.verify.draft import sentence_starts
 from rolebundle.verify.quotes import denies, lower_words
 
@@ -42,12 +43,6 @@ class Match(NamedTuple):
     def is_covered(self) -> bool:
         """Whether enough of them stand there."""
         return self.share >= COVERED and self.share * self.words >= min(MIN_WORDS, self.words) > 0
-
-
-@lru_cache(maxsize=2048)
-def content_words(text: str) -> frozenset[str]:
-    """The stems of the content words of a text; pairs of letters in a script without spaces."""
-    return frozenset(stems_of(text, language_of(text)).content)
 
 
 def best_match(text: str, passages: Sequence[Passage]) -> Match:
@@ -85,23 +80,9 @@ def _windows(content: str) -> tuple[tuple[str, frozenset[str]], ...]:
 
 _LIKE = 0.7
 """The least share of a sentence's content words that a sentence has of which it is a near copy."""
-# Common opposites of English.
-_OPPOSITES = """
-    allow/deny allowed/forbidden permit/prohibit accept/reject add/remove increase/decrease
-    raise/lower enable/disable open/close start/stop begin/end include/exclude inclusive/exclusive
-    first/last high/low larger/smaller large/small longer/shorter long/short faster/slower fast/slow
-    same/different early/late earlier/later new/old up/down
-    internal/external inside/outside top/bottom strong/weak true/false succeed/fail pass/fail
-    keep/discard grow/shrink gain/lose upper/lower ascending/descending foreground/background
-    public/private required/optional manual/automatic manually/automatically full/empty
-    safe/dangerous easy/hard cheap/expensive good/bad better/worse best/worst many/few often/rarely
-    directly/indirectly permanent/temporary possible/impossible on/off
-    valid/invalid active/inactive compatible/incompatible visible/hidden synchronous/asynchronous
-    local/remote present/absent sufficient/insufficient complete/incomplete correct/incorrect
-    supported/dropped longest/shortest highest/lowest largest/smallest usable/unusable
-"""
+_WORDS = data_file(__file__, "words.toml")["copies"]
 _OPPOSITE_OF: dict[str, set[str]] = {}
-for _pair in _OPPOSITES.split():
+for _pair in _WORDS["opposites"].split():
     _one, _other = map(stem, _pair.split("/"))
     _OPPOSITE_OF.setdefault(_one, set()).add(_other)
     _OPPOSITE_OF.setdefault(_other, set()).add(_one)
@@ -109,22 +90,14 @@ _SCOPE = re.compile(
     r"[;:()—–]|[.!?]\s|\n(?=[\s*•\d.-]*[A-Z])|\b(?:but|unless|until|if|when|because|so|while)\b"
 )
 """Where what a negation denies ends at the latest."""
-_DENIALS = frozenset(
-    "non impossible unable hardly scarcely seldom rarely forbidden prohibited banned barred".split()
-)
-_REFUSAL = re.compile(
-    r"\b(?:prevent|avoid|exclu|refus|reject|declin|lack|fail|except|instead|rather|leav\w* out)",
-    re.IGNORECASE,
-)
+_DENIALS = frozenset(_WORDS["denials"].split())
+_REFUSAL = re.compile("".join(_WORDS["refusal"]), re.IGNORECASE)
 """Words that deny without a negation, so that a negation need not turn the sense."""
 _DENIED_WORDS = 2
 """How many content words after a negation it denies."""
-_NO_DENIAL = re.compile(
-    r"\bnot?(?: \w+)? (?:more|less|fewer|later|earlier|longer|shorter) than\b"
-    r"|\bnot (?:to )?exceed\w*|\bin (?:any|all) cases?\b|\bno (?:matter|doubt)\b|\([^()]*\)"
-    r"|\b(?:except|unless)\b[^;:.]*",
-    re.IGNORECASE,
-)
+_VERBS = frozenset("and is are was were be has have had can may must will do does costs".split())
+"""What is no longer denied by "without" begins with one of these at the latest."""
+_NO_DENIAL = re.compile("".join(_WORDS["no_denial"]), re.IGNORECASE)
 
 
 @lru_cache(maxsize=4096)
@@ -142,7 +115,8 @@ def _polarity(text: str) -> tuple[frozenset[str], frozenset[str]]:
             affirmed.update(filter(None, stems))
         elif sum(is_denial) == 1:  # Two negations affirm.
             first = is_denial.index(True)
-            last = words.index("and", first) if "and" in words[first:] else len(words)
+            ends = _VERBS if words[first] == "without" else {"and"}
+            last = next((n for n in range(first, len(words)) if words[n] in ends), len(words))
             denied.update([*filter(None, stems[first:last])][:_DENIED_WORDS])
     return frozenset(affirmed), frozenset(denied)
 

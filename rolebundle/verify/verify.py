@@ -10,6 +10,7 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence, Set
+from functools import cached_property
 from itertools import pairwise
 from time import monotonic
 
@@ -26,16 +27,27 @@ from rolebundle.contracts.verification import (
     Verification,
     VerifyRequest,
 )
+from rolebundle.retrieval.passage_text import quoted, shown_name
 from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.retrieval.versions import without_attribution
+from rolebundle.retrieval.versions import is_older, without_attribution
 from rolebundle.scan.confidential import find_secrets
 from rolebundle.storage.corpus import Corpus, joined
 from rolebundle.storage.digests import verify_passages
+from rolebundle.text.figures import find_figures, words_near
+from rolebundle.text.replaced import (
+    Replaced,
+    digits_in,
+    is_same,
+    may_replace,
+    replaced_figures,
+    says_change,
+    without_figures,
+)
 from rolebundle.text.tokens import is_inside
-from rolebundle.text.words import counted
+from rolebundle.text.words import content_words, counted, language_of
 from rolebundle.verify.draft import Citation, Sentence, parse_draft
 from rolebundle.verify.evidence import DraftEvidence, check_citation, cited_lines, titled
-from rolebundle.verify.figures import check_figures
+from rolebundle.verify.figures import FigureCheck, check_figures
 from rolebundle.verify.findings import check_sources, finding, shortened, validated_draft
 from rolebundle.verify.judge import Judge, opinion_findings
 from rolebundle.verify.quotes import check_quote, is_term, lower_words
@@ -103,12 +115,14 @@ def verify(
             checker = SentenceCheck(sentence, evidence, beside, previous)
             for found in checker.findings():
                 corpus.raise_if_interrupted()
-                findings.append(found)
+                if found.code != "uncovered" or "coverage" in required or checker.has_one_language:
+                    findings.append(found)
             passages |= checker.passages
         named = {f.chunk_id for f in findings}
         rowids = [passage.rowid for name, passage in passages.items() if name in named]
         verify_passages(corpus, rowids)
-    findings += check_sources(findings, passages, resolved, request.publish, request.draft)
+    prose = " ".join(sentence.prose(with_quotes=True) for sentence in sentences)
+    findings += check_sources(findings, passages, resolved, request.publish, prose)
     for secret in find_secrets(request.draft) if request.publish else ():
         findings.append(finding("secret_in_draft", secret.start, secret.end, note=secret.note))
     opinions, problem = list[JudgeOpinion](), ""
@@ -178,6 +192,12 @@ class SentenceCheck:
         self.passages = {p.chunk_id: p for p in (*self._cited, *self._all, *self._beside)}
         self._all = [*self.passages.values()]
 
+    @property
+    def has_one_language(self) -> bool:
+        """Whether the passages are in the language of the sentence, so that words can be found."""
+        own = "und", language_of(self._text)
+        return all(language_of(p.content) in own for p in self._cited or self._all)
+
     def findings(self) -> Iterator[Finding]:
         """What all checks found, in any order."""
         yield from self._citations()
@@ -237,24 +257,67 @@ class SentenceCheck:
         passages = [*self._all, *self._exact]
         sources = self._exact or own, passages, [*self._beside, *self._cited]
         cited, evidence, beside = ([_text_of(p) for p in some] for some in sources)
-        for check in check_figures(head + self._prose, cited, evidence, beside, self._previous):
+        checks = [*check_figures(head + self._prose, cited, evidence, beside, self._previous)]
+        for check in checks:
             if check.start >= len(head):
                 place = self._start - len(head)
                 passage = None if check.passage is None else passages[check.passage]
                 start, end = place + check.start, place + check.end
                 yield self._finding(check.outcome, start, end, passage, check.note, check.true_text)
-                if passage and (note := self._changed_by_reply(check.text, passage)):
+                note = self._replaced(check, passage, checks)
+                if note or (
+                    passage and (note := self._changed_by_reply(check.figure.text, passage))
+                ):
                     yield self._finding("old_source", start, end, passage, note)
+
+    def _replaced(
+        self, check: FigureCheck, passage: Passage | None, checks: Sequence[FigureCheck]
+    ) -> str:
+        """The text that says that a figure no longer holds; "" if none does, or the draft does.
+
+        Args:
+            check: the outcome for the figure.
+            passage: which has it; the text is about its words, and no older.
+            checks: the outcomes for all figures of the sentence.
+        """
+        for other, old in self._old:
+            news = (old.new and is_same(c.figure, old.new) for c in checks)
+            is_too_old = passage is not None and is_older(other, passage)
+            if not is_same(check.figure, old.figure) or is_too_old or any(news):
+                continue
+            names = "\n".join((other.document.title, *other.headings))
+            shared = self._words & content_words(f"{names}\n{old.context}")
+            words = words_near(f"{names}\n{other.content}")
+            beside = check.figure.near & check.found.near - words if check.found else ()
+            is_cell = check.found and check.found.cell
+            if shared and len(beside) <= (0 if is_cell else len(shared)):
+                return f"{shown_name(other.path)}: {quoted(old.words)}"
+        return ""
+
+    @cached_property
+    def _old(self) -> list[tuple[Passage, Replaced]]:
+        """The figures that a passage says no longer hold, if the sentence speaks of no change."""
+        digits = digits_in(self._prose)
+        passages = [p for p in self._all if may_replace(p.content, digits)]
+        passages = [] if passages and says_change(self._text) else passages
+        return [(p, old) for p in passages for old in replaced_figures(p.content)]
+
+    @cached_property
+    def _words(self) -> frozenset[str]:
+        """The content words of the sentence, without figures."""
+        return content_words(without_figures(self._prose, find_figures(self._prose)))
 
     def _changed_by_reply(self, figure: str, passage: Passage) -> str:
         """What a mail that quotes the passage has in place of a figure of it; "" for nothing."""
         text = _message_text(passage)
         quotes = [p for p in self._quoted if p == passage or _message_text(p) in text]
+        originals = [p for p in self._all if text in _message_text(p)]
+        known = " ".join([self._prose, *(p.content for p in originals)])
         replies = [p for p in self._all if any(_is_reply(p, quote) for quote in quotes)]
-        texts = [*map(_text_of, replies)]
+        texts = [p.content for p in replies]
         for check in check_figures(self._prose, texts, texts) if texts else ():
-            is_other = check.text == figure and check.outcome == "unsupported_figure"
-            if is_other and check.others and not any(o in self._prose for o in check.others):
+            is_other = check.figure.text == figure and check.outcome == "unsupported_figure"
+            if is_other and check.others and not any(other in known for other in check.others):
                 return f"the mail that quotes it has {', '.join(check.others)}"
         return ""
 

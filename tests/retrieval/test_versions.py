@@ -303,3 +303,25 @@ def test_later_minutes_of_a_series_come_directly_behind(
     put_later_ones_behind(rows)
     expected = ["first", "later", "other"] if is_behind else ["first", "other", "later"]
     assert [row.chunk_id for row in rows] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "fields", "says_so"),
+    [
+        ("Cellar: moved from 13 October.", {}, True),
+        ("Cellar: on 13 October.", {}, False),
+        ("Moved from 13 October.", {}, False),  # Nothing that was asked for.
+        ("Cellar: moved from 13 October.", {"trust_tier": "untrusted"}, False),
+        ("Cellar: moved from 13 October.", {"updated_at": "2025-12-31T00:00:00Z"}, False),
+    ],
+)
+def test_a_note_if_another_text_says_that_a_figure_no_longer_holds(
+    text: str, fields: dict[str, Any], says_so: bool
+) -> None:
+    plan = document(
+        "plan", ["The cellar: 13 October 2026, the pump."], updated_at="2026-01-01T00:00:00Z"
+    )
+    bundle = asked(plan, document("news", [f"{text} The pump."], **fields), task="cellar pump")
+    rank = 1 + [chunk.document_id for chunk in bundle.selected].index("plan")
+    note = f'Note: [{rank}] has 13 October 2026; news.md: "moved from 13 October"'
+    assert (note in packet(bundle)) == says_so

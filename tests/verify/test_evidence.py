@@ -343,6 +343,18 @@ def test_another_language_is_a_remark(engine_citations: Engine) -> None:
     assert answer.verdict == "check"
 
 
+@pytest.mark.parametrize(("require", "count"), [(None, 0), (["coverage"], 1)])
+def test_of_a_sentence_in_another_language_nothing_is_said(
+    tmp_path: Path, require: Any, count: int
+) -> None:
+    guide = document("guide", ["Die Werkstatt schließt an jedem Freitag im Mai um vier Uhr."])
+    request = VerifyRequest(
+        draft="The workshop is shut early on Fridays.", chunk_ids=["guide#0"], require=require
+    )
+    with Engine(build(tmp_path, [guide])) as engine:
+        assert engine.verify(request).counts.get("uncovered", 0) == count
+
+
 @pytest.mark.parametrize("citation", ["⁹", " [Smith 2021]", " (source 9)", " [^9]"])
 def test_other_forms_of_citations_are_unknown(engine_citations: Engine, citation: str) -> None:
     answer = verified_citations(
@@ -423,17 +435,17 @@ To: Ana <ana@example.org>
 Subject: windows
 Date: Mon, 2 Feb 2026 09:00:00 +0000
 
-The windows cost EUR 48,600 and take 11 weeks.
+The windows cost EUR 48,600 and take 11 weeks. The van comes at 8 am, the rails at 6 am.
 """
 MAIL = """From: Ana <ana@example.org>
 To: Bo <bo@example.org>
 Subject: Re: windows
 Date: Tue, 3 Mar 2026 10:00:00 +0000
 
-Dear Bo, the windows now cost EUR 51,900 and take 14 weeks.
+Dear Bo, the windows now cost EUR 51,900 and take 14 weeks. The rails at 6 am are fine.
 
 On Mon, 2 Feb 2026 at 09:00, Bo wrote:
-> The windows cost EUR 48,600 and take 11 weeks.
+> The windows cost EUR 48,600 and take 11 weeks. The van comes at 8 am, the rails at 6 am.
 """
 
 
@@ -443,6 +455,7 @@ On Mon, 2 Feb 2026 at 09:00, Bo wrote:
         ("The windows cost EUR 48,600 [2].", {"the mail that quotes it has EUR 51,900"}),
         ("The windows cost EUR 48,600 [2], and EUR 51,900 by the next mail [1].", set()),
         ("The windows cost EUR 51,900 [1].", set()),
+        ("The van comes at 8 am [2].", set()),
     ],
 )
 def test_a_figure_that_a_later_mail_changes(tmp_path: Path, draft: str, notes: set[str]) -> None:
@@ -460,6 +473,64 @@ def test_a_figure_that_a_later_mail_changes(tmp_path: Path, draft: str, notes: s
         answer = engine.verify(VerifyRequest(draft=draft, chunk_ids=ids))
     assert {f.note for f in answer.findings if f.code == "old_source"} == notes
     assert answer.verdict == ("check" if notes else "clean")
+
+
+OFFER = FIRST_MAIL.replace("windows", "hall").replace("48,600 and take 11 weeks", "1,390 from 7 pm")
+LATER = """From: Bo <bo@example.org>
+Subject: hall
+Date: Tue, 3 Mar 2026 10:00:00 +0000
+
+The hall costs 1,120 euros instead of 1,390 euros. The keys are given out from 5 pm on. The drums
+cost 60 euros instead of 80 euros. The choir costs 90 euros.
+"""
+
+
+@pytest.mark.parametrize(
+    ("draft", "note"),
+    [
+        ("The hall costs EUR 1,390 ({}a.eml:6-6).", "hall costs 1,120 euros instead of 1,390"),
+        ("The hall costs 1,390 euros ({}b.eml:5-6).", "hall costs 1,120 euros instead of 1,390"),
+        ("The hall costs 1,390 euros.", "hall costs 1,120 euros instead of 1,390"),
+        ("The hall was to cost EUR 1,390 ({}a.eml:6-6).", None),
+        ("The hall costs 1,120 euros, down from 1,390 euros ({}b.eml:5-6).", None),
+        ("The hall costs 1,120 euros ({}b.eml:5-6).", None),
+        ("The hall is open from 7 pm ({}a.eml:6-6).", None),
+        ("The choir costs 90 euros ({}b.eml:5-6).", None),
+    ],
+)
+def test_a_figure_that_a_text_says_is_replaced(
+    tmp_path: Path, draft: str, note: str | None
+) -> None:
+    (tmp_path / "mails").mkdir()
+    (tmp_path / "mails/a.eml").write_text(OFFER, encoding="utf-8")
+    (tmp_path / "mails/b.eml").write_text(LATER, encoding="utf-8")
+    workspace = Workspace(tmp_path / "c.db")
+    with Admin(workspace) as admin:
+        admin.ingest([tmp_path / "mails"], IngestOptions(lexical_only=True))
+    with Engine(workspace) as engine:
+        answer = engine.verify(VerifyRequest(draft=draft.format("")))
+    notes = [f.note or "" for f in answer.findings if f.code == "old_source"]
+    assert len(notes) == bool(note)
+    assert not note or f'b.eml: "The {note} euros"' in notes[0]
+
+
+@pytest.mark.parametrize(
+    ("draft", "is_old"),
+    [
+        ("The deposit is 40 % of the sum (fees v1.md:1-1).", True),
+        ("The deposit is 40 % of the sum (fees v1.md).", True),
+        ("In v1 the deposit is 40 % of the sum (fees v1.md:1-1).", False),
+    ],
+)
+def test_who_cites_an_old_version_does_not_say_that_it_is_old(
+    tmp_path: Path, draft: str, is_old: bool
+) -> None:
+    texts = {"fees v1": "The deposit is 40 % of the sum.", "fees v2": "The deposit is 30 %."}
+    with Engine(
+        build(tmp_path, [document(name, [text]) for name, text in texts.items()])
+    ) as engine:
+        answer = engine.verify(VerifyRequest(draft=draft, now=NOW))
+    assert ("old_source" in answer.counts) == is_old
 
 
 @pytest.mark.parametrize(
@@ -518,7 +589,7 @@ Do not buy food past its date
 Always wash hands before and after handling food.
 Don't mix meat with other food.
 The rights in a badge are not passed on and end in May. A cover prevents meat juice from getting onto
-other food.
+other food. Price without tax: 918 euros net.
 """
 
 
@@ -566,6 +637,7 @@ def test_a_near_copy_that_differs_is_to_be_checked(
         "Hands are always washed before and after handling food.",
         "Rights in a badge end in May and cannot be passed on.",
         "Under a cover, meat juice is not getting onto other food.",
+        "The price without tax is 918 euros net.",
     ],
 )
 def test_a_faithful_copy_does_not_differ(engine_statements: Engine, draft: str) -> None:

@@ -228,6 +228,7 @@ it can be done for free. In the event of a strike the fee is paid back. 4.2 For 
 May, the badge is valid for a year. Children may be admitted as guests of a member. The hall is a place
 without nuts, while this cannot be promised. The return of a tent pays it all back minus 10 euros.
 For example, boats are kept in the shed. Bikes are shipped to all members (May 2026). The office is in Boston, MA and falls under its rules.
+1. The Blue Bird (4 min)
 """
 
 
@@ -286,6 +287,7 @@ For example, boats are kept in the shed. Bikes are shipped to all members (May 2
         ("Old plates are thrown away", "It says “{}”.", "exact"),
         ("Bikes are shipped to all members", "It says “{}”.", "exact"),
         ("The office is in Boston", "It says “{}”.", "exact"),
+        ("The Blue Bird", "Then comes “{}”.", "exact"),
         ("Die Werkstatt schließt im Mai", "Es heißt: “{}”.", "exact"),
         # A reason, a consequence and the rest of a list are no limits; the draft may say the limit.
         ("The office is closed in May", "It says “{}”.", "exact"),

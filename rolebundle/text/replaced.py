@@ -1,0 +1,140 @@
+"""The figures that a text itself says no longer hold: "1,120 euros instead of 1,390". Pure."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import product
+from operator import attrgetter
+from typing import TYPE_CHECKING, NamedTuple
+
+from rolebundle.lazy import lazy_module, lazy_pattern
+from rolebundle.resources import data_file
+
+# What few answers need is loaded by them.
+if TYPE_CHECKING:
+    from rolebundle.text import figures as reading
+    from rolebundle.text.figures import Figure
+else:
+    reading = lazy_module("rolebundle.text.figures")
+
+_TABLES = data_file(__file__, "replaced.toml")
+_NUMBER = re.compile(r"\d+(?:[.,'’]\d{3}(?!\d))*(?:[.,]\d{1,2}(?![.,]?\d))?")
+_REACH = 45
+"""Characters before a number in which a cue stands."""
+_HIDDEN = "\ue000"
+"""Each character of a figure, while the words around it are read."""
+_EXCERPT = 70
+"""Characters before a statement that are shown with it."""
+_CONTEXT = 200
+"""Characters around a statement that say what it is about."""
+
+
+class Replaced(NamedTuple):
+    """A figure that no longer holds.
+
+    Attributes:
+        figure: what no longer holds.
+        new: the nearest figure of its kind in the words that say so; ``None`` without one.
+        words: the words that say so, on one line.
+        context: the text around them, without figures.
+    """
+
+    figure: Figure
+    new: Figure | None
+    words: str
+    context: str
+
+
+def _pattern(text: str | list[str]) -> re.Pattern[str]:
+    text = "".join(text)
+    for name, meaning in (*_TABLES["words"].items(), ("words", _TABLES["words"]["words"])):
+        text = text.replace(f"%{name}%", meaning)
+    return lazy_pattern(text.replace("%figure%", _HIDDEN), re.IGNORECASE)
+
+
+_BEFORE, _BEHIND = map(_pattern, _TABLES["cues"].values())
+_SAYS_CHANGE = _pattern(_TABLES["draft"]["says_change"])
+_STATEMENTS = [*map(_pattern, _TABLES["statements"].values())]
+_START = attrgetter("start")
+_BREAK = re.compile(r"[.;:!?]\s|\n\s*\n")
+
+
+def is_same(figure: Figure, other: Figure) -> bool:
+    """Whether two figures are equal. Of two dates, one may have no year; counted things agree."""
+    if figure.unit == other.unit == "date":
+        dates = [[value for _, value in f.readings if value[2]] for f in (figure, other)]
+        pairs = product(*dates)
+        return any(a[1:] == b[1:] and (a[0] or b[0]) == (b[0] or a[0]) for a, b in pairs)
+    are_counted = figure.nouns and other.nouns
+    return reading.is_equal(figure, other) and not (
+        are_counted and figure.nouns[0] not in other.nouns
+    )
+
+
+def says_change(text: str) -> bool:
+    """Whether a sentence speaks of what was before, or of a change."""
+    return _SAYS_CHANGE.search(text) is not None or bool(replaced_figures(text))
+
+
+def digits_in(text: str) -> set[str]:
+    """The digits of the numbers of a text, without marks and zeros at their ends."""
+    return {*map(_digits, _NUMBER.findall(text))}
+
+
+def _digits(number: str) -> str:
+    return "".join(filter(str.isdecimal, number)).strip("0")
+
+
+def may_replace(text: str, digits: Collection[str]) -> bool:
+    """Whether a text may say that a number with one of these digits no longer holds: quick."""
+    return any(
+        _BEFORE.search(text, max(0, match.start() - _REACH), match.start())
+        or _BEHIND.match(text, match.end())
+        for match in _NUMBER.finditer(text)
+        if _digits(match[0]) in digits
+    )
+
+
+def without_figures(text: str, figures: Iterable[Figure], sign: str = " ") -> str:
+    """The text with a sign for each character of its figures."""
+    signs = list(text)
+    for figure in figures:
+        end = figure.end - figure.text.endswith(".")
+        signs[figure.start : end] = sign * (end - figure.start)
+    return "".join(signs)
+
+
+@lru_cache(maxsize=1024)
+def replaced_figures(text: str) -> tuple[Replaced, ...]:
+    """The figures of a text that it says no longer hold, in any order."""
+    is_likely = may_replace(text, digits_in(text))
+    figures = reading.find_figures(text) if is_likely else []
+    hidden = without_figures(text, figures, _HIDDEN)
+    matches = (m for statement in _STATEMENTS for m in statement.finditer(hidden) if figures)
+    found = (replaced for match in matches for replaced in _replaced_by(match, text, figures))
+    return (*{replaced.figure.start: replaced for replaced in found}.values(),)
+
+
+def _replaced_by(match: re.Match[str], text: str, figures: Sequence[Figure]) -> Iterator[Replaced]:
+    """The figures that a statement, in a text whose figures are hidden, says no longer hold."""
+    (first, last), hidden = match.span("old"), match.string
+    least = max(0, match.start() - _EXCERPT)
+    breaks = [found.end() for found in _BREAK.finditer(hidden, least, match.start())]
+    start = breaks[-1] if breaks else least and hidden.find(" ", least) + 1
+    end = match.end() + (hidden[match.end() : match.end() + 1] == ")")
+    inside = figures[slice(*(bisect_left(figures, at, key=_START) for at in (start, end)))]
+    end = max(end, inside[-1].end)
+    old = [f for f in inside if first <= f.start < last and not f.is_counting]
+    old = [f for f in old if f.unit not in ("name", "version")]
+    words = " ".join(text[start:end].split()).rstrip(".,")
+    context = hidden[max(0, start - _CONTEXT) : end + _CONTEXT].replace(_HIDDEN, " ")
+    is_event, is_since, is_changed = (match.groupdict().get(n) for n in ("event", "since", "new"))
+    for figure in [f for f in old if f.unit == "date"] or old:  # "2 to 6 November".
+        others = [f for f in inside if f.kind == figure.kind and not first <= f.start < last]
+        others.sort(key=lambda other: abs(other.start - figure.start))
+        is_moment = figure.unit in ("date", "clock")
+        if not (is_since or (is_event and not is_moment) or (is_changed and not others)):
+            yield Replaced(figure, next(iter(others), None), words, context)
