@@ -155,10 +155,8 @@ class AccessControl:
         Raises:
             AccessDenied: the policy does not allow it.
         """
-        if view.allows_role(role) and not (has_own_overlay and view.roles is not None):
-            return
-
-        raise role_denied(view)
+        if not view.allows_role(role) or (has_own_overlay and view.roles is not None):
+            raise role_denied(view)
 
     def check_time(self, view: AgentView, moment: datetime | None) -> None:
         """Check that the policy allows an agent to ask as at a time; ``None`` is the present.

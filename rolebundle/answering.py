@@ -18,7 +18,6 @@ from rolebundle.lazy import lazy_module
 from rolebundle.policy.approvals import NOT_FROM_REQUESTS, approval_question, ask_program
 from rolebundle.policy.audit import AuditNeeds
 from rolebundle.policy.overlays import ResolvedOverlay, load_role
-from rolebundle.policy.trust import AgentView
 from rolebundle.retrieval import pipeline
 from rolebundle.retrieval.bundle import bundle_of
 from rolebundle.retrieval.passage_text import one_line
@@ -51,7 +50,6 @@ class Inputs(NamedTuple):
     request: ResolvedRequest
     provider: EmbeddingProvider | None
     reranker: Reranker | None
-    view: AgentView
 
 
 class Answering:
@@ -127,10 +125,10 @@ class Answering:
             replace(
                 retrieval,
                 refusal=refusal,
-                absolute_paths=absolute_paths if inputs.view.show_paths else {},
+                absolute_paths=absolute_paths if inputs.request.view.show_paths else {},
                 file_warnings=file_warnings,
                 kept_back=kept_back,
-                with_corpus=self._workspace.advice if inputs.view.show_paths else str,
+                with_corpus=self._workspace.advice if inputs.request.view.show_paths else str,
             ),
             cosines_of,
         )
@@ -222,7 +220,6 @@ class Answering:
                     ),
                     None if request.lexical_only else self._workspace.query_provider(corpus),
                     self._reranker(corpus, request, deadline),
-                    view,
                 )
 
     def _reranker(
@@ -250,7 +247,7 @@ def _search(inputs: Inputs, request: ResolvedRequest) -> tuple[Retrieval, dict[s
     if corpus_contents(corpus).has_decisions:
         from rolebundle.memory.intents import constraints_on
 
-        constraints = constraints_on(corpus, request, inputs.view, provider)
+        constraints = constraints_on(corpus, request, provider)
         retrieval = replace(retrieval, constraints=constraints)
     return retrieval, files_of_chunks(corpus, [row.chunk_id for row in retrieval.all_selected])
 

@@ -13,13 +13,7 @@ from pathlib import Path
 from shlex import quote
 
 from rolebundle import system
-from rolebundle.contracts.upkeep import (
-    CheckProblem,
-    CheckState,
-    DoctorCheck,
-    DoctorReport,
-    RepairReport,
-)
+from rolebundle.contracts import upkeep
 from rolebundle.errors import CorpusCorrupt, RolebundleError, WrongFile
 from rolebundle.policy.access import deny_matcher, policy_problem
 from rolebundle.policy.audit import Recorder
@@ -48,7 +42,7 @@ REPAIR = "rolebundle corpus doctor --repair, or rolebundle corpus restore BACKUP
 _MAX_PROBLEMS = 20
 
 
-def examine(path: Path) -> DoctorReport:
+def examine(path: Path) -> upkeep.DoctorReport:
     """Check a corpus and what belongs to it.
 
     Raises:
@@ -64,10 +58,10 @@ def examine(path: Path) -> DoctorReport:
         *(_check("system", f"not kept on this system: {phrase}") for phrase in system.not_kept()),
     ]
     is_sound = all(check.state != "problem" for check in checks)
-    return DoctorReport(location=address or str(path), sound=is_sound, checks=checks)
+    return upkeep.DoctorReport(location=address or str(path), sound=is_sound, checks=checks)
 
 
-def _examine_database(path: Path) -> list[DoctorCheck]:
+def _examine_database(path: Path) -> list[upkeep.DoctorCheck]:
     """What can be checked of a corpus in a database; its server checks its own pages."""
     with open_reader(path) as corpus, corpus.reading():
         problems = find_problems(corpus, deny_matcher(corpus))
@@ -75,11 +69,11 @@ def _examine_database(path: Path) -> list[DoctorCheck]:
 
 
 def _check(
-    name: str, message: str, remedy: str = "", state: CheckState | None = None
-) -> DoctorCheck:
+    name: str, message: str, remedy: str = "", state: upkeep.CheckState | None = None
+) -> upkeep.DoctorCheck:
     """What a check found. There is a remedy if something is to be done."""
     state = state or ("warning" if remedy else "ok")
-    return DoctorCheck(name=name, state=state, message=message, remedy=remedy)
+    return upkeep.DoctorCheck(name=name, state=state, message=message, remedy=remedy)
 
 
 # -- the machine and the files beside the corpus ---------------------------------------------------
@@ -96,7 +90,7 @@ def _own_files(path: Path) -> list[Path]:
     return [file for file in files if is_there(file)] + purge.backups(path)
 
 
-def _permissions(path: Path) -> DoctorCheck:
+def _permissions(path: Path) -> upkeep.DoctorCheck:
     wide = []
     for file in _own_files(path):
         with suppress(OSError):
@@ -112,7 +106,7 @@ def _permissions(path: Path) -> DoctorCheck:
     return _check("permissions", "only the owner can open the files")
 
 
-def _copies(path: Path) -> DoctorCheck:
+def _copies(path: Path) -> upkeep.DoctorCheck:
     copies = purge.backups(path)
     if not copies:
         return _check("copies", "none")
@@ -127,7 +121,7 @@ def _copies(path: Path) -> DoctorCheck:
 # -- the content -----------------------------------------------------------------------------------
 
 
-def _examine_file(path: Path) -> Iterator[DoctorCheck]:
+def _examine_file(path: Path) -> Iterator[upkeep.DoctorCheck]:
     """The checks of a corpus file. If it is damaged, those that can still be done."""
     copy = path
     with ExitStack() as stack:
@@ -152,8 +146,8 @@ def _examine_file(path: Path) -> Iterator[DoctorCheck]:
 
 
 def _examine_corpus(
-    corpus: Corpus, problems: Sequence[CheckProblem], remedy: str
-) -> Iterator[DoctorCheck]:
+    corpus: Corpus, problems: Sequence[upkeep.CheckProblem], remedy: str
+) -> Iterator[upkeep.DoctorCheck]:
     messages = [f"{found.message} [{found.code}]" for found in problems[:_MAX_PROBLEMS]]
     if problems[_MAX_PROBLEMS:]:
         messages.append(f"and {len(problems) - _MAX_PROBLEMS} more problems")
@@ -176,7 +170,7 @@ def _remedy(corpus: Corpus) -> str:
         return REPAIR
 
 
-def _policy(corpus: Corpus) -> DoctorCheck:
+def _policy(corpus: Corpus) -> upkeep.DoctorCheck:
     stored = records.load_policy(corpus)
     if stored is None:
         return _check("policy", "none")
@@ -189,7 +183,7 @@ def _policy(corpus: Corpus) -> DoctorCheck:
     return _check("policy", f"in effect since {stored.set_at}" if stored.set_at else "in effect")
 
 
-def _purges(corpus: Corpus) -> DoctorCheck:
+def _purges(corpus: Corpus) -> upkeep.DoctorCheck:
     pending = len(purge.unfinished(corpus))
     if pending:
         return _check("purges", f"{pending} pending", "rolebundle corpus purge")
@@ -199,7 +193,7 @@ def _purges(corpus: Corpus) -> DoctorCheck:
 # -- the audits ------------------------------------------------------------------------------------
 
 
-def _audit(path: Path) -> DoctorCheck:
+def _audit(path: Path) -> upkeep.DoctorCheck:
     if not is_there(path):
         return _check("audit", "none")
     remedy = "keep the file as evidence; see rolebundle policy audit verify"
@@ -218,7 +212,7 @@ def _audit(path: Path) -> DoctorCheck:
 # The indexes are made again from the documents. Everything else has no second copy in the file.
 
 
-def repair(path: Path) -> RepairReport:
+def repair(path: Path) -> upkeep.RepairReport:
     """Rebuild the lexical indexes, and remove the vectors that are not what was stored.
 
     The next ingest embeds their chunks again. A sound corpus is left alone.
@@ -242,7 +236,7 @@ def repair(path: Path) -> RepairReport:
             with Recorder(path).change(corpus, "repair") as details:
                 rebuild_indexes(corpus)
                 details["problems"] = len(problems)
-        return RepairReport(location=str(path), repaired=bool(problems), problems=problems)
+        return upkeep.RepairReport(location=str(path), repaired=bool(problems), problems=problems)
 
 
 def _beyond_repair(path: Path, problem: str) -> CorpusCorrupt:

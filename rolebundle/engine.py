@@ -32,17 +32,9 @@ from rolebundle.workspace import Workspace
 
 # What a `retrieve` does not need is loaded by the methods that need it.
 if TYPE_CHECKING:
+    from rolebundle.contracts import memory
     from rolebundle.contracts.gate import GateReport
     from rolebundle.contracts.lookup import FoundLines, Listing, Lookup, Lookups
-    from rolebundle.contracts.memory import (
-        CheckAnswer,
-        CheckRequest,
-        DecisionRecord,
-        MarkRecord,
-        MarkRequest,
-        RememberedFact,
-        RememberRequest,
-    )
     from rolebundle.contracts.policy import AuditKind
     from rolebundle.contracts.upkeep import CorpusStatus
     from rolebundle.contracts.verification import Verification, VerifyRequest
@@ -150,7 +142,7 @@ class Engine(Closable):
                     inputs.corpus,
                     inputs.request,
                     reference,
-                    self.access.reference_rules(inputs.view),
+                    self.access.reference_rules(inputs.request.view),
                     inputs.provider,
                     inputs.reranker,
                 )
@@ -276,9 +268,8 @@ class Engine(Closable):
                 answer.failures[number] = failure.model_copy(update={"hint": hint})
                 if failure.code == "role_denied":
                     self.access.record_refusal(agent, None, failure.code)
-            self._record(
-                "get", agent, allowed=sum(len(lookup.passages) for lookup in answer.lookups)
-            )
+            allowed = sum(len(lookup.passages) for lookup in answer.lookups)
+            self._record("get", agent, allowed=allowed)
             return answer
 
     def ls(self, request: ListRequest | None = None) -> Listing:
@@ -311,7 +302,9 @@ class Engine(Closable):
             self._record("grep", request.agent, query=request.pattern, details=details)
             return found
 
-    def check(self, request: CheckRequest, now: datetime | None = None) -> CheckAnswer:
+    def check(
+        self, request: memory.CheckRequest, now: datetime | None = None
+    ) -> memory.CheckAnswer:
         """Find the decisions that may apply to what an agent is about to do. It is advice.
 
         Args:
@@ -333,23 +326,18 @@ class Engine(Closable):
         )
         with self.access.recording_refusals(request.agent, request.role):
             with self.answering.open_inputs(retrieval_request, None, now) as inputs:
-                answer = check_intent(
-                    inputs.corpus, request, inputs.request, inputs.view, inputs.provider
-                )
+                answer = check_intent(inputs.corpus, request, inputs.request, inputs.provider)
             self._record(
                 "check",
                 request.agent,
                 role=request.role,
                 action=request.action or "",
                 query=text,
-                details={
-                    "verdict": answer.verdict,
-                    "decisions": len(answer.decisions),
-                },
+                details={"verdict": answer.verdict, "decisions": len(answer.decisions)},
             )
             return answer
 
-    def decisions(self, agent: str | None = None) -> list[DecisionRecord]:
+    def decisions(self, agent: str | None = None) -> list[memory.DecisionRecord]:
         """The decisions that an agent sees, with their present states.
 
         Raises:
@@ -363,7 +351,7 @@ class Engine(Closable):
             self._record("get", agent, details={"decisions": len(records)})
             return records
 
-    def mark(self, request: MarkRequest) -> MarkRecord:
+    def mark(self, request: memory.MarkRequest) -> memory.MarkRecord:
         """Mark a passage or document that an agent sees, or remove the agent's own mark.
 
         Raises:
@@ -379,11 +367,7 @@ class Engine(Closable):
             return mark_as_agent(self.access, request)
 
     def gate_check(
-        self,
-        contract: Path,
-        agent: str | None = None,
-        *,
-        no_command: str = "",
+        self, contract: Path, agent: str | None = None, *, no_command: str = ""
     ) -> GateReport:
         """Judge whether the work of a contract is done; see :mod:`rolebundle.gate`.
 
@@ -454,7 +438,7 @@ class Engine(Closable):
             )
             with self.answering.open_inputs(retrieval_request, overlay) as inputs:
                 if request.chunk_ids:
-                    rules = self.access.reference_rules(inputs.view)
+                    rules = self.access.reference_rules(inputs.request.view)
                     chunk_ids = lookup_module.chunk_ids_of(inputs.corpus, request.chunk_ids, rules)
                     request = request.model_copy(update={"chunk_ids": chunk_ids})
                 answer = verify(inputs.corpus, request, inputs.request, self.judge)
@@ -469,7 +453,7 @@ class Engine(Closable):
             )
             return answer
 
-    def remember(self, request: RememberRequest) -> RememberedFact:
+    def remember(self, request: memory.RememberRequest) -> memory.RememberedFact:
         """File a fact with its source, as an agent that may do so.
 
         Raises:

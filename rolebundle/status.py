@@ -7,16 +7,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from rolebundle.contracts.upkeep import (
-    CorpusStatus,
-    IndexStatus,
-    PathFlags,
-    PublicationStatus,
-    ReplicaStatus,
-    SignedManifest,
-    SourceStatus,
-    WatchStatus,
-)
+from rolebundle.contracts import upkeep
 from rolebundle.ingest.authority import as_arguments
 from rolebundle.ingest.indexes import building_note, contextual_model
 from rolebundle.retrieval.pipeline import corpus_state
@@ -24,15 +15,10 @@ from rolebundle.storage import documents, records
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.file import heartbeat_path, is_held
 from rolebundle.storage.publications import load_manifest, publications
-from rolebundle.storage.vector_index import (
-    EmbeddingIndex,
-    active_index,
-    all_indexes,
-    count_vectors,
-)
+from rolebundle.storage.vector_index import EmbeddingIndex, active_index, all_indexes, count_vectors
 
 
-def corpus_status(corpus: Corpus) -> CorpusStatus:
+def corpus_status(corpus: Corpus) -> upkeep.CorpusStatus:
     """Describe what the corpus contains."""
     now = datetime.now(UTC)
     with corpus.reading():
@@ -45,17 +31,17 @@ def corpus_status(corpus: Corpus) -> CorpusStatus:
             _index_status(index, count_vectors(corpus, index), state.chunks)
             for index in all_indexes(corpus)
         ]
-    by_source: dict[str, SourceStatus] = {}
+    by_source: dict[str, upkeep.SourceStatus] = {}
     for name, tier, count, chunks in sizes:
         former = by_source.get(name)
         tiers = former.trust_tiers if former else {}
-        by_source[name] = SourceStatus(
+        by_source[name] = upkeep.SourceStatus(
             source_id=name,
             documents=count + (former.documents if former else 0),
             chunks=chunks + (former.chunks if former else 0),
             trust_tiers={**tiers, tier: count},
         )
-    return CorpusStatus(
+    return upkeep.CorpusStatus(
         location=str(corpus.path),
         bytes=corpus.size_in_bytes(),
         corpus=state,
@@ -66,18 +52,18 @@ def corpus_status(corpus: Corpus) -> CorpusStatus:
     )
 
 
-def _replica_status(signed: SignedManifest, now: datetime) -> ReplicaStatus:
+def _replica_status(signed: upkeep.SignedManifest, now: datetime) -> upkeep.ReplicaStatus:
     manifest = signed.manifest
-    return ReplicaStatus(
-        **manifest.model_dump(include={*ReplicaStatus.model_fields}),
+    return upkeep.ReplicaStatus(
+        **manifest.model_dump(include={*upkeep.ReplicaStatus.model_fields}),
         key_id=signed.key_id,
         expired=manifest.is_expired(now),
         refusing=manifest.is_refusing(now),
     )
 
 
-def _index_status(index: EmbeddingIndex, vectors: int, chunks: int) -> IndexStatus:
-    return IndexStatus(
+def _index_status(index: EmbeddingIndex, vectors: int, chunks: int) -> upkeep.IndexStatus:
+    return upkeep.IndexStatus(
         id=index.id,
         **index.identity.model._asdict(),
         normalization=index.identity.normalization,
@@ -91,7 +77,7 @@ def _index_status(index: EmbeddingIndex, vectors: int, chunks: int) -> IndexStat
     )
 
 
-def owner_status(corpus: Corpus) -> CorpusStatus:
+def owner_status(corpus: Corpus) -> upkeep.CorpusStatus:
     """What :func:`corpus_status` says, and what only the owner may know."""
     status = corpus_status(corpus)
     has_index = status.corpus.index is not None
@@ -103,11 +89,11 @@ def owner_status(corpus: Corpus) -> CorpusStatus:
             "self_declared": documents.self_declared(corpus),
             "partly_read": documents.count_partly_read(corpus),
             "path_flags": [
-                PathFlags(location=location, flags=as_arguments(flags))
+                upkeep.PathFlags(location=location, flags=as_arguments(flags))
                 for location, flags in records.load_path_flags(corpus).items()
             ],
             "publications": [
-                PublicationStatus.model_validate(publication, from_attributes=True)
+                upkeep.PublicationStatus.model_validate(publication, from_attributes=True)
                 for publication in publications(corpus)
             ],
             "watch": watch_status(corpus.path),
@@ -115,11 +101,11 @@ def owner_status(corpus: Corpus) -> CorpusStatus:
     )
 
 
-def watch_status(corpus: Path) -> WatchStatus | None:
+def watch_status(corpus: Path) -> upkeep.WatchStatus | None:
     """The last status of `watch`; ``None`` if it never ran, or if its file cannot be read."""
     path = heartbeat_path(corpus)
     try:
-        status = WatchStatus.model_validate_json(path.read_bytes())
+        status = upkeep.WatchStatus.model_validate_json(path.read_bytes())
     except (OSError, ValidationError):
         return None
     # A watch has it locked as long as it runs.

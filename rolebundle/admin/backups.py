@@ -19,12 +19,7 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from rolebundle.contracts.documents import iso_utc
-from rolebundle.contracts.upkeep import (
-    BackedUpFile,
-    BackupManifest,
-    BackupReport,
-    RestoreReport,
-)
+from rolebundle.contracts.upkeep import BackedUpFile, BackupManifest, BackupReport, RestoreReport
 from rolebundle.errors import CorpusCorrupt, RolebundleError, UsageError, WrongFile, storage_errors
 from rolebundle.policy.access import deny_matcher, save_database_access
 from rolebundle.policy.audit import Recorder

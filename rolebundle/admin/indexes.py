@@ -14,14 +14,6 @@ from rolebundle.embedding.provider import ProviderSpec
 from rolebundle.embedding.registry import provider_for, spec_to_json
 from rolebundle.errors import RolebundleError
 from rolebundle.ingest import indexes
-from rolebundle.ingest.indexes import (
-    NO_CONNECTION,
-    EmbeddingReport,
-    Progress,
-    contextual_model,
-    is_due,
-    no_progress,
-)
 from rolebundle.storage.file import indexing_path, try_lock
 from rolebundle.storage.publications import stored_manifest
 from rolebundle.storage.vector_index import active_index
@@ -32,10 +24,10 @@ def embed(
     workspace: Workspace,
     spec: ProviderSpec | None = None,
     *,
-    progress: Progress = no_progress,
+    progress: indexes.Progress = indexes.no_progress,
     parallel: int | None = None,
     max_seconds: float = inf,
-) -> EmbeddingReport:
+) -> indexes.EmbeddingReport:
     """Embed the chunks that wait for a vector.
 
     Args:
@@ -53,12 +45,12 @@ def embed(
     with workspace.open_writer() as corpus:
         chosen, current = spec, active_index(corpus)
         if spec is None and not workspace.has_own_model:
-            spec, _ = contextual_model(corpus)
+            spec, _ = indexes.contextual_model(corpus)
             if spec and spec.provider != "onnx":
                 chosen = replace(spec, url=workspace.embed_url, allow_host=workspace.allow_host)
         spec = chosen or spec
         provider = provider_for(spec) if spec else workspace.passage_provider(corpus)
-        connection = spec_to_json(chosen) if chosen else NO_CONNECTION
+        connection = spec_to_json(chosen) if chosen else indexes.NO_CONNECTION
         if chosen is None and current and current.identity.model.provider != "static":
             connection = current.connection
         return indexes.build_index(
@@ -74,10 +66,10 @@ def embed(
 def complete(
     workspace: Workspace,
     *,
-    progress: Progress = no_progress,
+    progress: indexes.Progress = indexes.no_progress,
     parallel: int | None = None,
     is_patient: bool = True,
-) -> EmbeddingReport | None:
+) -> indexes.EmbeddingReport | None:
     """Build or complete the index of the corpus's contextual model, in one process at a time.
 
     Args:
@@ -95,8 +87,8 @@ def complete(
     workspace.refresh()
     if workspace.has_own_model or stored_manifest(workspace.corpus):
         return None
-    spec, _ = contextual_model(workspace.corpus)
-    if spec is None or not is_due(workspace.corpus, spec):
+    spec, _ = indexes.contextual_model(workspace.corpus)
+    if spec is None or not indexes.is_due(workspace.corpus, spec):
         return None
     with try_lock(indexing_path(workspace.path)) as is_alone:
         if not is_alone:

@@ -59,10 +59,7 @@ def _roles(value: object) -> object:
 
 
 def _split_names(
-    value: object,
-    separator: re.Pattern[str],
-    max_chars: int = 200,
-    most: int | None = _MAX_NAMES,
+    value: object, separator: re.Pattern[str], max_chars: int = 200, most: int | None = _MAX_NAMES
 ) -> list[str]:
     """Return the different names in a value.
 
@@ -120,8 +117,7 @@ Keywords = Annotated[
     list[ShortLine], BeforeValidator(partial(_split_names, separator=_KEYWORD_SEPARATOR))
 ]
 Authors = Annotated[
-    list[Line],
-    BeforeValidator(partial(_split_names, separator=_AUTHOR_SEPARATOR, max_chars=1000)),
+    list[Line], BeforeValidator(partial(_split_names, separator=_AUTHOR_SEPARATOR, max_chars=1000))
 ]
 KeyKind = Literal["governs", "limits", "matched", "describes"]
 """What a key decides.

@@ -31,9 +31,7 @@ def _check_given(value: object) -> object:
 AgentId = Annotated[str, AfterValidator(_check_agent_id)]
 Entry = Annotated[str, StringConstraints(max_length=500, pattern=r"\S")]
 Entries = Annotated[
-    tuple[Entry, ...],
-    Field(strict=False, max_length=MAX_ENTRIES),
-    AfterValidator(without_repeats),
+    tuple[Entry, ...], Field(strict=False, max_length=MAX_ENTRIES), AfterValidator(without_repeats)
 ]
 
 

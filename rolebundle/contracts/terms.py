@@ -152,9 +152,7 @@ REJECTIONS: Mapping[RejectionCode, RejectionRow] = {
     "budget_cut": _Row("cut", "over_budget", "after the last passage shown"),
     "already_seen": _Row("filter", "all_seen", "the caller already has it"),
     "quarantined": _Row(
-        "filter",
-        "rejected_by_policy",
-        "kept back, because the scan found something dangerous",
+        "filter", "rejected_by_policy", "kept back, because the scan found something dangerous"
     ),
 }
 

@@ -102,9 +102,7 @@ def evaluate(
         name=golden.name,
         role=role,
         corpus=corpus_state(corpus, datetime.now(UTC)),
-        metrics={name: mean([scores[name] for scores in judged]) for name in METRICS}
-        if judged
-        else {},
+        metrics={name: mean([scores[name] for scores in judged]) for name in METRICS if judged},
         judged=len(judged),
         unjudged=len(questions) - len(judged),
         questions=results,
@@ -166,10 +164,7 @@ def governed(
     """
     question, grades = judged
     request = RetrievalRequest(
-        task=question.task,
-        role=question.role,
-        limit=question.limit,
-        lexical_only=lexical_only,
+        task=question.task, role=question.role, limit=question.limit, lexical_only=lexical_only
     )
     # Set without validation: a golden set may test an agent id that a request refuses.
     request = request.model_copy(update={"agent": question.agent or None})

@@ -47,16 +47,10 @@ def lookups_text(answer: Lookups) -> str:
     for lookup in answer.lookups:
         lines += ["", *lookup_lines(lookup)]
     if answer.next:
-        lines += [
-            "",
-            f"{answer.omitted} did not fit; the first of them is {shown_name(answer.next)}",
-        ]
+        first = shown_name(answer.next)
+        lines += ["", f"{answer.omitted} did not fit; the first of them is {first}"]
     for failure in answer.failures:
-        lines += [
-            "",
-            f"error: {on_one_line(failure.message)} [{failure.code}]",
-            f"next: {on_one_line(failure.hint)}",
-        ]
+        lines += ["", *_error_lines(failure.model_dump())]
     return "\n".join(lines)
 
 
@@ -68,8 +62,7 @@ def lookup_lines(lookup: Lookup) -> Iterator[str]:
     for name in document.superseded_by:
         yield f"superseded by {shown_name(name, 0)}"
     if document.linked_from:
-        names = [*map(shown_name, document.linked_from)]
-        yield f"linked from: {first_of(names, _MAX_LINKING)}"
+        yield f"linked from: {first_of([*map(shown_name, document.linked_from)], _MAX_LINKING)}"
     for warning in lookup.warnings or ():
         yield f"Caution: {on_one_line(warning.message)}."
     outermost = min((heading.level for heading in lookup.outline or ()), default=0)
@@ -173,11 +166,12 @@ def columns_note(line: Mapping[str, Any]) -> list[str]:
 
 def error_text(error: Mapping[str, Any]) -> str:
     """An error: what is wrong, the next step, and whether to try again."""
+    return "\n".join([*_error_lines(error), f"retryable: {'yes' if error['retryable'] else 'no'}"])
+
+
+def _error_lines(error: Mapping[str, Any]) -> list[str]:
     lines = [f"error: {on_one_line(error['message'])} [{error['code']}]"]
-    if error["hint"]:
-        lines.append(f"next: {on_one_line(error['hint'])}")
-    lines.append(f"retryable: {'yes' if error['retryable'] else 'no'}")
-    return "\n".join(lines)
+    return [*lines, f"next: {on_one_line(error['hint'])}"] if error["hint"] else lines
 
 
 def _why(answer: Mapping[str, Any]) -> list[str]:

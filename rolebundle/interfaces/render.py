@@ -9,12 +9,7 @@ from functools import lru_cache
 from itertools import groupby, pairwise
 from shlex import quote
 
-from rolebundle.contracts.bundle import (
-    BundleWarning,
-    Fallback,
-    RetrievalBundle,
-    SelectedPassage,
-)
+from rolebundle.contracts.bundle import BundleWarning, Fallback, RetrievalBundle, SelectedPassage
 from rolebundle.contracts.terms import MAY_BE_ASKED_FOR, REJECTIONS, shown_as
 from rolebundle.interfaces.layout import (
     DEFAULT_WIDTH,

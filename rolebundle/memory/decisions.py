@@ -47,8 +47,7 @@ def record_decision(
             if scope != new.scope or f"{scope}-{number}" not in known:
                 raise _unknown(f"{name}: the scope {new.scope} has no such decision")
             superseded.append(number)
-        stored = new.model_copy(update=masked)
-        number = add_decision(corpus, stored, superseded, iso_utc(now))
+        number = add_decision(corpus, new.model_copy(update=masked), superseded, iso_utc(now))
         increment_generation(corpus)
         record = _find(corpus, f"{new.scope}-{number}", now)
         details.update(decision=record.id, effect=record.effect, state=record.state)

@@ -80,7 +80,7 @@ class _Source(NamedTuple):
 
 
 def _file(
-    corpus: Corpus, seen: Corpus, request: RememberRequest, author: Author, now: str
+    corpus: Corpus, seen: Corpus, request: RememberRequest, author: Author
 ) -> tuple[RememberedFact, int | None]:
     """File a fact.
 
@@ -89,7 +89,6 @@ def _file(
         seen: the corpus as the author sees it, in a snapshot of the same state.
         request: the fact and its source.
         author: who files it.
-        now: ISO 8601 in UTC.
 
     Returns:
         The fact, and the row of its passage if that is new.
@@ -99,7 +98,7 @@ def _file(
             does not say the fact; or nothing is left of the fact after the scan.
         AccessDenied: the fact may not be filed in that scope, or the agent's quota is reached.
     """
-    source = _resolve_source(seen, request.source, author)
+    source, now = _resolve_source(seen, request.source, author), iso_utc(datetime.now(UTC))
     document = _scanned(request, source, author, now)
     [chunk], metadata = document.chunks, document.metadata
     _check_said(seen, chunk.content, source)
@@ -131,9 +130,8 @@ def remember_as_agent(access: AccessControl, request: RememberRequest) -> Rememb
         CorpusBusy, StorageError: the fact was not stored.
     """
     with access.writing(request.agent, "remember") as (name, corpus, seen, view, details):
-        rules = access.reference_rules(view, seen)._replace(absolute=False)
-        author = Author(name, view, rules)
-        fact, chunk = _file(corpus, seen, request, author, iso_utc(datetime.now(UTC)))
+        author = Author(name, view, access.reference_rules(view, seen)._replace(absolute=False))
+        fact, chunk = _file(corpus, seen, request, author)
         details["state"] = fact.state
     _embed_passage(access.workspace, chunk)
     return fact
@@ -371,8 +369,7 @@ def file_fact(workspace: Workspace, request: RememberRequest, remembered_by: str
         UsageError: as for :func:`_file`.
     """
     with workspace.recorded_change("remember") as (corpus, details):
-        author, now = Author(remembered_by), iso_utc(datetime.now(UTC))
-        fact, chunk = _file(corpus, corpus, request, author, now)
+        fact, chunk = _file(corpus, corpus, request, Author(remembered_by))
         details.update(state=fact.state, by=without_secrets(remembered_by))
     _embed_passage(workspace, chunk)
     return fact

@@ -22,7 +22,7 @@ from rolebundle.contracts.memory import (
 from rolebundle.contracts.terms import DECISION_EFFECTS, ORIGINS, Action, DecisionEffect, MatchKind
 from rolebundle.embedding.provider import EmbeddingProvider, unit_vectors
 from rolebundle.errors import EmbedderError
-from rolebundle.policy.trust import AgentView, Labels, risk_of, ruling_of
+from rolebundle.policy.trust import Labels, risk_of, ruling_of
 from rolebundle.resources import data_file
 from rolebundle.retrieval.query import words_of
 from rolebundle.retrieval.request import ResolvedRequest
@@ -100,12 +100,14 @@ class Intent(NamedTuple):
         lines: its shell commands, as words.
         command: the command line that was given as such.
         only_reads: whether it changes nothing.
+        action: the action that was named, if one was.
     """
 
     wordings: tuple[str, ...]
     lines: list[list[str]]
     command: str = ""
     only_reads: bool = False
+    action: Action | None = None
 
     @classmethod
     def of(cls, wordings: Sequence[str], command: str = "", action: Action | None = None) -> Intent:
@@ -122,7 +124,7 @@ class Intent(NamedTuple):
             reads = action in ("read", "analyze")
         else:
             reads = only_reads(wordings[0])
-        return cls(wordings, lines, command, reads)
+        return cls(wordings, lines, command, reads, action)
 
     def clauses(self) -> list[str]:
         """The wordings, and their clauses: a clause may be about what the whole is not."""
@@ -254,7 +256,6 @@ def check_intent(
     corpus: Corpus,
     request: CheckRequest,
     resolved: ResolvedRequest,
-    view: AgentView,
     provider: EmbeddingProvider | None,
 ) -> CheckAnswer:
     """The active decisions that may apply to an intent, and what the policy says of its action.
@@ -262,13 +263,12 @@ def check_intent(
     Args:
         corpus: as the agent sees it, inside ``reading()``.
         request: the intent.
-        resolved: a request to read, with the role and the time.
-        view: what holds for the agent.
+        resolved: a request to read, with the role, the time, and what the agent may see.
         provider: embeds intent and decisions; ``None`` to compare words only.
     """
     wordings = (request.intent or "", *request.also)
     intent = Intent.of(wordings, request.command or "", request.action)
-    quoted, degraded = _found(corpus, intent, request.action, resolved, view, provider)
+    quoted, degraded = _found(corpus, intent, resolved, provider)
     action, policies = request.action, []
     if action:
         rulings = {origin: ruling_of(Labels(origin), action) for origin in ORIGINS}
@@ -287,30 +287,23 @@ def check_intent(
 
 
 def constraints_on(
-    corpus: Corpus,
-    resolved: ResolvedRequest,
-    view: AgentView,
-    provider: EmbeddingProvider | None,
+    corpus: Corpus, resolved: ResolvedRequest, provider: EmbeddingProvider | None
 ) -> list[Constraint]:
     """The active decisions about the task of a request, the strictest first."""
     action = resolved.purpose.action if resolved.echo.action else None
     intent = Intent.of((resolved.task, *resolved.also), action=action)
-    found, _ = _found(corpus, intent, action, resolved, view, provider)
+    found, _ = _found(corpus, intent, resolved, provider)
     return [constraint for constraint in found if constraint.match != "near"]
 
 
 def _found(
-    corpus: Corpus,
-    intent: Intent,
-    action: Action | None,
-    resolved: ResolvedRequest,
-    view: AgentView,
-    provider: EmbeddingProvider | None,
+    corpus: Corpus, intent: Intent, resolved: ResolvedRequest, provider: EmbeddingProvider | None
 ) -> tuple[list[Constraint], str]:
     """The decisions of an answer, and why meanings were not compared."""
+    action = intent.action
     records = [
         record
-        for record in decisions(corpus, resolved.valid_at, view.decision_scopes)
+        for record in decisions(corpus, resolved.valid_at, resolved.view.decision_scopes)
         if record.state == "active" and (action is None or record.action in (None, action))
     ]
     closeness, degraded = [0.0] * len(records), ""

@@ -148,9 +148,7 @@ def count_quarantined(stored: Iterable[Compartment], rule: AgentRule | None) -> 
         rule: the agent's rule, or None without a policy.
     """
     return sum(
-        compartment.documents
-        for compartment in stored
-        if compartment.quarantined and _rule_allows(rule, compartment)
+        place.documents for place in stored if place.quarantined and _rule_allows(rule, place)
     )
 
 

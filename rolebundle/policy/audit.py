@@ -29,14 +29,6 @@ from rolebundle.contracts.policy import (
 from rolebundle.contracts.terms import REJECTION_CODES
 from rolebundle.errors import RolebundleError, StorageError, UsageError
 from rolebundle.storage import audit, records
-from rolebundle.storage.audit import (
-    bounded_text,
-    canonical,
-    create_audit,
-    open_audit_reader,
-    open_audit_writer,
-    tampered,
-)
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.file import audit_path, is_there
 from rolebundle.storage.records import StoredAudit, load_stored_audit, save_stored_audit
@@ -76,7 +68,7 @@ class AuditLog(Closable):
         """
         if not self.exists:
             return AuditSettings(mode=self.floor)
-        with open_audit_reader(self.path) as log:
+        with audit.open_audit_reader(self.path) as log:
             return self._with_floor(_settings_of(log))
 
     def set(self, settings: AuditSettings, details: Mapping[str, Any] | None = None) -> None:
@@ -90,8 +82,8 @@ class AuditLog(Closable):
             CorpusBusy, WrongFile, CorpusCorrupt, StorageError: they were not changed.
         """
         more = dict(details or {})
-        if self.exists or not create_audit(self.path, settings, more):
-            with open_audit_writer(self.path) as log, log.writing():
+        if self.exists or not audit.create_audit(self.path, settings, more):
+            with audit.open_audit_writer(self.path) as log, log.writing():
                 audit.configure(log, settings, more)
         self._last_settings = self._with_floor(settings)
 
@@ -103,7 +95,7 @@ class AuditLog(Closable):
                 can be created.
         """
         if not self.exists:
-            create_audit(self.path, AuditSettings(mode="on"), {})
+            audit.create_audit(self.path, AuditSettings(mode="on"), {})
         self.settings()  # Whether it can be read.
 
     def _with_floor(self, settings: AuditSettings) -> AuditSettings:
@@ -165,7 +157,7 @@ class AuditLog(Closable):
         """
         if not self.exists:
             return False
-        with open_audit_reader(self.path) as log:
+        with audit.open_audit_reader(self.path) as log:
             return _has_head(log, known)
 
     def _open_writer(self) -> SqliteFile:
@@ -173,7 +165,7 @@ class AuditLog(Closable):
         if self._writer is not None and not self._writer.is_current():
             self.close()
         if self._writer is None:
-            self._writer = open_audit_writer(self.path)
+            self._writer = audit.open_audit_writer(self.path)
         return self._writer
 
     def _mode_if_unwritable(self) -> AuditMode:
@@ -210,11 +202,7 @@ class AuditLog(Closable):
     # -- reading -------------------------------------------------------------------------------
 
     def rows(
-        self,
-        reader: str | None = None,
-        *,
-        limit: int | None = None,
-        newest: bool = False,
+        self, reader: str | None = None, *, limit: int | None = None, newest: bool = False
     ) -> Iterator[AuditRow]:
         """Rows of the audit.
 
@@ -231,8 +219,8 @@ class AuditLog(Closable):
         """
         if reader == "":
             return
-        agent = None if reader is None else bounded_text(reader)
-        with open_audit_reader(self.path) as log:
+        agent = None if reader is None else audit.bounded_text(reader)
+        with audit.open_audit_reader(self.path) as log:
             rows = islice(audit.read_rows(log, by=agent, newest=newest), limit)
             if agent is None:
                 yield from rows
@@ -254,7 +242,7 @@ class AuditLog(Closable):
 
 def bundle_digest(bundle: RetrievalBundle) -> str:
     """Return the BLAKE2b digest of the bundle without timings. A saved bundle has the same."""
-    text = canonical(_whole_floats_as_integers(bundle.without_timings()))
+    text = audit.canonical(_whole_floats_as_integers(bundle.without_timings()))
     return f"blake2b:{blake2b(text.encode(), digest_size=32).hexdigest()}"
 
 
@@ -272,7 +260,7 @@ def _settings_of(log: SqliteFile) -> AuditSettings:
     try:
         return AuditSettings.model_validate({"mode": head.mode, "query": head.query})
     except ValidationError as error:
-        raise tampered(log.path, "its settings are not known") from error
+        raise audit.tampered(log.path, "its settings are not known") from error
 
 
 def _has_head(log: SqliteFile, known: StoredAudit) -> bool:
@@ -282,8 +270,7 @@ def _has_head(log: SqliteFile, known: StoredAudit) -> bool:
 def _numbered_for_agent(row: AuditRow, number: int) -> AuditRow:
     # What the policy keeps from an agent, it must not learn of here either.
     blocked = {code: count for code, count in row.blocked.items() if code in REJECTION_CODES}
-    shown = {"seq": number, "previous": "", "hash": "", "blocked": blocked}
-    return row.model_copy(update=shown)
+    return row.model_copy(update={"seq": number, "previous": "", "hash": "", "blocked": blocked})
 
 
 class AuditNeeds(NamedTuple):
@@ -453,7 +440,7 @@ class Recorder:
         known, path = load_stored_audit(corpus), audit_path(self.path)
         if not known.required or not is_there(path):
             return
-        with open_audit_reader(path) as log, log.reading():
+        with audit.open_audit_reader(path) as log, log.reading():
             head = audit.read_head(log) if _has_head(log, known) else None
         if head and (stored := StoredAudit(True, head.log_id, head.rows, head.hash)) != known:
             with corpus.writing():

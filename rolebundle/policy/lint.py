@@ -12,34 +12,15 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from rolebundle.contracts.base import did_you_mean
-from rolebundle.contracts.overlay import (
-    LintProblem,
-    Overlay,
-    SourceRule,
-    Vocabulary,
-)
+from rolebundle.contracts.overlay import LintProblem, Overlay, SourceRule, Vocabulary
 from rolebundle.contracts.policy import EVERY_SCOPE, AgentAccess, AgentRule, Policy, PolicySummary
 from rolebundle.errors import RolebundleError, UsageError
+from rolebundle.policy import overlays
 from rolebundle.policy.access import denies, may_see, policy_problem
-from rolebundle.policy.overlays import (
-    ResolvedOverlay,
-    RuleSubject,
-    found_by_name,
-    is_shipped,
-    load_file,
-    problems_of,
-    rule_matches,
-    rule_subject,
-)
 from rolebundle.policy.policy_file import parse_policy
 from rolebundle.storage.compartments import searchable_compartments, visible_compartments
 from rolebundle.storage.corpus import Corpus
-from rolebundle.storage.documents import (
-    DocumentKind,
-    count_types,
-    document_kinds,
-    scopes_and_files,
-)
+from rolebundle.storage.documents import DocumentKind, count_types, document_kinds, scopes_and_files
 from rolebundle.storage.lexical_index import Phrase, phrase_of
 from rolebundle.storage.records import StoredPolicy, load_policy
 from rolebundle.text.forms import index_tokens, phrase_form
@@ -82,11 +63,11 @@ def lint_overlay(
     """
     findings = [
         lint_error(place, code, f"{message}; {hint}".removesuffix("; "))
-        for place, code, message, hint in problems_of(path, folders)
+        for place, code, message, hint in overlays.problems_of(path, folders)
     ]
     if findings:
         return findings
-    resolved = load_file(path, folders)
+    resolved = overlays.load_file(path, folders)
     findings += _name(resolved.overlay, path, folders)
     if not resolved.overlay.mission.strip():
         message = "is empty, so agents cannot tell what the role is for"
@@ -100,7 +81,7 @@ def lint_overlay(
 
 
 def unmatched_values(
-    resolved: ResolvedOverlay,
+    resolved: overlays.ResolvedOverlay,
     corpus: Corpus,
     kinds: Sequence[DocumentKind],
     folders: Sequence[Path],
@@ -113,18 +94,20 @@ def unmatched_values(
         *unmatched_rules(resolved.overlay, kinds, count_types(corpus)),
         *unmatched_words(resolved.overlay.vocabulary, corpus),
     ]
-    shipped = next(filter(is_shipped, resolved.ancestors), None)
+    shipped = next(filter(overlays.is_shipped, resolved.ancestors), None)
     if shipped is None:
         return unmatched
     inherited = {
         finding.message
-        for finding in unmatched_values(load_file(shipped, folders), corpus, kinds, folders)
+        for finding in unmatched_values(
+            overlays.load_file(shipped, folders), corpus, kinds, folders
+        )
     }
     return [finding for finding in unmatched if finding.message not in inherited]
 
 
-def _subjects(kinds: Iterable[DocumentKind]) -> set[RuleSubject]:
-    return {rule_subject(kind, kind.path) for kind in kinds}
+def _subjects(kinds: Iterable[DocumentKind]) -> set[overlays.RuleSubject]:
+    return {overlays.rule_subject(kind, kind.path) for kind in kinds}
 
 
 def _rules(overlay: Overlay, *lists: str) -> Iterator[tuple[str, SourceRule]]:
@@ -139,7 +122,7 @@ def _name(overlay: Overlay, path: Path, folders: Sequence[Path]) -> Iterator[Lin
     if path.name == expected:
         return
     # In an overlay folder the file would be looked up by its role and then refused.
-    problem = lint_error if found_by_name(path, folders) else lint_warning
+    problem = lint_error if overlays.found_by_name(path, folders) else lint_warning
     message = f"the file of this role must be named {expected}, not {path.name}"
     yield problem("role_id", "overlay_name_mismatch", message)
 
@@ -170,7 +153,7 @@ def unmatched_rules(
         if _GLOB_SIGNS.isdisjoint("/".join(parts[:depth]))
     }
     for place, rule in _rules(overlay, *_LISTS):
-        if any(rule_matches(rule, subject) for subject in subjects):
+        if any(overlays.rule_matches(rule, subject) for subject in subjects):
             continue
         if rule.pattern is None:
             glob = rule.path or ""
@@ -259,19 +242,19 @@ def excluded_rules(overlay: Overlay, kinds: Sequence[DocumentKind]) -> Iterator[
     """The preferred and allowed rules whose every match in a corpus is excluded by others."""
     policy, subjects = overlay.source_policy, _subjects(kinds)
 
-    def is_excluded(subject: RuleSubject) -> bool:
+    def is_excluded(subject: overlays.RuleSubject) -> bool:
         """Whether a subject is forbidden, or not among the allowed."""
-        if any(rule_matches(rule, subject) for rule in policy.forbidden_sources):
+        if any(overlays.rule_matches(rule, subject) for rule in policy.forbidden_sources):
             return True
         allowed = policy.allowed_sources
-        return bool(allowed) and not any(rule_matches(rule, subject) for rule in allowed)
+        return bool(allowed) and not any(overlays.rule_matches(rule, subject) for rule in allowed)
 
     excluded = {subject for subject in subjects if is_excluded(subject)}
     if subjects and excluded == subjects:
         message = "every document of this corpus is forbidden, or is not among the allowed"
         yield lint_error("source_policy", "forbids_everything", message)
     for place, rule in _rules(overlay, "preferred_sources", "allowed_sources"):
-        matched = {subject for subject in subjects if rule_matches(rule, subject)}
+        matched = {subject for subject in subjects if overlays.rule_matches(rule, subject)}
         if matched and matched <= excluded:
             message = f"every match of {rule.condition!r} in this corpus is excluded by other rules"
             yield lint_error(place, "forbidden_hides_rule", message)
@@ -379,9 +362,7 @@ def report_policy(corpus: Corpus, agent: str | None = None) -> PolicySummary:
         agents=[
             AgentAccess(
                 agent=name,
-                documents=sum(
-                    compartment.documents for compartment in visible if may_see(rule, compartment)
-                ),
+                documents=sum(place.documents for place in visible if may_see(rule, place)),
                 **rule.model_dump(exclude_none=True),
             )
             for name, rule in policy.agents.items()

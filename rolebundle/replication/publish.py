@@ -13,17 +13,14 @@ from hashlib import blake2b
 from pathlib import Path
 
 from rolebundle.contracts.documents import iso_utc
-from rolebundle.contracts.upkeep import (
-    PublishReport,
-    ReplicaManifest,
-    SignedManifest,
-)
+from rolebundle.contracts.upkeep import PublishReport, ReplicaManifest, SignedManifest
 from rolebundle.errors import RolebundleError, UsageError, storage_error
 from rolebundle.policy.access import Audience, restrict_to_rule
 from rolebundle.policy.trust import AgentView
 from rolebundle.replication.folder import PublishedFolder
 from rolebundle.replication.pull import read_manifest
 from rolebundle.replication.signatures import PrivateKey, sign
+from rolebundle.storage import records
 from rolebundle.storage import replicas as replica_file
 from rolebundle.storage.corpus import Corpus, corpus_counts
 from rolebundle.storage.file import partial_file
@@ -41,13 +38,6 @@ from rolebundle.storage.publications import (
     with_carried,
 )
 from rolebundle.storage.purge import purge_ids
-from rolebundle.storage.records import (
-    StoredAudit,
-    load_policy,
-    load_stored_audit,
-    save_policy,
-    save_stored_audit,
-)
 from rolebundle.storage.replicas import copy_visible, keyed_pseudonym, staging
 from rolebundle.storage.writing import open_writer
 
@@ -155,7 +145,7 @@ def _build(
 ) -> tuple[SignedManifest, list[str]]:
     """Build the replica in a file. Return its manifest, and the names of what it holds."""
     with open_reader(path) as source:
-        audit = load_stored_audit(source)
+        audit = records.load_stored_audit(source)
         source.enable_restriction()
         with source.reading():
             view = restrict_to_rule(source, audience.rule)
@@ -168,10 +158,10 @@ def _build(
                 replica_file.compact(replica)
                 with replica.writing():
                     # A replica keeps an audit of its own. Only whether it must comes from here.
-                    save_stored_audit(replica, StoredAudit(audit.required))
+                    records.save_stored_audit(replica, records.StoredAudit(audit.required))
                     if policy := audience.replica_policy():
                         # Without a time, so that an equal policy is equal content.
-                        save_policy(replica, policy, "json", "", "")
+                        records.save_policy(replica, policy, "json", "", "")
                 replica_file.prepare_for_readers(replica)
                 corpus_id, names = corpus_counts(source).corpus_id, carried_names(replica)
                 manifest = _manifest(replica, corpus_id, audience, view, last, options)
@@ -191,7 +181,7 @@ def _manifest(
     options: PublishOptions,
 ) -> ReplicaManifest:
     counts, now = corpus_counts(replica), datetime.now(UTC)
-    policy = load_policy(replica)
+    policy = records.load_policy(replica)
     digest, published_at = replica_file.content_digest(replica), iso_utc(now)
     # Also if this machine's clock was put back: else readers would take it for an older one.
     is_new = digest != last.content_digest or published_at < last.published_at
@@ -218,11 +208,7 @@ def _manifest(
 
 
 def _record_before_push(
-    path: Path,
-    last: Publication,
-    signed: SignedManifest,
-    names: Sequence[str],
-    purges: set[str],
+    path: Path, last: Publication, signed: SignedManifest, names: Sequence[str], purges: set[str]
 ) -> Publication | None:
     """Record a replica before it is anywhere: a purge must find it also if this process is killed.
 

@@ -36,9 +36,7 @@ def create_key(path: Path) -> Path:
     public_path = path.with_name(f"{path.name.removesuffix('.key')}{PUBLIC_SUFFIX}")
     key = PrivateKey.generate()
     private = key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     public = key.public_key().public_bytes(
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo

@@ -24,9 +24,7 @@ _SECONDS_PER_DAY = 86_400.0
 
 
 def filter_candidates(
-    candidates: Iterable[Candidate],
-    request: ResolvedRequest,
-    supposed_allowed: Container[int] = (),
+    candidates: Iterable[Candidate], request: ResolvedRequest, supposed_allowed: Container[int] = ()
 ) -> None:
     """Write the metadata score of each candidate that may be selected, and the others' code.
 

@@ -139,9 +139,7 @@ def usable_index(corpus: Corpus, provider: EmbeddingProvider) -> EmbeddingIndex:
     index = vector_index.active_index(corpus)
     if index is None:
         raise EmbedderError(
-            "no_index",
-            "the corpus has no embedding index",
-            "run `rolebundle corpus embed`",
+            "no_index", "the corpus has no embedding index", "run `rolebundle corpus embed`"
         )
     query_model, index_model = provider.identity, index.identity.model
     if query_model != index_model:

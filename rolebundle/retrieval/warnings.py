@@ -144,15 +144,13 @@ def _no_high_trust_match(retrieval: Retrieval) -> str:
 
 
 def _only_shared_corpus(retrieval: Retrieval) -> str:
-    selected = retrieval.request.ranks_by_role and retrieval.selected
-    if not selected or any(map(_is_role_specific, selected)):
-        return ""
-    return "no passage has anything of the role's own"
-
-
-def _is_role_specific(row: Candidate) -> bool:
     boosts = ("boost:applicable-role", "boost:doc-type", "boost:domain", "boost:preferred")
-    return bool(row.matched_phrases) or any(r.startswith(boosts) for r in row.metadata_factors)
+    has_own = any(
+        row.matched_phrases or any(factor.startswith(boosts) for factor in row.metadata_factors)
+        for row in retrieval.selected
+    )
+    is_asked = retrieval.request.ranks_by_role and retrieval.selected
+    return "no passage has anything of the role's own" if is_asked and not has_own else ""
 
 
 def _stale_dominant(retrieval: Retrieval) -> str:
@@ -176,13 +174,10 @@ def _stale_dominant(retrieval: Retrieval) -> str:
 
 def _forbidden_source_hit(retrieval: Retrieval) -> str:
     rows = retrieval.best_forbidden
-    if not rows:
-        return ""
-    named = sorted({row.passage.document.source_id for row in rows})
-    return (
-        f"{counted(len(rows), 'passage')} of forbidden sources would have been selected: "
-        f"{', '.join(named)}"
-    )
+    named = ", ".join(sorted({row.passage.document.source_id for row in rows}))
+    passages = counted(len(rows), "passage")
+    text = f"{passages} of forbidden sources would have been selected: {named}"
+    return text if rows else ""
 
 
 def _action_restricted(retrieval: Retrieval) -> str:
@@ -270,9 +265,8 @@ def _evidence_kind_missing(retrieval: Retrieval) -> str:
     kinds = list(filter(str.strip, overlay.synthesis_policy.required_evidence_kinds))
     shown = {kind for row in retrieval.selected for kind in shown_kinds(kinds, row.passage)}
     missing = ", ".join(kind for kind in dict.fromkeys(kinds) if kind not in shown)
-    if not missing:
-        return ""
-    return f"no passage shows what the role requires: {one_line(missing, _MAX_KINDS_CHARS)}"
+    named = one_line(missing, _MAX_KINDS_CHARS)
+    return f"no passage shows what the role requires: {named}" if missing else ""
 
 
 def _index_stale(retrieval: Retrieval) -> str:
@@ -288,9 +282,8 @@ def _seen_unknown(retrieval: Retrieval) -> str:
 
 
 def _words_missing(retrieval: Retrieval) -> str:
-    if not retrieval.selected:
-        return ""
-    named = first_of(_names_missing(retrieval), MAX_MISSING_WORDS)
+    names = _names_missing(retrieval) if retrieval.selected else []
+    named = first_of(names, MAX_MISSING_WORDS)
     if not named:
         return ""
     is_weak = retrieval.evidence.task_support != "supported"  # Then that caution says it.
@@ -350,8 +343,7 @@ def _has_in_parts(word: str, text: str) -> bool:
 
 
 def _words_corrected(retrieval: Retrieval) -> str:
-    corrected = retrieval.query.corrected.items()
-    pairs = ", ".join(f"{other} for {word}" for word, other in corrected)
+    pairs = ", ".join(f"{new} for {word}" for word, new in retrieval.query.corrected.items())
     return f"also searched for likely spellings: {pairs}" if pairs else ""
 
 

@@ -29,16 +29,7 @@ from rolebundle.contracts.why import (
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import AccessDenied, UsageError
 from rolebundle.policy.access import active_policy, rule_for
-from rolebundle.retrieval.bundle import (
-    attributes_of,
-    overlay_ref,
-    passage_mark,
-    raw_scores_of,
-    rounded,
-    rounded_if_any,
-    score_weights,
-    scores_of,
-)
+from rolebundle.retrieval import bundle
 from rolebundle.retrieval.filter import (
     filter_candidates,
     freshness_of,
@@ -109,12 +100,12 @@ def explain(
         role_id=request.role_id,
         task=request.task,
         chunk_id=passage.chunk_id,
-        **attributes_of(document, "document_id", "source_id", "title"),
+        **bundle.attributes_of(document, "document_id", "source_id", "title"),
         locator=passage.locator,
         anchor=passage.anchor or None,
         flags=list(passage.flags) or None,
         # The reason of a mark can tell what the passage says.
-        mark=passage_mark(passage) if rules.allows_reading(passage) else None,
+        mark=bundle.passage_mark(passage) if rules.allows_reading(passage) else None,
         ignored_claims=list(passage.ignored_claims) or None,
         refused_claims=list(document.refused_claims) or None,
         pool={
@@ -127,7 +118,7 @@ def explain(
         selected_count=selected_count,
         fusion=request.fusion,
         request=request.echo,
-        overlay=overlay_ref(request),
+        overlay=bundle.overlay_ref(request),
         corpus=retrieval.corpus_state,
         generated_at=iso_utc(request.now),
         **trace,
@@ -203,22 +194,20 @@ def _trace(
     was_ranked = any(other.chunk_id == passage.chunk_id for other in ranked)
     if not was_ranked:
         ranked = replay.ranked_with([passage])
-    index = next(n for n, other in enumerate(ranked) if other.chunk_id == passage.chunk_id)
-    row = ranked[index]
-    selected = [other for other in ranked if other.code is None]
-    rank = replay.rank_offset + selected.index(row) + 1 if row in selected else None
+    row = next(other for other in ranked if other.chunk_id == passage.chunk_id)
     is_supposed = bool(unmet_conditions) or not was_ranked
+    score = _score_trace(replay, row, ranked, is_supposed=is_supposed)
     outcome, step, code, notes = _outcome(replay, passage, unmet_conditions)
     return {
         "outcome": outcome,
         "step": step,
         "code": code,
         "notes": notes,
-        "rank": None if is_supposed else rank,
+        "rank": None if is_supposed else score.rank,
         "words": _words_trace(replay, passage),
         "lanes": _lane_traces(replay, passage),
         "filter": _filter_trace(replay, row),
-        "score": _score_trace(replay, row, ranked, rank, is_supposed=is_supposed),
+        "score": score,
         "lost_to": _rivals(row, ranked),
     }
 
@@ -274,9 +263,9 @@ def _lane_traces(replay: Replay, passage: Passage) -> list[LaneTrace]:
                 note=note,
                 proposed=rowid in proposed,
                 rank=1 + ordered.index(rowid) if rowid in proposed else None,
-                score=rounded_if_any(score),
+                score=bundle.rounded_if_any(score),
                 pool=len(proposed),
-                least=rounded_if_any(min(proposed.values(), default=None)),
+                least=bundle.rounded_if_any(min(proposed.values(), default=None)),
                 depth=pool.depth,
             )
         )
@@ -297,12 +286,7 @@ def _filter_trace(replay: Replay, row: Candidate) -> FilterTrace:
 
 
 def _score_trace(
-    replay: Replay,
-    own: Candidate,
-    ranked: Sequence[Candidate],
-    rank: int | None,
-    *,
-    is_supposed: bool,
+    replay: Replay, own: Candidate, ranked: Sequence[Candidate], *, is_supposed: bool
 ) -> ScoreTrace:
     retrieval, mark = replay.retrieval, own.passage.mark
     request = retrieval.request
@@ -314,18 +298,18 @@ def _score_trace(
     if own.code in ("low_score", "budget_cut"):
         is_full = own.code == "budget_cut" or len(selected) >= request.limit
         last = selected[-1].final if selected and is_full else 0.0
-        to_beat = rounded(max(last, request.min_score))
+        to_beat = bundle.rounded(max(last, request.min_score))
     return ScoreTrace(
-        scores=scores_of(own),
-        raw=raw_scores_of(own, evidence.support(own.passage.rowid)),
-        weights=score_weights(retrieval.weights),
+        scores=bundle.scores_of(own),
+        raw=bundle.raw_scores_of(own, evidence.support(own.passage.rowid)),
+        weights=bundle.score_weights(retrieval.weights),
         vocabulary=list(own.matched_phrases),
         moved_from={rule: own.moved_from.get(rule, place) for rule in own.rules},
         mark_factor=mark_factor(mark.owner_state) if mark and mark.owner_state else None,
         lift="; ".join(own.lifted_for),
         place=place,
         of=len(ranked),
-        rank=rank,
+        rank=replay.rank_offset + selected.index(own) + 1 if own in selected else None,
         code=own.code,
         to_beat=to_beat,
         supposed=is_supposed,
@@ -351,7 +335,7 @@ def _rivals(own: Candidate, ranked: Sequence[Candidate]) -> list[Rival]:
             rank=ranks.get(winner.chunk_id),
             chunk_id=winner.chunk_id,
             locator=winner.passage.locator,
-            final=rounded(winner.final),
+            final=bundle.rounded(winner.final),
         )
         for winner in winners
     ]
@@ -406,8 +390,7 @@ def with_answer(why: WhyAsAgent, answer: Why | AccessDenied) -> WhyAsAgent:
     if answer.code and (rule := REJECTIONS[answer.code].rule):
         note = f"{answer.code}: {answer.notes}"
         hidden = [Hidden(rule=rule, note=note, next=_NEXT[rule])]
-    update = {"hidden": hidden, "locator": answer.locator, "why": answer}
-    return why.model_copy(update=update)
+    return why.model_copy(update={"hidden": hidden, "locator": answer.locator, "why": answer})
 
 
 def hiding_rules(compartment: Compartment, agent: str, rule: AgentRule | None) -> Iterator[Hidden]:

@@ -14,16 +14,8 @@ from urllib.parse import quote
 
 import apsw
 
-from rolebundle.errors import (
-    FULL_ERRNOS,
-    CorpusCorrupt,
-    EmbedderError,
-    Interrupted,
-    RolebundleError,
-    StorageError,
-    corpus_busy,
-    storage_errors,
-)
+from rolebundle import errors
+from rolebundle.storage import stored_values
 from rolebundle.storage.file import (
     FileFormat,
     busy_timeout,
@@ -32,14 +24,6 @@ from rolebundle.storage.file import (
     partial_file,
     rename_if_free,
     sync_file,
-)
-from rolebundle.storage.stored_values import (
-    DAMAGE_HINT,
-    R,
-    fields_of,
-    rows_as,
-    selection,
-    values_of,
 )
 
 _CORRUPT = (apsw.CorruptError, apsw.NotADBError, apsw.FormatError)
@@ -64,7 +48,7 @@ def load_vectors_library(db: apsw.Connection) -> None:
     except apsw.Error as error:
         problem = f"sqlite-vec, which compares vectors, cannot be loaded: {error}"
         hint = "run `pip install --force-reinstall sqlite-vec`"
-        raise EmbedderError("sqlite_vec_missing", problem, hint) from error
+        raise errors.EmbedderError("sqlite_vec_missing", problem, hint) from error
     finally:
         # While it is enabled, SQL can load any library of this machine.
         db.enable_load_extension(False)
@@ -102,15 +86,15 @@ class MappedErrors:
             raise self.file_format.own_error(self.path, own) from error
         if isinstance(error, UnicodeDecodeError):
             # Only text was stored. If something else comes back, the file was damaged.
-            damage = CorpusCorrupt(
+            damage = errors.CorpusCorrupt(
                 "corpus_corrupt",
                 f"{self.path}: the file is damaged (a text in it is no longer UTF-8)",
-                DAMAGE_HINT,
+                stored_values.DAMAGE_HINT,
             )
             raise self.file_format.own_error(self.path, damage) from error
 
 
-def mapped_error(error: apsw.Error, path: Path, reason: int = 0) -> RolebundleError:
+def mapped_error(error: apsw.Error, path: Path, reason: int = 0) -> errors.RolebundleError:
     """Our error for an error of SQLite about the file at ``path``.
 
     Args:
@@ -120,8 +104,8 @@ def mapped_error(error: apsw.Error, path: Path, reason: int = 0) -> RolebundleEr
     """
     # The memory that readers and writers share.
     no_shared_room = error_detail(error) == apsw.SQLITE_IOERR_SHMSIZE
-    if _is_kind(error, apsw.FullError) or reason in FULL_ERRNOS or no_shared_room:
-        return StorageError(
+    if _is_kind(error, apsw.FullError) or reason in errors.FULL_ERRNOS or no_shared_room:
+        return errors.StorageError(
             "storage_full",
             f"{path}: no room left to write ({error})",
             "free some disk space and run the same command again; what was reported done is safe",
@@ -129,37 +113,37 @@ def mapped_error(error: apsw.Error, path: Path, reason: int = 0) -> RolebundleEr
     if _is_kind(error, apsw.InterruptError):
         return interrupted_error(path)
     if _is_kind(error, (apsw.BusyError, apsw.LockedError)):
-        return corpus_busy(path, "is writing to it")
+        return errors.corpus_busy(path, "is writing to it")
     if _is_kind(error, apsw.NotADBError):
-        return CorpusCorrupt(
+        return errors.CorpusCorrupt(
             "corpus_corrupt",
             f"{path}: is no corpus, or its beginning is damaged ({error})",
-            f"check the path; if it was a corpus, {DAMAGE_HINT}",
+            f"check the path; if it was a corpus, {stored_values.DAMAGE_HINT}",
         )
     if _is_kind(error, _CORRUPT):
-        return CorpusCorrupt(
-            "corpus_corrupt", f"{path}: the file is damaged ({error})", DAMAGE_HINT
+        return errors.CorpusCorrupt(
+            "corpus_corrupt", f"{path}: the file is damaged ({error})", stored_values.DAMAGE_HINT
         )
     if _is_kind(error, apsw.ReadOnlyError):
-        return StorageError(
+        return errors.StorageError(
             "read_only",
             f"{path}: the file or its folder is read-only",
             "give yourself write permission, or choose another file with --db",
         )
     if _is_kind(error, _IO):
-        return StorageError(
+        return errors.StorageError(
             "io_error",
             f"{path}: reading or writing failed ({error})",
             "check the disk and the permissions, then run the same command again",
         )
-    return CorpusCorrupt(
+    return errors.CorpusCorrupt(
         UNUSABLE, f"{path}: {type(error).__name__}: {error}", "run `rolebundle corpus doctor`"
     )
 
 
-def interrupted_error(path: Path) -> Interrupted:
+def interrupted_error(path: Path) -> errors.Interrupted:
     """The error of a search that was cancelled, or that is past its deadline."""
-    return Interrupted(
+    return errors.Interrupted(
         "interrupted",
         f"{path}: the search was interrupted before it was done",
         "ask again with a longer deadline_ms, or with lexical_only",
@@ -287,7 +271,7 @@ class SqliteFile(Closable):
                 db.set_busy_timeout(busy_timeout())
                 if db.readonly("main"):
                     # SQLite opens it read-only without an error, and fails at the first write.
-                    raise StorageError(
+                    raise errors.StorageError(
                         "read_only",
                         f"{path}: the file is read-only",
                         "give yourself write permission to the file and its folder, or choose "
@@ -330,11 +314,11 @@ class SqliteFile(Closable):
 
     def select(
         self,
-        kind: type[R],
+        kind: type[stored_values.R],
         source: str,
         bindings: Bindings = (),
         columns: Mapping[str, str] = MappingProxyType({}),
-    ) -> list[R]:
+    ) -> list[stored_values.R]:
         """Rows as values of a NamedTuple; see :func:`rows_as`.
 
         Args:
@@ -343,7 +327,9 @@ class SqliteFile(Closable):
             bindings: of ``source``.
             columns: SQL of those columns that are not named like the field.
         """
-        return rows_as(kind, self.rows(selection(kind, source, columns), bindings))
+        return stored_values.rows_as(
+            kind, self.rows(stored_values.selection(kind, source, columns), bindings)
+        )
 
     def put(self, table: str, record: tuple[Any, ...], **more: Binding) -> None:
         """Insert a NamedTuple, or replace the row with its key.
@@ -353,9 +339,9 @@ class SqliteFile(Closable):
             record: the NamedTuple.
             more: values of further columns.
         """
-        fields = (name.rpartition(".")[2] for name in fields_of(type(record)))
+        fields = (name.rpartition(".")[2] for name in stored_values.fields_of(type(record)))
         target = f"{table} ({', '.join((*fields, *more))})"
-        self.insert(target, [(*values_of(record), *more.values())], "REPLACE")
+        self.insert(target, [(*stored_values.values_of(record), *more.values())], "REPLACE")
 
     def insert(self, target: str, rows: Sequence[Row], verb: str = "INSERT") -> None:
         """Insert rows into ``target``: a table and, if they are not all, its columns."""
@@ -478,7 +464,7 @@ def create_file(path: Path, file_format: FileFormat, fill: Callable[[SqliteFile]
         StorageError: it cannot be created here.
     """
     with (
-        storage_errors(
+        errors.storage_errors(
             "cannot_create",
             f"{path}: the file cannot be created",
             "give yourself write permission in the corpus's folder",

@@ -56,8 +56,7 @@ def search(
     else:
         ids = _searched_ids(corpus, only_facts=only_facts)
         found = search_with_ties(
-            lambda most: corpus.vectors.nearest(corpus, index.id, vector, most, ids, within),
-            limit,
+            lambda most: corpus.vectors.nearest(corpus, index.id, vector, most, ids, within), limit
         )
     return first_by_score(corpus, found, limit)
 

@@ -11,19 +11,12 @@ from typing import Any
 import click
 
 from rolebundle import doctor as doctoring
+from rolebundle import errors
 from rolebundle.admin import Admin, indexes, records
 from rolebundle.admin.backups import copy_to, create_backup, restore_backup
 from rolebundle.admin.purges import Selection, finish_pending, plan_of, purge_documents
 from rolebundle.contracts import ingest, upkeep
 from rolebundle.embedding.registry import parse_spec
-from rolebundle.errors import (
-    CorpusBusy,
-    CorpusCorrupt,
-    EmbedderError,
-    RolebundleError,
-    StorageError,
-    UsageError,
-)
 from rolebundle.interfaces.cli import folders
 from rolebundle.interfaces.cli.ingest import watch
 from rolebundle.interfaces.cli.options import (
@@ -33,7 +26,6 @@ from rolebundle.interfaces.cli.options import (
     flag,
     with_call,
     with_json,
-    workspace_for,
 )
 from rolebundle.interfaces.cli.output import field_lines, print_first, print_note, progress_bar
 from rolebundle.storage.file import corpus_path, published_folder
@@ -86,7 +78,7 @@ def doctor(call: Call, repair: bool) -> None:
     report = doctoring.examine(call.path)
     call.print(report)
     if not report.sound:
-        raise CorpusCorrupt(
+        raise errors.CorpusCorrupt(
             "check_failed",
             f"{report.location}: problems were found",
             "follow the remedies above; `rolebundle corpus doctor --repair` mends indexes",
@@ -108,7 +100,7 @@ def forget(in_folders: tuple[Path, ...], yes: bool) -> None:
     folder = folders.corpus_of(in_folders).parent
     if not folder.is_dir():
         step = "`rolebundle ls --corpora` lists the corpora and their folders"
-        raise UsageError("no_such_corpus", f"{folder}: no corpus of these folders", step)
+        raise errors.UsageError("no_such_corpus", f"{folder}: no corpus of these folders", step)
     if not yes:
         click.echo(f"would remove {folder}; --yes removes it")
         return
@@ -148,15 +140,13 @@ def copy_command(call: Call, source: str, target: str) -> None:
     \b
     rolebundle corpus copy team.db postgresql://writer@db.example.com/team
     """
-    with Admin(workspace_for(corpus_path(source))) as admin:
-        report = copy_to(admin.workspace, corpus_path(target))
-    call.print(report)
+    call.print(Call(db=source).owner(copy_to, corpus_path(target)))
 
 
 def _require_yes(location: str, *, yes: bool) -> None:
     """Raise a UsageError if what a command would do was not confirmed with --yes."""
     if not yes:
-        raise UsageError(
+        raise errors.UsageError(
             "not_confirmed", f"{location}: nothing was changed", "run the same command with --yes"
         )
 
@@ -258,7 +248,7 @@ def purge(
 def _erase(admin: Admin, selection: Selection) -> tuple[list[upkeep.Receipt], Sequence[str]]:
     try:
         plan = plan_of(admin.workspace, selection)
-    except UsageError as error:
+    except errors.UsageError as error:
         # The documents may be gone already, if an earlier run was killed before its report.
         pending = finish_pending(admin.workspace) if error.code == "nothing_to_purge" else []
         if not pending:
@@ -297,23 +287,23 @@ def _print_publications(lists: Iterable[Sequence[upkeep.PublishedCopy]]) -> None
 
 
 _IN_USE = (
-    CorpusBusy,
+    errors.CorpusBusy,
     "another process uses the corpus, so that their bytes are still in it",
     "end that process or wait for it",
 )
-_PENDING: Mapping[str, tuple[type[RolebundleError], str, str]] = {
+_PENDING: Mapping[str, tuple[type[errors.RolebundleError], str, str]] = {
     "disk": (
-        StorageError,
+        errors.StorageError,
         "rewriting the file failed, so that their bytes are still in it",
         "free disk space for two more copies of it",
     ),
     "staging": (
-        StorageError,
+        errors.StorageError,
         "the last replica of a publication may hold them: a folder in {folder} cannot be deleted",
         "delete that folder",
     ),
     "publisher": (
-        CorpusBusy,
+        errors.CorpusBusy,
         "another process publishes the corpus, and its replica may hold them",
         "wait for that process to end",
     ),
@@ -428,17 +418,14 @@ def embed_command(call: Call, model: str | None) -> None:
     rolebundle corpus embed --model folder:/media/stick/bge-small-en-v1.5
     """
     call.read_folders()
-    admin = call.admin()
-    spec = None
-    if model is not None:
-        workspace = admin.workspace
-        spec = parse_spec(model, workspace.embed_url, workspace.allow_host)
+    workspace = call.admin().workspace
+    spec = None if model is None else parse_spec(model, workspace.embed_url, workspace.allow_host)
     with progress_bar() as progress:
-        report = indexes.embed(admin.workspace, spec, progress=progress)
+        report = indexes.embed(workspace, spec, progress=progress)
     lines = [f"{counted(report.embedded, 'chunk')} embedded, {report.waiting} waiting"]
     call.print(upkeep.EmbedResult(embedded=report.embedded, waiting=report.waiting), lines)
     if report.waiting:
-        raise EmbedderError(
+        raise errors.EmbedderError(
             "embedding_incomplete",
             f"{counted(report.waiting, 'chunk')} still without a vector: {report.problem}",
             "correct the problem and run the same command again; it continues where it stopped, "

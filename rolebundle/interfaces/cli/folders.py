@@ -13,11 +13,11 @@ import os
 import re
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from hashlib import sha256
+from itertools import zip_longest
 from pathlib import Path
 from textwrap import shorten
 from threading import Event, Thread
@@ -38,6 +38,7 @@ from rolebundle.storage import roots
 from rolebundle.storage.corpus import corpus_counts
 from rolebundle.storage.file import heartbeat_path, indexing_path, is_held, try_lock, write_whole
 from rolebundle.storage.opening import open_reader
+from rolebundle.storage.stored_values import grouped
 from rolebundle.storage.vector_index import active_index
 from rolebundle.text.words import counted, first_of, language_of, stems_of
 
@@ -61,6 +62,8 @@ _MAX_MATCHED = 2_000
 _MAX_NAMED = 3
 _MAX_SKIPPED = 5
 _REASON_CHARS = 100
+_NO_NAME = re.compile(r"(?:img|image|scan|dsc|doc|document|dokument|page|seite|[\W\d_])+", re.I)
+"""The name of a scan that says nothing."""
 _PROGRAM = ":program"
 """The name, and the size of all code, of this program: another version may read files otherwise."""
 Files = dict[str, list[int]]
@@ -159,16 +162,12 @@ def _needs_embedding(corpus: Path) -> bool:
     """Whether a contextual model must still embed: it is newly installed, or was interrupted."""
     with suppress(RolebundleError), open_reader(corpus) as reader:
         active = active_index(reader)
-        if (
-            active
-            and active.identity.model.provider in IN_PROCESS
-            and not indexes.count_waiting(reader)
-        ):
+        is_contextual = active and active.identity.model.provider in IN_PROCESS
+        if is_contextual and not indexes.count_waiting(reader):
             return False  # To look at the languages of the text takes longer.
         spec, _ = indexes.contextual_model(reader)
-        return (
-            spec is not None and indexes.is_due(reader, spec) and not is_held(indexing_path(corpus))
-        )
+        is_due = spec is not None and indexes.is_due(reader, spec)
+        return is_due and not is_held(indexing_path(corpus))
     return False
 
 
@@ -196,8 +195,11 @@ def unread_note(
         for path, reason in names
     ]
     most = max([1, *(number for number, _ in matched)])
-    may_be = names if is_thin else []
-    scans = [f"{path} (no text)" for path, reason in may_be if _is_nameless_scan(path, reason)]
+    scans = [
+        f"{path} (no text)"
+        for path, reason in names
+        if is_thin and reason.startswith("no text") and _NO_NAME.fullmatch(Path(path).stem)
+    ]
     lost = [f"{path} ({reason})" for path, reason in names if reason.startswith(LOST)]
     others = [text for number, text in matched if number == most and text not in lost]
     named = first_of([*lost, *others, *scans], _MAX_NAMED)
@@ -207,13 +209,6 @@ def unread_note(
 
         note = without_secrets(on_one_line(note))
     return note
-
-
-_NO_NAME = re.compile(r"(?:img|image|scan|dsc|doc|document|dokument|page|seite|[\W\d_])+", re.I)
-
-
-def _is_nameless_scan(path: str, reason: str) -> bool:
-    return reason.startswith("no text") and _NO_NAME.fullmatch(Path(path).stem) is not None
 
 
 def _read_first(corpus: Path, folders: Sequence[Path], admin: Callable[[], Admin]) -> None:
@@ -263,13 +258,12 @@ def read(
         folder.chmod(0o700)  # An overlay may have been written first.
     while True:
         with try_lock(corpus.with_name("reading.lock")) as is_alone:
-            if is_alone and not again and _seen(corpus) is not None:
-                return None
             if is_alone:
                 seen, workers = _seen(corpus), os.cpu_count() or 1
-                options = IngestOptions(
-                    wait=False, workers=workers, seen=seen if is_brief and seen else {}
-                )
+                if seen is not None and not again:
+                    return None
+                known = seen if is_brief and seen else {}
+                options = IngestOptions(wait=False, workers=workers, seen=known)
                 with admin() as owner:
                     work = owner.update if seen else partial(owner.ingest, [*folders])
                     return _run_ingest(corpus, folders, partial(work, progress=progress), options)
@@ -306,19 +300,15 @@ def _reasons(report: IngestReport) -> dict[str, str]:
     """
     skipped = [entry for entry in report.skipped if entry.code != "ignored"]
     reasons = {entry.path: entry.message.removeprefix(f"{entry.path}: ") for entry in skipped}
-    before = Counter[str]()
-    places = {}
-    for path, reason in reasons.items():
-        places[path] = before[reason]
-        before[reason] += 1
-    return {path: reasons[path] for path in sorted(reasons, key=places.__getitem__)}
+    by_reason = grouped((reason, path) for path, reason in reasons.items())
+    turns = (path for turn in zip_longest(*by_reason.values()) for path in turn if path)
+    return {path: reasons[path] for path in turns}
 
 
 def _print_skipped(reasons: Mapping[str, str]) -> None:
     for path, reason in [*reasons.items()][:_MAX_SKIPPED]:
-        print_note(
-            on_one_line(f"skipped {path}: {shorten(reason, _REASON_CHARS, placeholder='…')}")
-        )
+        why = shorten(reason, _REASON_CHARS, placeholder="…")
+        print_note(on_one_line(f"skipped {path}: {why}"))
     if reasons:
         more = len(reasons) - _MAX_SKIPPED
         print_note(f"{f'and {more} more; ' if more > 0 else ''}`rolebundle ingest` lists all")
@@ -464,6 +454,5 @@ def _start_reader(corpus: Path, folders: Sequence[Path]) -> subprocess.Popen[byt
         return None
     places = [part for folder in folders for part in ("--in", os.path.realpath(folder))]
     with suppress(OSError):
-        command = [sys.executable, "-m", "rolebundle", "ingest", *places]
-        return system.start_detached(command)
+        return system.start_detached([sys.executable, "-m", "rolebundle", "ingest", *places])
     return None

@@ -6,16 +6,16 @@ import shutil
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from importlib.util import find_spec
 from os.path import lexists
 from pathlib import Path
 
 import click
 from click.exceptions import Exit
 
-from rolebundle.errors import ConfigurationError, UsageError, install_hint
+from rolebundle.errors import UsageError
 from rolebundle.interfaces.cli.options import Call, flag, with_call
 from rolebundle.interfaces.cli.output import name_folders, print_note
+from rolebundle.interfaces.cli.serving import require_mcp
 from rolebundle.interfaces.hosts import HOSTS, NAME, Change, addition, edited, removal
 
 _hosts_option = click.option(
@@ -65,8 +65,7 @@ def install(
     call = replace(call, in_folders=tuple(folder.resolve() for folder in folders))
     name_folders(call.in_folders, call.path)
     options = call.place if folders else ["--db", str(call.path.absolute())]
-    if find_spec("mcp_types") is None:
-        raise ConfigurationError("mcp_missing", "the server needs the MCP SDK", install_hint("mcp"))
+    require_mcp()
     script = shutil.which(NAME, path=str(Path(sys.executable).parent))
     program = [script] if script else [sys.executable, "-m", NAME]
     chosen = names or tuple(name for name, host in HOSTS.items() if host.is_found)

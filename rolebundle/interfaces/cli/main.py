@@ -88,9 +88,7 @@ COMMANDS = {
         "install": ("hosts", "Connect the hosts on this machine with a folder"),
         "status": ("ingest", "What the corpus holds, and the state of its indexes"),
     },
-    "Corpora": {
-        "corpus": ("corpus", "Care for the file: watch, check, back up, purge, ..."),
-    },
+    "Corpora": {"corpus": ("corpus", "Care for the file: watch, check, back up, purge, ...")},
     "Roles": {
         "init": ("overlay", "Propose what the documents of a folder are, and a first role"),
         "overlay": ("overlay", "List, check and write the overlays of roles"),
@@ -291,8 +289,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if isinstance(error, UnicodeEncodeError) and bad is not None:
             # It was no valid text: SQLite takes it neither as a name nor as a value.
             _print_error(
-                f"error: {bad!r}: holds bytes that are not text [not_text]",
-                "give a name in UTF-8",
+                f"error: {bad!r}: holds bytes that are not text [not_text]", "give a name in UTF-8"
             )
             code = UsageError.exit_code
         else:

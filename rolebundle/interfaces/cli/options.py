@@ -20,14 +20,7 @@ from rolebundle.contracts.base import Contract, writable
 from rolebundle.contracts.request import PersonName
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
-from rolebundle.interfaces.cli.output import (
-    check_page_path,
-    field_lines,
-    name_folders,
-    print_json,
-    print_note,
-    with_folders,
-)
+from rolebundle.interfaces.cli import output
 from rolebundle.interfaces.layout import Style, has_color
 from rolebundle.lazy import lazy_module
 from rolebundle.policy.approvals import parse_approvals
@@ -153,7 +146,7 @@ _SHARED: dict[str, Decorator] = {
         "html_file",
         metavar="FILE",
         type=non_empty_path,
-        callback=lambda _context, _option, path: path and check_page_path(path),
+        callback=lambda _context, _option, path: path and output.check_page_path(path),
         help="Also write a page for a browser into this file.",
     ),
     "as_json": flag("--json", "Print JSON.", "as_json"),
@@ -245,7 +238,7 @@ class Call:
         workspace = workspace_for(self.path)
         if self.in_folders:
             changes = self.read_folders(serving)
-            workspace.advice = with_folders
+            workspace.advice = output.with_folders
             note = partial(folders.unread_note, self.path, self.in_folders, changes)
             workspace.unread_note = note
         return Engine(
@@ -295,11 +288,11 @@ class Call:
         If there are no lines, ``empty`` is printed on standard error.
         """
         if self.as_json:
-            print_json(answer, exclude_none=exclude_none)
-        elif text := "\n".join(field_lines(answer) if lines is None else lines):
+            output.print_json(answer, exclude_none=exclude_none)
+        elif text := "\n".join(output.field_lines(answer) if lines is None else lines):
             click.echo(writable(text), color=self.style.color)
         elif empty:
-            print_note(empty)
+            output.print_note(empty)
 
 
 def with_call(
@@ -331,13 +324,13 @@ def with_call(
             # Not by equality, because 0 is a value.
             given = {name: v for name, v in given.items() if v is not None and v is not False}
             call = Call(fields=given, **{name: values.pop(name) for name in shared})
-            name_folders(call.in_folders, call.path if call.in_folders else Path())
+            output.name_folders(call.in_folders, call.path if call.in_folders else Path())
             try:
                 if "role" in given:
                     locate(given["role"], call.folders)
                 return command(call, **values)
             except RolebundleError as error:
-                error.hint = with_folders(error.hint)
+                error.hint = output.with_folders(error.hint)
                 raise
 
         decorated: Command = called
@@ -413,9 +406,7 @@ def _object_of_pairs(
 def _plain_type(annotation: Any) -> Any:
     """The type without ``Annotated`` and ``| None``."""
     while get_origin(annotation) not in (None, Literal, list):
-        arguments = get_args(annotation)
-        first = arguments[0]
-        annotation = arguments[1] if first is type(None) else first
+        annotation = next(kind for kind in get_args(annotation) if kind is not type(None))
     return annotation
 
 

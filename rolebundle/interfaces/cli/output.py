@@ -33,10 +33,7 @@ _PAGE_HEAD_BYTES = 200
 
 
 def print_json(
-    value: Contract | Mapping[str, Any],
-    *,
-    indent: int | None = 2,
-    exclude_none: bool = False,
+    value: Contract | Mapping[str, Any], *, indent: int | None = 2, exclude_none: bool = False
 ) -> None:
     """Print an answer as JSON; a contract with nulls unless they are excluded."""
     if isinstance(value, Contract):

@@ -160,8 +160,7 @@ def lint_command(call: Call, names: tuple[str, ...]) -> None:
                 path = _path(name, folders)
             except OverlayError as error:
                 # The other names are checked all the same.
-                message = f"{error.message}; {error.hint}"
-                linted[name] = [lint_error("", error.code, message)]
+                linted[name] = [lint_error("", error.code, f"{error.message}; {error.hint}")]
                 continue
             tried = None if not names and overlays.is_shipped(path) else corpus
             linted[str(path)] = lint_overlay(path, folders, tried, kinds)
@@ -377,15 +376,9 @@ def eval(call: Call, path: Path | None, role: str | None, fail_under: tuple[str,
                 rerank_url=url_setting("RERANK_URL"),
             )
         )
-        seconds = _ingest(engine, documents, lexical_only, progress)
+        took = _ingest(engine, documents, lexical_only, progress)
         report = evaluation.evaluate(
-            engine,
-            golden,
-            role,
-            moment,
-            progress,
-            lexical_only=lexical_only,
-            ingest_seconds=seconds,
+            engine, golden, role, moment, progress, lexical_only=lexical_only, ingest_seconds=took
         )
         report = evaluation.with_thresholds(report, golden.fail_under | thresholds)
     call.print(report, _report_lines(report), exclude_none=True)

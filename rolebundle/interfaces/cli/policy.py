@@ -330,6 +330,12 @@ def _key_option(help_text: str) -> Decorator:
     )
 
 
+def _week_option(name: str, help_text: str) -> Decorator:
+    return click.option(
+        name, type=duration, default="7d", show_default=True, metavar="TIME", help=help_text
+    )
+
+
 @replica.command()
 @click.argument("target")
 @click.option("--agent", default="", metavar="ID", help="Publish what this agent may see.")
@@ -345,23 +351,12 @@ def _key_option(help_text: str) -> Decorator:
 @click.option(
     "--name", default="", metavar="NAME", help="The publisher's name. Default: that of the key."
 )
-@click.option(
+@_week_option(
     "--expires",
-    type=duration,
-    default="7d",
-    show_default=True,
-    metavar="TIME",
-    help="How long `replica pull` accepts the replica; publish again before. After that its "
-    "answers have the warning REPLICA_STALE.",
+    "How long `replica pull` accepts the replica; publish again before. After that its answers "
+    "have the warning REPLICA_STALE.",
 )
-@click.option(
-    "--grace",
-    type=duration,
-    default="7d",
-    show_default=True,
-    metavar="TIME",
-    help="How long after that a pulled replica still answers.",
-)
+@_week_option("--grace", "How long after that a pulled replica still answers.")
 @with_json
 def publish(
     call: Call,
@@ -390,8 +385,7 @@ def publish(
     chosen = names_in(scopes)
     if scopes and not chosen:
         raise UsageError("bad_scopes", "--scopes names no scope", "leave it out for every scope")
-    publisher = as_name(None, None, name or key_file.stem)
-    options = PublishOptions(key, publisher, expires, grace)
+    options = PublishOptions(key, as_name(None, None, name or key_file.stem), expires, grace)
     report = call.owner(
         records.publish_replica, folder, options, agent=agent, scopes=chosen, level=level
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -59,6 +60,14 @@ def _operations(call: Call, agent: str | None, approvals: str, allow_write: bool
 DEFAULT_PORT = 7_311
 
 
+def require_mcp() -> None:
+    """Raise a ConfigurationError if the MCP SDK is missing, or is older than version 2."""
+    if find_spec("mcp_types") is None:  # Which that version has first.
+        raise ConfigurationError(
+            "mcp_missing", "the MCP server needs the MCP SDK, version 2", install_hint("mcp")
+        )
+
+
 @click.command()
 @flag("--allow-write", "Also offer the tools mark, remember and ingest.")
 @_agent_option
@@ -102,15 +111,9 @@ def mcp(
     if not http and (port is not None or token_file is not None):
         raise click.UsageError("--port and --token-file need --http")
     operations = _operations(call, agent, approvals, allow_write)
-    try:
-        from rolebundle.interfaces.servers.mcp import serve, serve_http
-    except ImportError as error:
-        # The SDK has mcp_types from version 2 on.
-        if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types"):
-            raise
-        raise ConfigurationError(
-            "mcp_missing", "the MCP server needs the MCP SDK, version 2", install_hint("mcp")
-        ) from None
+    require_mcp()
+    from rolebundle.interfaces.servers.mcp import serve, serve_http
+
     if not http:
         serve(operations)
         return

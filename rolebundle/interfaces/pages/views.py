@@ -27,13 +27,7 @@ from rolebundle.contracts.terms import (
     RejectionCode,
 )
 from rolebundle.contracts.why import ComparedPassage, Comparison, RoleView
-from rolebundle.interfaces.render import (
-    Terms,
-    covered,
-    in_plain_words,
-    replica_note,
-    reworded,
-)
+from rolebundle.interfaces.render import Terms, covered, in_plain_words, replica_note, reworded
 from rolebundle.retrieval.passage_text import (
     heading_path,
     known_date,
@@ -41,20 +35,12 @@ from rolebundle.retrieval.passage_text import (
     passage_place,
     shown_name,
 )
-from rolebundle.scan.characters import (
-    CONTROLS,
-    EMBEDDINGS,
-    FORMATS,
-    OPERATORS,
-    OVERRIDES,
-    TAGS,
-    ZERO_WIDTH,
-)
+from rolebundle.scan import characters
 from rolebundle.storage.stored_values import grouped
 
 _TITLE_CHARS = 1_000
 _UNSAFE = re.compile(
-    f"[{CONTROLS}{EMBEDDINGS}{FORMATS}{OPERATORS}{OVERRIDES}{TAGS}{ZERO_WIDTH}\ud800-\udfff]"
+    f"[{characters.CONTROLS}{characters.EMBEDDINGS}{characters.FORMATS}{characters.OPERATORS}{characters.OVERRIDES}{characters.TAGS}{characters.ZERO_WIDTH}\ud800-\udfff]"
 )
 
 
@@ -191,13 +177,7 @@ def score_parts(scores: Scores, weights: ScoreWeights | None) -> list[dict[str, 
         ("rules", "lifted among the first", scores.lift, 1.0 if scores.lift else 0.0),
     )
     return [
-        {
-            "kind": kind,
-            "name": name,
-            "value": value,
-            "weight": weight,
-            "points": value * weight,
-        }
+        {"kind": kind, "name": name, "value": value, "weight": weight, "points": value * weight}
         for kind, name, value, weight in terms
         if weight and (value or kind != "diversity")
     ]
@@ -207,14 +187,10 @@ def _rejected_groups(bundle: RetrievalBundle) -> list[dict[str, Any]]:
     """The candidates by rejection code, with their number."""
     groups = grouped((rejection.reason, rejection) for rejection in bundle.rejected)
     # Documents in quarantine are counted but not listed.
-    for code in bundle.rejected_summary:
-        groups.setdefault(code, [])
+    counts = bundle.rejected_summary
+    groups |= {code: [] for code in counts if code not in groups}
     return [
-        {
-            "code": code,
-            "rejections": rejections,
-            "total": len(rejections) or bundle.rejected_summary[code],
-        }
+        {"code": code, "rejections": rejections, "total": len(rejections) or counts[code]}
         for code, rejections in groups.items()
     ]
 

@@ -15,11 +15,7 @@ from time import monotonic
 from traceback import print_exc
 from typing import Any, get_args
 
-from rolebundle.contracts.request import (
-    MAX_REFERENCE_CHARACTERS,
-    MAX_TASK_CHARACTERS,
-    MIN_MAX_CHARS,
-)
+from rolebundle.contracts import request
 from rolebundle.contracts.terms import Detail
 from rolebundle.errors import Cancelled, RolebundleError, UsageError
 from rolebundle.ingest.indexes import Progress
@@ -147,10 +143,10 @@ class Server(worker.ClientSession):
                 "limits": {
                     "line_bytes": json_lines.MAX_LINE_BYTES,
                     "waiting": worker.MAX_WAITING,
-                    "task_characters": MAX_TASK_CHARACTERS,
-                    "reference_characters": MAX_REFERENCE_CHARACTERS,
+                    "task_characters": request.MAX_TASK_CHARACTERS,
+                    "reference_characters": request.MAX_REFERENCE_CHARACTERS,
                     "passages": MAX_PASSAGES,
-                    "least_max_chars": MIN_MAX_CHARS,
+                    "least_max_chars": request.MIN_MAX_CHARS,
                 },
             },
         }
