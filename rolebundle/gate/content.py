@@ -42,7 +42,7 @@ _TAG = re.compile(r"<[^<>]*>")
 _BLOCK_COMMENT = re.compile(r"(?ms)^[ \t]*/\*.*?(?:\*/|\Z)")
 _COMMENT_LINE = re.compile(r"\s*(?:#(?![^\W\d_])|//|--|%|;)")
 _FENCED = re.compile(r"(?ms)^[ \t]*(```|~~~).*?(?:^[ \t]*\1|\Z)")
-_TABLE_HEAD = re.compile(r"(?m)^.*\|.*\n(?=[ \t]*[|:-][\s|:-]*-[\s|:-]*$)")
+_TABLE_HEAD = re.compile(r"(?m)^(?=.*\|).*+\n(?=[ \t]*+[|:-])(?=[ \t|:]*+-[ \t|:-]*+\r?$)")
 _NO_CONTENT = re.compile(r"\s*(?:```|~~~)|\s*#{1,6}\s|[\W_]*$")
 _LABEL = re.compile(r"\s*(?:\*\*[^*]+\*\*:?|[^.:]{1,60}:|[\W_]*)\s*")
 
