@@ -330,6 +330,8 @@ def _is_newer(path: str, than: str) -> bool:
     order, other = _recency_by_path(path), _recency_by_path(than)
     if (order[:2], other[:2]) == ((True, math.inf), (True, 0.0)):
         return True  # A draft does not replace what is signed, however new it is.
+    if order[3] > other[3] > 0 and order[1] > 0 and other[1] < math.inf:
+        order = order[:1] + other[1:2] + order[2:]  # v3 comes after "v2 final".
     dates = _date_by_path(path), _date_by_path(than)
     are_comparable = dates[0] == dates[1] or all(not date or date.isdecimal() for date in dates)
     return are_comparable and order != other and all(map(ge, order, other))

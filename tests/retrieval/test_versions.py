@@ -176,6 +176,8 @@ def test_a_file_of_the_archive_comes_after_its_newer_version() -> None:
         ("tariff 2026.xlsx", "tariff 2026 (corrected).xlsx"),
         ("Angebot 1.docx", "Angebot 2 überarbeitet.docx"),
         ("contract_v2_FINAL (3).docx", "contract Helvor_signed.pdf"),
+        ("House rules v2 FINAL.docx", "House rules v3 corrections.docx"),
+        ("House rules v2 FINAL.docx", "House rules v3.docx"),
         ("statutes draft 2026.docx", "statutes_2023_signed.pdf"),
     ],
 )
@@ -191,6 +193,7 @@ def test_which_of_two_files_is_newer_by_their_names(older: str, newer: str) -> N
         ("rent 2023.pdf", "rent 2025-09.pdf"),
         ("2024-03-07 minutes.docx", "2025-03-06 minutes.docx"),
         ("contract 2024 signed.pdf", "lease 2025 signed.pdf"),
+        ("terms v2 final.docx", "terms v3 draft.docx"),
         ("office/fees 2024.docx", "harbour/fees 2026.docx"),
     ],
 )
