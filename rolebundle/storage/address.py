@@ -27,7 +27,8 @@ _OPTIONS = (
     "host port user dbname sslmode sslrootcert target_session_attrs load_balance_hosts"
 ).split()
 """What an address may say. Other options of libpq name files that are read or written."""
-_MAX_BYTES = 4_096
+_MAX_BYTES = 4_095
+"""A corpus has more: the least page of its file is larger."""
 _LOOPBACK = lazy_pattern(r"|localhost|::1|127(?:\.\d{1,3}){3}")
 
 
@@ -39,10 +40,11 @@ def is_address(text: str) -> bool:
 def address_of(path: Path) -> str:
     """The address in a link; empty if the path is no link."""
     with suppress(OSError, UnicodeDecodeError):
-        if path.is_file():
-            with path.open("rb") as file:
-                data = file.read(_MAX_BYTES + 1)
-            if data.startswith(tuple(map(str.encode, _SCHEMES))) and len(data) <= _MAX_BYTES:
+        # A corpus is not opened here: closing it would end the locks that SQLite has on it in this
+        # process, and another program would delete the log that is still written to.
+        if path.is_file() and 0 < path.stat().st_size <= _MAX_BYTES:
+            data = path.read_bytes()
+            if data.startswith(tuple(map(str.encode, _SCHEMES))):
                 return data.decode().rstrip("\r\n")
     return ""
 
