@@ -54,6 +54,9 @@ SERVER_SECONDS = 10.0
 """How long a server waits for the first reading: hosts of agents give up on slow ones."""
 _FRESH_SECONDS = 300.0
 """How long a folder that is too large to be looked through counts as read."""
+_AWAITED_PASSAGES = 200
+"""The first answer from so few waits until a contextual model has embedded them, if it does."""
+_AWAITED_SECONDS = 10.0
 _PAUSE_SECONDS = 0.1
 _RETRY_SECONDS = 10.0
 _FEW, _FEW_BYTES = 8, 200_000
@@ -227,13 +230,18 @@ def _read_first(corpus: Path, folders: Sequence[Path], admin: Callable[[], Admin
         _print_skipped(reasons)
         with open_reader(corpus) as reader:
             spec, _ = indexes.contextual_model(reader)
-            better = spec and f"{spec.name} embeds in the background; then answers improve"
-            if not report.documents:
-                print_note("note: the folder has no file that can be read")
-            elif note := indexes.missing_model(reader) or better:
-                print_note(f"note: {note}")
-        # A contextual model, if there is one, embeds for long.
-        _start_reader(corpus, folders)
+            better = spec.name if spec is not None and indexes.is_due(reader, spec) else ""
+            missing = indexes.missing_model(reader)
+        process = _start_reader(corpus, folders)
+        if better and process is not None and report.chunks <= _AWAITED_PASSAGES:
+            with suppress(subprocess.TimeoutExpired):
+                better = better if process.wait(_AWAITED_SECONDS) else ""
+        if not report.documents:
+            print_note("note: the folder has no file that can be read")
+        elif missing:
+            print_note(f"note: {missing}")
+        elif better:
+            print_note(f"note: {better} embeds in the background; then answers improve")
 
 
 def read(

@@ -371,6 +371,19 @@ def test_a_model_that_was_installed_later_is_used(
     assert not started.called
 
 
+@pytest.mark.parametrize("is_long", [False, True])
+def test_the_first_answer_from_a_small_folder_waits_for_a_contextual_model(
+    notes: Path, monkeypatch: pytest.MonkeyPatch, *, is_long: bool
+) -> None:
+    monkeypatch.delenv("ROLEBUNDLE_MODEL")
+    monkeypatch.setattr(PackagedModel, "is_installed", True)
+    process = Mock(wait=Mock(return_value=0))
+    process.wait.side_effect = subprocess.TimeoutExpired("", 1) if is_long else None
+    monkeypatch.setattr(folders, "_start_reader", Mock(return_value=process))
+    assert ("embeds in the background" in invoke("ls", "--in", notes).err) is is_long
+    assert process.wait.called
+
+
 def test_folders_that_are_refused(notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = notes.parent / "home"
     home.mkdir()
