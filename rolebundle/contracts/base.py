@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, date, datetime
 from difflib import get_close_matches
@@ -12,6 +12,8 @@ from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.fields import FieldInfo
+
+from rolebundle.resources import data_file
 
 Values = TypeVar("Values", list[Any], tuple[Any, ...])
 
@@ -211,50 +213,19 @@ def _fields(kind: Any) -> dict[str, FieldInfo]:
     return kind.model_fields if isinstance(kind, type) and issubclass(kind, BaseModel) else {}
 
 
-_MESSAGES: Mapping[str, str | Callable[[dict[str, Any]], str]] = {
-    "missing": "is missing",
-    "extra_forbidden": "unknown key",
-    "model_type": "must be an object",
-    "dict_type": "must be an object",
-    "list_type": "must be a list",
-    "tuple_type": "must be a list",
-    "string_type": "must be a text",
-    "string_unicode": "must be Unicode text, without unpaired surrogates",
-    "string_too_short": "must not be blank",
-    "too_short": lambda context: f"must have {context['min_length']} or more items",
-    "too_long": lambda context: f"must have {context['max_length']} items or less",
-    "int_type": "must be a whole number",
-    "float_type": "must be a number",
-    "datetime_type": "must be an ISO 8601 time, such as 2026-03-01",
-    "bool_type": "must be true or false",
-    "finite_number": "must be a finite number",
-    "string_too_long": lambda context: f"must have {context['max_length']} characters or less",
-    "string_pattern_mismatch": lambda context: (
-        "must not be blank" if context["pattern"] == r"\S" else f"must match {context['pattern']}"
-    ),
-    "greater_than_equal": lambda context: f"must be {context['ge']:.15g} or more",
-    "greater_than": lambda context: f"must be more than {context['gt']:.15g}",
-    "less_than_equal": lambda context: f"must be {context['le']:.15g} or less",
-    "literal_error": lambda context: f"must be one of {', '.join(_literals(context))}",
-    "value_error": lambda context: str(context["error"]),
-}
-
-
 def _mistake(details: Any, contract: type[BaseModel]) -> Mistake:
     kind, context, value = details["type"], details.get("ctx", {}), details["input"]
     # If a dictionary's key is wrong, and not its value, pydantic adds the step "[key]".
     place = tuple(step for step in details["loc"] if step != "[key]")
-    message = _MESSAGES.get(kind, f"is not valid: {details['msg']}")
-    text = message if isinstance(message, str) else message(context)
+    names = re.findall(r"'[^']*'", context["expected"]) if kind == "literal_error" else []
+    is_blank = context.get("pattern") == r"\S"
+    row = "string_too_short" if is_blank else kind
+    message: str = data_file(__file__, "mistakes.toml").get(row, "is not valid: {msg}")
+    text = message.format(**context, msg=details["msg"], allowed=", ".join(names))
     if kind == "missing":
         return Mistake(place, "missing", text)
     if kind == "extra_forbidden":
         return Mistake(place, "unknown", text, value, keys_at(contract, place[:-1]))
     if kind == "value_error" and isinstance(value, Mapping):
         return Mistake(place, "object", text, value)
-    allowed = _literals(context) if kind == "literal_error" else ()
-    return Mistake(place, "value", text, value, tuple(name.strip("'") for name in allowed))
-
-
-def _literals(context: Mapping[str, Any]) -> list[str]:
-    return re.findall(r"'[^']*'", context["expected"])
+    return Mistake(place, "value", text, value, tuple(name.strip("'") for name in names))

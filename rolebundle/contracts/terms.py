@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
+
+from rolebundle.resources import data_file
 
 TrustTier = Literal["authoritative", "preferred", "general", "untrusted"]
 Sensitivity = Literal["public", "group", "internal", "confidential"]
@@ -125,35 +127,9 @@ class RejectionRow(NamedTuple):
     rule: HidingRule | None = None
 
 
-_Row = RejectionRow
+_TABLE = data_file(__file__, "terms.toml")
 REJECTIONS: Mapping[RejectionCode, RejectionRow] = {
-    "forbidden_source": _Row(
-        "filter", "all_forbidden", "from a source that this role may not use", "role"
-    ),
-    "role_mismatch": _Row("filter", "rejected_by_policy", "written for other roles", "role"),
-    "rejected_by_mark": _Row("filter", "rejected_by_policy", "marked as wrong", "mark"),
-    "taint_blocked": _Row(
-        "filter", "all_taint_blocked", "not trusted enough for this action", "trust"
-    ),
-    "not_yet_valid": _Row("filter", "none_valid", "not valid yet", "validity"),
-    "expired": _Row("filter", "none_valid", "no longer valid", "validity"),
-    "stale": _Row("filter", "all_stale", "older than this role accepts", "validity"),
-    "requires_approval": _Row(
-        "filter", "approval_needed", "needs an approval for this action", "trust"
-    ),
-    # Also all passages if evidence is withheld, and facts that are not about the task.
-    "low_score": _Row("cut", "all_below_floor", "score too low"),
-    # A copy is rejected together with its original, which was scored.
-    "duplicate": _Row("cut", "all_below_floor", "the same text as a better passage"),
-    "other_version": _Row("cut", "all_below_floor", "an older version of a page of the answer"),
-    # Not ranked lower: superseded.
-    "conflict_downrank": _Row("cut", "all_superseded", "replaced by a newer document"),
-    # Past the limit of the request, of tokens, or of the role for its source.
-    "budget_cut": _Row("cut", "over_budget", "after the last passage shown"),
-    "already_seen": _Row("filter", "all_seen", "the caller already has it"),
-    "quarantined": _Row(
-        "filter", "rejected_by_policy", "kept back, because the scan found something dangerous"
-    ),
+    code: RejectionRow(**row) for code, row in _TABLE["rejections"].items()
 }
 
 
@@ -186,68 +162,12 @@ class WarningRow(NamedTuple):
     limitation: Limitation | None = None
 
 
+def _warning(advice: str, shown: Any = "caution", **limits: Any) -> WarningRow:
+    return WarningRow(advice, shown, Limitation(**{"state": None, **limits}) if limits else None)
+
+
 WARNINGS: Mapping[WarningCode, WarningRow] = {
-    "WEAK_EVIDENCE": WarningRow("Say so, and state no more than the passages do.", "message"),
-    "WORDS_MISSING": WarningRow(
-        "Unless a passage says it in other words, say that the documents do not mention them.",
-        "message",
-    ),
-    "ACTION_RESTRICTED": WarningRow("Do not act on what they may say; ask a person."),
-    "APPROVAL_REFUSED": WarningRow("Do not act before a person approves."),
-    "FORBIDDEN_SOURCE_HIT": WarningRow(
-        "Do not guess what they say, and do not ask with another role.",
-        limitation=Limitation(
-            "forbidden_hit",
-            "continue",
-            "a source that is forbidden to the role would have answered, and was left out",
-        ),
-    ),
-    "CONFLICTING_EVIDENCE": WarningRow(
-        "Name both sides and their dates, and do not choose silently.",
-        limitation=Limitation(
-            "conflicting", "warn", "documents of equal trust disagree; say so, and name both"
-        ),
-    ),
-    "STALE_DOMINANT": WarningRow(
-        "Give the dates, and say that it may no longer hold.",
-        "message",
-        Limitation(
-            "stale_dominant",
-            "warn",
-            "most of the evidence is older than it should be; check before relying on it",
-        ),
-    ),
-    "REPLICA_STALE": WarningRow(
-        "Say how old it is: documents may have been changed or withdrawn since.",
-        limitation=Limitation(None, "warn", "the replica was not renewed in time"),
-    ),
-    "DATABASE_UNREACHABLE": WarningRow(
-        "Say how old it is, and ask again later.",
-        limitation=Limitation(None, "warn", "a replica answers in place of the database"),
-    ),
-    "NO_HIGH_TRUST_MATCH": WarningRow(
-        "Say so, and have it confirmed before anyone acts on it.",
-        "message",
-        Limitation(
-            "no_strong_match",
-            "degrade",
-            "no authoritative or preferred source matched; treat the passages as hints",
-        ),
-    ),
-    "EVIDENCE_KIND_MISSING": WarningRow(
-        "Say that it is missing, and do not fill it in from other knowledge.", "note"
-    ),
-    "SUPERSEDE_IGNORED": WarningRow("Treat neither document as replaced, and name both."),
-    "MAY_BE_REPLACED": WarningRow("Find out which document is valid, and say so.", "note"),
-    "SOURCE_CHANGED": WarningRow("Read the file before you rely on its passage."),
-    "SOURCE_UNCHECKED": WarningRow("The files may have changed."),
-    "SEMANTIC_LANE_DEGRADED": WarningRow("Relevant passages in other words may be missing."),
-    "INDEX_STALE": WarningRow("Relevant passages may be missing."),
-    "LOW_DIVERSITY": WarningRow("Say that the answer rests on one source.", "owner"),
-    "ONLY_SHARED_CORPUS": WarningRow("Do not present the answer as the view of a role.", "owner"),
-    "WORDS_CORRECTED": WarningRow(""),
-    "SEEN_UNKNOWN": WarningRow("Passages that you have may be here again."),
-    "RERANK_DEGRADED": WarningRow("The best passage may not be the first.", "owner"),
+    code: _warning(**row) for code, row in _TABLE["warnings"].items()
 }
 """The most important first."""
 

@@ -4,29 +4,33 @@ import copy
 import json
 import os
 import re
+from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core.core_schema import ErrorType
 
+from rolebundle.contracts import base, terms
 from rolebundle.contracts.base import Contract, Mistake, mistakes_in
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.ingest import DeclaredMetadata
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import RetrievalRequest
-from rolebundle.contracts.schema import SCHEMAS, json_schema, schema_text
 from rolebundle.errors import UsageError
 from rolebundle.interfaces.parse import request_from
 from rolebundle.policy.overlays import share_weights, validate
+from rolebundle.resources import data_file
 from rolebundle.storage.documents import StoredDocument
 from support.amounts import few_examples
 from support.corpora import ask, built, document, overlay, scratch_folder
 from support.fake_embedder import HashingProvider
 from support.strategies import corpora, overlays, requests
+from write_schemas import SCHEMAS, json_schema, schema_text
 
 # -- The bundle: the reference's parse, ours round-trip, and one is pinned whole -------------------
 
@@ -468,6 +472,25 @@ def test_any_value_is_valid_or_has_mistakes(values: Any, key: str) -> None:
             assert all(mistake.message for mistake in found)
 
 
+# -- the tables have a row for each code, and no other ---------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rows", "codes", "row"),
+    [
+        (terms.REJECTIONS, terms.RejectionCode, terms.RejectionRow),
+        (terms.WARNINGS, terms.WarningCode, terms.WarningRow),
+    ],
+)
+def test_each_code_has_a_row_with_allowed_values(rows: Any, codes: Any, row: Any) -> None:
+    TypeAdapter(Mapping[codes, row]).validate_python(rows)  # type: ignore[valid-type]
+    assert {*rows} == {*get_args(codes)}
+
+
+def test_each_message_is_of_an_error_that_pydantic_has() -> None:
+    assert {*data_file(base.__file__, "mistakes.toml")} <= {*get_args(ErrorType)}
+
+
 # -- docs/schema/ is what the contracts say, and no file of it is out of date ----------------------
 
 FOLDER = Path(__file__).parent.parent.parent / "docs" / "schema"
@@ -479,7 +502,7 @@ def test_the_files_are_up_to_date() -> None:
         name
         for name in SCHEMAS
         if (FOLDER / f"{name}.json").read_text(encoding="utf-8") != schema_text(name)
-    ] == [], "run `python -m rolebundle.contracts.schema docs/schema`"
+    ] == [], "run `python tools/write_schemas.py docs/schema`"
 
 
 def test_only_the_task_is_required_of_a_request() -> None:

@@ -27,6 +27,7 @@ from rolebundle.ingest.readers.html_blocks import (
 )
 from rolebundle.ingest.readers.html_hidden import HiddenElement, Page, page_sheets, parsed_page
 from rolebundle.ingest.readers.mathml import mathml_text
+from rolebundle.resources import data_file
 from rolebundle.scan.finding import HiddenPart
 from rolebundle.text.decoding import decode, one_line
 
@@ -48,9 +49,8 @@ _MIN_LEFT = 1 / 3
 """What is left of a page must have this share of its words; else all of it is read."""
 _NOTED_SHARE = 1 / 2
 _ALNUM = re.compile(r"[^\W_]")
-_CONTENTS = re.compile(
-    r"(?:table of )?contents|on this page|inhalt(?:sverzeichnis)?|sommaire|índice", re.IGNORECASE
-)
+_TABLE = data_file(__file__, "html.toml")
+_CONTENTS = re.compile(_TABLE["contents"], re.IGNORECASE)
 _UPDATED = {"article:modified_time", "last-modified", "dcterms.modified"}
 _COMMENT = re.compile(r"<!--(.*?)(?:-->|\Z)", re.DOTALL)
 _MAX_COMMENT_CHARS = 4_000
@@ -217,9 +217,7 @@ def _hidden_parts(hidden: Sequence[HiddenElement], page: str) -> Iterable[Hidden
 
 
 _UNSEEN_INPUTS = frozenset(("hidden", "password", "image", "file", "range", "color"))
-_NOTE_MARK = re.compile(
-    r"(?:^|[\s_-])(?:foot|end)?note(?:s|ref)?(?:$|[\s_-])|noteref|reference", re.I
-)
+_NOTE_MARK = re.compile(_TABLE["note_class"], re.IGNORECASE)
 _QUESTION = re.compile(r"(?:\w+\W+){1,40}\w+\W*")
 
 

@@ -29,20 +29,13 @@ _CONTROLS: Any = etree.XPath(
 _LINKED: Any = etree.XPath(
     "boolean(//link[contains(translate(@rel,'STYLEH','styleh'),'stylesheet')])"
 )
-# Texts for screen readers, such as "Skip to the content", by the usual names of their class.
-_SPOKEN = re.compile(
-    r"(?:^|\s)(?:[a-z-]*-)?(?:sr-only|visually-?hidden|screen-?readers?)(?:-[a-z]+)?(?:\s|$)",
-    re.IGNORECASE,
-)
-# Parts that people show by a click, by their role and by the usual words in their class.
+_TABLE = data_file(__file__, "html.toml")
+_SPOKEN = re.compile(_TABLE["spoken_class"], re.IGNORECASE)
+# Parts that people show by a click.
 _SWITCHED_ROLES = frozenset(("tabpanel", "region"))
-_SWITCHED_CLASS = re.compile(
-    r"(?:^|[\s_-])(?:tab-?(?:panel?|content|set|item)?s?|accordion|collaps(?:e|ed|ible)|expand(?:er|able)?"
-    r"|toggle(?:able)?|spoiler|faq|details|carousel|slide)(?:$|[\s_-])",
-    re.IGNORECASE,
-)
+_SWITCHED_CLASS = re.compile(_TABLE["switched_class"], re.IGNORECASE)
 # Parts of the user interface. They are removed if they are hidden, and never labelled.
-_INTERFACE_ROLES = frozenset(data_file(__file__, "html.toml")["interface_roles"].split())
+_INTERFACE_ROLES = frozenset(_TABLE["interface_roles"].split())
 _INTERFACE_TAGS = frozenset(("form", "dialog", "nav", "fieldset", "label", "legend", "menu"))
 _INLINE = frozenset("a abbr b bdi cite code em font i label mark small span strong time u".split())
 _STYLED: Any = etree.XPath("descendant::*[@style]")

@@ -104,11 +104,8 @@ def _rows(lines: Sequence[str], start: int) -> Iterator[Block]:
 # All punctuation that may underline a title (spec: "Sections").
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1*\s*$")
 _DIRECTIVE = r"\s*\.\.\s+(?:\|[^|]*\|\s*)?(?:[A-Za-z][\w.+-]*:)*(?i:{})\s?::(?:\s|$)"
-_CODE = (
-    "code|code-block|sourcecode|parsed-literal|literalinclude|doctest|testcode|testoutput"
-    "|prompt|math|graphviz|kernel-render|productionlist|highlight|ipython"
-)
-_TABLES = "table|list-table|csv-table|flat-table"
+_TABLE = data_file(__file__, "outlines.toml")
+_CODE, _TABLES = ("|".join(_TABLE["directives"][kind].split()) for kind in ("code", "table"))
 _MARKUP = re.compile(r"\s*\.\.(?:\s|$)")
 _RULES: tuple[tuple[re.Pattern[str], BlockKind | None, bool], ...] = (
     (re.compile(_DIRECTIVE.format(_CODE)), "code", True),
@@ -263,10 +260,10 @@ definitions the level is 0.
 @cache
 def _definitions() -> Mapping[str, str]:
     """The expression for what begins a definition, by the suffix or name of the file."""
-    outlines, found = data_file(__file__, "outlines.toml"), dict[str, str]()
-    for suffixes, expression in outlines["definitions"].items():
+    found: dict[str, str] = {}
+    for suffixes, expression in _TABLE["definitions"].items():
         whole = expression
-        for name, part in reversed(outlines["parts"].items()):
+        for name, part in reversed(_TABLE["parts"].items()):
             whole = whole.replace(f"%{name}%", part)
         found |= dict.fromkeys(suffixes.split(), re.sub(r"\n *", "", whole))
     return found
@@ -282,7 +279,7 @@ _TOKENS_OF_PYTHON = re.compile(
     rf"#[^\n]*|{_LONG_STRING}|{_LONG_STRING.replace(chr(34), chr(39))}|{_STRING}", re.DOTALL
 )
 _TOKENS = re.compile(rf"//[^\n]*|/\*.*?\*/|{_LONG_STRING}|{_STRING}|`(?:\\.|[^`\\])*`", re.DOTALL)
-_SLASHES = frozenset(data_file(__file__, "outlines.toml")["slashes"].split())
+_SLASHES = frozenset(_TABLE["slashes"].split())
 """Suffixes of languages whose comments begin with slashes."""
 # What belongs to the unit above at its own indentation.
 _CONTINUES = re.compile(

@@ -1,9 +1,10 @@
-"""The contracts as JSON Schema; `python -m rolebundle.contracts.schema docs/schema` writes them."""
+"""The contracts as JSON Schema; `python tools/write_schemas.py docs/schema` writes them."""
 
 from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +140,4 @@ def _write(folder: str) -> None:
 
 
 if __name__ == "__main__":
-    import sys
-
     _write(sys.argv[1])
