@@ -56,9 +56,9 @@ def is_month(word: str) -> bool:
 
 
 def is_of_date(word: str) -> bool:
-    """Whether a word is a month's name, or a day's of the week."""
-    kind, _ = _table()["words"].get(plain := _plain(word), ("", 0))
-    return kind == "weekday" or any(plain in row.split() for row in _table()["months"])
+    """Whether a word is a month's name, or a day's of the week, also with an ``s`` (Saturdays)."""
+    names = " ".join([*_table()["values"]["weekday"], *_table()["months"]]).split()
+    return not {plain := _plain(word), plain.removesuffix("s")}.isdisjoint(names)
 
 
 def _month_of(word: str) -> int:

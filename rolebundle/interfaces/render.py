@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import groupby, pairwise
+from itertools import accumulate, groupby, pairwise
 from shlex import quote
 
 from rolebundle.contracts.bundle import BundleWarning, Fallback, RetrievalBundle, SelectedPassage
@@ -25,8 +25,9 @@ from rolebundle.interfaces.layout import (
 )
 from rolebundle.retrieval.packet import nearest_lines, use_limits
 from rolebundle.retrieval.passage_text import (
+    ELLIPSIS,
     UNDECLARED_TIER,
-    best_part,
+    best_span,
     caution,
     constraint_line,
     header_above,
@@ -37,6 +38,7 @@ from rolebundle.retrieval.passage_text import (
     passage_place,
     shown_name,
     trust_and_dates,
+    words_searched,
 )
 from rolebundle.storage.corpus import joined
 from rolebundle.storage.lexical_index import Token, tokens
@@ -142,8 +144,7 @@ def text(
 def reworded(bundle: RetrievalBundle, change: Callable[[str], str]) -> RetrievalBundle:
     """The bundle with its messages changed."""
     warnings = [BundleWarning(code=w.code, message=change(w.message)) for w in bundle.warnings]
-    fallback = bundle.fallback
-    if fallback:
+    if fallback := bundle.fallback:
         fallback = fallback.model_copy(update={"message": change(fallback.message)})
     return bundle.model_copy(update={"warnings": warnings, "fallback": fallback})
 
@@ -185,7 +186,11 @@ def passage(
         # It is never cut or broken, because a person copies it.
         yield from (first, f"{_INDENT}{style('locator', place)}")
     length = width - len(_INDENT) - 2
-    title = heading_path(chunk.title or chunk.document_id, chunk.headings, length)
+    above, below = [chunk.title or "", *chunk.headings], heading_of_table(dict(chunk))
+    rows = excerpt(chunk.content, terms, above, below)
+    # The header row of a table stands above its rows.
+    headings = chunk.headings[: -1 if below and [below] == rows[:1] else None]
+    title = heading_path(chunk.title or chunk.document_id, headings, length)
     yield f"{_INDENT}{style('heading', title)}"
     given = chunk.reasons_selected
     if not explain:
@@ -198,17 +203,9 @@ def passage(
     yield from (style("minor", line) for line in wrapped(about, width, _INDENT))
     for note in passage_notes({**values, "allowed_actions": None}):  # They stand once, at the end.
         yield from (style("caution", line) for line in wrapped(note, width, _INDENT))
-    yield from excerpt_lines(chunk, terms, width, style)
-
-
-def excerpt_lines(chunk: SelectedPassage, terms: Terms, width: int, style: Style) -> Iterator[str]:
-    """The part of a passage that answers best, with the task's terms highlighted.
-
-    A bar is before each line, so that none looks like a label of the passage.
-    """
+    # A bar is before each line, so that none looks like a label of the passage.
     indent = f"{_INDENT}│ "
-    above, below = [chunk.title or "", *chunk.headings], heading_of_table(dict(chunk))
-    for part in excerpt(chunk.content, terms, above, below):
+    for part in rows:
         highlighted = covered(terms.find(part))
         for start, end in spans(part, width - len(indent), break_words=True):
             inside = [(max(a, start), min(b, end)) for a, b in highlighted if a < end and b > start]
@@ -305,14 +302,12 @@ class Terms:
     """The terms of a query, ready to be found in texts.
 
     Args:
-        shown: words and phrases as a bundle's ``lexical_query`` has them. A stem of another
-            language than English begins with a tilde.
+        shown_terms: see :func:`words_searched`.
         task: their text, which tells the languages of the stems.
     """
 
     def __init__(self, shown_terms: Sequence[str], task: str) -> None:
-        shown = (term.removeprefix("~").casefold() for term in shown_terms)
-        self.words = frozenset(word for term in shown for word in term.split())
+        self.words = frozenset(words_searched(shown_terms, task))
         """The single words, casefolded."""
         self._phrases: dict[str, list[tuple[tuple[str, ...], int]]] = defaultdict(list)
         self._forms: dict[str, list[int]] = defaultdict(list)
@@ -364,8 +359,9 @@ def excerpt(
 ) -> list[str]:
     """The part of a passage with the most of the query's words, and rows with others of them.
 
-    A paragraph is one line, and so is each row of a table, item of a list or the like. A part of a
-    table stands below the table's header row. Lines that only separate are left out.
+    They are in the order of the passage, with an ellipsis for what is left out before, between and
+    after them. A paragraph is one line, and so is each row of a table, item of a list or the like.
+    A part of a table stands below the table's header row. Lines that only separate are left out.
 
     Args:
         content: the passage.
@@ -383,16 +379,25 @@ def excerpt(
         line + ("\n" if len(line) < _MIN_WRAPPED or _ROW.search(f"{line}\n{under}") else " ")
         for line, under in pairwise([*(lines or content.splitlines()), ""])
     )
-    part = best_part(text, terms.words, _EXCERPT_CHARS, table_below=table_below)
-    shown, first = part.splitlines(), text[: text.find(part)].count("\n")
-    below = "" if table_below is None and "|" in "".join(shown[:1]) else table_below
-    header = header_above(text.split("\n"), first, below)
-    if header and header.end:
-        shown.insert(0, header.text)
-    found, rows = {number for *_, number in terms.find(part)}, list[str]()
-    for line in text.splitlines():
-        new = {number for *_, number in terms.find(line)} - found
-        if new and len(rows) < _MAX_ROWS and not line.endswith((".", "!", "?")):
-            rows.append(f"… {best_part(line, terms.words, _ROW_CHARS).strip(_BORDER)}")
+    rows = [*pairwise([0, *accumulate(map(len, text.splitlines(keepends=True)))])]
+    shown = [best_span(text, terms.words, _EXCERPT_CHARS, table_below=table_below)]
+    has_border = "|" in text[shown[0][0] :].partition("\n")[0]
+    below = "" if table_below is None and has_border else table_below
+    if header := header_above(text.split("\n"), text.count("\n", 0, shown[0][0]), below):
+        shown += rows[header.start : header.end][:1]
+    found = {number for span in shown for *_, number in terms.find(text[slice(*span)])}
+    more = list[tuple[int, int]]()
+    for start, end in rows:
+        row = text[start:end]
+        new = {number for *_, number in terms.find(row)} - found
+        is_shown = any(first < end and start < last for first, last in shown)
+        if new and not is_shown and row.rstrip()[-1:] not in ".!?" and len(more) < _MAX_ROWS:
+            first, last = best_span(row, terms.words, _ROW_CHARS)
+            more.append((start + first, start + last))
             found |= new
-    return [*filter(None, (one_line(line, _EXCERPT_CHARS).strip(_BORDER) for line in shown + rows))]
+    result, place = header.text if header and not header.end else "", 0
+    for start, end in joined(sorted(shown + more), 0):
+        mark = f"{ELLIPSIS} " if text[place:start].strip() else ""
+        result, place = f"{result}\n{mark}{text[start:end].lstrip(_BORDER)}", end
+    result += ELLIPSIS if text[place:].strip() else ""
+    return [*filter(None, (one_line(row, _LONG).strip(_BORDER) for row in result.splitlines()))]

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from itertools import zip_longest
+from itertools import accumulate, zip_longest
 from typing import TYPE_CHECKING, Any
 
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.compact_bundle import FIELDS, Form, More, field_tree
 from rolebundle.contracts.lookup import FoundPassage, Lookup, Lookups
 from rolebundle.contracts.terms import Detail
-from rolebundle.retrieval.passage_text import best_part, one_line
+from rolebundle.retrieval.passage_text import best_part, one_line, words_searched
 from rolebundle.storage.stored_values import grouped
 from rolebundle.text.words import counted
 
@@ -50,12 +50,9 @@ def filled(
     """
     if max_chars is None:
         return [*contents]
-    room = max_chars
-    for count, content in enumerate(contents):
-        room -= len(content)
-        if room < 0:
-            return [*contents[:count]] or [best_part(content, words, max_chars)]
-    return [*contents]
+    ends = accumulate(map(len, contents))
+    fitting = [content for content, end in zip(contents, ends, strict=True) if end <= max_chars]
+    return fitting or [best_part(content, words, max_chars) for content in contents[:1]]
 
 
 def _first_texts(texts: Sequence[str]) -> list[str]:
@@ -127,7 +124,7 @@ def shaped_bundle(bundle: RetrievalBundle, detail: Detail, max_chars: int | None
         return shaped_bundle(without_packet, detail) | {"packet": bundle.packet}
     values = bundle.model_dump(exclude_none=True)
     all_contents = [passage["content"] for passage in values["selected"]]
-    words = {word.casefold() for term in bundle.query.lexical_query for word in term.split()}
+    words = words_searched(bundle.query.lexical_query, bundle.query.task_text)
     contents = all_contents if detail == "ids" else filled(all_contents, max_chars, words)
     if detail == "full":
         if contents == all_contents:
@@ -215,8 +212,7 @@ def shaped_lookup(lookup: Lookup, max_chars: int | None) -> Lookup:
             on. If the first does not fit, a part of it comes.
     """
     contents = filled([passage.content for passage in lookup.passages], max_chars)
-    omitted_chars = sum(len(passage.content) for passage in lookup.passages)
-    omitted_chars -= sum(map(len, contents))
+    omitted_chars = sum(len(p.content) for p in lookup.passages) - sum(map(len, contents))
     if not omitted_chars:
         return lookup
     rest = lookup.passages[len(contents) :]

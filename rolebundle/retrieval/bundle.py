@@ -82,7 +82,7 @@ def bundle_of(retrieval: Retrieval, cosines_of: CosinesWithTask | None = None) -
         query=(trace := _query_trace(retrieval)),
         summary=_summary(selected, counts, request, retrievals),
         selected=selected,
-        nearest=_nearest(retrieval, words_searched(trace)) or None,
+        nearest=_nearest(retrieval, words_searched(trace.lexical_query, trace.task_text)) or None,
         rejected=[_as_rejection(row) for row in rejected],
         rejected_summary={code: all_counts[code] for code in REJECTION_CODES if all_counts[code]},
         approvals=_approvals(retrieval),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice, repeat
+from itertools import islice, product, repeat, starmap
 from time import perf_counter
 from typing import NamedTuple
 
@@ -188,23 +188,16 @@ def _matching(corpus: Corpus, prefix: str, rules: ReferenceRules) -> list[Docume
     if is_glob(prefix):
         globs = [prefix, *rules.locations(prefix)]
         return [
-            name
-            for name in named
-            if any(
-                matches(glob, spelling) for glob in globs for spelling in _spellings(name, rules)
-            )
+            name for name in named if any(starmap(matches, product(globs, _spellings(name, rules))))
         ]
     folders = [composed(prefix.removeprefix("./").rstrip("/"))]
     folders += [composed(place) for place in rules.locations(prefix) if place != os.sep]
+    starts = tuple(f"{folder}/" for folder in folders)
     return [
         name
         for name in named
         if composed(name.source_id) in folders
-        or any(
-            spelling == folder or spelling.startswith(f"{folder}/")
-            for folder in folders
-            for spelling in _spellings(name, rules)
-        )
+        or any(f"{spelling}/".startswith(starts) for spelling in _spellings(name, rules))
     ]
 
 
@@ -232,7 +225,8 @@ def _first_readable(
 
 def _nothing_below(corpus: Corpus, prefix: str, rules: ReferenceRules) -> UsageError:
     named = rules.without_invalid(documents.document_names(corpus))
-    known = {(folder, folder) for name in named for folder in _folders(name)}
+    folders = {one for n in named for one in (n.source_id, n.path.rpartition("/")[0]) if one}
+    known = {(folder, folder) for folder in folders}
     names = [*sorted(known), *((name.document_id, name.path) for name in named)]
     near = [] if rules.may_read else similar_names(prefix, names)[:MAX_SUGGESTIONS]
     return UsageError(
@@ -240,12 +234,6 @@ def _nothing_below(corpus: Corpus, prefix: str, rules: ReferenceRules) -> UsageE
         f"{prefix}: no document has this path, source or id in this corpus",
         f"did you mean {' or '.join(near)}?" if near else "list all documents with ls",
     )
-
-
-def _folders(name: DocumentName) -> list[str]:
-    """The source of a document, and the folder of its file within the root."""
-    folder = name.path.rpartition("/")[0]
-    return [name.source_id, folder] if folder else [name.source_id]
 
 
 MAX_SECONDS = 10.0
@@ -426,11 +414,7 @@ def _contexts(hits: Sequence[_Match], passages: Mapping[int, Passage]) -> Iterat
         lines = passages[hit.rowid].content.split("\n")
         shown = hit.rowid, last + _AFTER
         above, below = lines[max(0, first - _BEFORE) : first], lines[last + 1 :][:_AFTER]
-        yield "\n".join([*map(_cut, above), hit.shown, *map(_cut, below)])
-
-
-def _cut(line: str) -> str:
-    return line if len(line) <= MAX_SHOWN else f"{line[: place_to_cut(line, MAX_SHOWN)]}…"
+        yield "\n".join([*map(_shown, above), hit.shown, *map(_shown, below)])
 
 
 # -- the pattern ---------------------------------------------------------------------------------
@@ -502,7 +486,7 @@ def _check_text(pattern: str, *, is_regex: bool) -> None:
         raise linear.PatternError("has a line break, and lines are searched one by one")
 
 
-def _shown(line: str, offset: int) -> str:
+def _shown(line: str, offset: int = 0) -> str:
     """A line, or the part around its match if it is long."""
     start = place_to_begin(line, max(0, min(offset - MAX_SHOWN // 2, len(line) - MAX_SHOWN)))
     end = start + place_to_cut(line[start:], MAX_SHOWN)

@@ -181,14 +181,11 @@ def find_reference(corpus: Corpus, reference: str, rules: ReferenceRules) -> Ref
     passage = passage_by_id(corpus, reference)
     if passage is not None and passage.document.document_id not in rules.not_valid_now:
         return Referent("chunk", [passage])
-    named = rules.without_invalid(
-        documents.documents_named(corpus, reference, rules.locations(reference))
-    )
+    named = _named(corpus, reference, rules)
     if len(named) > 1:
         raise _ambiguous(f"{reference}: several documents have this path", named)
     if named:
-        passages = passages_of_documents(corpus, [named[0].rowid])
-        if not passages:
+        if not (passages := passages_of_documents(corpus, [named[0].rowid])):
             verify_documents(corpus, [named[0].rowid])
             raise UsageError(
                 "no_text",
@@ -214,12 +211,14 @@ def find_reference(corpus: Corpus, reference: str, rules: ReferenceRules) -> Ref
     return None if stored == reference else find_reference(corpus, stored, rules)
 
 
+def _named(corpus: Corpus, name: str, rules: ReferenceRules) -> list[DocumentName]:
+    return rules.without_invalid(documents.documents_named(corpus, name, rules.locations(name)))
+
+
 def _passages_at_lines(
     corpus: Corpus, reference: str, lines: Lines, rules: ReferenceRules
 ) -> list[Passage]:
-    named = rules.without_invalid(
-        documents.documents_named(corpus, lines.path, rules.locations(lines.path))
-    )
+    named = _named(corpus, lines.path, rules)
     rowids = [document.rowid for document in named]
     passages = passages_of_documents(corpus, rowids, lines.start, lines.end)
     ids = {passage.document.document_id for passage in passages}

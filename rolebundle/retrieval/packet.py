@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise, takewhile
+from itertools import accumulate, pairwise, takewhile
 from typing import Any
 
 from rolebundle.contracts.bundle import RetrievalBundle, SelectedPassage
@@ -124,7 +124,7 @@ def packet(
     """
     max_chars = max_chars or MAX_CHARS
     line_chars = min(_LINE_CHARS, int(max_chars * _LINE_SHARE))
-    words = words_searched(bundle.query)
+    words = words_searched(bundle.query.lexical_query, bundle.query.task_text)
     opening = [*_opening_lines(bundle, overlay)]
     in_full, as_leads = _full_and_leads(bundle)
     dumped = [*_with_title_once(passage.model_dump(exclude_none=True) for passage in in_full)]
@@ -169,8 +169,7 @@ def packet(
         leads = _longer(leads, as_leads, words, int(lead_chars - _size(leads + brief_shown)) - 1)
     lead_by_id = dict(zip((passage.chunk_id for passage in as_leads), leads, strict=False))
     left_out = _left_out(
-        len(bundle.selected) - len(shown) - len(leads),
-        line_count - len(before_shown) - len(after) - len(brief_shown),
+        len(as_leads) - len(leads), line_count - len(before_shown) - len(after) - len(brief_shown)
     )
     shown_ids = text_by_id.keys() | lead_by_id.keys()
     body, next_leads = _by_rank(bundle.selected, text_by_id, lead_by_id)
@@ -192,7 +191,7 @@ def _opening_lines(bundle: RetrievalBundle, overlay: Overlay | None) -> Iterator
 def _left_out(places: int, lines: int) -> Iterator[str]:
     """What the budget left out: places of the answer, and lines about it."""
     if places > 0:
-        yield f"{counted(places, 'more place')} found: ask again with a higher max_chars."
+        yield f"{counted(places, 'more place')} found: ask again with more max_chars (--max-chars)."
     if lines:
         yield f"({counted(lines, 'line')} left out here for the budget)"
 
@@ -284,11 +283,8 @@ def _equal_length(sizes: Sequence[int], room: int) -> int:
 
 def _fitting(lines: Sequence[str], room: float) -> list[str]:
     """The first lines, as many as fit together."""
-    for count, line in enumerate(lines):
-        room -= len(line) + 1
-        if room < 0:
-            return [*lines[:count]]
-    return [*lines]
+    ends = accumulate(len(line) + 1 for line in lines)
+    return [line for line, end in zip(lines, ends, strict=True) if end <= room]
 
 
 # -- the passages --------------------------------------------------------------------------------

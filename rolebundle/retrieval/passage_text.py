@@ -9,12 +9,14 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Any, NamedTuple
 
-from rolebundle.contracts.bundle import QueryTrace, RetrievalBundle
+from rolebundle.contracts.bundle import RetrievalBundle
+from rolebundle.contracts.dates import date_in_name
 from rolebundle.contracts.documents import message_of
 from rolebundle.contracts.terms import ACTIONS, DEFAULT_MAX_AGE_DAYS, shown_as
+from rolebundle.retrieval.versions import words_if_newest_asked
 from rolebundle.text.tasks import OPEN_BOXES, OPEN_TASK
 from rolebundle.text.words import first_of, is_no_sentence_end, place_to_cut, stem
 
@@ -42,6 +44,8 @@ _MEANING_WEIGHT = 0.3
 its share of all cosines (this weight each)."""
 _ROW_WEIGHT = 0.3
 """The weight of the words of its first row, if the text is a table."""
+NEWEST = "newest"
+"""The word that the newest row of a table has, of those with the most words."""
 ELLIPSIS = "…"
 """The line that stands for the lines that were left out."""
 
@@ -49,6 +53,7 @@ ELLIPSIS = "…"
 _SEPARATORS = str.maketrans(
     {**dict.fromkeys("·•‧›»|│", "-"), **dict.fromkeys('"“”„«″＂', "'"), "[": "(", "]": ")"}
 )
+_BOX = re.compile(r"(\[[ xX]\])")
 _DENIED = {"execute": "acted on", "external_send": "sent to others"}
 _MARKS = "·•‧»│“”„«″＂"
 """What could be read as a mark that separates fields."""
@@ -61,8 +66,9 @@ _RANGE = re.compile(r":\d+-\d+")
 
 
 def bare(text: str) -> str:
-    """A text of a document without what separates the fields of a header."""
-    return text.translate(_SEPARATORS)
+    """A text of a document without what separates the fields of a header; boxes of tasks stay."""
+    parts = enumerate(_BOX.split(text))
+    return "".join(part if n % 2 else part.translate(_SEPARATORS) for n, part in parts)
 
 
 def quoted(*names: str, length: int = _SNIPPET_CHARS) -> str:
@@ -273,15 +279,12 @@ CosinesWithTask = Callable[[Sequence[str]], Sequence[float]]
 """The cosines of texts with the task."""
 
 
-def best_part(
-    content: str, words: Collection[str], length: int, *, table_below: str | None = None
-) -> str:
+def best_part(content: str, words: Collection[str], length: int) -> str:
     """The part of a text, at most ``length`` characters long, that has the most of the words.
 
-    It is of whole sentences, unless one of them is longer. For a table see :func:`best_span`.
+    It is of whole sentences, unless one of them is longer.
     """
-    start, end = best_span(content, words, length, table_below=table_below)
-    return content[start:end].rstrip()
+    return content[slice(*best_span(content, words, length))].rstrip()
 
 
 def _breaks(content: str) -> list[int]:
@@ -307,7 +310,8 @@ def best_span(
     """The begin and end of the part of a text that answers best.
 
     Of equal parts the first. A word counts more if fewer sentences of the text have it. That of a
-    table begins with the row that has most of them; the header row, which is shown above, has none.
+    table begins with the row that has most of them, or with the newest one if the task asks for
+    it; the header row, which is shown above, has none.
 
     Args:
         content: the text.
@@ -333,6 +337,11 @@ def best_span(
     ]
     found = Counter(word for having in word_sets for word in having)
     weights = {word: math.log1p(len(word_sets) / count) for word, count in found.items()}
+    if is_table and folded and NEWEST in words:
+        of_rows = (math.fsum(map(weights.__getitem__, own)) for own in word_sets)
+        _, date, newest = max(zip(of_rows, map(date_in_name, folded), count(), strict=False))
+        word_sets[newest] |= {NEWEST}
+        weights[NEWEST] = 1.0 if date else 0.0
     all_words = math.fsum(weights.values()) or 1.0
     cosines = [0.0] * len(folded) if cosines_of is None or len(folded) < 2 else cosines_of(folded)
     near = [max(0.0, cosine) for cosine in cosines]
@@ -378,11 +387,18 @@ def caution(bundle: RetrievalBundle) -> str:
     return f"Caution: {one_line('; '.join(parts), _CAUTION_CHARS)}." if parts else ""
 
 
-def words_searched(query: QueryTrace) -> set[str]:
-    """The words of the task, casefolded."""
-    terms = (term.removeprefix("~").casefold() for term in query.lexical_query)
+def words_searched(shown_terms: Sequence[str], task: str) -> set[str]:
+    """The words of a task, casefolded; with ``NEWEST`` if it asks for the newest version.
+
+    Args:
+        shown_terms: words and phrases as a bundle's ``lexical_query`` has them. A stem of another
+            language than English begins with a tilde.
+        task: their text.
+    """
+    terms = (term.removeprefix("~").casefold() for term in shown_terms)
     words = {word for term in terms for word in term.split()}
-    return words.union(OPEN_BOXES) if OPEN_TASK in words else words
+    words.update(OPEN_BOXES if OPEN_TASK in words else ())
+    return words if words_if_newest_asked(task) is None else {*words, NEWEST}
 
 
 def cut_passage(passage: Mapping[str, Any], start: int, end: int) -> Mapping[str, Any]:

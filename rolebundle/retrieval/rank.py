@@ -15,7 +15,6 @@ from rolebundle.retrieval.scoring import add_role_part, has_phrase, scale_by_ran
 from rolebundle.retrieval.values import Candidate, Pool, Weights, ranking_order
 from rolebundle.retrieval.versions import (
     ABOUT_AS_GOOD,
-    ABOUT_AS_GOOD_IN_SERIES,
     combine_copies,
     combine_quotes,
     combine_versions,
@@ -42,6 +41,8 @@ MAX_RANK_OF_BEST = 5
 MAX_RANK_OF_EXACT = MAX_RANK_OF_WORDING = 3
 """A passage with a rare exact word of the task, or the best for a wording, has this rank or a
 better one."""
+MAX_OPEN_TASKS = 5
+"""How many passages with open tasks come first, if these are asked for."""
 
 
 def rank(
@@ -84,12 +85,13 @@ def rank(
     words_if_newest = words_if_newest_asked(request.task)
     if words_if_newest is not None:
         put_newest_first(ranked, request.min_score, words_if_newest)
-    put_later_ones_behind(ranked)
+    put_later_ones_behind(ranked, request.task)
+    for row in reversed(_with_open_tasks(ranked, request)):
+        _lift(ranked, row, 1, "open task")
     for phrase in rare_exact:
         having = (row for row in ranked if has_phrase(row.passage, phrase))
         _lift(ranked, next(having, None), MAX_RANK_OF_EXACT, f"exact:{phrase}")
     _lift_wordings(ranked, pools_by_wording, weights)
-    _lift(ranked, _with_open_task(ranked, request), 1, "open task")
     if request.overlay is not None:
         best = _best_without_role(candidates, pool, request, weights, copy_groups, words_if_newest)
         _lift(ranked, best, MAX_RANK_OF_BEST, "first without a role")
@@ -172,20 +174,19 @@ def _best_without_role(
     return next(iter(allowed), None)
 
 
-def _with_open_task(ranked: Sequence[Candidate], request: ResolvedRequest) -> Candidate | None:
-    """The passage with open tasks that the task asks for; ``None`` if it asks for none.
+def _with_open_tasks(ranked: Sequence[Candidate], request: ResolvedRequest) -> list[Candidate]:
+    """The passages with open tasks that the words or `where` ask for; empty without such a request.
 
-    Of those with half of the best score, the one with the most of the task's other words. What has
-    only tasks that are done is no answer, whatever its score.
+    First those with the most of the task's other words, then those that rank higher.
     """
-    text = " ".join((request.task, *request.also))
+    text, where = " ".join((request.task, *request.also)), request.echo.where
     asking = words_for_open_tasks(words := words_of(text))
-    tasks = [(r, tasks_in(r.passage.content)) for r in ranked if asking and r.can_be_selected]
-    rows = [(row, "open" in states) for row, states in tasks if {*states} != {"done"}]
-    least = ABOUT_AS_GOOD_IN_SERIES * rows[0][0].final if rows else 0.0
-    having = [row for row, has_open in rows if has_open and row.final >= least]
+    if not (asking or (where is not None and where.task == "open")):
+        return []
+    having = [r for r in ranked if r.can_be_selected and "open" in tasks_in(r.passage.content)]
     others = {*words} - asking - stop_words_of(likely_languages(text))
-    return max(having, key=lambda r: len(others & words_with_names(r.passage)), default=None)
+    having.sort(key=lambda row: -len(others & words_with_names(row.passage)))
+    return having[:MAX_OPEN_TASKS]
 
 
 def _lift(ranked: list[Candidate], lifted: Candidate | None, max_rank: int, reason: str) -> None:

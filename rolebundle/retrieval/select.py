@@ -125,8 +125,7 @@ def conflicts(ranked: Sequence[Candidate], limit: int) -> Iterator[tuple[Passage
     declares that it contradicts the other one (``contradicts``). Texts are not compared. Looked at
     are the selected passages, and under a limit of ten also those past it, up to ten in all.
     """
-    selected: list[Passage] = []
-    cut: list[Passage] = []
+    selected, cut = list[Passage](), list[Passage]()
     for row in ranked:
         if row.code is None:
             selected.append(row.passage)

@@ -44,7 +44,8 @@ def file_states(files: Sequence[StoredFile], seconds: float) -> dict[str, Source
     states: dict[str, SourceState] = {file.location: "unknown" for file in files}
     if not any(check.is_alive() for check in _stuck):
         found: dict[str, SourceState] = {}
-        check = Thread(target=_look_at, args=(files, found), daemon=True)
+        checked = ((file.location, file_state(file)) for file in files)
+        check = Thread(target=found.update, args=(checked,), daemon=True)
         check.start()
         check.join(seconds)
         if check.is_alive():
@@ -57,11 +58,6 @@ def are_reachable(locations: Sequence[str]) -> bool:
     """Whether the file system answers for all of these places in time."""
     files = [StoredFile(location, "", "", "") for location in locations]
     return "unknown" not in file_states(files, MAX_SECONDS).values()
-
-
-def _look_at(files: Sequence[StoredFile], states: dict[str, SourceState]) -> None:
-    for file in files:
-        states[file.location] = file_state(file)
 
 
 def file_state(file: StoredFile) -> SourceState:

@@ -190,17 +190,18 @@ def put_replies_first(ranked: list[Candidate]) -> None:
     ranked.sort(key=ranking_order)
 
 
-def put_later_ones_behind(ranked: list[Candidate]) -> None:
+def put_later_ones_behind(ranked: list[Candidate], task: str) -> None:
     """Put a later mail or section about the matter of each of the first three directly behind it.
 
     It may change what that one says. It is the best of the later ones that may displace the first.
     """
     for first in [row for row in ranked if row.can_be_selected][:MAX_CHECKED_FOR_NEWER]:
+        in_series = _later_in_series(first, ranked, task)
         later = (
             row
             for row in ranked
             if row.can_be_selected
-            and (_is_later_mail(row.passage, first.passage) or _is_later_in_series(row, first))
+            and (_is_later_mail(row.passage, first.passage) or row.chunk_id in in_series)
             and _may_displace(row, first)
         )
         best = next(later, None)
@@ -209,19 +210,25 @@ def put_later_ones_behind(ranked: list[Candidate]) -> None:
             ranked.sort(key=ranking_order)
 
 
-def _is_later_in_series(row: Candidate, first: Candidate) -> bool:
-    """Whether a file differs from another one by a later date in its name, as minutes do.
+def _later_in_series(first: Candidate, ranked: Iterable[Candidate], task: str) -> Set[str]:
+    """The ids of sections about its matter in files with a later date in their names, as minutes.
 
-    It answers about as well, or has half of the score under the same heading.
+    They have the same heading, and half of the score. If every file of the series has that heading,
+    such as "Decisions", a word of the task must stand in both texts.
     """
-    later, earlier = row.passage, first.passage
-    words, others = (_naming_words(words_of(" ".join(p.headings[-1:]))) for p in (later, earlier))
-    least = ABOUT_AS_GOOD_IN_SERIES if words and words == others else ABOUT_AS_GOOD
-    return (
-        row.final >= least * first.final
-        and _date_by_path(later.path) > _date_by_path(earlier.path) > ""
-        and _series(later.path) == _series(earlier.path)
-    )
+    path, heading = first.passage.path, _heading_words(first.passage)
+    rows = [row for row in ranked if _series(row.passage.path) == _series(path)]
+    same = [row for row in rows if heading and _heading_words(row.passage) == heading]
+    if {row.passage.path for row in same} == {row.passage.path for row in rows}:
+        asked = content_words(task) & content_words(first.passage.content)
+        same = [row for row in same if asked & content_words(row.passage.content)]
+    same = [row for row in same if row.final >= ABOUT_AS_GOOD_IN_SERIES * first.final]
+    date = _date_by_path(path)
+    return {row.chunk_id for row in same if _date_by_path(row.passage.path) > date > ""}
+
+
+def _heading_words(passage: Passage) -> frozenset[str]:
+    return _naming_words(words_of(" ".join(passage.headings[-1:])))
 
 
 def _is_later_mail(later: Passage, first: Passage) -> bool:

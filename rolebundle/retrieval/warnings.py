@@ -7,7 +7,7 @@ message, which is empty if the warning does not hold.
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
@@ -116,9 +116,14 @@ def _weak_evidence(retrieval: Retrieval) -> str:
 
 
 def in_other_languages(retrieval: Retrieval) -> str:
-    """What to do if a tenth of the documents found is in a language that no wording is in."""
-    texts = {row.passage.document.document_id: row.passage.content for row in retrieval.ranked}
-    counts = Counter(map(language_of, texts.values()))
+    """What to do if a tenth of the documents found is in a language that no wording is in.
+
+    A short passage alone may seem to be in another one.
+    """
+    texts = defaultdict[str, list[str]](list)
+    for row in retrieval.ranked:
+        texts[row.passage.document.document_id].append(row.passage.content)
+    counts = Counter(language_of("\n".join(contents)) for contents in texts.values())
     # A text of keywords may seem to be in another language. Then it may be English, too.
     asked = {"und"}.union(*({*w.languages, language_of(w.text)} for w in retrieval.query.wordings))
     least = max(2, counts.total() / 10)

@@ -9,7 +9,6 @@ calculates ("in all", "cheaper", "half", "so").
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from fractions import Fraction
@@ -17,6 +16,7 @@ from itertools import permutations
 from typing import NamedTuple
 
 from rolebundle.resources import data_file
+from rolebundle.storage.stored_values import grouped
 from rolebundle.text.figures import CURRENCIES, Figure
 from rolebundle.text.languages import NUMBER_WORDS
 
@@ -191,9 +191,7 @@ def _ratios(unit: str, operands: Sequence[tuple[Figure, _Term]]) -> Iterator[_Te
 
 def _pairs(target: Fraction, terms: Sequence[_Term], others: Sequence[_Term]) -> Iterator[_Term]:
     """The sums and differences of a term and another that are the target."""
-    by_value = defaultdict[Fraction, list[_Term]](list)
-    for term in others:
-        by_value[term.value].append(term)
+    by_value = grouped((term.value, term) for term in others)
     for a in terms:
         for b in (*by_value.get(target - a.value, ()), *by_value.get(a.value - target, ())):
             sign = "+" if a.value + b.value == target else "−"

@@ -1,5 +1,6 @@
 """What a person sees of a passage: the terms as the index matches them, and the part that answers."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 import pytest
@@ -115,7 +116,7 @@ def test_rows_keep_their_lines_and_that_of_each_word_is_shown(border: str) -> No
     lines = part("Who has the phone on call in the night of 14 November?", table).splitlines()
     assert lines[0] == "Night of | On call | Phone"
     assert lines[1] == "Sat 07 Nov 2026 | A Marsh | 07700 97"
-    assert lines[-1] == "… Sat 14 Nov 2026 | H Marsh | 07700 914"
+    assert lines[-2:] == ["… Sat 14 Nov 2026 | H Marsh | 07700 914", "…"]
 
 
 def test_a_part_of_a_table_is_below_its_first_row() -> None:
@@ -159,7 +160,52 @@ def test_the_part_with_most_of_the_words_is_shown_as_whole_sentences() -> None:
     filler = "Nothing of interest. " * 40
     content = f"A token. {filler} A stolen tablet replays a token. {filler} A tablet."
     found = part("stolen tablet token", content)
-    assert "A stolen tablet replays a token." in found and found.startswith("Nothing")
+    assert "A stolen tablet replays a token." in found and found.startswith("… Nothing")
+
+
+@pytest.mark.parametrize("names", [("2026-10-05", "2026-11-02"), ("5 Oct 2026", "2 Nov 2026")])
+def test_the_newest_row_of_a_table_is_shown_to_who_asks_for_it(names: tuple[str, str]) -> None:
+    rows = [f"{day} | {100 + n} | Bev with her long name of the north gate" for n, day in enumerate(
+        [*(f"2025-0{n}-05" for n in range(1, 10)), *names])]  # fmt: skip
+    table = "\n".join(["date | reading | by", *rows])
+    lines = excerpt(table, terms_of("latest reading"), [], "Meter")
+    assert lines == ["date | reading | by", f"… {rows[-1]}"]
+    assert excerpt(table, terms_of("first reading"), [], "Meter")[-1] == "…"
+
+
+def test_the_newest_of_the_rows_with_the_words_is_shown() -> None:
+    rows = ["2026-01-05 | rose | 4", "2026-02-05 | rose | 5", "2026-03-05 | lily | 6"]
+    lines = excerpt("\n".join(["day | what | price", *rows]), terms_of("latest rose"), [], "Prices")
+    assert lines == ["day | what | price", f"… {rows[1]}", rows[2]]
+
+
+def test_a_table_that_goes_on_begins_with_its_header() -> None:
+    assert excerpt("A | 1\nB | 2", terms_of("b"), [], "Name | Paid") == [
+        "Name | Paid", "… B | 2"
+    ]  # fmt: skip
+
+
+LINES = st.sampled_from(
+    ["| {} | {} |", "- {} {}", "{} zebra {}.", "{}: {}", "{} {} " + 9 * "long "]
+)
+
+
+@given(st.lists(LINES, max_size=30), st.data())
+def test_lines_are_shown_in_their_order_and_once_and_gaps_are_marked(
+    shapes: list[str], data: st.DataObject
+) -> None:
+    content = "\n".join(shape.format(f"n{n}a", f"n{n}b") for n, shape in enumerate(shapes))
+    words = re.findall(r"n\d+[ab]", content)
+    asked = data.draw(st.lists(st.sampled_from([*words, "zebra", "latest", "long"]), max_size=4))
+    below = data.draw(st.sampled_from([None, "Heading"]))
+    found = " ".join(excerpt(content, terms_of(" ".join(["x", *asked])), [], below))
+    runs = [re.findall(r"n\d+[ab]", part) for part in found.split("…")]
+    shown = [words.index(word) for run in runs for word in run]
+    assert shown == sorted({*shown})
+    assert all(run == words[words.index(run[0]) :][: len(run)] for run in runs if run)
+    assert not words or (
+        (shown[0] == 0 or not runs[0]) and (shown[-1] + 1 == len(words) or not runs[-1])
+    )
 
 
 @given(

@@ -297,6 +297,16 @@ def test_a_first_passage_with_few_of_the_words_is_behind_those_with_twice_as_man
     assert [row.chunk_id for row in rows] == ["bid", "draw", "memo", "guest"]
 
 
+@pytest.mark.parametrize(("task", "asks"), [
+    ("What was decided most recently?", True), ("What was last decided about the roof?", True),
+    ("Was wurde zuletzt beschlossen?", True), ("Qu'a-t-on décidé en dernier ?", True),
+    ("¿Qué se decidió por última vez?", True), ("Which chair was recently painted?", False),
+    ("Did the roof last?", False),
+])  # fmt: skip
+def test_which_words_ask_for_the_newest(task: str, asks: bool):
+    assert (words_if_newest_asked(task) is not None) == asks
+
+
 def test_what_goes_down_is_not_called_lifted(tmp_path: Path):
     write_files(tmp_path / "n", {
         "2025-01-01 rent.md": "The rent of the garage is 90 euros, and the rent is due in May.",

@@ -55,7 +55,8 @@ def test_lines_with_a_box_are_tasks_in_every_format(tmp_path: Path, mark: str, s
     "Which tasks are still open?", "open tasks", "What do I still have to do?",
     "What is left to do?", "Which jobs still need doing?", "Welche Aufgaben sind offen?",
     "Was muss ich noch erledigen?", "Que reste-t-il à faire ?", "¿Qué queda por hacer?",
-    "Quali compiti sono aperti?",
+    "Quali compiti sono aperti?", "Do you know the open items?", "Which points are open?",
+    "Welche Punkte sind noch offen?", "¿Qué puntos siguen abiertos?",
 ])  # fmt: skip
 def test_words_for_open_tasks_find_open_boxes_and_no_ticked_ones(tmp_path: Path, task: str) -> None:
     files = {f"{n}.md": f"Which note {n} is still of the tasks?\n" for n in range(9)}
@@ -68,6 +69,22 @@ def test_the_other_words_of_the_task_choose_the_list(tmp_path: Path, about: str,
     files = {"tour.txt": TOUR, "hall.md": HALL, "done.md": DONE}
     answer = asked(tmp_path, {**files}, task=f"Which tasks are still open for the {about}?")
     assert paths(answer)[0] == path
+
+
+@pytest.mark.parametrize("fields", [{"where": {"task": "open"}}, {}])
+def test_passages_with_open_boxes_come_first(tmp_path: Path, fields: dict[str, object]) -> None:
+    lists = {f"{n}.md": f"# List of {n * 'long '}\n\n- [ ] water garden {n}\n" for n in range(7)}
+    open_day = "# Open day\n\nOpen tasks of the open day.\n\n# To do\n\n- [ ] paint\n"
+    files = {**lists, "done.md": DONE, "day.md": open_day}
+    answer = asked(tmp_path, {**files}, task="open tasks of the garden", limit=8, **fields)
+    assert ["[ ]" in shown.content for shown in answer.selected][:5] == [True] * 5
+
+
+def test_an_exact_word_is_among_the_first_three_above_other_lists(tmp_path: Path) -> None:
+    files = {f"{n}.md": f"# List {n}\n\n- [ ] water garden {n}\n" for n in range(7)}
+    files["gate.md"] = "The gate has the number INV-4471.\n"
+    answer = asked(tmp_path, {**files}, task="open tasks of INV-4471", limit=8)
+    assert "gate.md" in paths(answer)[1:3]
 
 
 def test_other_questions_are_not_answered_by_a_list(tmp_path: Path) -> None:

@@ -277,7 +277,7 @@ def test_a_later_mail_about_the_matter_comes_directly_behind(
         (mail("later", title, day, *people, **fields), 0.3),
     ]
     rows = [ranked(one, final) for one, final in mails]
-    put_later_ones_behind(rows)
+    put_later_ones_behind(rows, "fee of a boat")
     expected = ["first", "later", "other"] if is_behind else ["first", "other", "later"]
     assert [row.chunk_id for row in rows] == expected
 
@@ -286,8 +286,8 @@ def test_a_later_mail_about_the_matter_comes_directly_behind(
     ("path", "heading", "final", "fields", "is_behind"),
     [
         ("minutes/board 2026-11-09.md", "2. Fee", 0.5, {}, True),
-        ("minutes/board 2026-11-09.md", "2. Cars", 0.7, {}, True),
-        ("minutes/board 2026-11-09.md", "2. Cars", 0.5, {}, False),
+        ("minutes/board 2026-11-09.md", "2. Cars", 0.8, {}, False),
+        ("minutes/board 2026-11-09.md", "", 0.8, {}, False),
         ("minutes/board 2026-11-09.md", "2. Fee", 0.3, {}, False),
         ("minutes/board 2026-05-09.md", "2. Fee", 0.5, {}, False),  # It is older.
         ("minutes/garden 2026-11-09.md", "2. Fee", 0.5, {}, False),
@@ -302,10 +302,31 @@ def test_later_minutes_of_a_series_come_directly_behind(
         ranked(passage("first", path="minutes/board 2026-09-21.md", headings=("1. Fee",)), 0.9),
         ranked(passage("other", path="fees.md"), 0.8),
         ranked(passage("later", path=path, headings=(heading,), **fields), final),
+        ranked(passage("third", path="minutes/board 2026-07-20.md"), 0.1),
     ]
-    put_later_ones_behind(rows)
+    put_later_ones_behind(rows, "fee of a boat")
     expected = ["first", "later", "other"] if is_behind else ["first", "other", "later"]
-    assert [row.chunk_id for row in rows] == expected
+    assert [row.chunk_id for row in rows if row.chunk_id != "third"] == expected
+
+
+@pytest.mark.parametrize(
+    ("texts", "is_behind"),
+    [
+        (["Hal: buy the lock", "Hal: lock bought"], True),
+        (["Hal: buy the lock", "Hal: posters"], False),
+        (["Hal: buy paint", "Hal: lock bought"], False),
+    ],
+)
+def test_sections_that_all_files_of_a_series_have_need_a_word_of_the_task(
+    texts: list[str], is_behind: bool
+) -> None:
+    rows = [
+        ranked(passage(text, text, path=f"board 2026-0{month}-21.md", headings=("Actions",)), final)
+        for month, text, final in [(5, texts[0], 0.9), (8, texts[1], 0.6)]
+    ]
+    rows.insert(1, ranked(passage("other", path="locks.md"), 0.8))
+    put_later_ones_behind(rows, "Who buys the locks?")
+    assert (rows[1].chunk_id == texts[1]) == is_behind
 
 
 @pytest.mark.parametrize(

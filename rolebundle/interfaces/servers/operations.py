@@ -189,7 +189,8 @@ class Operations:
         answers = self._answers_of(bundle.request.agent if bundle.request else None)
         number = max(answers, default=0) + 1
         chunk_ids = [chunk.chunk_id for chunk in bundle.selected]
-        answers[number] = Given(chunk_ids, words_searched(bundle.query))
+        words = words_searched(bundle.query.lexical_query, bundle.query.task_text)
+        answers[number] = Given(chunk_ids, words)
         answers.pop(number - MAX_ANSWERS, None)
         return number
 

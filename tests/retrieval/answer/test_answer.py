@@ -343,6 +343,8 @@ def test_names_and_identifiers_that_no_passage_has_are_a_caution(
         ("Comment configurer le 4e server avec un file ?", ""),
         # Texts write the days and months in many ways.
         ("configure the server with a file on Monday in December", ""),
+        ("configure the server with a file on Saturdays or Sonnabends", ""),
+        ("Comment configurer le server avec un file les Samedis ?", ""),
         ("configure the servar with a file", ""),  # A likely spelling is searched.
         # Documents say ordinary words in other words.
         ("When was the turbine of the server inspected?", ""),
@@ -536,6 +538,18 @@ def test_other_languages_are_named_where_evidence_is_thin(task: str, other: str)
     answer = answered(documents, task=task)
     said = " ".join([answer.fallback.message, *(w.message or "" for w in answer.warnings)])
     assert f"some documents are in {other}: ask in these languages, too" in said
+
+
+def test_the_language_of_a_document_is_that_of_all_its_passages() -> None:
+    # Alone, the first text seems to be Catalan.
+    texts = [
+        "Entra agua en el arranque de la escalera del sótano. Ver lista de defectos.",
+        "Los trabajos que no se han terminado en la fecha se pagarán con el resto.",
+    ]
+    documents = [document(f"d{n}", [texts[1], texts[0]]) for n in range(2)]
+    answer = answered(documents, task="Where is the Zorblax of the trabajos, fecha, defectos?")
+    said = " ".join([answer.fallback.message, *(w.message or "" for w in answer.warnings)])
+    assert "some documents are in es: ask" in said
 
 
 @pytest.mark.parametrize(

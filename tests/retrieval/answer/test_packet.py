@@ -418,6 +418,25 @@ def test_what_short_passages_leave_the_long_ones_have() -> None:
     assert len(shown["1"]) > MAX_CHARS / 3, "leads do not shorten the first passage"
 
 
+@pytest.mark.parametrize("codes", [[], ["WEAK_EVIDENCE"]])
+def test_more_characters_are_advised_only_if_they_show_more(codes: list[str]) -> None:
+    warnings = [BundleWarning(code=code, message="thin") for code in codes]
+    answer = changed(scored(*[0.9] * 60), warnings=warnings)
+    small, large = packet(answer, None, 1_000), packet(answer, None, 60_000)
+    advised = re.findall(r"^(\d+) more places? found: ask again", small, re.MULTILINE)
+    numbers = [{*re.findall(r"^\[(\d+)\] ", text, re.MULTILINE)} for text in (small, large)]
+    assert sum(map(int, advised)) == len(numbers[1] - numbers[0])
+    assert "more place" not in large
+
+
+def test_leads_have_the_boxes_of_the_passages() -> None:
+    content = "- [ ] paint [1] the fence\n- [x] mow"
+    answer = scored(0.9, 0.1)
+    selected = [changed(passage, content=content) for passage in answer.selected]
+    text = packet(changed(answer, selected=selected))
+    assert "[ ] paint (1) the fence - [x] mow" in text
+
+
 def test_thin_evidence_has_few_leads() -> None:
     warning = BundleWarning(code="WEAK_EVIDENCE", message="thin")
     text = packet(changed(scored(0.9, *[0.1] * 8), warnings=[warning]))
