@@ -261,7 +261,12 @@ def selected_passage(
         reasons_selected=[*_reasons(row, support)],
         overlay_hits=[*row.rules, *row.factor_notes],
         moved_from={**row.moved_from} or None,
-        same_in=[r.passage.locator for r in ranked if r.duplicate_of == row.chunk_id] or None,
+        same_in=[
+            other.passage.locator
+            for other in ranked
+            if other.duplicate_of == row.chunk_id and not other.is_partial
+        ]
+        or None,
         other_versions=[
             OtherVersion(locator=other.passage.locator, line=other.differing_line)
             for other in ranked

@@ -151,7 +151,7 @@ def put_newer_versions_first(ranked: list[Candidate], task: str) -> None:
     for first in ranked[:MAX_CHECKED_FOR_NEWER]:
         least = ABOUT_AS_GOOD * first.final
         rows = [r for r in ranked if r.can_be_selected and r.final >= least]
-        newer = newer_by_path(first.passage, [row.passage for row in rows], task)
+        newer = newer_by_path(first.passage, [row.passage.path for row in rows], task)
         versions = [r for r in rows if r.passage.path in newer and _may_displace(r, first)]
         versions = [row for row in versions if row.metadata_score >= first.metadata_score]
         versions.sort(key=lambda row: (_recency_by_path(row.passage.path), row.final))
@@ -270,8 +270,8 @@ def _may_correct(reply: Candidate, quote: Candidate) -> bool:
     return bool(is_near) and _may_displace(reply, quote)
 
 
-def newer_by_path(first: Passage, others: Iterable[Passage], task: str) -> list[str]:
-    """The paths of newer versions of the first passage's file, as its path and theirs say it.
+def newer_by_path(first: Passage, paths: Iterable[str], task: str) -> list[str]:
+    """Which paths are of newer versions of the first passage's file, as its path and they say it.
 
     They have one name and folder, but for numbers and states: ``draft``, ``old``, ``v2``, a year.
     None if the task names the version or the year of the first one.
@@ -279,8 +279,8 @@ def newer_by_path(first: Passage, others: Iterable[Passage], task: str) -> list[
     series, year = [_series(first.path)], _date_by_path(first.path)
     if _names_version(task, first) or year in words_of(task):
         return []
-    paths = dict.fromkeys(passage.path for passage in others)
-    return [path for path in paths if _is_newer(path, first.path) and _is_of_series(path, series)]
+    newer = (path for path in dict.fromkeys(paths) if _is_newer(path, first.path))
+    return [path for path in newer if _is_of_series(path, series)]
 
 
 def is_older(passage: Passage, than: Passage) -> bool:
@@ -484,8 +484,9 @@ def combine_quotes(rows: Sequence[Candidate]) -> None:
                 and row.passage.mark == quote.passage.mark
                 and _governance_of(row) == _governance_of(quote)
             ):
+                is_partial = not _words_of(without_attribution(row.passage.content)) <= own
                 for copy in (quote, *(r for r in rows if r.duplicate_of == quote.chunk_id)):
-                    copy.duplicate_of = row.chunk_id
+                    copy.duplicate_of, copy.is_partial = row.chunk_id, is_partial
                 if quote.final > row.final:
                     row.set_final(quote.final, f"quoted in {quote.chunk_id}, which ranked higher")
                 break

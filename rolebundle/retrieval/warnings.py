@@ -246,7 +246,7 @@ def _may_be_replaced(retrieval: Retrieval) -> str:
 
     And which of them says that a figure of a first passage no longer holds.
     """
-    passages, found = [row.passage for row in retrieval.ranked], list[str]()
+    paths, found = [row.passage.path for row in retrieval.ranked], list[str]()
     others = [row for row in retrieval.ranked if row.can_be_selected][:MAX_REPLACING]
     for number, row in enumerate(retrieval.selected[:MAX_CHECKED_FOR_NEWER], 1):
         if replaced := replacing(row, others, retrieval.request.task):
@@ -255,7 +255,7 @@ def _may_be_replaced(retrieval: Retrieval) -> str:
             said = f": {quoted(words)}" if words else " says that it changed"
             found.append(f"[{number}] has {figure}; {name}{said}")
         name = shown_name(row.passage.path)
-        newer = newer_by_path(row.passage, passages, retrieval.request.task)
+        newer = newer_by_path(row.passage, paths, retrieval.request.task)
         found += [f"{shown_name(path)} is newer than {name}, by their names" for path in newer]
         if not newer and is_old_by_path(row.passage.path):
             found.append(f"{name} is old, by its name")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from itertools import product
 from operator import attrgetter
@@ -16,7 +17,7 @@ from rolebundle.resources import data_file
 # What few answers need is loaded by them.
 if TYPE_CHECKING:
     from rolebundle.text import figures as reading
-    from rolebundle.text.figures import Figure
+    from rolebundle.text.figures import Figure, Reading
 else:
     reading = lazy_module("rolebundle.text.figures")
 
@@ -26,6 +27,10 @@ _REACH = 45
 """Characters before a number in which a cue stands."""
 _HIDDEN = "\ue000"
 """Each character of a figure, while the words around it are read."""
+_BESIDE = 80
+"""Characters before and after a number that say what it is of."""
+_JOINING_WORDS = 3
+"""Between an old figure and a new one: "8th is moved to 22 May", not "3rd lesson is moved to"."""
 _EXCERPT = 70
 """Characters before a statement that are shown with it."""
 _CONTEXT = 200
@@ -56,6 +61,7 @@ def _pattern(text: str | list[str]) -> re.Pattern[str]:
 
 
 _BEFORE, _BEHIND = map(_pattern, _TABLES["cues"].values())
+_LABEL, _WEEKDAY, _BEFORE_DAY = map(_pattern, _TABLES["names"].values())
 _SAYS_CHANGE = _pattern(_TABLES["draft"]["says_change"])
 _STATEMENTS = [*map(_pattern, _TABLES["statements"].values())]
 _START = attrgetter("start")
@@ -98,6 +104,12 @@ def may_replace(text: str, digits: Collection[str]) -> bool:
     )
 
 
+def beside_numbers(text: str, digits: Collection[str]) -> str:
+    """What stands around the numbers with one of these digits."""
+    matches = (match for match in _NUMBER.finditer(text) if _digits(match[0]) in digits)
+    return " ".join(text[max(0, m.start() - _BESIDE) : m.end() + _BESIDE] for m in matches)
+
+
 def without_figures(text: str, figures: Iterable[Figure], sign: str = " ") -> str:
     """The text with a sign for each character of its figures."""
     signs = list(text)
@@ -131,10 +143,41 @@ def _replaced_by(match: re.Match[str], text: str, figures: Sequence[Figure]) -> 
     old = [f for f in old if f.unit not in ("name", "version")]
     words = " ".join(text[start:end].split()).rstrip(".,")
     context = hidden[max(0, start - _CONTEXT) : end + _CONTEXT].replace(_HIDDEN, " ")
-    is_event, is_since, is_changed = (match.groupdict().get(n) for n in ("event", "since", "new"))
-    for figure in [f for f in old if f.unit == "date"] or old:  # "2 to 6 November".
-        others = [f for f in inside if f.kind == figure.kind and not first <= f.start < last]
-        others.sort(key=lambda other: abs(other.start - figure.start))
-        is_moment = figure.unit in ("date", "clock")
-        if not (is_since or (is_event and not is_moment) or (is_changed and not others)):
+    groups = match.groupdict()
+    is_event, is_since, is_not, is_changed = map(groups.get, ("event", "since", "not", "new"))
+    is_joined = is_changed and len(hidden[last : match.start("new")].split()) <= _JOINING_WORDS
+    for written in [f for f in old if f.unit == "date"] or old:  # "2 to 6 November".
+        near = [f for f in inside if not first <= f.start < last]
+        near.sort(key=lambda other: abs(other.start - written.start))
+        names_a_thing = _names_a_thing(hidden, written, *near[:1])
+        is_value = not names_a_thing and (is_joined if is_changed else not written.nouns)
+        figure = _completed(written, near[0]) if near and is_value else written
+        others = [other for other in near if other.kind == figure.kind]
+        is_moment, is_bare = figure.unit in ("date", "clock"), figure.unit in ("", "th")
+        is_no_value = is_bare and (is_not or names_a_thing or len(_digits(figure.text)) < 2)
+        is_unchanged = (is_event and not is_moment) or (is_changed and not others)
+        if not (is_since or is_no_value or is_unchanged):
             yield Replaced(figure, next(iter(others), None), words, context)
+
+
+def _names_a_thing(hidden: str, figure: Figure, new: Figure | None = None) -> bool:
+    """Whether a bare number is a name, such as "no. 4", also of what is moved to a new day."""
+    before, before_new = (
+        hidden[max(0, f.start - _REACH) : f.start] if f else "" for f in (figure, new)
+    )
+    is_moved = new is not None and (new.unit == "date" or _WEEKDAY.search(before_new))
+    is_name = _LABEL.search(before) or (is_moved and not _BEFORE_DAY.search(before))
+    return figure.unit in ("", "th") and bool(is_name)
+
+
+def _completed(figure: Figure, new: Figure) -> Figure:
+    """A bare number with the month or unit of the figure in its place: "from 9 to 23 May"."""
+    value = figure.readings[0][1]
+    readings: list[Reading] = []
+    if figure.unit not in ("", "th"):
+        return figure
+    if new.unit == "date" and 1 <= value <= 31:
+        readings = [("date", (*day[:2], int(value))) for _, day in new.readings if day[2]]
+    elif new.amount and new.unit:
+        readings = [(unit, value / new.amount * one) for unit, one in new.readings]
+    return replace(figure, readings=(*readings,)) if readings else figure

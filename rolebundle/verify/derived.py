@@ -24,15 +24,11 @@ _MAX_OPERANDS = 12
 _DAY = 86_400
 _MONTH = Fraction(365 * _DAY, 12)
 _YEARS = range(1900, 2101)
-_CONSTANTS: dict[str, tuple[Fraction | int, ...]] = {
-    "half|halve[sd]?": (Fraction(1, 2),), "double[ds]?|twice|both|pair|couple": (2,),
-    "thirds?": (Fraction(1, 3),), "triple[ds]?": (3,), "quarter(?:ly|s)?": (Fraction(1, 4), 3),
-    "year(?:ly|s)?|annual(?:ly)?": (12, 52, 4), "week(?:ly|s)?": (7, 5), "dozen": (12,),
-    "hour(?:ly|s)?": (60,), "da(?:y|ys|ily)": (24,), "tenths?": (Fraction(1, 10),),
-}  # fmt: skip
-"""Words → the numbers that one multiplies with, or divides by, where they stand."""
-_CONSTANT = {re.compile(rf"\b(?:{words})\b", re.I): n for words, n in _CONSTANTS.items()}
 _WORDS = data_file(__file__, "words.toml")["calculation"]
+_CONSTANT = {
+    re.compile(rf"\b(?:{words})\b", re.I): [*map(Fraction, numbers.split())]
+    for words, numbers in _WORDS["constants"].items()
+}
 _CUE = re.compile("".join(_WORDS["cue"]), re.IGNORECASE)
 _NO_CUE = re.compile(
     r"\b(?:(?:more|less) than|over|under|above|below|up to) "
@@ -153,7 +149,7 @@ def _results(
     for place, (pattern, numbers) in enumerate(_CONSTANT.items(), len(operands)):
         # 5 days are not 5 hours because a day has 24.
         if pattern.search(words) and (unit != "time" or max(numbers) < 4):
-            factors += [_Term(Fraction(n), str(n), frozenset((place,))) for n in numbers]
+            factors += [_Term(n, str(n), frozenset((place,))) for n in numbers]
     yield from (t for t in terms if operands[min(t.operands)][0].unit == "time" != unit)
     yield from _pairs(target, terms, terms)
     for first in range(len(terms)):

@@ -11,7 +11,8 @@ its words do not stand in another passage much rather than in what it cites.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from rolebundle.contracts.documents import Passage, message_of
@@ -21,11 +22,14 @@ from rolebundle.contracts.verification import Finding, FindingCode, VerifyReques
 from rolebundle.errors import UsageError
 from rolebundle.retrieval.filter import policy_rejection, without_later_superseders
 from rolebundle.retrieval.lanes import open_lanes
+from rolebundle.retrieval.lookup import lines_of_file
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.values import Pool
+from rolebundle.retrieval.versions import newer_by_path
 from rolebundle.retrieval.where import allowed_documents
 from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.documents import document_names
 from rolebundle.storage.passages import passages_at_lines, passages_by_id
 from rolebundle.text.languages import is_unspaced
 from rolebundle.text.references import may_be_stored
@@ -62,6 +66,7 @@ class DraftEvidence:
 
     def __init__(self, corpus: Corpus, request: VerifyRequest, resolved: ResolvedRequest) -> None:
         self._corpus, self._request = corpus, resolved
+        self.raise_if_interrupted = corpus.raise_if_interrupted
         self._allowed: list[int] | None = None
         self.numbers: dict[int, Passage] = {}
         self.is_named = request.bundle is not None or request.chunk_ids is not None
@@ -97,7 +102,7 @@ class DraftEvidence:
         return sorted(passages.values(), key=lambda passage: bool(passage.superseded_by))
 
     def _nearest(self, text: str) -> list[Passage]:
-        self._corpus.raise_if_interrupted()
+        self.raise_if_interrupted()
         lanes = open_lanes(self._corpus, build_query(text, None), None)
         pool = lanes.propose(Pool(), DEPTH, self._allowed)
         hits = sorted(
@@ -110,6 +115,17 @@ class DraftEvidence:
             self._allowed = allowed_documents(self._corpus, self._request)
             return self._nearest(text)
         return usable
+
+    def newer_versions(self, cited: Mapping[str, Passage]) -> Iterator[Passage]:
+        """A passage of a newer version, by its name, of each file, by its path, of the corpus."""
+        names = document_names(self._corpus) if cited and not self.is_named else []
+        for path, passage in cited.items():
+            self.raise_if_interrupted()
+            folder = path.rpartition("/")[0]
+            paths = (name.path for name in names if name.path.rpartition("/")[0] == folder)
+            newer = newer_by_path(passage, paths, "")[:DEPTH]
+            stored = (passages_at_lines(self._corpus, one, 1, MAX_CITED_LINES) for one in newer)
+            yield from islice((p for own in stored for p in self._usable(own)), 1)
 
     def named_by(self, citation: Citation, candidates: Sequence[Passage]) -> list[Passage]:
         """The passages that a citation names: lines name each passage that shares a line with them.
@@ -293,12 +309,14 @@ def cited_lines(locator: str, passage: Passage) -> Passage:
 
     The rows of a table keep their header.
     """
-    lines = passage.content.split("\n")
-    if len(lines) != passage.end_line - passage.start_line + 1:
+    lines, (_, start, end) = passage.content.split("\n"), _lines_of(locator)
+    of_file = lines_of_file(
+        passage.content, passage.start_line, passage.end_line, passage.document.attributes
+    )
+    named = [n for n, at in enumerate(of_file or ()) if at[0] <= end and start <= at[1]]
+    if not named:
         return passage
-    _, start, end = _lines_of(locator)
-    first = max(start, passage.start_line) - passage.start_line
-    cited, top = lines[first : end + 1 - passage.start_line], first
+    cited, top = lines[named[0] : named[-1] + 1], (first := named[0])
     while 0 < top < len(lines) and {lines[top][:1], lines[top - 1][:1]} <= {"|", "+"}:
         top -= 1
     rules = [n for n in range(top + 1, first) if not lines[n].strip("|:-+= ")]

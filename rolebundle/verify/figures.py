@@ -59,7 +59,7 @@ _SECTION = re.compile(
     r"#{1,6}[ \t](?!\d{1,2}[.)\s]|\d+\.\d)[^\n]*\n((?:(?!#{1,6}[ \t])[^\n]*(?:\n|\Z))*)"
 )
 _SECTION_CHARS = 600
-_LONGER = re.compile(r"\d+(?:[.,]\d+)+|\d{2,}")
+LONGER = re.compile(r"\d+(?:[.,]\d+)+|\d{2,}")
 """Numbers that name a row or column ("10–24.9 kg", "2027"): one digit is found by chance."""
 _SENTENCE_END = re.compile(r"[.;:!?]\s|\n\s*\n|\n\s*[-*•]")
 _WIDE = 200  # Characters of a row.
@@ -126,7 +126,7 @@ def check_figures(
             continue
         near = (*reversed(figures[max(0, number - _POOL) : number]), *figures[number + 1 :][:_POOL])
         others = sorted(near, key=lambda other: abs(other.start - figure.start))[:_POOL]
-        named = {*_LONGER.findall(sentence)}.difference(_LONGER.findall(figure.text))
+        named = {*LONGER.findall(sentence)}.difference(LONGER.findall(figure.text))
         figure = replace(figure, near=figure.near | named)  # noqa: PLW2901
         for reading in (figure, *_with_unit_before(figure, others), *own.without_year(figure)):
             check = own.check(reading, figures)
@@ -190,11 +190,11 @@ def _figures_of(text: str) -> list[Figure]:
         if figure.cell:
             before, after = text[max(0, start - _WIDE) : start], text[start : start + _WIDE]
             line = before.rpartition("\n")[2] + after.partition("\n")[0]
-            near |= {*_LONGER.findall(f"{figure.cell.column} {line}")}
+            near |= {*LONGER.findall(f"{figure.cell.column} {line}")}
         else:
             before, after = text[max(0, start - _WIDE) : start], text[figure.end : start + _WIDE]
-            near |= {*_LONGER.findall(_SENTENCE_END.split(before)[-1])}
-            near |= {*_LONGER.findall(_SENTENCE_END.split(after)[0])}
+            near |= {*LONGER.findall(_SENTENCE_END.split(before)[-1])}
+            near |= {*LONGER.findall(_SENTENCE_END.split(after)[0])}
             line_start = text.rfind("\n", 0, start) + 1
             if section := _SECTION.match(text[line_start : line_start + _SECTION_CHARS]):
                 near |= words_near(section[1])  # The figure of a heading is about its section.
@@ -370,7 +370,7 @@ class _Index:
             if (other.is_counting and not figure.is_counting) or is_year(other) != is_year(figure):
                 continue  # "Price list 2024", "two sides".
             gained = (figure.near & other.near - beside) | counted.intersection(other.nouns[:1])
-            kept = other.near | other.shared | {*_LONGER.findall(other.text)}
+            kept = other.near | other.shared | {*LONGER.findall(other.text)}
             loss = max(len(figure.near & one.near - kept) for one in same)
             # One word may be a coincidence if the values have nothing else in common.
             is_alike = other.cell is not None or not figure.near.isdisjoint(beside)

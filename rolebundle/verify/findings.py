@@ -7,12 +7,13 @@ it is to be checked if somebody disputed the passage, or if the role's own polic
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.terms import Sensitivity, level_rank
 from rolebundle.contracts.verification import CheckName, Finding, FindingCode, Outcome, Span
+from rolebundle.resources import data_file
 from rolebundle.retrieval.filter import age_days, age_note, freshness_of, labels_of
 from rolebundle.retrieval.passage_text import shown_name
 from rolebundle.retrieval.request import ResolvedRequest
@@ -23,42 +24,12 @@ from rolebundle.verify.draft import Sentence
 
 MAX_SHOWN = 300
 """How many characters of the draft, or of a passage, one finding shows."""
-_AGAIN = "Retrieve again, and write from what comes back."
-_SAY_SO = "Say so, or find another source."
-_CODES: dict[FindingCode, tuple[CheckName, Outcome, str | None]] = {
-    "exact": ("quotes", "clean", None),
-    "normalized": ("quotes", "clean", None),
-    "misattributed": ("quotes", "failed", "Cite the passage that has the quote."),
-    "near": ("quotes", "failed", "Quote the passage word for word, with all that belongs to it."),
-    "cut_short": ("quotes", "check", "Quote or say also what limits it."),
-    "absent": ("quotes", "failed", "Leave the quote out, or say it without quotation marks."),
-    "cited": ("citations", "clean", None),
-    "unknown_citation": ("citations", "failed", "Remove it, or cite a passage."),
-    "wrong_place": ("citations", "check", "Cite the passage that the sentence is from."),
-    "unrelated_citation": ("citations", "failed", "Cite the passage that the sentence is from."),
-    "unchecked_language": ("citations", "check", "Have a person check it."),
-    "figure_found": ("figures", "clean", None),
-    "rounded": ("figures", "clean", None),
-    "computed": ("figures", "clean", None),
-    "unsupported_figure": ("figures", "check", "Say where it is from, or leave it out."),
-    "unknown_name": ("names", "check", "Look it up, or leave it out."),
-    "covered": ("coverage", "clean", None),
-    "uncovered": ("coverage", "failed", "Say what the evidence says, or leave the sentence out."),
-    "differs": ("wording", "check", "Read the passage: the sentence may say the opposite."),
-    "judged_unsupported": ("judge", "check", "Read the passage, and correct the sentence."),
-    "unknown_passage": ("sources", "failed", _AGAIN),
-    "changed_passage": ("sources", "failed", _AGAIN),
-    "rejected_source": ("sources", "failed", "Remove what is based on this passage."),
-    "superseded_source": ("sources", "failed", None),
-    "old_source": ("sources", "check", "Write from the newer one, or say how old this is."),
-    "disputed_source": ("sources", "check", _SAY_SO),
-    "stale_source": ("sources", "check", "Say how old it is, or find a newer source."),
-    "untrusted_source": ("sources", "clean", _SAY_SO),
-    "flagged_source": ("sources", "clean", "Have a person read the source."),
-    "secret_in_draft": ("publish", "failed", "Remove it."),
-    "confidential_source": ("publish", "failed", "Remove what is from this passage."),
-    "not_checked": ("deadline", "failed", None),
-}  # fmt: skip
+_TABLE: Any = data_file(__file__, "findings.toml")
+CODES: Mapping[FindingCode, tuple[CheckName, Outcome, str | None]] = {
+    code: (check, row["verdict"], row.get("remedy"))
+    for check, rows in _TABLE.items()
+    for code, row in rows.items()
+}
 """Code → check, what it does to the verdict, and the remedy."""
 _FROM_SOURCE = frozenset(("cited", "exact", "normalized", "covered", "figure_found"))
 """The codes of findings that say that a part of the draft is in a passage."""
@@ -74,7 +45,7 @@ def finding(
     **more: Any,
 ) -> Finding:
     """A finding on a range of the draft, with what its code says. ``more`` are other fields."""
-    check, verdict, remedy = _CODES[code]
+    check, verdict, remedy = CODES[code]
     values: dict[str, Any] = {
         "check": check,
         "verdict": verdict,
@@ -115,7 +86,7 @@ def check_sources(
             continue
         doubts = [*_doubts(passage, request)]
         text = prose.replace(passage.path.rpartition("/")[2], " ")
-        newer = newer_by_path(passage, passages.values(), text)
+        newer = newer_by_path(passage, [p.path for p in passages.values()], text)
         if newer or is_old_by_path(passage.path):
             note = (
                 f"{shown_name(newer[0])} is newer, by its name"

@@ -36,6 +36,7 @@ from rolebundle.storage.digests import verify_passages
 from rolebundle.text.figures import find_figures, words_near
 from rolebundle.text.replaced import (
     Replaced,
+    beside_numbers,
     digits_in,
     is_same,
     may_replace,
@@ -47,7 +48,7 @@ from rolebundle.text.tokens import is_inside
 from rolebundle.text.words import content_words, counted, language_of
 from rolebundle.verify.draft import Citation, Sentence, parse_draft
 from rolebundle.verify.evidence import DraftEvidence, check_citation, cited_lines, titled
-from rolebundle.verify.figures import FigureCheck, check_figures
+from rolebundle.verify.figures import LONGER, FigureCheck, check_figures
 from rolebundle.verify.findings import check_sources, finding, shortened, validated_draft
 from rolebundle.verify.judge import Judge, opinion_findings
 from rolebundle.verify.quotes import check_quote, is_term, lower_words
@@ -70,6 +71,8 @@ _COUNTED: dict[CheckName, str] = {
 """What checks count."""
 _REQUIRED = frozenset((*_COUNTED, "wording"))
 """The checks that are required by default."""
+_MAX_SOURCE = 400
+"""Characters around the same figures in what is cited, with which later texts are searched."""
 _DOUBTS: tuple[Outcome, Outcome] = ("failed", "check")
 _BETWEEN_WORDS = re.compile(r"[-_/.]")
 _IGNORED = {"verdict": "clean", "fails": False}
@@ -94,7 +97,7 @@ def verify(
     """
     required = _REQUIRED if request.require is None else frozenset[str](request.require)
     end = None if request.deadline_ms else monotonic() + DEFAULT_SECONDS
-    passages: dict[str, Passage] = {}
+    passages, cited = dict[str, Passage](), dict[str, Passage]()
     with corpus.reading():
         sentences = list[Sentence]()
         for sentence in parse_draft(request.draft):
@@ -118,6 +121,8 @@ def verify(
                 if found.code != "uncovered" or "coverage" in required or checker.has_one_language:
                     findings.append(found)
             passages |= checker.passages
+            cited |= {passage.path: passage for passage in checker.cited}
+        passages |= {newer.chunk_id: newer for newer in evidence.newer_versions(cited)}
         named = {f.chunk_id for f in findings}
         rowids = [passage.rowid for name, passage in passages.items() if name in named]
         verify_passages(corpus, rowids)
@@ -170,33 +175,41 @@ class SentenceCheck:
         self, sentence: Sentence, evidence: DraftEvidence, beside: Sequence[Citation], previous: str
     ) -> None:
         self._sentence, self._start, self._previous = sentence, sentence.start, previous
+        self._evidence = evidence
         self._prose, self._text = sentence.prose(), sentence.prose(with_quotes=True)
+        self._digits = digits_in(self._prose)
         quoted = [sentence.text[a - self._start : b - self._start] for a, b in sentence.quotes]
         is_checked = sentence.has_content or quoted or sentence.citations
         self._all = evidence.candidates([self._text, *quoted] if is_checked else [])
         self._quoted = [*evidence.quotes, *(p for p in self._all if message_of(p.anchor)[1])]
         self._named = [(c, evidence.named_by(c, self._all)) for c in sentence.citations]
-        self._cited = [passage for _, named in self._named for passage in named]
+        self.cited = [passage for _, named in self._named for passage in named]
         self._exact = [
             cited_lines(citation.target, passage) if citation.kind == "locator" else passage
             for citation, named in self._named
             for passage in named
         ]
         if quoted and not sentence.citations:
-            self._cited = titled(self._prose, self._all)
+            self.cited = titled(self._prose, self._all)
         # "(a.md:1-2) (a.md:7-7)": all are for the same words.
         gaps = pairwise(sentence.citations)
         between = (sentence.text[a.end - self._start : b.start - self._start] for a, b in gaps)
         self._is_adjacent = not any(map(lower_words, between))
         self._beside = [p for c in beside for p in evidence.named_by(c, self._all)]
-        self.passages = {p.chunk_id: p for p in (*self._cited, *self._all, *self._beside)}
+        # A text in the language of the source may say that a figure of it no longer holds.
+        texts = (beside_numbers(p.content, self._digits) for p in self._exact or self._beside)
+        self._source = " ".join(texts)[:_MAX_SOURCE]
+        alike = evidence.candidates([self._source] if self._source else [])
+        later = [p for p in alike if may_replace(p.content, self._digits)]
+        found = *self.cited, *self._all, *self._beside, *later
+        self.passages = {p.chunk_id: p for p in found}
         self._all = [*self.passages.values()]
 
     @property
     def has_one_language(self) -> bool:
         """Whether the passages are in the language of the sentence, so that words can be found."""
         own = "und", language_of(self._text)
-        return all(language_of(p.content) in own for p in self._cited or self._all)
+        return all(language_of(p.content) in own for p in self.cited or self._all)
 
     def findings(self) -> Iterator[Finding]:
         """What all checks found, in any order."""
@@ -223,9 +236,11 @@ class SentenceCheck:
 
     def _citations(self) -> Iterator[Finding]:
         segment, position = "", 0
+        dates = [figure for figure in find_figures(self._text) if figure.unit == "date"]
+        text = without_figures(self._text, dates)  # It may be cited in another form.
         for citation, named in self._named:
-            own = self._text[position : citation.start - self._start]
-            segment = own if lower_words(own) else segment or self._text
+            own = text[position : citation.start - self._start]
+            segment = own if lower_words(own) else segment or text
             position = citation.end - self._start
             prose = segment if self._sentence.has_content else ""
             others = self._exact if self._is_adjacent else []
@@ -238,11 +253,11 @@ class SentenceCheck:
             first, stop = start - self._start, end - self._start
             around = self._prose[:first], self._prose[stop:]
             code, passage, true_text, note = check_quote(
-                text[first:stop], self._all, self._cited, around
+                text[first:stop], self._all, self.cited, around
             )
-            is_own = is_term(text[first:stop]) and (code == "misattributed" or not self._cited)
+            is_own = is_term(text[first:stop]) and (code == "misattributed" or not self.cited)
             # The draft answers a question that no passage has.
-            is_own |= code == "absent" and not self._cited and text[:stop].endswith("?")
+            is_own |= code == "absent" and not self.cited and text[:stop].endswith("?")
             if code == "misattributed":  # What is wrong may be the citation.
                 stop = max([stop, *(c.end - self._start for c in self._sentence.citations)])
             yield self._finding(
@@ -251,13 +266,16 @@ class SentenceCheck:
 
     def _figures(self) -> Iterator[Finding]:
         head = f"{self._sentence.header}\n" if self._sentence.kind == "row" else ""
-        likely = best_match(self._text, self._cited or self._all)
+        likely = best_match(self._text, self.cited or self._all)
         found = [likely.passage] if likely.passage and likely.is_covered else []
-        own = self._cited or self._beside or found
+        own = self.cited or self._beside or found
         passages = [*self._all, *self._exact]
-        sources = self._exact or own, passages, [*self._beside, *self._cited]
+        sources = self._exact or own, passages, [*self._beside, *self.cited]
         cited, evidence, beside = ([_text_of(p) for p in some] for some in sources)
-        checks = [*check_figures(head + self._prose, cited, evidence, beside, self._previous)]
+        checks = list[FigureCheck]()
+        for check in check_figures(head + self._prose, cited, evidence, beside, self._previous):
+            self._evidence.raise_if_interrupted()  # A sentence may have hundreds of figures.
+            checks.append(check)
         for check in checks:
             if check.start >= len(head):
                 place = self._start - len(head)
@@ -286,9 +304,10 @@ class SentenceCheck:
             if not is_same(check.figure, old.figure) or is_too_old or any(news):
                 continue
             names = "\n".join((other.document.title, *other.headings))
+            near = check.found.near if check.found else frozenset[str]()
             shared = self._words & content_words(f"{names}\n{old.context}")
-            words = words_near(f"{names}\n{other.content}")
-            beside = check.figure.near & check.found.near - words if check.found else ()
+            words = words_near(f"{names}\n{other.content}").union(LONGER.findall(other.content))
+            beside = check.figure.near & near - words
             is_cell = check.found and check.found.cell
             if shared and len(beside) <= (0 if is_cell else len(shared)):
                 return f"{shown_name(other.path)}: {quoted(old.words)}"
@@ -297,15 +316,15 @@ class SentenceCheck:
     @cached_property
     def _old(self) -> list[tuple[Passage, Replaced]]:
         """The figures that a passage says no longer hold, if the sentence speaks of no change."""
-        digits = digits_in(self._prose)
-        passages = [p for p in self._all if may_replace(p.content, digits)]
+        passages = [p for p in self._all if may_replace(p.content, self._digits)]
         passages = [] if passages and says_change(self._text) else passages
         return [(p, old) for p in passages for old in replaced_figures(p.content)]
 
     @cached_property
     def _words(self) -> frozenset[str]:
-        """The content words of the sentence, without figures."""
-        return content_words(without_figures(self._prose, find_figures(self._prose)))
+        """The content words of the sentence, and of its source, without figures."""
+        texts = (without_figures(text, find_figures(text)) for text in (self._prose, self._source))
+        return frozenset().union(*map(content_words, texts))
 
     def _changed_by_reply(self, figure: str, passage: Passage) -> str:
         """What a mail that quotes the passage has in place of a figure of it; "" for nothing."""
@@ -326,7 +345,7 @@ class SentenceCheck:
         for name in names_in(self._prose) if self._all else ():
             start, end = self._start + name.start(), self._start + name.end()
             # An identifier has to stand in what is cited: another one is often beside it.
-            cited = [*self._cited, *self._beside] if name["identifier"] and self._cited else []
+            cited = [*self.cited, *self._beside] if name["identifier"] and self.cited else []
             begins = not name["identifier"] and SENTENCE_START.search(self._prose[: name.start()])
             unknown = [] if begins else unknown_parts(name[0], cited or self._all)
             unknown = unknown or self._swapped(name)
@@ -348,7 +367,7 @@ class SentenceCheck:
     def _statement(self, with_figures: Set[str | None]) -> Iterator[Finding]:
         """What a passage says of the sentence. Of ``with_figures`` one has a figure of it."""
         start, end = self._start, self._sentence.end
-        match = best_match(self._text, self._cited)
+        match = best_match(self._text, self.cited)
         if not match.is_covered:
             match = best_match(self._text, self._all)
         if not (is_covered := match.is_covered):  # A figure is as good as a word.
@@ -359,7 +378,7 @@ class SentenceCheck:
             yield self._finding("covered", start, end, match.passage, note, match.text)
         elif match.words:
             yield self._finding("uncovered", start, end, note="no passage says this")
-        if found := difference(self._text, self._exact or self._cited or self._all):
+        if found := difference(self._text, self._exact or self.cited or self._all):
             yield self._finding("differs", start, end, found[1], f"differs: {found[0]}", found[2])
 
 
@@ -377,7 +396,8 @@ def _text_of(passage: Passage) -> str:
     # A draft may name the file, the year in its name, or the date that is shown with it.
     path, document = passage.path, passage.document
     names = path, _BETWEEN_WORDS.sub(" ", path), document.title, (document.updated_at or "")[:10]
-    return "\n".join((*names, *passage.headings, passage.content))
+    # A text that begins in small letters does not go on with a sentence of these.
+    return "\n\n".join(("\n".join((*names, *passage.headings)), passage.content))
 
 
 def _not_checked(text: str, sentences: Sequence[Sentence], first: int) -> Finding:

@@ -148,6 +148,18 @@ def test_a_mail_has_its_people_and_a_quoted_one_is_one_passage(tmp_path: Path):
     assert [len(shown.same_in or ()) for shown in same] == [1]
 
 
+def test_a_mail_that_is_quoted_in_part_is_not_in_that_place(tmp_path: Path):
+    tree = Tree(tmp_path)
+    old, more = "The audit of the bakery begins on 7 April.", "Please send us the plans by post."
+    tree.write("1.eml", f"{HEAD}Subject: audit\n\n{old}\n{more}\n")
+    tree.write("2.eml", f"{HEAD}Subject: Re: audit\n\nWe come.\n\n> {old}\n")
+    tree.write("3.eml", f"{HEAD}Subject: Re: audit\n\nFine.\n\n> {old}\n> {more}\n")
+    tree.ingest()
+    answer = Engine(Workspace(tree.db)).retrieve(RetrievalRequest(task="audit of the bakery"))
+    [own] = [row for row in answer.selected if "bakery" in row.content]
+    assert own.same_in == ["3.eml:8-9"]
+
+
 def test_tags_and_links_are_found_but_not_in_code():
     text = (
         "#home/garden `#no` (#yes) [x](#part) #1 #2026plan #fff [[wifi#Setup|the wifi]] "

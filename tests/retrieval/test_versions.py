@@ -202,8 +202,7 @@ def test_files_of_other_days_or_names_are_no_versions(one: str, other: str) -> N
 
 
 def newer_of(path: str, other: str) -> list[str]:
-    first, second = passage("c1", path=path), passage("c2", path=other)
-    return newer_by_path(first, [second], "What is the fee?")
+    return newer_by_path(passage("c1", path=path), [other], "What is the fee?")
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Figures that a text itself says no longer hold."""
 
+from fractions import Fraction
+
 import pytest
 
 from rolebundle.text.replaced import digits_in, may_replace, replaced_figures, says_change
@@ -31,6 +33,19 @@ from support.amounts import lengths, linear_time
         ("Cuesta 43 euros en lugar de 38 euros.", ["38 euros"]),
         ("The deadline of 31 May is extended to 30 June.", ["31 May"]),
         ("The quota is 50 GB; it used to be 20 GB.", ["20 GB"]),
+        ("It costs 29 EUR, not 24 EUR.", ["24 EUR"]),
+        ("Sie kostet 29 Euro, nicht 24.", ["24"]),
+        ("Delivery is from 22 February 2027, not from the 8th.", ["8th"]),
+        ("The price is 12, not 15.", []),
+        ("It takes 12 days, not more than 15 days.", []),
+        ("The visit no. 14 is moved to 22 February.", []),
+        ("Pasamos la visita de obra nº 14 al lunes 16.", []),
+        ("Pasamos la visita de obra 14 al lunes 16.", []),
+        ("Es geht von Seite 4 auf Seite 6.", []),
+        ("Il passe ses vacances du 9 au 23 novembre.", []),
+        ("The 14 rooms are moved to 23 November.", []),
+        ("The 3rd lesson is moved to 23 November.", []),
+        ("14 is moved to Monday 23.", []),
         ("Das Treffen am 3. Mai wird auf den 10. Mai verschoben.", ["3. Mai"]),
         ("On 3 May the price is raised to 15 euros.", []),
         ("From 1 May the discount no longer applies.", []),
@@ -52,6 +67,31 @@ def test_the_words_that_say_so_and_what_holds_in_place() -> None:
     assert replaced.new and replaced.new.text == "12 euros"
     assert replaced.words == "Dear Ann, the fee is now 12 euros instead of 15 euros"
     assert "15" not in replaced.context and "all in" in replaced.context
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Delivery moves from 9 to 23 November.",
+        "La entrega del pedido 4471 pasa del 9 al 23 de noviembre.",
+        "La entrega pasa del lunes 9 al lunes 23 de noviembre.",
+        "Die Lieferung wird vom 9. auf den 23. November verschoben.",
+        "La livraison passe du 9 au 23 novembre.",
+        "It is on 23 November, not on the 9th.",
+        "The 9th is moved to 23 November.",
+    ],
+)
+def test_an_old_day_has_the_month_of_the_new_one(text: str) -> None:
+    [replaced] = replaced_figures(text)
+    assert replaced.figure.readings == (("date", (None, 11, 9)),)
+
+
+@pytest.mark.parametrize(
+    "text", ["It is 36.20 euros instead of 31.50.", "Von 31,50 auf 36,20 Euro"]
+)
+def test_an_old_number_has_the_unit_of_the_new_one(text: str) -> None:
+    [replaced] = replaced_figures(text)
+    assert replaced.figure.readings[0] == ("€", Fraction("31.5"))
 
 
 @pytest.mark.parametrize(

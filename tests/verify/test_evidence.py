@@ -22,6 +22,7 @@ from rolebundle.verify.judge import Judge
 from rolebundle.workspace import Workspace
 from support.corpora import FLAGGED, NOW, build, chunk, document, overlay, set_policy
 from support.embedding_server import EmbeddingServer, Handler
+from support.source_tree import write_files
 
 # -- The passages that a draft is checked against are read again, as agent and role may see them
 
@@ -301,6 +302,52 @@ def test_a_citation_of_lines_means_these_lines(tmp_path: Path, draft: str, code:
     assert code in answer.counts
 
 
+CONCERT = "the winter concert will take place on Saturday, 12 December 2026, at 17:00"
+HEADERS = (
+    "From: Bo <bo@example.org>\nTo: all-teachers@music-school.example.org\nSubject: Winter concert 2026\n"
+    "Date: Mon, 14 Sep 2026 10:00:00 +0000\n"
+)
+QUOTED = f"{CONCERT[:50]}=\n{CONCERT[50:]}"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "lines"),
+    [
+        ("plan.eml", f"{HEADERS}\nDear all,\n\n{CONCERT}\n", "8-8"),
+        ("plan.eml", f"{HEADERS}Content-Transfer-Encoding: quoted-printable\n\n{QUOTED}\n", "7-8"),
+        (
+            "plan.md",
+            f"# From the office to all teachers and parents, 2026-09-14\n\nDear all,\n\n{CONCERT}\n",
+            "5-5",
+        ),
+    ],
+)
+def test_cited_lines_may_begin_in_small_letters(
+    tmp_path: Path, name: str, text: str, lines: str
+) -> None:
+    """The date that is shown with the passage is not in their sentence."""
+    path = f"2026-09-14 winter concert {name}"
+    write_files(tmp_path / "mails", {path: text})
+    workspace = Workspace(tmp_path / "c.db")
+    with Admin(workspace) as admin:
+        admin.ingest([tmp_path / "mails"], IngestOptions(lexical_only=True))
+    draft = f'Our winter concert takes place on Saturday, 12 December 2026, at 17:00 ("{path}:{lines}").'
+    with Engine(workspace) as engine:
+        answer = engine.verify(VerifyRequest(draft=draft))
+    assert answer.verdict == "clean"
+
+
+def test_a_citation_may_have_a_date_in_another_form(tmp_path: Path) -> None:
+    texts = {
+        "agenda": "Visita de obra nº 4, 2026-12-10 09:30",
+        "acta": "La próxima visita de obra nº 4 es el 10 de diciembre de 2026.",
+    }
+    documents = [document(name, [text]) for name, text in texts.items()]
+    draft = "La próxima visita de obra nº 4 es el 10 de diciembre de 2026 (agenda.md:1-1)."
+    with Engine(build(tmp_path, documents)) as engine:
+        assert engine.verify(VerifyRequest(draft=draft, now=NOW)).verdict == "clean"
+
+
 def test_a_cited_sentence_is_checked_in_other_words_than_those_of_its_passage(
     engine_citations: Engine,
 ) -> None:
@@ -494,6 +541,10 @@ cost 60 euros instead of 80 euros. The choir costs 90 euros.
         ("The hall was to cost EUR 1,390 ({}a.eml:6-6).", None),
         ("The hall costs 1,120 euros, down from 1,390 euros ({}b.eml:5-6).", None),
         ("The hall costs 1,120 euros ({}b.eml:5-6).", None),
+        (
+            "Der Saal kostet für den Abend 1390 € ({}a.eml:6-6).",
+            "hall costs 1,120 euros instead of 1,390",
+        ),
         ("The hall is open from 7 pm ({}a.eml:6-6).", None),
         ("The choir costs 90 euros ({}b.eml:5-6).", None),
     ],
@@ -514,12 +565,38 @@ def test_a_figure_that_a_text_says_is_replaced(
     assert not note or f'b.eml: "The {note} euros"' in notes[0]
 
 
+QUOTE = f"{HEADERS}\n  Charlotte   25 kg sack   31.50 pounds\n\nDelivery from 8 February 2027.\n"
+CORRECTION = (
+    f"{HEADERS.replace('14 Sep', '24 Sep')}\nThe Charlotte sack of 25 kg is now 36.20 pounds instead of"
+    " 31.50.\n\nDelivery will be from 22 February 2027, not from the 8th.\n"
+)
+
+
+@pytest.mark.parametrize("cited", ["", " (a.eml:6-8)"])
+@pytest.mark.parametrize(
+    "sentence",
+    ["The Charlotte sack of 25 kg costs 31.50 pounds{}.", "Delivery is from 8 February 2027{}."],
+)
+def test_a_correction_is_found_with_and_without_citation(
+    tmp_path: Path, sentence: str, cited: str
+) -> None:
+    write_files(tmp_path / "mails", {"a.eml": QUOTE, "b.eml": CORRECTION})
+    workspace = Workspace(tmp_path / "c.db")
+    with Admin(workspace) as admin:
+        admin.ingest([tmp_path / "mails"], IngestOptions(lexical_only=True))
+    with Engine(workspace) as engine:
+        answer = engine.verify(VerifyRequest(draft=sentence.format(cited)))
+    assert answer.counts.get("old_source") == 1
+
+
 @pytest.mark.parametrize(
     ("draft", "is_old"),
     [
         ("The deposit is 40 % of the sum (fees v1.md:1-1).", True),
         ("The deposit is 40 % of the sum (fees v1.md).", True),
+        ("Die Anzahlung ist 40 % (fees v1.md:1-1).", True),
         ("In v1 the deposit is 40 % of the sum (fees v1.md:1-1).", False),
+        ("The deposit is 30 % (fees v2.md:1-1).", False),
     ],
 )
 def test_who_cites_an_old_version_does_not_say_that_it_is_old(

@@ -1,23 +1,32 @@
 """The verdict on a draft, and its figures."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import count
 from pathlib import Path
 from threading import Timer
 from time import monotonic
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
-from rolebundle.contracts.verification import Verification, VerifyRequest
+from rolebundle.contracts.verification import (
+    CheckName,
+    FindingCode,
+    Outcome,
+    Verification,
+    VerifyRequest,
+)
 from rolebundle.engine import Engine
 from rolebundle.errors import Interrupted, RolebundleError
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.audit import AuditLog
+from rolebundle.storage.corpus import Corpus
 from rolebundle.text.figures import find_figures
-from rolebundle.verify.figures import check_figures
+from rolebundle.verify.figures import FigureCheck, check_figures
+from rolebundle.verify.findings import CODES
 from support.amounts import lengths, linear_time
 from support.corpora import NOW, build, document
 
@@ -122,6 +131,12 @@ class TestTheVerdict:
                 assert engine.verify(VerifyRequest(**fields)).verdict == verdict
 
 
+def test_each_code_of_a_finding_has_a_check_and_a_verdict() -> None:
+    rows = Mapping[FindingCode, tuple[CheckName, Outcome, str | None]]
+    TypeAdapter(rows).validate_python(CODES)
+    assert {*CODES} == {*get_args(FindingCode)}
+
+
 class TestTheAnswer:
     def test_a_redacted_draft_has_nothing_that_fails(self, engine: Engine) -> None:
         draft = f'{LIFETIME} {FALSE} They wrote "{FALSE}" [9].\n\n- {HELMET} [2]\n- {FALSE}\n'
@@ -144,6 +159,27 @@ class TestTheAnswer:
                 verified(engine, draft, whole_corpus=True, deadline_ms=deadline)
             assert monotonic() - started < 2
         assert verified(engine, LIFETIME).verdict == "clean"
+
+    def test_the_deadline_is_looked_at_for_each_figure(
+        self, engine: Engine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A sentence may have many, and each may be the sum or the ratio of others."""
+        checked = list[FigureCheck]()
+
+        def checks(*args: Any) -> Iterator[FigureCheck]:
+            for check in check_figures(*args):
+                checked.append(check)
+                yield check
+
+        def interrupt(_: Corpus) -> None:
+            if len(checked) == 3:
+                raise Interrupted("interrupted", "late", "wait")
+
+        monkeypatch.setattr("rolebundle.verify.verify.check_figures", checks)
+        monkeypatch.setattr(Corpus, "raise_if_interrupted", interrupt)
+        with pytest.raises(Interrupted):
+            verified(engine, " ".join(map(str, range(10_000, 10_150))))
+        assert len(checked) == 3
 
     @pytest.mark.parametrize("redact", [False, True])
     def test_what_is_not_checked_in_time_is_named_and_fails(
@@ -300,6 +336,7 @@ SAME = [
     ("| Metal | Limit (mg/l) |\n|---|---|\n| Mercury | 0.002 |", "Mercury: 2 µg/l."),
     ("150 000 MGA", "150.000 MGA"), ("a descent of -1620 m", "1,620 m of descent"),
     ("| Planet | Distance (1000 km) |\n|---|---|\n| Moon | 384 |", "The Moon is 384,000 km away."),
+    ("DTSTART 2026-12-10 09:30", "el 10 de diciembre de 2026"), ("2026-08-03", "le 3 août 2026"),
     ("needs 14.x", "It needs 14."), ("from 18:00 to 21:00", "6 to 9 pm"),
     ("52 weeks: 18 weeks at full pay", "52 weeks, 18 fully paid"), ("the 8th day", "day 8"),
     ("twice a year", "two times a year"), ("at least 9 days", "9 days or more, at least 9 days"),
