@@ -217,14 +217,15 @@ def _later_in_series(first: Candidate, ranked: Iterable[Candidate], task: str) -
     such as "Decisions", a word of the task must stand in both texts.
     """
     path, heading = first.passage.path, _heading_words(first.passage)
+    if not (date := _date_by_path(path)):
+        return frozenset()
     rows = [row for row in ranked if _series(row.passage.path) == _series(path)]
     same = [row for row in rows if heading and _heading_words(row.passage) == heading]
     if {row.passage.path for row in same} == {row.passage.path for row in rows}:
         asked = content_words(task) & content_words(first.passage.content)
         same = [row for row in same if asked & content_words(row.passage.content)]
     same = [row for row in same if row.final >= ABOUT_AS_GOOD_IN_SERIES * first.final]
-    date = _date_by_path(path)
-    return {row.chunk_id for row in same if _date_by_path(row.passage.path) > date > ""}
+    return {row.chunk_id for row in same if _date_by_path(row.passage.path) > date}
 
 
 def _heading_words(passage: Passage) -> frozenset[str]:
@@ -300,7 +301,7 @@ def replacing(
     """
     content, asked = first.passage.content, content_words(task)
     digits = digits_in(content)
-    for row in others:
+    for row in others if digits and asked else ():
         text = row.passage.content
         if (
             row is first

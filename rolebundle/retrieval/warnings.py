@@ -51,6 +51,8 @@ MAX_NAMED_REPLACEMENTS = 2
 MAX_REPLACING = 10
 """How many of the best candidates are searched for what they say no longer holds."""
 _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th|e|er|ère|ème|[ºª°])", re.IGNORECASE)
+_READ_FOR_LANGUAGE, _LANGUAGE_CHARS = 40, 400
+"""How many passages tell the languages of documents, and how many characters of each."""
 MAX_LANGUAGES = 3
 """How many languages of documents are named."""
 MAX_MISSING_WORDS = 5
@@ -116,14 +118,14 @@ def _weak_evidence(retrieval: Retrieval) -> str:
 
 
 def in_other_languages(retrieval: Retrieval) -> str:
-    """What to do if a tenth of the documents found is in a language that no wording is in.
+    """What to do if a tenth of the best documents is in a language that no wording is in.
 
     A short passage alone may seem to be in another one.
     """
-    texts = defaultdict[str, list[str]](list)
-    for row in retrieval.ranked:
-        texts[row.passage.document.document_id].append(row.passage.content)
-    counts = Counter(language_of("\n".join(contents)) for contents in texts.values())
+    texts = defaultdict[str, str](str)
+    for row in retrieval.ranked[:_READ_FOR_LANGUAGE]:
+        texts[row.passage.document.document_id] += f"{row.passage.content[:_LANGUAGE_CHARS]}\n"
+    counts = Counter(map(language_of, texts.values()))
     # A text of keywords may seem to be in another language. Then it may be English, too.
     asked = {"und"}.union(*({*w.languages, language_of(w.text)} for w in retrieval.query.wordings))
     least = max(2, counts.total() / 10)
