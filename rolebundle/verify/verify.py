@@ -355,12 +355,13 @@ class SentenceCheck:
 
     def _swapped(self, name: re.Match[str]) -> list[str]:
         """A name that the cited lines lack, if they have one of its kind that the draft lacks."""
-        parts = unknown_parts(name[0], self._exact) if self._exact else []
-        for passage in self._exact if len(parts) == len(name[0].split()) else ():
+        parts, words = unknown_parts(name[0], self._exact) if self._exact else [], name[0].split()
+        for passage in self._exact if parts else ():
             for other in names_in(passage.content):
                 is_kind = bool(other["identifier"]) == bool(name["identifier"])
                 is_person = name["identifier"] or (" " in name[0] and " " in other[0])
-                if is_kind and is_person and other[0].strip("`") not in self._text:
+                is_alike = len(parts) == len(words) or not {*words}.isdisjoint(other[0].split())
+                if is_kind and is_person and is_alike and other[0].strip("`") not in self._text:
                     return parts
         return []
 

@@ -283,7 +283,8 @@ ROWS = """| Card | Working days |
 | Red | 5 |
 | Blue | 2 |
 Ana Ruiz asked for `--red`.
-Bob Lind asked for `--blue`."""
+Bob Lind asked for `--blue`.
+Carter Brothers bring both."""
 
 
 @pytest.mark.parametrize(
@@ -293,10 +294,11 @@ Bob Lind asked for `--blue`."""
         ("Blue takes five working days (rows.md:4-4).", "unsupported_figure"),
         ("Bob Lind asked for it (rows.md:5-5).", "unknown_name"),
         ("Someone asked for `--blue` (rows.md:5-5).", "unknown_name"),
+        ("Both are brought by Lind Brothers (rows.md:7-7).", "unknown_name"),
     ],
 )
 def test_a_citation_of_lines_means_these_lines(tmp_path: Path, draft: str, code: str) -> None:
-    rows = replace(document("rows", []), chunks=(chunk("rows#0", ROWS, start_line=1, end_line=6),))
+    rows = replace(document("rows", []), chunks=(chunk("rows#0", ROWS, start_line=1, end_line=7),))
     with Engine(build(tmp_path, [rows])) as engine:
         answer = engine.verify(VerifyRequest(draft=draft, chunk_ids=["rows#0"], now=NOW))
     assert code in answer.counts
