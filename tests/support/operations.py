@@ -1,7 +1,8 @@
 """What a user does to a corpus, as steps that a fault may interrupt and a user then repeats."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -135,11 +136,18 @@ def _embed(place: Place, report: Report) -> None:
 
 def _purge(place: Place, _: Report) -> None:
     with Admin(Workspace(place.db, HashingProvider())) as admin:
-        try:
+        with _or("nothing_to_purge"):
             purge_documents(admin.workspace, Selection(["tree/n1.md", "tree/n2.md"]))
-        except UsageError as error:
-            assert error.code == "nothing_to_purge"
-            finish_pending(admin.workspace)
+        finish_pending(admin.workspace)
+
+
+@contextmanager
+def _or(code: str) -> Iterator[None]:
+    """What is done may have been refused with this code: the step was interrupted before."""
+    try:
+        yield
+    except UsageError as error:
+        assert error.code == code
 
 
 def _by_owner(act: Callable[..., object], *arguments: object) -> Step:
@@ -189,10 +197,8 @@ def _audit(place: Place, report: Report, rows: int = 6) -> None:
 
 
 def _back_up(place: Place, _: Report) -> None:
-    try:
+    with _or("backup_exists"):
         as_owner(place.db, create_backup, place.saved)
-    except UsageError as error:
-        assert error.code == "backup_exists"
 
 
 def _decide(place: Place, report: Report, decisions: int = 6) -> None:
@@ -205,11 +211,9 @@ def _decide(place: Place, report: Report, decisions: int = 6) -> None:
 def _mark(place: Place, report: Report) -> None:
     with Admin(place.db) as admin:
         for name in sorted(path.name for path in place.tree.glob("n*.md")):
-            try:
+            with _or("not_found"):  # It was purged.
                 put_mark(admin.workspace, f"tree/{name}", "disputed", "Ana", name)
                 report(f"recorded tree/{name}")
-            except UsageError as error:
-                assert error.code == "not_found"  # It was purged.
 
 
 def _remember(place: Place, report: Report, facts: int = 6) -> None:
@@ -218,10 +222,8 @@ def _remember(place: Place, report: Report, facts: int = 6) -> None:
         for number in range(len(all_facts(admin.workspace)) + 1, facts + 1):
             fact = f"Word{number} of part one."
             request = RememberRequest(fact=fact, source=f"n{number}.md:1-3", scope="shared")
-            try:
+            with _or("not_found"):  # It was purged, or its file is gone.
                 report(f"recorded {engine.remember(request).document_id}")
-            except UsageError as error:
-                assert error.code == "not_found"  # It was purged, or its file is gone.
 
 
 STEPS: dict[str, Step] = {
@@ -250,8 +252,7 @@ def stored_rows(path: Path) -> Rows:
     """
     if not path.exists() or path.stat().st_size == 0:
         return {}
-    db = apsw.Connection(str(path))
-    try:
+    with closing(apsw.Connection(str(path))) as db:
         tables = [
             name
             for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
@@ -266,19 +267,14 @@ def stored_rows(path: Path) -> Rows:
             )
             for name in tables
         }
-    finally:
-        db.close()
 
 
 def schema_of(path: Path) -> int:
     """The version of a corpus's schema; 0 if the file is missing or empty."""
     if not path.exists() or path.stat().st_size == 0:
         return 0
-    db = apsw.Connection(str(path))
-    try:
+    with closing(apsw.Connection(str(path))) as db:
         return int(db.pragma("user_version"))
-    finally:
-        db.close()
 
 
 def final_contents(path: Path) -> dict[str, Any]:
