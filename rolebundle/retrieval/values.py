@@ -334,6 +334,8 @@ class Candidate:
         moved_from: for each rule that changed its place, the place without this one rule.
         lifted_for: why it has a lift.
         duplicate_of: the chunk id of the candidate that stands for it, if it is a copy.
+        later_than: the chunk id of one of the first three whose matter it is about, with a later
+            date: a mail, or a section of a dated series.
         is_partial: whether that one has more text, because it is quoted in part.
         newer_version: the chunk id of a newer version of its page that stands for it.
         differing_line: its first line that the newer version does not have.
@@ -369,6 +371,7 @@ class Candidate:
     moved_from: Mapping[str, int] = field(default_factory=dict)
     lifted_for: tuple[str, ...] = ()
     duplicate_of: str | None = None
+    later_than: str | None = None
     is_partial: bool = False
     newer_version: str | None = None
     differing_line: str = ""

@@ -30,7 +30,13 @@ _OLD, _DRAFT, _FINAL, _SIGNED = (
     words.split() for words in data_file(__file__, "versions.toml").values()
 )
 _COPY_OR_OLD_PATH = re.compile(rf"(?:^|[/ _.(-])(?:{'|'.join(_OLD)})(?=$|[/ _.)-])", re.IGNORECASE)
-_V_NUMBER = re.compile(r"(?<![^\W_])v(?:er(?:sion)?)?[-_. ]?(\d{1,6})(?!\d)", re.IGNORECASE)
+_STATE = "|".join((*_DRAFT, *_FINAL))
+_V_NUMBER = re.compile(
+    # v2, version 2, "draft 2 (new).md"; not the day of "draft 2 May.md".
+    rf"(?<![^\W_])(?:v(?:er(?:sion)?)?[-_. ]?|(?:{_STATE})[-_ ](?=\d\d?(?: ?\(|\.\w+$)))"
+    r"(\d{1,6})(?!\d)",
+    re.IGNORECASE,
+)
 _COPY_NUMBER = re.compile(r" ?\((\d{1,2})\)\.\w+$")
 _NUMBER, _WORD = re.compile(r"\d+"), re.compile(r"[^\W_]+")
 _VERSION_IN_PATH = re.compile(
@@ -201,10 +207,12 @@ def put_later_ones_behind(ranked: list[Candidate], task: str) -> None:
             row
             for row in ranked
             if row.can_be_selected
-            and (_is_later_mail(row.passage, first.passage) or row.chunk_id in in_series)
+            and (is_later_mail(row.passage, first.passage) or row.chunk_id in in_series)
             and _may_displace(row, first)
         )
         best = next(later, None)
+        if best is not None:
+            best.later_than = first.chunk_id
         if best is not None and best.final < (behind := math.nextafter(first.final, -math.inf)):
             best.set_final(behind, f"later, about the matter of {first.chunk_id}")
             ranked.sort(key=ranking_order)
@@ -232,7 +240,7 @@ def _heading_words(passage: Passage) -> frozenset[str]:
     return _naming_words(words_of(" ".join(passage.headings[-1:])))
 
 
-def _is_later_mail(later: Passage, first: Passage) -> bool:
+def is_later_mail(later: Passage, first: Passage) -> bool:
     """Whether both are mails, not quoted ones, about one matter.
 
     Their subjects have one reference number, or half of the words, and then the same people.

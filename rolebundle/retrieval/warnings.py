@@ -246,7 +246,8 @@ def _supersede_ignored(retrieval: Retrieval) -> str:
 def _may_be_replaced(retrieval: Retrieval) -> str:
     """Which candidates are newer than a first passage, or which of these is old, by their paths.
 
-    And which of them says that a figure of a first passage no longer holds.
+    Also which of them says that a figure of a first passage no longer holds, or is about the same
+    matter and later.
     """
     paths, found = [row.passage.path for row in retrieval.ranked], list[str]()
     others = [row for row in retrieval.ranked if row.can_be_selected][:MAX_REPLACING]
@@ -256,6 +257,11 @@ def _may_be_replaced(retrieval: Retrieval) -> str:
             name = shown_name(by.passage.path)
             said = f": {quoted(words)}" if words else " says that it changed"
             found.append(f"[{number}] has {figure}; {name}{said}")
+        found += [
+            f"[{place}] is later than [{number}], about the same matter"
+            for place, later in enumerate(retrieval.selected, 1)
+            if later.later_than == row.chunk_id
+        ]
         name = shown_name(row.passage.path)
         newer = newer_by_path(row.passage, paths, retrieval.request.task)
         found += [f"{shown_name(path)} is newer than {name}, by their names" for path in newer]

@@ -16,14 +16,19 @@ _PAIRS = [[frozenset(words.split()) for words in pair] for pair in _TABLE["pairs
 _BOX = re.compile(
     r"^[ \t>|]*(?:(?:[-*+•]|\d{1,9}[.)])[ \t]+)?(\[[ xX]\](?=[ \t,;|])|[☐☑☒])[ \t]*\S", re.MULTILINE
 )
+_LABEL = re.compile(
+    rf"(?:^[ \t>|#*•-]*|(?<=[.!?] ))(?:{'|'.join(_TABLE['labels'])})(?:[ \t]*:|\**[ \t]*$)",
+    re.MULTILINE,
+)
 
 
 def tasks_in(text: str) -> list[str]:
-    """Whether its tasks are ``open`` or ``done``: lines with a box before them.
+    """Whether its tasks are ``open`` or ``done``: lines with a box or a label before them.
 
-    The line may be in a list, a quote or a table.
+    The line may be in a list, a quote or a table. A label, such as ``TODO:``, may be a line alone.
     """
-    return ["open" if box in OPEN_BOXES else "done" for box in _BOX.findall(text)]
+    labels = ["open"] if _LABEL.search(text) else []
+    return ["open" if box in OPEN_BOXES else "done" for box in _BOX.findall(text)] or labels
 
 
 def words_for_open_tasks(words: Sequence[str]) -> set[str]:

@@ -29,7 +29,7 @@ from rolebundle.contracts.verification import (
 )
 from rolebundle.retrieval.passage_text import quoted, shown_name
 from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.retrieval.versions import is_older, without_attribution
+from rolebundle.retrieval.versions import is_later_mail, is_older, without_attribution
 from rolebundle.scan.confidential import find_secrets
 from rolebundle.storage.corpus import Corpus, joined
 from rolebundle.storage.digests import verify_passages
@@ -327,17 +327,21 @@ class SentenceCheck:
         return frozenset().union(*map(content_words, texts))
 
     def _changed_by_reply(self, figure: str, passage: Passage) -> str:
-        """What a mail that quotes the passage has in place of a figure of it; "" for nothing."""
+        """What a reply or later mail has in place of a figure of the passage; "" for nothing."""
         text = _message_text(passage)
         quotes = [p for p in self._quoted if p == passage or _message_text(p) in text]
         originals = [p for p in self._all if text in _message_text(p)]
         known = " ".join([self._prose, *(p.content for p in originals)])
         replies = [p for p in self._all if any(_is_reply(p, quote) for quote in quotes)]
-        texts = [p.content for p in replies]
-        for check in check_figures(self._prose, texts, texts) if texts else ():
-            is_other = check.figure.text == figure and check.outcome == "unsupported_figure"
-            if is_other and check.others and not any(other in known for other in check.others):
-                return f"the mail that quotes it has {', '.join(check.others)}"
+        later = [p for p in self._all if is_later_mail(p, passage)]
+        for name, mails in (("the mail that quotes it", replies), ("a later mail about it", later)):
+            texts = [p.content for p in mails]
+            for check in check_figures(self._prose, texts, texts) if texts else ():
+                is_other = check.figure.text == figure and check.outcome == "unsupported_figure"
+                # Another price or hour of a mail that does not quote may be of another thing.
+                is_other = is_other and (mails is replies or check.figure.unit == "date")
+                if is_other and check.others and not any(other in known for other in check.others):
+                    return f"{name} has {', '.join(check.others)}"
         return ""
 
     def _names(self, figures: Sequence[Span]) -> Iterator[Finding]:

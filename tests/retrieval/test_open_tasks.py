@@ -64,6 +64,20 @@ def test_words_for_open_tasks_find_open_boxes_and_no_ticked_ones(tmp_path: Path,
     assert paths(answer)[0] == "tour.txt"
 
 
+@pytest.mark.parametrize("text", [
+    "# Notes\n\nTODO\n\n- order candles\n", "- TODO: order candles\n", "Aufgaben: candles\n",
+    "Christmas. Action: Ann to order candles.\n", "## Action items\n\nCandles.\n",
+])  # fmt: skip
+def test_a_label_says_that_a_task_is_open(tmp_path: Path, text: str) -> None:
+    other = "The action of the candles was open to all. To do so was right.\n"
+    answer = asked(tmp_path, {"a.md": text, "b.md": other}, task="Which tasks are still open?")
+    assert paths(answer)[0] == "a.md"
+    files = {"a.md": text, "b.md": other}
+    assert paths(asked(tmp_path / "2", {**files}, task="candles", where={"task": "open"})) == [
+        "a.md"
+    ]
+
+
 @pytest.mark.parametrize(("about", "path"), [("tour to Ghent", "tour.txt"), ("hall", "hall.md")])
 def test_the_other_words_of_the_task_choose_the_list(tmp_path: Path, about: str, path: str) -> None:
     files = {"tour.txt": TOUR, "hall.md": HALL, "done.md": DONE}

@@ -178,6 +178,8 @@ def test_a_file_of_the_archive_comes_after_its_newer_version() -> None:
         ("contract_v2_FINAL (3).docx", "contract Helvor_signed.pdf"),
         ("House rules v2 FINAL.docx", "House rules v3 corrections.docx"),
         ("House rules v2 FINAL.docx", "House rules v3.docx"),
+        ("newsletter draft.md", "newsletter draft 2 (new).md"),
+        ("Brief Entwurf 1.docx", "Brief Entwurf 2.docx"),
         ("statutes draft 2026.docx", "statutes_2023_signed.pdf"),
     ],
 )
@@ -194,6 +196,7 @@ def test_which_of_two_files_is_newer_by_their_names(older: str, newer: str) -> N
         ("2024-03-07 minutes.docx", "2025-03-06 minutes.docx"),
         ("contract 2024 signed.pdf", "lease 2025 signed.pdf"),
         ("terms v2 final.docx", "terms v3 draft.docx"),
+        ("notes draft 2 May.md", "notes draft 12 May.md"),
         ("office/fees 2024.docx", "harbour/fees 2026.docx"),
     ],
 )
@@ -279,6 +282,9 @@ def test_a_later_mail_about_the_matter_comes_directly_behind(
     put_later_ones_behind(rows, "fee of a boat")
     expected = ["first", "later", "other"] if is_behind else ["first", "other", "later"]
     assert [row.chunk_id for row in rows] == expected
+    assert {row.chunk_id: row.later_than for row in rows}["later"] == (
+        "first" if is_behind else None
+    )
 
 
 @pytest.mark.parametrize(
@@ -348,3 +354,17 @@ def test_a_note_if_another_text_says_that_a_figure_no_longer_holds(
     rank = 1 + [chunk.document_id for chunk in bundle.selected].index("plan")
     note = f'Note: [{rank}] has 13 October 2026; news.md: "moved from 13 October"'
     assert (note in packet(bundle)) == says_so
+
+
+@pytest.mark.parametrize(("day", "says_so"), [(5, True), (3, False)])
+def test_a_note_says_which_mail_is_later_about_the_same_matter(day: int, *, says_so: bool) -> None:
+    people = (("from", (ANA,)), ("to", (BEN,)))
+    first, later = (
+        document(
+            name, [text], title="Estate of Ida", document_type="mail", attributes=people,
+            updated_at=f"2026-03-{on:02}T08:00:00Z",
+        )
+        for name, text, on in [("a", "The hearing is in the cellar.", 4), ("b", "A hearing elsewhere.", day)]
+    )  # fmt: skip
+    note = "[2] is later than [1], about the same matter"
+    assert (note in packet(asked(first, later, task="hearing in the cellar"))) is says_so

@@ -524,12 +524,14 @@ def test_a_figure_that_a_later_mail_changes(tmp_path: Path, draft: str, notes: s
     assert answer.verdict == ("check" if notes else "clean")
 
 
-OFFER = FIRST_MAIL.replace("windows", "hall").replace("48,600 and take 11 weeks", "1,390 from 7 pm")
+OFFER = FIRST_MAIL.replace("windows", "hall").replace(
+    "48,600 and take 11 weeks", "1,390 from 7 pm on 4 May 2026"
+)
 LATER = """From: Bo <bo@example.org>
 Subject: hall
 Date: Tue, 3 Mar 2026 10:00:00 +0000
 
-The hall costs 1,120 euros instead of 1,390 euros. The keys are given out from 5 pm on. The drums
+The hall costs 1,120 euros instead of 1,390 euros. The keys are given out from 5 pm on, on 11 May 2026. The drums
 cost 60 euros instead of 80 euros. The choir costs 90 euros.
 """
 
@@ -548,6 +550,7 @@ cost 60 euros instead of 80 euros. The choir costs 90 euros.
             "hall costs 1,120 euros instead of 1,390",
         ),
         ("The hall is open from 7 pm ({}a.eml:6-6).", None),
+        ("The hall is free on 4 May 2026 ({}a.eml:6-6).", "a later mail about it has 11 May 2026"),
         ("The choir costs 90 euros ({}b.eml:5-6).", None),
     ],
 )
@@ -564,7 +567,7 @@ def test_a_figure_that_a_text_says_is_replaced(
         answer = engine.verify(VerifyRequest(draft=draft.format("")))
     notes = [f.note or "" for f in answer.findings if f.code == "old_source"]
     assert len(notes) == bool(note)
-    assert not note or f'b.eml: "The {note} euros"' in notes[0]
+    assert not note or note in notes[0].replace("The hall", "hall")
 
 
 QUOTE = f"{HEADERS}\n  Charlotte   25 kg sack   31.50 pounds\n\nDelivery from 8 February 2027.\n"
