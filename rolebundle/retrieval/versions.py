@@ -303,9 +303,9 @@ def replacing(
 ) -> tuple[str, Candidate, str] | None:
     """A figure of a passage, the one of others that says that it no longer holds, and its words.
 
-    That one is no older, is trusted as much, and does not have the same in its place. A word of the
-    task stands beside the figure in both. A text from outside is not quoted against an own file:
-    its words are empty. ``None`` if there is none.
+    That one has a date, is no older, is trusted as much, and does not have the same in its place. A
+    word of the task stands beside the figure in both. A text from outside is not quoted against an
+    own file: its words are empty. ``None`` if there is none.
     """
     content, asked = first.passage.content, content_words(task)
     digits = digits_in(content)
@@ -313,6 +313,7 @@ def replacing(
         text = row.passage.content
         if (
             row is first
+            or not row.passage.document.updated_at
             or is_older(row.passage, first.passage)
             or not (_may_displace(row, first) or _is_mail_as_trusted(row, first))
             or not may_replace(text, digits)

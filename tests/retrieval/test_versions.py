@@ -342,6 +342,7 @@ def test_sections_that_all_files_of_a_series_have_need_a_word_of_the_task(
         ("Moved from 13 October.", {}, False),  # Nothing that was asked for.
         ("Cellar: moved from 13 October.", {"trust_tier": "untrusted"}, False),
         ("Cellar: moved from 13 October.", {"updated_at": "2025-12-31T00:00:00Z"}, False),
+        ("Cellar: moved from 13 October.", {"updated_at": None}, False),
     ],
 )
 def test_a_note_if_another_text_says_that_a_figure_no_longer_holds(
@@ -350,6 +351,7 @@ def test_a_note_if_another_text_says_that_a_figure_no_longer_holds(
     plan = document(
         "plan", ["The cellar: 13 October 2026, the pump."], updated_at="2026-01-01T00:00:00Z"
     )
+    fields = {"updated_at": "2026-01-02T00:00:00Z", **fields}
     bundle = asked(plan, document("news", [f"{text} The pump."], **fields), task="cellar pump")
     rank = 1 + [chunk.document_id for chunk in bundle.selected].index("plan")
     note = f'Note: [{rank}] has 13 October 2026; news.md: "moved from 13 October"'
