@@ -71,6 +71,7 @@ _VERSION_OF_STATE: Mapping[str, tuple[float]] = (
 )
 """State in the name of a file → its version, if the name has no number."""
 _WITHOUT_STATE = 0.5  # Between a draft and a final version.
+_NEW = frozenset("new neu neue neuer nouveau nouvelle nuevo nueva nuovo nuova".split())
 _STATES = frozenset([*_VERSION_OF_STATE, *_OLD, "new"])
 
 _REPLY_MARKS = re.compile(r"\A(?:\s*\w{2,4}\s?:)+")
@@ -343,7 +344,13 @@ def _is_mail_as_trusted(row: Candidate, first: Candidate) -> bool:
 
 
 def _is_newer(path: str, than: str) -> bool:
-    """Whether a path says that it holds in place of another one. Days and months are of events."""
+    """Whether a path says that it holds in place of another one. Days and months are of events.
+
+    What is called new is not older than a year.
+    """
+    are_new = (not _NEW.isdisjoint(words_of(folded(name))) for name in (path, than))
+    if tuple(are_new) == (False, True):
+        return False
     order, other = _recency_by_path(path), _recency_by_path(than)
     if (order[:2], other[:2]) == ((True, math.inf), (True, 0.0)):
         return True  # A draft does not replace what is signed, however new it is.

@@ -196,6 +196,7 @@ def test_which_of_two_files_is_newer_by_their_names(older: str, newer: str) -> N
         ("2024-03-07 minutes.docx", "2025-03-06 minutes.docx"),
         ("contract 2024 signed.pdf", "lease 2025 signed.pdf"),
         ("terms v2 final.docx", "terms v3 draft.docx"),
+        ("settling in 2025.md", "settling in new concept.md"),
         ("notes draft 2 May.md", "notes draft 12 May.md"),
         ("office/fees 2024.docx", "harbour/fees 2026.docx"),
     ],
