@@ -59,6 +59,8 @@ _SECTION = re.compile(
     r"#{1,6}[ \t](?!\d{1,2}[.)\s]|\d+\.\d)[^\n]*\n((?:(?!#{1,6}[ \t])[^\n]*(?:\n|\Z))*)"
 )
 _SECTION_CHARS = 600
+PLACE_END = "\n\x1e\n"
+"""Stands between the names, date and headings of a passage and its text."""
 LONGER = re.compile(r"\d+(?:[.,]\d+)+|\d{2,}")
 """Numbers that name a row or column ("10–24.9 kg", "2027"): one digit is found by chance."""
 _SENTENCE_END = re.compile(r"[.;:!?]\s|\n\s*\n|\n\s*[-*•]")
@@ -236,6 +238,7 @@ class _Index:
                     values[unit].append((value, place))
         self._values = {unit: sorted(of_unit) for unit, of_unit in values.items()}
         self._ranked = lru_cache(self._rank)
+        self._place_ends = [text.find(PLACE_END) for text in texts]
         columns = defaultdict[tuple[int, str], list[Figure]](list)
         for figure, n in self._figures:
             if figure.cell and (figure.cell.column or figure.unit in CURRENCIES):
@@ -364,6 +367,8 @@ class _Index:
             other, passage = self._figures[at]
             if passage not in passages or other.kind not in kinds or other in same:
                 continue  # Two texts may both be right.
+            if other.start < self._place_ends[passage]:
+                continue  # The date of a file is not in place of one in its text.
             is_one = other.amount == 1 and stem(other.text.split()[-1]) in figure.near
             if is_one or (figure.unit and other.nouns):
                 continue  # "A day" is one day.

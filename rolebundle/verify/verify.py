@@ -48,7 +48,7 @@ from rolebundle.text.tokens import is_inside
 from rolebundle.text.words import content_words, counted, language_of
 from rolebundle.verify.draft import Citation, Sentence, parse_draft
 from rolebundle.verify.evidence import DraftEvidence, check_citation, cited_lines, titled
-from rolebundle.verify.figures import LONGER, FigureCheck, check_figures
+from rolebundle.verify.figures import LONGER, PLACE_END, FigureCheck, check_figures
 from rolebundle.verify.findings import check_sources, finding, shortened, validated_draft
 from rolebundle.verify.judge import Judge, opinion_findings
 from rolebundle.verify.quotes import check_quote, is_term, lower_words
@@ -401,8 +401,7 @@ def _text_of(passage: Passage) -> str:
     # A draft may name the file, the year in its name, or the date that is shown with it.
     path, document = passage.path, passage.document
     names = path, _BETWEEN_WORDS.sub(" ", path), document.title, (document.updated_at or "")[:10]
-    # A text that begins in small letters does not go on with a sentence of these.
-    return "\n\n".join(("\n".join((*names, *passage.headings)), passage.content))
+    return "\n".join((*names, *passage.headings, PLACE_END, passage.content))
 
 
 def _not_checked(text: str, sentences: Sequence[Sentence], first: int) -> Finding:

@@ -304,6 +304,18 @@ def test_a_citation_of_lines_means_these_lines(tmp_path: Path, draft: str, code:
     assert code in answer.counts
 
 
+def test_the_date_of_a_file_is_not_in_place_of_one_in_its_text(tmp_path: Path) -> None:
+    text = "our 10 December bus is in the workshop. We can drive on Thursday,\n17 December 2026 instead."
+    bus = document(
+        "2026-11-20 Trip bus", [], title="Bus on 10 December", updated_at="2026-11-20T10:00:00Z"
+    )
+    bus = replace(bus, chunks=(chunk("bus#0", text, start_line=1, end_line=2),))
+    draft = "The bus trip of 10 December is moved to Thursday, 17 December 2026 ({}:1-2)."
+    with Engine(build(tmp_path, [bus])) as engine:
+        request = VerifyRequest(draft=draft.format("2026-11-20 Trip bus.md"), now=NOW)
+        assert engine.verify(request).verdict == "clean"
+
+
 CONCERT = "the winter concert will take place on Saturday, 12 December 2026, at 17:00"
 HEADERS = (
     "From: Bo <bo@example.org>\nTo: all-teachers@music-school.example.org\nSubject: Winter concert 2026\n"
