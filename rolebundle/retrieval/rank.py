@@ -177,15 +177,23 @@ def _best_without_role(
 def _with_open_tasks(ranked: Sequence[Candidate], request: ResolvedRequest) -> list[Candidate]:
     """The passages with open tasks that the words or `where` ask for; empty without such a request.
 
-    First those with the most of the task's other words, then those that rank higher.
+    First own documents, then those with the most of the task's other words, then those that rank
+    higher. What is untrusted is not among them.
     """
     text, where = " ".join((request.task, *request.also)), request.echo.where
     asking = words_for_open_tasks(words := words_of(text))
     if not (asking or (where is not None and where.task == "open")):
         return []
-    having = [r for r in ranked if r.can_be_selected and "open" in tasks_in(r.passage.content)]
+    trusted = [r for r in ranked if r.passage.document.trust_tier != "untrusted"]
+    having = [r for r in trusted if r.can_be_selected and "open" in tasks_in(r.passage.content)]
     others = {*words} - asking - stop_words_of(likely_languages(text))
-    having.sort(key=lambda row: -len(others & words_with_names(row.passage)))
+    # Anybody who can send a mail can write a box.
+    having.sort(
+        key=lambda row: (
+            row.passage.document.origin != "internal",
+            -len(others & words_with_names(row.passage)),
+        )
+    )
     return having[:MAX_OPEN_TASKS]
 
 
