@@ -348,9 +348,6 @@ def _is_newer(path: str, than: str) -> bool:
 
     What is called new is not older than a year.
     """
-    are_new = (not _NEW.isdisjoint(words_of(folded(name))) for name in (path, than))
-    if tuple(are_new) == (False, True):
-        return False
     order, other = _recency_by_path(path), _recency_by_path(than)
     if (order[:2], other[:2]) == ((True, math.inf), (True, 0.0)):
         return True  # A draft does not replace what is signed, however new it is.
@@ -358,7 +355,12 @@ def _is_newer(path: str, than: str) -> bool:
         order = order[:1] + other[1:2] + order[2:]  # v3 comes after "v2 final".
     dates = _date_by_path(path), _date_by_path(than)
     are_comparable = dates[0] == dates[1] or all(not date or date.isdecimal() for date in dates)
-    return are_comparable and order != other and all(map(ge, order, other))
+    is_newer = are_comparable and order != other and all(map(ge, order, other))
+    return is_newer and (_is_called_new(path) or not _is_called_new(than))
+
+
+def _is_called_new(path: str) -> bool:
+    return not _NEW.isdisjoint(words_of(folded(path)))
 
 
 @lru_cache(maxsize=4096)
