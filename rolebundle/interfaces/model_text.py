@@ -81,7 +81,7 @@ def lookup_lines(lookup: Lookup) -> Iterator[str]:
             mark = mark_note(dict(passage.mark) if passage.mark else None)
             yield " · ".join(filter(None, [place, flag_note(passage.flags), mark]))
             if passage.columns:
-                yield f"columns: {passage.columns}"
+                yield f"columns: {quoted(passage.columns)}"
             yield from fenced(content)
         if passage.truncated:
             yield f"The passage is longer: {passage.content_chars} characters."
@@ -161,7 +161,7 @@ def _found_lines(answer: Mapping[str, Any]) -> list[str]:
 def columns_note(line: Mapping[str, Any]) -> list[str]:
     """What stands above a line that `grep` found: the header row of its table, if it has it."""
     name = shown_name(line["locator"].rpartition(":")[0], 0)
-    return [f"columns of {name}: {line['columns']}"] if line.get("columns") else []
+    return [f"columns of {name}: {quoted(line['columns'])}"] if line.get("columns") else []
 
 
 def error_text(error: Mapping[str, Any]) -> str:

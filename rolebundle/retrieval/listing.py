@@ -225,7 +225,7 @@ def _first_readable(
 
 def _nothing_below(corpus: Corpus, prefix: str, rules: ReferenceRules) -> UsageError:
     named = rules.without_invalid(documents.document_names(corpus))
-    folders = {one for n in named for one in (n.source_id, n.path.rpartition("/")[0]) if one}
+    folders = {f for n in named for f in (n.source_id, n.path.rpartition("/")[0]) if f}
     known = {(folder, folder) for folder in folders}
     names = [*sorted(known), *((name.document_id, name.path) for name in named)]
     near = [] if rules.may_read else similar_names(prefix, names)[:MAX_SUGGESTIONS]

@@ -19,7 +19,7 @@ from rolebundle.resources import data_file
 from rolebundle.retrieval.query import words_of
 from rolebundle.retrieval.values import Candidate, ranking_order
 from rolebundle.text.languages import likely_languages, stop_words_of
-from rolebundle.text.replaced import digits_in, is_same, may_replace, replaced_figures
+from rolebundle.text.replaced import BESIDE, digits_in, is_same, may_replace, replaced_figures
 from rolebundle.text.spellings import folded
 from rolebundle.text.words import content_words
 
@@ -56,8 +56,6 @@ _ATTRIBUTION = re.compile(
 _MIN_QUOTED_WORDS = 4
 """A quoted message with fewer words may be in another mail by chance."""
 
-_BESIDE = 80
-"""Characters before and after a figure that say what it is of."""
 MAX_CHECKED_FOR_NEWER = 3
 """How many of the first passages may give their place to a newer version."""
 ABOUT_AS_GOOD = 0.7
@@ -323,7 +321,7 @@ def replacing(
         replaced = replaced_figures(text)
         figures: list[Any] = figures_module.find_figures(content) if replaced else []
         for figure, old in product(figures, replaced):
-            start, end = max(0, figure.start - _BESIDE), figure.end + _BESIDE
+            start, end = max(0, figure.start - BESIDE), figure.end + BESIDE
             if (
                 is_same(figure, old.figure)
                 and asked & content_words(old.context) & content_words(content[start:end])

@@ -27,7 +27,7 @@ _REACH = 45
 """Characters before a number in which a cue stands."""
 _HIDDEN = "\ue000"
 """Each character of a figure, while the words around it are read."""
-_BESIDE = 80
+BESIDE = 80
 """Characters before and after a number that say what it is of."""
 _JOINING_WORDS = 3
 """Between an old figure and a new one: "8th is moved to 22 May", not "3rd lesson is moved to"."""
@@ -107,7 +107,7 @@ def may_replace(text: str, digits: Collection[str]) -> bool:
 def beside_numbers(text: str, digits: Collection[str]) -> str:
     """What stands around the numbers with one of these digits."""
     matches = (match for match in _NUMBER.finditer(text) if _digits(match[0]) in digits)
-    return " ".join(text[max(0, m.start() - _BESIDE) : m.end() + _BESIDE] for m in matches)
+    return " ".join(text[max(0, m.start() - BESIDE) : m.end() + BESIDE] for m in matches)
 
 
 def without_figures(text: str, figures: Iterable[Figure], sign: str = " ") -> str:
@@ -179,5 +179,5 @@ def _completed(figure: Figure, new: Figure) -> Figure:
     if new.unit == "date" and 1 <= value <= 31:
         readings = [("date", (*day[:2], int(value))) for _, day in new.readings if day[2]]
     elif new.amount and new.unit:
-        readings = [(unit, value / new.amount * one) for unit, one in new.readings]
+        readings = [(unit, value / new.amount * other) for unit, other in new.readings]
     return replace(figure, readings=(*readings,)) if readings else figure

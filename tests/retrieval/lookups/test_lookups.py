@@ -421,7 +421,9 @@ def test_rows_are_shown_with_the_names_of_their_columns(tmp_path: Path, name: st
             assert passage.columns == columns
         assert look_up(corpus, f"n/{name}:1-9", PLAIN).passages[0].columns is None
     text = answer_text("grep", found.model_dump(exclude_none=True))
-    assert text.count(f"columns of {name}: {columns}\n") == 1 and len(found.lines) > 9
+    # Quoted like every text of a document outside of its fence.
+    shown = f'columns of {name}: "{columns.replace(" | ", " - ")}"\n'
+    assert text.count(shown) == 1 and len(found.lines) > 9
 
 
 def test_a_table_between_paragraphs_has_columns_and_code_has_none(tmp_path: Path) -> None:
