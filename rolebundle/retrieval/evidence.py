@@ -103,9 +103,7 @@ class Evidence(NamedTuple):
 
     def nats_of(self, positions: Iterable[int]) -> float:
         """The sum of the weights of these words, in nats."""
-        return math.fsum(
-            self.rarities[position] * self.information(position) for position in positions
-        )
+        return math.fsum(self.rarities[p] * self.information(p) for p in positions)
 
     def coverage(self, rowid: int) -> float:
         """The share of the words' weight that a chunk has, in [0, 1].

@@ -8,22 +8,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 
 from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.overlay import RetrievalPolicy
+from rolebundle.retrieval.copies import combine_copies, copies_among
 from rolebundle.retrieval.filter import is_rejected_only_by_role
+from rolebundle.retrieval.messages import combine_quotes, put_later_ones_behind, put_replies_first
 from rolebundle.retrieval.query import words_of
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.scoring import add_role_part, has_phrase, scale_by_range, score_hits
 from rolebundle.retrieval.values import Candidate, Pool, Weights, ranking_order
 from rolebundle.retrieval.versions import (
     ABOUT_AS_GOOD,
-    combine_copies,
-    combine_quotes,
     combine_versions,
-    copies_among,
     equals_newest_first,
-    put_later_ones_behind,
     put_newer_versions_first,
     put_newest_first,
-    put_replies_first,
     words_if_newest_asked,
     words_with_names,
 )
@@ -187,13 +184,9 @@ def _with_open_tasks(ranked: Sequence[Candidate], request: ResolvedRequest) -> l
     trusted = [r for r in ranked if r.passage.document.trust_tier != "untrusted"]
     having = [r for r in trusted if r.can_be_selected and "open" in tasks_in(r.passage.content)]
     others = {*words} - asking - stop_words_of(likely_languages(text))
-    # Anybody who can send a mail can write a box.
-    having.sort(
-        key=lambda row: (
-            row.passage.document.origin != "internal",
-            -len(others & words_with_names(row.passage)),
-        )
-    )
+    # The second sort decides: anybody who can send a mail can write a box.
+    having.sort(key=lambda row: -len(others & words_with_names(row.passage)))
+    having.sort(key=lambda row: row.passage.document.origin != "internal")
     return having[:MAX_OPEN_TASKS]
 
 
@@ -249,11 +242,8 @@ def penalize_sources(ranked: Sequence[Candidate], request: ResolvedRequest) -> N
     """
     if not request.retrieval_policy.require_source_diversity:
         return
-    counts: Counter[str] = Counter()
-    documents: set[str] = set()
-    for row in ranked:
-        if not row.can_be_selected:
-            continue
+    counts, documents = Counter[str](), set[str]()
+    for row in [row for row in ranked if row.can_be_selected]:
         counts[row.diversity_group] += 1
         excess = counts[row.diversity_group] - request.retrieval_policy.max_chunks_per_source
         if (document_id := row.passage.document.document_id) not in documents:

@@ -35,8 +35,7 @@ def select(ranked: Iterable[Candidate], request: ResolvedRequest, reason: str = 
         request: the resolved request.
         reason: why every candidate is rejected (``low_score``); empty if none is.
     """
-    selected_by_group: Counter[str] = Counter()
-    tokens = 0
+    selected_by_group, tokens = Counter[str](), 0
     for row in ranked:
         if row.code is not None:
             continue

@@ -13,12 +13,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from rolebundle.contracts.bundle import (
-    Constraint,
-    CorpusState,
-    KeptBack,
-    RerankState,
-)
+from rolebundle.contracts.bundle import Constraint, CorpusState, KeptBack, RerankState
 from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.overlay import RetrievalPolicy
 from rolebundle.contracts.terms import (

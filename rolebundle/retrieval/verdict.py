@@ -78,9 +78,7 @@ def fallback_of(limitations: Sequence[Limitation], verdict: EmptyReason | None =
     holding = {limitation.state for limitation in limitations}
     states = [state for state in FALLBACK_STATES if state in holding] or ["healthy"]
     worst_first = sorted(
-        limitations,
-        key=lambda limitation: FALLBACK_ACTIONS.index(limitation.action),
-        reverse=True,
+        limitations, key=lambda limitation: FALLBACK_ACTIONS.index(limitation.action), reverse=True
     )
     action = worst_first[0].action if worst_first else "continue"
     sentences = [

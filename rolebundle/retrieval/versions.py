@@ -1,4 +1,7 @@
-"""Copies of a passage, versions of a page, replies, and the newest of several answers. Pure."""
+"""What is newer by path, date, declared version or what a text says. Pure.
+
+Also which passage may stand for, or come before, another one: :func:`may_displace`.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,12 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import lru_cache
-from itertools import islice, product
+from itertools import product
 from operator import ge
 from typing import Any
 
 from rolebundle.contracts.dates import date_in_name, is_month, newest_words
-from rolebundle.contracts.documents import SENDER_FIELD, Passage, message_of
+from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.terms import TRUST_TIERS
 from rolebundle.lazy import lazy_module
 from rolebundle.resources import data_file
@@ -23,7 +26,6 @@ from rolebundle.text.replaced import BESIDE, digits_in, is_same, may_replace, re
 from rolebundle.text.spellings import folded
 from rolebundle.text.words import content_words
 
-tokens = lazy_module("rolebundle.text.tokens")
 figures_module = lazy_module("rolebundle.text.figures")
 
 _OLD, _DRAFT, _FINAL, _SIGNED = (
@@ -48,14 +50,6 @@ _VERSION_IN_PATH = re.compile(
 _MIN_SHARED_WORDS = 0.7
 """A passage is of an older version of a page if the newer one has this share of its words."""
 
-# A sentence with a date that ends with a colon, on one line or two; or the fields of a mail.
-_ATTRIBUTION = re.compile(
-    r"\A(?:[^\n]{0,99}\d[^\n]{0,99}:\n|[^\n]{0,99}\d[^\n]{0,99}[^.!?\n]\n[^\n]{0,99}:\n"
-    rf"|\W*{SENDER_FIELD}[ \t]?:[^\n]*\n(?:\W*\w[\w -]{{0,20}}[ \t]?:[^\n]*\n)+)"
-)
-_MIN_QUOTED_WORDS = 4
-"""A quoted message with fewer words may be in another mail by chance."""
-
 MAX_CHECKED_FOR_NEWER = 3
 """How many of the first passages may give their place to a newer version."""
 ABOUT_AS_GOOD = 0.7
@@ -71,14 +65,6 @@ _VERSION_OF_STATE: Mapping[str, tuple[float]] = (
 _WITHOUT_STATE = 0.5  # Between a draft and a final version.
 _NEW = frozenset("new neu neue neuer nouveau nouvelle nuevo nueva nuovo nuova".split())
 _STATES = frozenset([*_VERSION_OF_STATE, *_OLD, "new"])
-
-_REPLY_MARKS = re.compile(r"\A(?:\s*\w{2,4}\s?:)+")
-_NUMBERED = re.compile(r"\w[\w/.-]*\w")
-_REFERENCE = re.compile(r"(?!(?:[\d./-]*[./-])?(?:19|20)\d\d(?:[./-][\d./-]*)?$)(?:\D*\d){4}")
-"""A word of a subject that names a matter, such as ``FWE-2024-0317``; no year or date."""
-
-STANDALONE_CHARS = 200
-"""A text of at least this many characters says the same under any heading."""
 
 
 def words_if_newest_asked(task: str) -> Set[str] | None:
@@ -142,9 +128,8 @@ def equals_newest_first(
         and _is_of_series(row.passage.path, series)
     ]
     copied_on = _day_of_copying(same_round)
-    newest = sorted(
-        [*about_as_good, *others], key=lambda row: _recency(row, copied_on), reverse=True
-    )
+    newest = [*about_as_good, *others]
+    newest.sort(key=lambda row: _recency(row, copied_on), reverse=True)
     return newest if near_best[0] in newest else [*newest, near_best[0]]
 
 
@@ -157,7 +142,7 @@ def put_newer_versions_first(ranked: list[Candidate], task: str) -> None:
         least = ABOUT_AS_GOOD * first.final
         rows = [r for r in ranked if r.can_be_selected and r.final >= least]
         newer = newer_by_path(first.passage, [row.passage.path for row in rows], task)
-        versions = [r for r in rows if r.passage.path in newer and _may_displace(r, first)]
+        versions = [r for r in rows if r.passage.path in newer and may_displace(r, first)]
         versions = [row for row in versions if row.metadata_score >= first.metadata_score]
         versions.sort(key=lambda row: (_recency_by_path(row.passage.path), row.final))
         if versions and versions[-1].final < first.final:
@@ -166,58 +151,7 @@ def put_newer_versions_first(ranked: list[Candidate], task: str) -> None:
             ranked.sort(key=ranking_order)
 
 
-def put_replies_first(ranked: list[Candidate]) -> None:
-    """Put a reply above the mail that it quotes, because it may correct that mail.
-
-    If that mail is a file of its own, the reply has a task word or 70% of its score, and may
-    displace it.
-    """
-    shown = {row.chunk_id: row for row in ranked if row.can_be_selected}
-    mails = defaultdict[tuple[object, ...], list[tuple[int, Candidate]]](list)
-    for row in ranked:
-        mail, number = message_of(row.passage.anchor)
-        mails[row.passage.document, row.round, mail].append((number, row))
-    pairs = list[tuple[Candidate, Candidate]]()
-    for messages in mails.values():
-        for number, copy in messages:
-            quote = shown.get(copy.duplicate_of or copy.chunk_id) if number else None
-            newer = (row for other, row in messages if other < number and row.chunk_id in shown)
-            replies = (row for row in newer if quote and _may_correct(row, quote))
-            pairs += [(reply, quote) for reply in islice(replies, 1) if quote]
-    for _ in mails:  # A reply that was put higher may be what another one quotes.
-        lower = [(reply, quote) for reply, quote in pairs if reply.final <= quote.final]
-        for reply, quote in lower:
-            final = max(reply.final, math.nextafter(quote.final, math.inf))
-            reply.set_final(final, "answers a mail that it quotes")
-            reply.ignores_source_limit |= quote.ignores_source_limit
-        if not lower:
-            break
-    ranked.sort(key=ranking_order)
-
-
-def put_later_ones_behind(ranked: list[Candidate], task: str) -> None:
-    """Put a later mail or section about the matter of each of the first three directly behind it.
-
-    It may change what that one says. It is the best of the later ones that may displace the first.
-    """
-    for first in [row for row in ranked if row.can_be_selected][:MAX_CHECKED_FOR_NEWER]:
-        in_series = _later_in_series(first, ranked, task)
-        later = (
-            row
-            for row in ranked
-            if row.can_be_selected
-            and (is_later_mail(row.passage, first.passage) or row.chunk_id in in_series)
-            and _may_displace(row, first)
-        )
-        best = next(later, None)
-        if best is not None:
-            best.later_than = first.chunk_id
-        if best is not None and best.final < (behind := math.nextafter(first.final, -math.inf)):
-            best.set_final(behind, f"later, about the matter of {first.chunk_id}")
-            ranked.sort(key=ranking_order)
-
-
-def _later_in_series(first: Candidate, ranked: Iterable[Candidate], task: str) -> Set[str]:
+def later_in_series(first: Candidate, ranked: Iterable[Candidate], task: str) -> Set[str]:
     """The ids of sections about its matter in files with a later date in their names, as minutes.
 
     They have the same heading, and half of the score. If every file of the series has that heading,
@@ -236,46 +170,7 @@ def _later_in_series(first: Candidate, ranked: Iterable[Candidate], task: str) -
 
 
 def _heading_words(passage: Passage) -> frozenset[str]:
-    return _naming_words(words_of(" ".join(passage.headings[-1:])))
-
-
-def is_later_mail(later: Passage, first: Passage) -> bool:
-    """Whether both are mails, not quoted ones, about one matter.
-
-    Their subjects have one reference number, or half of the words, and then the same people.
-    """
-    mails = later, first
-    if any(mail.document.document_type != "mail" or message_of(mail.anchor)[1] for mail in mails):
-        return False
-    date, first_date = (mail.document.updated_at or "" for mail in mails)
-    subjects = [mail.document.title for mail in mails]
-    references, others = ({*filter(_REFERENCE.match, _NUMBERED.findall(s))} for s in subjects)
-    words, other_words = (_words_of_subject(subject) for subject in subjects)
-    shares_words = 2 * len(words & other_words) >= min(len(words), len(other_words)) > 0
-    return date > first_date > "" and bool(
-        references & others or (shares_words and _people_of(later) <= _people_of(first, "cc"))
-    )
-
-
-@lru_cache(maxsize=4096)
-def _words_of_subject(subject: str) -> frozenset[str]:
-    """Its content words, without numbers and marks such as ``Re:``."""
-    words = words_of(_NUMBER.sub(" ", _REPLY_MARKS.sub("", subject)))
-    return _naming_words(words) - stop_words_of(likely_languages(subject))
-
-
-def _people_of(mail: Passage, *more: str) -> Set[str]:
-    """The addresses of its sender, its receivers, and the people of ``more`` headers."""
-    attributes = dict(mail.document.attributes)
-    people = (one for key in ("from", "to", *more) for one in attributes.get(key, ()))
-    return {one.rpartition("<")[2].rstrip(">").casefold() for one in people}
-
-
-def _may_correct(reply: Candidate, quote: Candidate) -> bool:
-    if reply.passage.document == quote.passage.document:
-        return True
-    is_near = reply.bm25 or reply.final >= ABOUT_AS_GOOD * quote.final
-    return bool(is_near) and _may_displace(reply, quote)
+    return naming_words(words_of(" ".join(passage.headings[-1:])))
 
 
 def newer_by_path(first: Passage, paths: Iterable[str], task: str) -> list[str]:
@@ -285,7 +180,7 @@ def newer_by_path(first: Passage, paths: Iterable[str], task: str) -> list[str]:
     None if the task names the version or the year of the first one.
     """
     series, year = [_series(first.path)], _date_by_path(first.path)
-    if _names_version(task, first) or year in words_of(task):
+    if names_version(task, first) or year in words_of(task):
         return []
     newer = (path for path in dict.fromkeys(paths) if _is_newer(path, first.path))
     return [path for path in newer if _is_of_series(path, series)]
@@ -314,7 +209,7 @@ def replacing(
             row is first
             or not row.passage.document.updated_at
             or is_older(row.passage, first.passage)
-            or not (_may_displace(row, first) or _is_mail_as_trusted(row, first))
+            or not (may_displace(row, first) or _is_mail_as_trusted(row, first))
             or not may_replace(text, digits)
         ):
             continue
@@ -331,7 +226,7 @@ def replacing(
                     if start <= other.start < end
                 )
             ):
-                words = old.words if _may_displace(row, first) else ""
+                words = old.words if may_displace(row, first) else ""
                 return figure.text.rstrip("."), row, words
     return None
 
@@ -403,10 +298,11 @@ def _series(path: str) -> tuple[frozenset[str], frozenset[str]]:
     folders, _, name = folded(path).rpartition("/")
     texts = folders, name.rpartition(".")[0]
     folder, stem = (words_of(_NUMBER.sub(" ", text)) for text in texts)
-    return _naming_words(folder), _naming_words(stem)
+    return naming_words(folder), naming_words(stem)
 
 
-def _naming_words(words: Iterable[str]) -> frozenset[str]:
+def naming_words(words: Iterable[str]) -> frozenset[str]:
+    """The words that tell a name from others: no letters, months or states such as ``draft``."""
     return frozenset(w for w in words if len(w) > 1 and not is_month(w)) - _STATES
 
 
@@ -449,71 +345,6 @@ def _recency(row: Candidate, copied_on: str = "") -> tuple[int, bool, str, list[
     return 2 if document.origin == "internal" else 1, holds, date[:10], [*versions]
 
 
-def combine_copies(rows: Iterable[Candidate], task: str = "") -> list[list[Candidate]]:
-    """Write the chunk id of the passage that stands for each copy. Return the groups of copies.
-
-    That passage gets the best score of its copies.
-
-    Copies are passages with the same text, apart from white space and, among files of several
-    formats, markup; a short text needs the same headings, too. They are one place in an answer.
-    Which one stands for the others is decided by, in this order: the earliest round, so that it
-    does not depend on the limit; the higher trust; an internal origin; fewer flags; a path that
-    does not name it a copy or an old version; the later date; the better score; the shorter path.
-    If several copies have the same standing as that one (:func:`_governance_of`), it is the copy of
-    the version that the task names, else that of the newest version.
-
-    Superseded candidates are not compared: a newer version of a document may have the same text,
-    and must not be rejected as a copy of the old one.
-    """
-    groups = copies_among(rows, task)
-    for copies in groups:
-        first = copies[0]
-        for row in copies[1:]:
-            row.duplicate_of = first.chunk_id
-        best = min(copies, key=ranking_order)
-        first.round = best.round
-        if best.final > first.final:
-            first.set_final(best.final, f"same text as {best.chunk_id}, which ranked higher")
-    return groups
-
-
-def combine_quotes(rows: Sequence[Candidate]) -> None:
-    """Write the chunk id of the mail that stands for a message that another mail quotes.
-
-    It has all words of that message, and the same standing and mark. It gets the better score.
-    """
-    numbered = [(message_of(row.passage.anchor)[1], row) for row in rows if row.can_be_selected]
-    quotes = sorted((item for item in numbered if item[0]), key=lambda item: item[0])
-    having = defaultdict[str, list[tuple[int, Candidate]]](list)
-    words = {row.chunk_id: _words_of(row.passage.content) for _, row in numbered if quotes}
-    for number, row in numbered if quotes else ():
-        for word in words[row.chunk_id]:
-            having[word].append((number, row))
-    for number, quote in quotes:
-        own = _words_of(without_attribution(quote.passage.content))
-        if len(own) < _MIN_QUOTED_WORDS:
-            continue
-        for other_number, row in min((having[word] for word in own), key=len):
-            if (
-                other_number < number
-                and row.can_be_selected
-                and own <= words[row.chunk_id]
-                and row.passage.mark == quote.passage.mark
-                and _governance_of(row) == _governance_of(quote)
-            ):
-                is_partial = not _words_of(without_attribution(row.passage.content)) <= own
-                for copy in (quote, *(r for r in rows if r.duplicate_of == quote.chunk_id)):
-                    copy.duplicate_of, copy.is_partial = row.chunk_id, is_partial
-                if quote.final > row.final:
-                    row.set_final(quote.final, f"quoted in {quote.chunk_id}, which ranked higher")
-                break
-
-
-def without_attribution(message: str) -> str:
-    """The text of a quoted message without the lines above it, which say who wrote it, and when."""
-    return _ATTRIBUTION.sub("", message)
-
-
 def version_of(passage: Passage) -> tuple[float, ...]:
     """The version that its document declares, or that its path names; empty without any.
 
@@ -538,8 +369,8 @@ def combine_versions(rows: Iterable[Candidate], task: str) -> None:
     pages = defaultdict[tuple[object, ...], list[Candidate]](list)
     for row in rows:
         if row.can_be_selected and version_of(row.passage):
-            folder, _, _ = _without_version(row.passage.path).rpartition("/")
-            pages[(folder, *row.passage.headings, *_governance_of(row))].append(row)
+            folder, _ = _without_version(row.passage.path)
+            pages[(folder, *row.passage.headings, *standing_of(row))].append(row)
     for page_rows in pages.values():
         page_rows.sort(key=lambda row: version_of(row.passage), reverse=True)
         for number, row in enumerate(page_rows):
@@ -556,32 +387,31 @@ def combine_versions(rows: Iterable[Candidate], task: str) -> None:
 
 
 @lru_cache(maxsize=4096)
-def _without_version(path: str) -> str:
-    return _VERSION_IN_PATH.sub(" ", folded(path))
+def _without_version(path: str) -> tuple[str, frozenset[str]]:
+    """The folder of a file and the words of its name, without versions and states."""
+    folder, _, name = _VERSION_IN_PATH.sub(" ", folded(path)).rpartition("/")
+    return folder, frozenset(words_of(name.rpartition(".")[0])) - _STATES
 
 
 def _replaces(old: Passage, new: Passage, task: str) -> bool:
     """Whether the pages are versions of one page, and the new passage has most of the old one."""
-    names = [
-        frozenset(words_of(_without_version(passage.path).rpartition("/")[2].rpartition(".")[0]))
-        - _STATES
-        for passage in (old, new)
-    ]
-    words, new_words = _words_of(old.content), _words_of(new.content)
+    names = [_without_version(passage.path)[1] for passage in (old, new)]
+    words, new_words = plain_words(old.content), plain_words(new.content)
     return (
         version_of(old) < version_of(new)
         and (names[0] <= names[1] or names[1] <= names[0])
         and len(words & new_words) >= _MIN_SHARED_WORDS * len(words)
-        and words & {*_WORD.findall(task.casefold())} <= new_words
-        and not _names_version(task, old)
+        and words & plain_words(task) <= new_words
+        and not names_version(task, old)
     )
 
 
-def _words_of(text: str) -> set[str]:
+def plain_words(text: str) -> set[str]:
+    """The words of a text as it spells them, without regard to case."""
     return {*_WORD.findall(text.casefold())}
 
 
-def _names_version(task: str, passage: Passage) -> bool:
+def names_version(task: str, passage: Passage) -> bool:
     """Whether the task names the version of a passage, or the state that stands for it."""
     version = version_of(passage)
     if states := {state for state, order in _VERSION_OF_STATE.items() if order == version}:
@@ -590,7 +420,7 @@ def _names_version(task: str, passage: Passage) -> bool:
     return bool(number) and re.search(rf"(?<![\d.])v?{number}(?!\.?\d)", task) is not None
 
 
-def _governance_of(row: Candidate) -> tuple[object, ...]:
+def standing_of(row: Candidate) -> tuple[object, ...]:
     """What must be equal in two versions, so that one can stand for the other.
 
     The round, source, trust, origin, sensitivity, scope, roles and flags.
@@ -601,7 +431,7 @@ def _governance_of(row: Candidate) -> tuple[object, ...]:
     return (row.round, *origin, *visible, passage.flags)
 
 
-def _may_displace(row: Candidate, other: Candidate) -> bool:
+def may_displace(row: Candidate, other: Candidate) -> bool:
     """Whether the standing is equal, or the trust higher, the origin as good and no flag added.
 
     So nobody can displace the files of others with the name of a file, or with a quote.
@@ -610,52 +440,4 @@ def _may_displace(row: Candidate, other: Candidate) -> bool:
     tier, other_tier = (TRUST_TIERS.index(d.trust_tier) for d in (document, other_document))
     is_as_good = (document.origin, row.round) == (other_document.origin, other.round)
     has_more_trust = tier < other_tier and {*row.passage.flags} <= {*other.passage.flags}
-    return _governance_of(row) == _governance_of(other) or (is_as_good and has_more_trust)
-
-
-def _representative_first(same: list[Candidate], task: str) -> list[Candidate]:
-    ordered = sorted(same, key=_copy_order)
-    equal = [row for row in ordered if _governance_of(row) == _governance_of(ordered[0])]
-    first = max(equal, key=lambda row: (_names_version(task, row.passage), version_of(row.passage)))
-    return [first, *(row for row in ordered if row is not first)]
-
-
-def copies_among(rows: Iterable[Candidate], task: str = "") -> list[list[Candidate]]:
-    """The rows that are not superseded, in groups of copies; the first of each stands for it."""
-    # Texts are compared only if their first words are equal, which is quick to see.
-    alike: defaultdict[str, list[Candidate]] = defaultdict(list)
-    for row in rows:
-        if not row.passage.superseded_by:
-            first_word = _WORD.search(row.passage.content)
-            alike[first_word[0] if first_word else ""].append(row)
-    groups = [group for group in alike.values() if len(group) == 1]
-    for group in alike.values():
-        copies: defaultdict[tuple[str, ...], list[Candidate]] = defaultdict(list)
-        formats = {row.passage.path.rpartition(".")[2] for row in group}
-        for row in group if len(group) > 1 else ():
-            text = row.passage.content
-            text = tokens.tokens_of(text).line if len(formats) > 1 else " ".join(text.split())
-            headings = () if len(text) >= STANDALONE_CHARS else row.passage.headings
-            copies[(*headings, text)].append(row)
-        groups += (_representative_first(same, task) for same in copies.values())
-    return groups
-
-
-def _copy_order(row: Candidate) -> tuple[int, int, bool, int, bool, str, float, int, str]:
-    document, path = row.passage.document, row.passage.path
-    # Dates are ISO 8601 in UTC: complemented, so that the latest comes first.
-    # One in the future counts as none.
-    known = "" if row.freshness == "undated" else document.updated_at or ""
-    date = "".join(chr(0x10FFFF - ord(sign)) for sign in known)
-    tier = TRUST_TIERS.index(document.trust_tier)
-    return (
-        row.round,
-        tier,
-        document.origin != "internal",
-        len(row.passage.flags),
-        is_old_by_path(path),
-        date or chr(0x10FFFF),
-        -row.final,
-        len(path),
-        row.chunk_id,
-    )
+    return standing_of(row) == standing_of(other) or (is_as_good and has_more_trust)

@@ -254,9 +254,8 @@ def _may_be_replaced(retrieval: Retrieval) -> str:
     for number, row in enumerate(retrieval.selected[:MAX_CHECKED_FOR_NEWER], 1):
         if replaced := replacing(row, others, retrieval.request.task):
             figure, by, words = replaced
-            name = shown_name(by.passage.path)
             said = f": {quoted(words)}" if words else " says that it changed"
-            found.append(f"[{number}] has {figure}; {name}{said}")
+            found.append(f"[{number}] has {figure}; {shown_name(by.passage.path)}{said}")
         found += [
             f"[{place}] is later than [{number}], about the same matter"
             for place, later in enumerate(retrieval.selected, 1)

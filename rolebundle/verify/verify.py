@@ -27,9 +27,10 @@ from rolebundle.contracts.verification import (
     Verification,
     VerifyRequest,
 )
+from rolebundle.retrieval.messages import is_later_mail, without_attribution
 from rolebundle.retrieval.passage_text import quoted, shown_name
 from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.retrieval.versions import is_later_mail, is_older, without_attribution
+from rolebundle.retrieval.versions import is_older
 from rolebundle.scan.confidential import find_secrets
 from rolebundle.storage.corpus import Corpus, joined
 from rolebundle.storage.digests import verify_passages

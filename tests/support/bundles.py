@@ -10,6 +10,11 @@ def messages(bundle: RetrievalBundle, code: str) -> list[str]:
     return [warning.message or "" for warning in bundle.warnings if warning.code == code]
 
 
+def rejection_codes(bundle: RetrievalBundle) -> dict[str, str]:
+    """Rejected chunk → its code."""
+    return {rejection.chunk_id: rejection.reason for rejection in bundle.rejected}
+
+
 def without_semantic_state(bundle: RetrievalBundle) -> dict[str, Any]:
     """Return a bundle without the fields that report a degraded semantic lane."""
     plain = bundle.without_timings()

@@ -510,32 +510,6 @@ On Mon, 2 Feb 2026 at 09:00, Bo wrote:
 """
 
 
-@pytest.mark.parametrize(
-    ("draft", "notes"),
-    [
-        ("The windows cost EUR 48,600 [2].", {"the mail that quotes it has EUR 51,900"}),
-        ("The windows cost EUR 48,600 [2], and EUR 51,900 by the next mail [1].", set()),
-        ("The windows cost EUR 51,900 [1].", set()),
-        ("The van comes at 8 am [2].", set()),
-    ],
-)
-def test_a_figure_that_a_later_mail_changes(tmp_path: Path, draft: str, notes: set[str]) -> None:
-    (tmp_path / "mails").mkdir()
-    (tmp_path / "mails/b.eml").write_text(MAIL, encoding="utf-8")
-    (tmp_path / "mails/a.eml").write_text(FIRST_MAIL, encoding="utf-8")
-    workspace = Workspace(tmp_path / "c.db")
-    with Admin(workspace) as admin:
-        admin.ingest([tmp_path / "mails"], IngestOptions(lexical_only=True))
-    with Engine(workspace) as engine:
-        places = "b.eml:6-6", "a.eml:6-6"  # The first mail is what the second one quotes.
-        request = RetrievalRequest(task="windows", lexical_only=True)
-        found = {c.citation.locator: c.chunk_id for c in engine.retrieve(request).selected}
-        ids = [found[place] for place in places]
-        answer = engine.verify(VerifyRequest(draft=draft, chunk_ids=ids))
-    assert {f.note for f in answer.findings if f.code == "old_source"} == notes
-    assert answer.verdict == ("check" if notes else "clean")
-
-
 OFFER = FIRST_MAIL.replace("windows", "hall").replace(
     "48,600 and take 11 weeks", "1,390 from 7 pm on 4 May 2026"
 )
@@ -548,38 +522,48 @@ cost 60 euros instead of 80 euros. The choir costs 90 euros.
 """
 
 
+@pytest.fixture(scope="module")
+def mails(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    folder = tmp_path_factory.mktemp("mails")
+    texts = {"a.eml": FIRST_MAIL, "b.eml": MAIL, "c.eml": OFFER, "d.eml": LATER}
+    workspace = Workspace(folder / "c.db")
+    with Admin(workspace) as admin:
+        admin.ingest([write_files(folder / "mails", texts)], IngestOptions(lexical_only=True))
+    with Engine(workspace) as engine:
+        yield engine
+
+
+WINDOWS, HALL = "the mail that quotes it has EUR 51,900", "hall costs 1,120 euros instead of 1,390"
+
+
 @pytest.mark.parametrize(
     ("draft", "note"),
     [
-        ("The hall costs EUR 1,390 ({}a.eml:6-6).", "hall costs 1,120 euros instead of 1,390"),
-        ("The hall costs 1,390 euros ({}b.eml:5-6).", "hall costs 1,120 euros instead of 1,390"),
-        ("The hall costs 1,390 euros.", "hall costs 1,120 euros instead of 1,390"),
-        ("The hall was to cost EUR 1,390 ({}a.eml:6-6).", None),
-        ("The hall costs 1,120 euros, down from 1,390 euros ({}b.eml:5-6).", None),
-        ("The hall costs 1,120 euros ({}b.eml:5-6).", None),
+        ("The windows cost EUR 48,600 (a.eml:6-6).", WINDOWS),
         (
-            "Der Saal kostet für den Abend 1390 € ({}a.eml:6-6).",
-            "hall costs 1,120 euros instead of 1,390",
+            "The windows cost EUR 48,600 (a.eml:6-6), and EUR 51,900 by the next mail (b.eml:6-6).",
+            None,
         ),
-        ("The hall is open from 7 pm ({}a.eml:6-6).", None),
-        ("The hall is free on 4 May 2026 ({}a.eml:6-6).", "a later mail about it has 11 May 2026"),
-        ("The choir costs 90 euros ({}b.eml:5-6).", None),
+        ("The windows cost EUR 51,900 (b.eml:6-6).", None),
+        ("The van comes at 8 am (a.eml:6-6).", None),
+        ("The hall costs EUR 1,390 (c.eml:6-6).", HALL),
+        ("The hall costs 1,390 euros (d.eml:5-6).", HALL),
+        ("The hall costs 1,390 euros.", HALL),
+        ("The hall was to cost EUR 1,390 (c.eml:6-6).", None),
+        ("The hall costs 1,120 euros, down from 1,390 euros (d.eml:5-6).", None),
+        ("The hall costs 1,120 euros (d.eml:5-6).", None),
+        ("Der Saal kostet für den Abend 1390 € (c.eml:6-6).", HALL),
+        ("The hall is open from 7 pm (c.eml:6-6).", None),
+        ("The hall is free on 4 May 2026 (c.eml:6-6).", "a later mail about it has 11 May 2026"),
+        ("The choir costs 90 euros (d.eml:5-6).", None),
     ],
 )
-def test_a_figure_that_a_text_says_is_replaced(
-    tmp_path: Path, draft: str, note: str | None
-) -> None:
-    (tmp_path / "mails").mkdir()
-    (tmp_path / "mails/a.eml").write_text(OFFER, encoding="utf-8")
-    (tmp_path / "mails/b.eml").write_text(LATER, encoding="utf-8")
-    workspace = Workspace(tmp_path / "c.db")
-    with Admin(workspace) as admin:
-        admin.ingest([tmp_path / "mails"], IngestOptions(lexical_only=True))
-    with Engine(workspace) as engine:
-        answer = engine.verify(VerifyRequest(draft=draft.format("")))
+def test_a_figure_that_a_later_mail_changes(mails: Engine, draft: str, note: str | None) -> None:
+    answer = mails.verify(VerifyRequest(draft=draft))
     notes = [f.note or "" for f in answer.findings if f.code == "old_source"]
     assert len(notes) == bool(note)
-    assert not note or note in notes[0].replace("The hall", "hall")
+    assert not note or note in notes[0]
+    assert answer.verdict == ("check" if note else "clean")
 
 
 QUOTE = f"{HEADERS}\n  Charlotte   25 kg sack   31.50 pounds\n\nDelivery from 8 February 2027.\n"
