@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from types import MappingProxyType
 
@@ -61,7 +60,7 @@ def score_hits(pool: Pool, weights: Weights) -> list[Candidate]:
 
     Only what a candidate has of the task counts here. The role's components count in ``rank``.
     """
-    rows = sorted(map(replace, pool.hits.values()), key=lambda row: row.chunk_id)
+    rows = sorted((hit.unscored() for hit in pool.hits.values()), key=lambda row: row.chunk_id)
     first_round = [row for row in rows if row.round == 0]
     best_bm25 = max((row.bm25 or 0.0 for row in first_round), default=0.0)
     best_expansion = max((row.bm25_expansion or 0.0 for row in first_round), default=0.0)
@@ -277,8 +276,12 @@ def fold_text(text: str) -> str:
 
 def _phrases_in(text: str, phrases: tuple[str, ...]) -> list[str]:
     # Most phrases do not occur at all, and a plain search is the quickest way to exclude them.
-    pairs = ((phrase, fold_text(phrase)) for phrase in phrases)
-    return [phrase for phrase, key in pairs if key in text and contains(text, key)]
+    return [phrase for phrase, key in _folded(phrases) if key in text and contains(text, key)]
+
+
+@lru_cache(maxsize=64)
+def _folded(phrases: tuple[str, ...]) -> list[tuple[str, str]]:
+    return [(phrase, fold_text(phrase)) for phrase in phrases]
 
 
 def contains(text: str, phrase: str) -> bool:

@@ -400,6 +400,11 @@ class Candidate:
         """The final score without the diversity penalty and the lift."""
         return self.final + self.diversity_penalty - self.lift
 
+    def unscored(self) -> "Candidate":
+        """A copy as the lanes proposed it."""
+        found = self.passage, self.lanes, self.round
+        return Candidate(*found, self.bm25, self.bm25_expansion, self.cosine)
+
     def set_final(self, final: float, reason: str) -> None:
         """Give it another final score, higher or lower, and say why."""
         self.lift += final - self.final
