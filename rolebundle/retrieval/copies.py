@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable
+from itertools import islice
 
 from rolebundle.contracts.terms import TRUST_TIERS
 from rolebundle.lazy import lazy_module
@@ -47,12 +48,12 @@ def combine_copies(rows: Iterable[Candidate], task: str = "") -> list[list[Candi
 
 def copies_among(rows: Iterable[Candidate], task: str = "") -> list[list[Candidate]]:
     """The rows that are not superseded, in groups of copies; the first of each stands for it."""
-    # Texts are compared only if their first words are equal, which is quick to see.
-    alike: defaultdict[str, list[Candidate]] = defaultdict(list)
+    # Texts are compared only if their first two words are equal, which is quick to see.
+    alike: defaultdict[tuple[str, ...], list[Candidate]] = defaultdict(list)
     for row in rows:
         if not row.passage.superseded_by:
-            first_word = re.search(r"[^\W_]+", row.passage.content)
-            alike[first_word[0] if first_word else ""].append(row)
+            words = re.finditer(r"[^\W_]+", row.passage.content)
+            alike[tuple(word[0] for word in islice(words, 2))].append(row)
     groups = [group for group in alike.values() if len(group) == 1]
     for group in alike.values():
         copies: defaultdict[tuple[str, ...], list[Candidate]] = defaultdict(list)
@@ -62,7 +63,9 @@ def copies_among(rows: Iterable[Candidate], task: str = "") -> list[list[Candida
             text = tokens.tokens_of(text).line if len(formats) > 1 else " ".join(text.split())
             headings = () if len(text) >= STANDALONE_CHARS else row.passage.headings
             copies[(*headings, text)].append(row)
-        groups += (_representative_first(same, task) for same in copies.values())
+        groups += (
+            _representative_first(same, task) if len(same) > 1 else same for same in copies.values()
+        )
     return groups
 
 

@@ -351,8 +351,13 @@ def version_of(passage: Passage) -> tuple[float, ...]:
     Without a number, a draft comes before all others, and what is final or signed after them.
     """
     declared = dict(passage.document.attributes).get("version", ())
-    names = [*declared, *_VERSION_IN_PATH.findall(passage.path)]
-    words = words_of(passage.path.rpartition("/")[2])
+    return _version_of((*declared,), passage.path)
+
+
+@lru_cache(maxsize=4096)
+def _version_of(declared: tuple[str, ...], path: str) -> tuple[float, ...]:
+    names = [*declared, *_VERSION_IN_PATH.findall(path)]
+    words = words_of(path.rpartition("/")[2])
     states = [_VERSION_OF_STATE[word] for word in words if word in _VERSION_OF_STATE]
     numbers = [tuple(map(int, _NUMBER.findall(name))) for name in names if name]
     return next(iter([*numbers, *sorted(states)]), ())
@@ -396,19 +401,21 @@ def _without_version(path: str) -> tuple[str, frozenset[str]]:
 def _replaces(old: Passage, new: Passage, task: str) -> bool:
     """Whether the pages are versions of one page, and the new passage has most of the old one."""
     names = [_without_version(passage.path)[1] for passage in (old, new)]
+    is_version = version_of(old) < version_of(new)
+    if not (is_version and (names[0] <= names[1] or names[1] <= names[0])):
+        return False
     words, new_words = plain_words(old.content), plain_words(new.content)
     return (
-        version_of(old) < version_of(new)
-        and (names[0] <= names[1] or names[1] <= names[0])
-        and len(words & new_words) >= _MIN_SHARED_WORDS * len(words)
+        len(words & new_words) >= _MIN_SHARED_WORDS * len(words)
         and words & plain_words(task) <= new_words
         and not names_version(task, old)
     )
 
 
-def plain_words(text: str) -> set[str]:
+@lru_cache(maxsize=256)
+def plain_words(text: str) -> frozenset[str]:
     """The words of a text as it spells them, without regard to case."""
-    return {*_WORD.findall(text.casefold())}
+    return frozenset(_WORD.findall(text.casefold()))
 
 
 def names_version(task: str, passage: Passage) -> bool:
