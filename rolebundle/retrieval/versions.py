@@ -157,16 +157,25 @@ def later_in_series(first: Candidate, ranked: Iterable[Candidate], task: str) ->
     They have the same heading, and half of the score. If every file of the series has that heading,
     such as "Decisions", a word of the task must stand in both texts.
     """
-    path, heading = first.passage.path, _heading_words(first.passage)
-    if not (date := _date_by_path(path)):
-        return frozenset()
-    rows = [row for row in ranked if _series(row.passage.path) == _series(path)]
-    same = [row for row in rows if heading and _heading_words(row.passage) == heading]
-    if {row.passage.path for row in same} == {row.passage.path for row in rows}:
+    rows = [row for row in ranked if _series(row.passage.path) == _series(first.passage.path)]
+    later = [row for row in rows if is_later_section(row.passage, first.passage)]
+    heading = _heading_words(first.passage)
+    same = (row.passage.path for row in rows if _heading_words(row.passage) == heading)
+    if {*same} == {row.passage.path for row in rows}:
         asked = content_words(task) & content_words(first.passage.content)
-        same = [row for row in same if asked & content_words(row.passage.content)]
-    same = [row for row in same if row.final >= ABOUT_AS_GOOD_IN_SERIES * first.final]
-    return {row.chunk_id for row in same if _date_by_path(row.passage.path) > date}
+        later = [row for row in later if asked & content_words(row.passage.content)]
+    return {row.chunk_id for row in later if row.final >= ABOUT_AS_GOOD_IN_SERIES * first.final}
+
+
+def is_later_section(later: Passage, first: Passage) -> bool:
+    """Whether both have one heading, in files of one series, and the first one's date is earlier.
+
+    The dates are those in their names, as of the minutes of each meeting.
+    """
+    heading, date = _heading_words(first), _date_by_path(first.path)
+    is_of_series = _series(later.path) == _series(first.path)
+    is_later = _date_by_path(later.path) > date > ""
+    return is_of_series and is_later and _heading_words(later) == heading > frozenset()
 
 
 def _heading_words(passage: Passage) -> frozenset[str]:

@@ -65,15 +65,16 @@ _LABEL, _WEEKDAY, _BEFORE_DAY = map(_pattern, _TABLES["names"].values())
 _SAYS_CHANGE = _pattern(_TABLES["draft"]["says_change"])
 _STATEMENTS = [*map(_pattern, _TABLES["statements"].values())]
 _START = attrgetter("start")
+_NOUN = re.compile(r"\s+[^\W\d]")
 _BREAK = re.compile(r"[.;:!?]\s|\n\s*\n")
 
 
 def is_same(figure: Figure, other: Figure) -> bool:
-    """Whether two figures are equal. Of two dates, one may have no year; counted things agree."""
+    """Whether two figures are equal; one of two dates may lack a part; counted things agree."""
     if figure.unit == other.unit == "date":
         dates = [[value for _, value in f.readings if value[2]] for f in (figure, other)]
         pairs = product(*dates)
-        return any(a[1:] == b[1:] and (a[0] or b[0]) == (b[0] or a[0]) for a, b in pairs)
+        return any(all((x or y) == (y or x) for x, y in zip(a, b, strict=True)) for a, b in pairs)
     are_counted = figure.nouns and other.nouns
     return reading.is_equal(figure, other) and not (
         are_counted and figure.nouns[0] not in other.nouns
@@ -152,6 +153,9 @@ def _replaced_by(match: re.Match[str], text: str, figures: Sequence[Figure]) -> 
         names_a_thing = _names_a_thing(hidden, written, *near[:1])
         is_value = not names_a_thing and (is_joined if is_changed else not written.nouns)
         figure = _completed(written, near[0]) if near and is_value else written
+        if is_event and figure.unit == "th" and not _NOUN.match(hidden, figure.end):
+            day = None, None, int(figure.readings[0][1])  # "We cannot come on the 24th."
+            figure = replace(figure, readings=(("date", day),))
         others = [other for other in near if other.kind == figure.kind]
         is_moment, is_bare = figure.unit in ("date", "clock"), figure.unit in ("", "th")
         is_no_value = is_bare and (is_not or names_a_thing or len(_digits(figure.text)) < 2)

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from rolebundle.contracts.documents import Passage
 from rolebundle.resources import data_file
 from rolebundle.text.languages import ENGLISH_STOP_WORDS
+from rolebundle.text.replaced import says_change
 from rolebundle.text.tokens import tokens_of
 from rolebundle.text.words import content_words, language_of, stem
 from rolebundle.verify.draft import sentence_starts
@@ -74,6 +75,26 @@ def _windows(content: str) -> tuple[tuple[str, frozenset[str]], ...]:
         ("".join(sentences[at : at + _WINDOW]), frozenset().union(*words[at : at + _WINDOW]))
         for at in range(max(1, len(sentences) - _WINDOW + 1))
     )
+
+
+def sentences_about(text: str, other: str, least: float = 0.0) -> list[str]:
+    """The sentences of another text with more than a share of the words of a text, not numbers."""
+    words = {word for word in content_words(text) if not word.isdecimal()}
+    shared = {sentence: words & content_words(sentence) for sentence in _sentences_of(other)}
+    return [sentence for sentence, own in shared.items() if len(own) > least * len(words)]
+
+
+def changing_sentence(text: str, passage: Passage) -> str:
+    """The sentence of a later passage that may say something else than a text; "" without one.
+
+    It has half of the text's content words, or two of them and a word for a change.
+    """
+    words = content_words(text)
+    for sentence in _sentences_of(passage.content):
+        shared = len(words & content_words(sentence))
+        if shared >= 2 and (2 * shared >= len(words) or says_change(sentence)):
+            return " ".join(sentence.split())
+    return ""
 
 
 # -- near copies -----------------------------------------------------------------------------------

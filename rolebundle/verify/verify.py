@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 from functools import cached_property
-from itertools import pairwise
+from itertools import islice, pairwise, product
 from time import monotonic
 
 from rolebundle.contracts.documents import Passage, message_of
@@ -30,11 +30,11 @@ from rolebundle.contracts.verification import (
 from rolebundle.retrieval.messages import is_later_mail, without_attribution
 from rolebundle.retrieval.passage_text import quoted, shown_name
 from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.retrieval.versions import is_older
+from rolebundle.retrieval.versions import is_later_section, is_older
 from rolebundle.scan.confidential import find_secrets
 from rolebundle.storage.corpus import Corpus, joined
 from rolebundle.storage.digests import verify_passages
-from rolebundle.text.figures import find_figures, words_near
+from rolebundle.text.figures import Figure, find_figures, words_near
 from rolebundle.text.replaced import (
     Replaced,
     beside_numbers,
@@ -58,8 +58,10 @@ from rolebundle.verify.sentences import (
     MIN_WORDS,
     SENTENCE_START,
     best_match,
+    changing_sentence,
     difference,
     names_in,
+    sentences_about,
     unknown_parts,
 )
 
@@ -221,6 +223,7 @@ class SentenceCheck:
         yield from self._names([found.span for found in figures])
         if self._sentence.has_content:
             yield from self._statement({f.chunk_id for f in figures if f.code == "figure_found"})
+            yield from islice(self._changed_by_section(), 1)
 
     def _finding(
         self, code: FindingCode, start: int, end: int, passage: Passage | None = None,
@@ -284,9 +287,10 @@ class SentenceCheck:
                 start, end = place + check.start, place + check.end
                 yield self._finding(check.outcome, start, end, passage, check.note, check.true_text)
                 note = self._replaced(check, passage, checks)
-                if note or (
-                    passage and (note := self._changed_by_reply(check.figure.text, passage))
-                ):
+                for source in dict.fromkeys((passage, *self.cited)):
+                    if source and not note:
+                        note = self._changed_by_reply(check.figure, source)
+                if note:
                     yield self._finding("old_source", start, end, passage, note)
 
     def _replaced(
@@ -310,7 +314,8 @@ class SentenceCheck:
             words = words_near(f"{names}\n{other.content}").union(LONGER.findall(other.content))
             beside = check.figure.near & near - words
             is_cell = check.found and check.found.cell
-            if shared and len(beside) <= (0 if is_cell else len(shared)):
+            is_related = passage is not None and is_later_mail(other, passage)
+            if is_related or (shared and len(beside) <= (0 if is_cell else len(shared))):
                 return f"{shown_name(other.path)}: {quoted(old.words)}"
         return ""
 
@@ -327,23 +332,45 @@ class SentenceCheck:
         texts = (without_figures(text, find_figures(text)) for text in (self._prose, self._source))
         return frozenset().union(*map(content_words, texts))
 
-    def _changed_by_reply(self, figure: str, passage: Passage) -> str:
+    def _changed_by_reply(self, figure: Figure, passage: Passage) -> str:
         """What a reply or later mail has in place of a figure of the passage; "" for nothing."""
         text = _message_text(passage)
         quotes = [p for p in self._quoted if p == passage or _message_text(p) in text]
         originals = [p for p in self._all if text in _message_text(p)]
-        known = " ".join([self._prose, *(p.content for p in originals)])
+        known = " ".join([self._prose, *(_own_text(p) for p in originals)])
         replies = [p for p in self._all if any(_is_reply(p, quote) for quote in quotes)]
         later = [p for p in self._all if is_later_mail(p, passage)]
+        is_date = figure.unit == "date"
         for name, mails in (("the mail that quotes it", replies), ("a later mail about it", later)):
-            texts = [p.content for p in mails]
-            for check in check_figures(self._prose, texts, texts) if texts else ():
-                is_other = check.figure.text == figure and check.outcome == "unsupported_figure"
-                # Another price or hour of a mail that does not quote may be of another thing.
-                is_other = is_other and (mails is replies or check.figure.unit == "date")
-                if is_other and check.others and not any(other in known for other in check.others):
-                    return f"{name} has {', '.join(check.others)}"
+            # Another price or hour of a mail that does not quote may be of another thing.
+            if not is_date and mails is later:
+                continue
+            least = 0.0 if is_date else COVERED
+            texts = ["".join(sentences_about(self._text, _own_text(p), least)) for p in mails]
+            explained = {r.new.text for p in mails for r in replaced_figures(p.content) if r.new}
+            for check in check_figures(self._prose, texts, texts) if any(texts) else ():
+                others = [other for other in check.others if other not in explained]
+                is_other = check.figure.text == figure.text and check.found is None
+                if is_other and others and not any(other in known for other in others):
+                    return f"{name} has {', '.join(others)}"
         return ""
+
+    def _changed_by_section(self) -> Iterator[Finding]:
+        """What later sections of the same series say, if that is not what the sentence says."""
+        pairs = product(self._all, self.cited) if not says_change(self._text) else ()
+        for later, passage in pairs:
+            is_later = is_later_section(later, passage) and later not in self.cited
+            changed = changing_sentence(self._text, later) if is_later else ""
+            if changed and not (
+                best_match(self._text, [later]).is_covered
+                and all(
+                    check.outcome != "unsupported_figure"
+                    for check in check_figures(self._prose, [later.content], [later.content])
+                )
+                and difference(self._text, [later]) is None
+            ):
+                note = f"{shown_name(later.locator)} is later: {quoted(shortened(changed))}"
+                yield self._finding("old_source", self._start, self._sentence.end, passage, note)
 
     def _names(self, figures: Sequence[Span]) -> Iterator[Finding]:
         """The names that stand nowhere."""
@@ -390,6 +417,11 @@ class SentenceCheck:
 
 def _message_text(passage: Passage) -> str:
     return " ".join(without_attribution(passage.content).split())
+
+
+def _own_text(mail: Passage) -> str:
+    """The text of a mail without the lines of another one that it quotes."""
+    return "\n".join(line for line in mail.content.split("\n") if not line.startswith(">"))
 
 
 def _is_reply(passage: Passage, quote: Passage) -> bool:
