@@ -419,7 +419,7 @@ def _in_context(figures: list[Figure], text: str) -> list[Figure]:
                 start = _split(plain, values[first - 1].end, place)[1]
             if last < len(values) and values[last].start < end:
                 end = _split(plain, figure.end, values[last].start)[0]
-            own = plain[start:end]
+            own = plain[start:place].rpartition(";")[2] + plain[place:end].partition(";")[0]
         measured: tuple[Reading, ...] = ()
         if figure.amount is not None and not figure.unit:
             measured = tuple((unit, figure.amount * factor) for unit, factor in units)
