@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import lru_cache
 from itertools import product
 from operator import ge
-from typing import Any
+from typing import Any, NamedTuple
 
 from rolebundle.contracts.dates import date_in_name, is_month, newest_words
 from rolebundle.contracts.documents import Passage
@@ -28,10 +28,16 @@ from rolebundle.text.words import content_words
 
 figures_module = lazy_module("rolebundle.text.figures")
 
-_OLD, _DRAFT, _FINAL, _SIGNED = (
+_OLD, _OF_OLD, _COPY_OF, _DRAFT, _FINAL, _SIGNED = (
     words.split() for words in data_file(__file__, "versions.toml").values()
 )
-_COPY_OR_OLD_PATH = re.compile(rf"(?:^|[/ _.(-])(?:{'|'.join(_OLD)})(?=$|[/ _.)-])", re.IGNORECASE)
+_OLD_WORD = re.compile(rf"(?:^|[/ _.(-])(?:{'|'.join(_OLD)})(?=$|[/ _.)-])", re.IGNORECASE)
+_OLD_END = re.compile(
+    rf"{_OLD_WORD.pattern}(?:[ _.()\d-]|v\d|{'|'.join(_OF_OLD)})*(?:/|(?<=\.)\w+$|$)"
+    rf"|(?:^|/)(?:{'|'.join(_COPY_OF).replace('_', '[ _-]')})[ _-]",
+    re.IGNORECASE,
+)
+"""``plan old (2).md``, ``old files/a.md``, ``Copy of a.md``; not ``backup and software.md``."""
 _STATE = "|".join((*_DRAFT, *_FINAL))
 _V_NUMBER = re.compile(
     # v2, version 2, "draft 2 (new).md"; not the day of "draft 2 May.md".
@@ -250,7 +256,9 @@ def _is_newer(path: str, than: str) -> bool:
 
     What is called new is not older than a year.
     """
-    order, other = _recency_by_path(path), _recency_by_path(than)
+    # Of two files with one name, the old one may say it anywhere, as "old plan.md" does.
+    old = _OLD_WORD if _series(path)[:2] == _series(than)[:2] else _OLD_END
+    order, other = _recency_by_path(path, old), _recency_by_path(than, old)
     if (order[:2], other[:2]) == ((True, math.inf), (True, 0.0)):
         return True  # A draft does not replace what is signed, however new it is.
     if order[3] > other[3] > 0 and order[1] > 0 and other[1] < math.inf:
@@ -266,7 +274,7 @@ def _is_called_new(path: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _recency_by_path(path: str) -> tuple[float, ...]:
+def _recency_by_path(path: str, old: re.Pattern[str] = _OLD_END) -> tuple[float, ...]:
     """Numbers of a path, the higher the newer: not called old; state; year; version; copy."""
     states = [n for word in words_of(folded(path)) for n in _VERSION_OF_STATE.get(word, ())]
     state, date = max(states, default=_WITHOUT_STATE), _date_by_path(path)
@@ -274,7 +282,7 @@ def _recency_by_path(path: str) -> tuple[float, ...]:
     copy = next(map(int, _COPY_NUMBER.findall(path)), 0)
     # Of what is signed, a number says nothing.
     numbers = (math.inf, math.inf) if state == math.inf else (version, copy)
-    return not is_old_by_path(path), state, int(date) if date.isdecimal() else 0, *numbers
+    return old.search(path) is None, state, int(date) if date.isdecimal() else 0, *numbers
 
 
 @lru_cache(maxsize=4096)
@@ -283,31 +291,58 @@ def _date_by_path(path: str) -> str:
 
 
 def is_old_by_path(path: str) -> bool:
-    """Whether a path says copy, old or archive."""
-    return _COPY_OR_OLD_PATH.search(path) is not None
+    """Whether a path says copy, old or archive, at the end of a name or as in "Copy of"."""
+    return _OLD_END.search(path) is not None
 
 
-def _is_of_series(path: str, series: Iterable[tuple[frozenset[str], frozenset[str]]]) -> bool:
+class _Series(NamedTuple):
+    """What the versions of a file have in common: words without numbers and states.
+
+    Attributes:
+        folder: the words of its folders.
+        words: those of its name.
+        before: those before the number of its version, if it has one.
+        names: those behind it that begin with a capital letter, as names do.
+    """
+
+    folder: frozenset[str]
+    words: frozenset[str]
+    before: frozenset[str]
+    names: frozenset[str]
+
+
+def _is_of_series(path: str, series: Iterable[_Series]) -> bool:
     """Whether a file has the same name and folders as one of these, but for numbers and states.
 
-    One name may have more words, as in ``AGM 2025 minutes`` and ``2026-03-19 AGM minutes LP``.
+    One name may have more words, as in ``AGM 2025 minutes`` and ``2026-03-19 AGM minutes LP``. If
+    both have the number of a version, words behind it are remarks, as in ``plan_v2_no_comments``
+    and ``plan_v3_HB``; but ``bill v1 Bonn`` and ``bill v2 Ulm`` have different names there.
     """
-    folder, words = _series(path)
+    own = _series(path)
     return any(
-        folder == other_folder
-        and (words <= others or others <= words)
-        and bool(words) == bool(others)
-        for other_folder, others in series
+        own.folder == other.folder
+        and (
+            (_is_part(own.words, other.words) and bool(own.words) == bool(other.words))
+            or (own.before == other.before != frozenset() and _is_part(own.names, other.names))
+        )
+        for other in series
     )
 
 
+def _is_part(words: frozenset[str], others: frozenset[str]) -> bool:
+    """Whether one of them has all words of the other one."""
+    return words <= others or others <= words
+
+
 @lru_cache(maxsize=4096)
-def _series(path: str) -> tuple[frozenset[str], frozenset[str]]:
-    """The words of the folders of a file and of its name, without numbers and states."""
-    folders, _, name = folded(path).rpartition("/")
-    texts = folders, name.rpartition(".")[0]
-    folder, stem = (words_of(_NUMBER.sub(" ", text)) for text in texts)
-    return naming_words(folder), naming_words(stem)
+def _series(path: str) -> _Series:
+    folders, _, name = path.rpartition("/")
+    stem = name.rpartition(".")[0]
+    number = _V_NUMBER.search(name)
+    before, behind = (stem[: number.start()], stem[number.end() :]) if number else ("", "")
+    names = " ".join(w for w in _WORD.findall(behind) if w.istitle() and len(w) > 2)
+    texts = folders, stem, before, names
+    return _Series(*(naming_words(words_of(_NUMBER.sub(" ", folded(text)))) for text in texts))
 
 
 def naming_words(words: Iterable[str]) -> frozenset[str]:

@@ -10,7 +10,8 @@ hides nothing. Of nested quotes only the outermost is reported. Single marks quo
 spaces or punctuation, because they are apostrophes as well.
 
 A citation is ``[3]``, ``[1, 3]``, ``[2-4]``, ``[^3]``, ``(source 3)``, ``³``, ``path:start-end``,
-``[path:line]``, a chunk id, or ``[Smith 2021]``, which is known to nobody.
+``[path:line]``, a chunk id, or ``[Smith 2021]``, which is known to nobody. The name of a known file
+may have any signs, stand in quotation marks, and cite the whole file in brackets or parentheses.
 """
 
 from __future__ import annotations
@@ -18,26 +19,29 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from operator import itemgetter
 from typing import Any, Literal, NamedTuple, TypeVar
 
+from rolebundle.retrieval.passage_text import shown_name
 from rolebundle.storage.corpus import joined
+from rolebundle.text.spellings import composed
 from rolebundle.text.tokens import Range, is_inside
 from rolebundle.text.words import WORD, is_no_sentence_end
 
 # -- citations -------------------------------------------------------------------------------------
 
-CitationKind = Literal["number", "locator", "chunk_id", "work"]
+CitationKind = Literal["number", "locator", "chunk_id", "document", "work"]
 _MAX_EXPANDED = 10
 
 
 class Citation(NamedTuple):
     """A citation: its range, its kind, and what it names.
 
-    ``target`` is ``3`` for ``[3]``, ``path:start-end``, a chunk id, or the name of a work.
+    ``target`` is ``3`` for ``[3]``, ``path:start-end``, a chunk id, a path, or the name of a work.
     ``[2-4]`` and ``[1, 3]`` are one citation for each number, with the same range.
     """
 
@@ -66,18 +70,101 @@ _URL = re.compile(r"(?:https?://|www\.)[^\s<>\"'`|“”«»\[\]()]+")
 CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
 Target = tuple[CitationKind, str]
 
+_NAME_END = re.compile(r"(?<=\S)(?=[\"”`]?(?::\d|\s?[)\],;]|#[0-9a-f]{10}))")
+_BEFORE_NAME = re.compile(rf"[(\[]\s?(?:see )?(?:{_SOURCE})?\Z|^\s?[,;]\s?\Z", re.IGNORECASE)
+_LONGEST_BEFORE = 30
+_AFTER_NAME = re.compile(
+    rf"([\"”`]?)((?::{_LINE_NUMBERS.pattern}|#({_HASH.pattern}))?)(?!\w)([\"”`]?)(?:\s?([)\],;]))?"
+)
+NAME_ENDING = 4
+"""How many of the last characters of a name are looked up first; a shorter name is not searched."""
 
-def citations_in(text: str, start: int, end: int) -> tuple[list[Citation], list[Range]]:
+
+def name_endings(text: str) -> frozenset[str]:
+    """The last characters of all that may be a cited name."""
+    ends = (match.end() for match in _NAME_END.finditer(text))
+    return frozenset(text[max(0, end - NAME_ENDING) : end] for end in ends)
+
+
+class FileNames:
+    """The names of files that a draft may cite, and the path that each one means."""
+
+    def __init__(self, paths: Mapping[str, str]) -> None:
+        self._names = dict[str, tuple[str, str]]()
+        lengths = defaultdict[str, set[int]](set)
+        for name, path in paths.items():
+            shown = shown_name(name, 0).removeprefix('"').removesuffix('"')
+            for spelling in (name, composed(name), shown):
+                self._names.setdefault(spelling, (name, path))
+                lengths[spelling[-NAME_ENDING:]].add(len(spelling))
+        self._lengths = {ending: sorted(of, reverse=True) for ending, of in lengths.items()}
+
+    def citations(self, text: str, start: int, end: int, opaque: Sequence[Range]) -> list[Citation]:
+        """The citations of a range by these names; of names that end at one place, the longest.
+
+        A name alone cites if it stands first in parentheses or brackets, or after another citation.
+        One with lines cites everywhere but in the opaque ranges, and after words in parentheses.
+        """
+        found = list[Citation]()
+        if not self._names:
+            return found
+        enclosed = (m.span() for m in _ENCLOSED.finditer(text, start, end))
+        hidden, last = joined(sorted([*opaque, *enclosed]), -1), start
+        for at in (m.end() for m in _NAME_END.finditer(text, start, end)):
+            lengths = self._lengths.get(text[max(start, at - NAME_ENDING) : at], ())
+            firsts = (at - length for length in lengths if at - length >= last)
+            first = next((first for first in firsts if text[first:at] in self._names), at)
+            if first < at and (citation := self._citation(text, first, at, last, end, hidden)):
+                found.append(citation)
+                last = citation.end
+        return found
+
+    def _citation(
+        self, text: str, first: int, at: int, last: int, end: int, hidden: Sequence[Range]
+    ) -> Citation | None:
+        """What the name from ``first`` to ``at`` cites, after a citation that ends at ``last``."""
+        after = _AFTER_NAME.match(text, at, end)
+        if after is None:
+            return None
+        quote, suffix, start_line, end_line, digest, closing, following = after.groups(default="")
+        is_quoted = first > last and text[first - 1] in '"“„`' and bool(quote or closing)
+        begin, stop = first - is_quoted, after.end(6 if is_quoted else 2)
+        before = text[max(last, begin - _LONGEST_BEFORE) : begin]
+        opener = _BEFORE_NAME.search(before)
+        name, path = self._names[text[first:at]]
+        if opener is None:
+            is_part = is_inside(begin, hidden) or re.search(r"[\w/.-]\Z", before)
+            is_citation = bool(suffix) and not is_part
+        else:
+            is_citation = bool(suffix or (following and _is_path(name)))
+            begin -= len(opener[0].lstrip(" ,;"))
+            stop = after.end(7) if following in (")", "]") else stop
+        if not is_citation or (quote and not is_quoted):
+            return None
+        if digest:
+            return Citation(begin, stop, "chunk_id", name + suffix)
+        if suffix:
+            return Citation(begin, stop, "locator", f"{path}:{start_line}-{end_line or start_line}")
+        return Citation(begin, stop, "document", path)
+
+
+_NO_NAMES = FileNames({})
+
+
+def citations_in(
+    text: str, start: int, end: int, names: FileNames
+) -> tuple[list[Citation], list[Range]]:
     """The citations of a range, and the ranges in it whose punctuation is not the prose's.
 
     The latter are citations, code and addresses. Both are in order.
     """
     opaque = [m.span() for pattern in (_URL, CODE) for m in pattern.finditer(text, start, end)]
-    found: list[Citation] = []
+    found = [*names.citations(text, start, end, opaque)]
+    named = tuple(found)
     for pattern in (_ENCLOSED, _RAISED, _TOKEN):
         excluded = joined(sorted([*opaque, *(citation[:2] for citation in found)]), -1)
         for match in pattern.finditer(text, start, end):
-            if not is_inside(match.start(), excluded):
+            if not (is_inside(match.start(), excluded) or _within(named, *match.span())):
                 found += _cited_by(pattern, match)
     opaque = joined(sorted([*opaque, *(citation[:2] for citation in found)]), -1)
     return sorted(found, key=lambda citation: citation[:2]), opaque
@@ -132,9 +219,12 @@ def _places(token: str, *, is_marked: bool) -> Iterator[Target]:
         return
     path, _, lines = token.rpartition(":")
     match = _LINE_NUMBERS.fullmatch(lines)
-    is_path = any(map(str.isalpha, path)) and ("/" in path or _EXTENSION.search(path))
-    if match and is_path and (match[2] or is_marked):
+    if match and _is_path(path) and (match[2] or is_marked):
         yield "locator", f"{path}:{match[1]}-{match[2] or match[1]}"
+
+
+def _is_path(name: str) -> bool:
+    return any(map(str.isalpha, name)) and ("/" in name or _EXTENSION.search(name) is not None)
 
 
 # -- the parts of a draft --------------------------------------------------------------------------
@@ -174,17 +264,17 @@ class Sentence(NamedTuple):
 _Span = TypeVar("_Span", bound=tuple[Any, ...])
 
 
-def parse_draft(text: str) -> Iterator[Sentence]:
+def parse_draft(text: str, names: FileNames = _NO_NAMES) -> Iterator[Sentence]:
     """The sentences of a draft, in order, with their quotes and citations."""
     for block in _blocks(text):
         for first, last in _pieces(text, block.start, block.end, (), _MAX_BLOCK):
             part = block._replace(start=first, end=last, text=text[first:last], block=block.start)
-            yield from _sentences_of_block(text, part)
+            yield from _sentences_of_block(text, part, names)
 
 
-def _sentences_of_block(text: str, block: Sentence) -> Iterator[Sentence]:
+def _sentences_of_block(text: str, block: Sentence, names: FileNames) -> Iterator[Sentence]:
     start, end = block.start, block.end
-    cited, opaque = citations_in(text, start, end)
+    cited, opaque = citations_in(text, start, end, names)
     if block.kind == "quote" and not _CALLOUT.match(block.text):
         marks = (m.span() for m in _QUOTE_CUT.finditer(text, start, end))
         cuts = joined(sorted([*(c[:2] for c in cited), *marks]), -1)

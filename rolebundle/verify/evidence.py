@@ -11,11 +11,12 @@ its words do not stand in another passage much rather than in what it cites.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from rolebundle.contracts.documents import Passage, message_of
+from rolebundle.contracts.documents import Passage, locator_path, message_of
 from rolebundle.contracts.overlay import ROLE_ID_PATTERN
 from rolebundle.contracts.request import MAX_SEEN
 from rolebundle.contracts.verification import Finding, FindingCode, VerifyRequest
@@ -34,7 +35,7 @@ from rolebundle.storage.passages import passages_at_lines, passages_by_id
 from rolebundle.text.languages import is_unspaced
 from rolebundle.text.references import may_be_stored
 from rolebundle.text.words import language_of
-from rolebundle.verify.draft import Citation
+from rolebundle.verify.draft import NAME_ENDING, Citation, FileNames, name_endings
 from rolebundle.verify.findings import finding
 from rolebundle.verify.sentences import best_match
 
@@ -116,6 +117,21 @@ class DraftEvidence:
             return self._nearest(text)
         return usable
 
+    def file_names(self, draft: str) -> FileNames:
+        """The names of files of the evidence that the draft may cite."""
+        endings = name_endings(draft)
+        files = [(p.document.document_id, p.document.source_id, p.path) for p in self.passages]
+        if endings and not self.is_named:
+            files = [(d.document_id, d.source_id, d.path) for d in document_names(self._corpus)]
+        meant = defaultdict[str, set[str]](set)
+        for file in files:
+            path = locator_path(*file)
+            for name in (path, file[0], path.rpartition("/")[2]):
+                if name[-NAME_ENDING:] in endings:
+                    meant[name].add(path)
+        # Files in two folders may have the same name.
+        return FileNames({n: n if n in of or len(of) > 1 else min(of) for n, of in meant.items()})
+
     def newer_versions(self, cited: Mapping[str, Passage]) -> Iterator[Passage]:
         """A passage of a newer version, by its name, of each file, by its path, of the corpus."""
         names = document_names(self._corpus) if cited and not self.is_named else []
@@ -143,17 +159,22 @@ class DraftEvidence:
             return [p for p in (*candidates, *found) if p.chunk_id == target][:1]
         if citation.kind == "work":
             return [p for p in candidates if target in _names_of(p)]
-        name, start, end = _lines_of(target)
+        is_whole = citation.kind == "document"
+        name, start, end = (target, 1, MAX_CITED_LINES) if is_whole else _lines_of(target)
         if not 0 < start <= end < start + MAX_CITED_LINES:
             return []
-        if not self.is_named and (
-            stored := self._usable(passages_at_lines(self._corpus, name, start, end))
-        ):
+        stored = [] if self.is_named else passages_at_lines(self._corpus, name, start, end)
+        stored = self._usable(stored)
+        if stored and not is_whole:
             return stored
-        in_lines = [p for p in candidates if p.start_line <= end and p.end_line >= start]
-        at = [p for p in in_lines if name in _names_of(p)]
+        at = [
+            p
+            for p in candidates
+            if name in _names_of(p) and (is_whole or (p.start_line <= end and p.end_line >= start))
+        ]
         # Files in two folders may have the same name.
-        return [passage for passage in at if passage.locator_path == name] or at
+        at = [passage for passage in at if passage.locator_path == name] or at
+        return [*{p.chunk_id: p for p in (*stored, *at)}.values()]
 
     def _usable(self, stored: Iterable[Passage]) -> list[Passage]:
         passages = (without_later_superseders(passage, self._request) for passage in stored)

@@ -102,11 +102,11 @@ def verify(
     end = None if request.deadline_ms else monotonic() + DEFAULT_SECONDS
     passages, cited = dict[str, Passage](), dict[str, Passage]()
     with corpus.reading():
+        evidence = DraftEvidence(corpus, request, resolved)
         sentences = list[Sentence]()
-        for sentence in parse_draft(request.draft):
+        for sentence in parse_draft(request.draft, evidence.file_names(request.draft)):
             corpus.raise_if_interrupted()
             sentences.append(sentence)
-        evidence = DraftEvidence(corpus, request, resolved)
         findings = [*evidence.findings]
         for number, sentence in enumerate(sentences):
             corpus.raise_if_interrupted()

@@ -301,7 +301,10 @@ def test_a_first_passage_with_few_of_the_words_is_behind_those_with_twice_as_man
     ("What was decided most recently?", True), ("What was last decided about the roof?", True),
     ("Was wurde zuletzt beschlossen?", True), ("Qu'a-t-on décidé en dernier ?", True),
     ("¿Qué se decidió por última vez?", True), ("Which chair was recently painted?", False),
-    ("Did the roof last?", False),
+    ("Did the roof last?", False), ("What did Marek say in our last call?", True),
+    ("What did the last minutes say?", True), ("the newest conversation with Marek", True),
+    ("the rent of last year", False), ("her last name", False), ("What is on the last page?", False),
+    ("How long does it last?", False),
 ])  # fmt: skip
 def test_which_words_ask_for_the_newest(task: str, asks: bool):
     assert (words_if_newest_asked(task) is not None) == asks

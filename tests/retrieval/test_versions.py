@@ -6,7 +6,7 @@ import pytest
 
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.retrieval.packet import packet
-from rolebundle.retrieval.versions import combine_versions, newer_by_path
+from rolebundle.retrieval.versions import combine_versions, is_old_by_path, newer_by_path
 from support.corpora import answered, document, overlay
 from support.values import passage, ranked
 
@@ -174,6 +174,11 @@ def test_a_file_of_the_archive_comes_after_its_newer_version() -> None:
         ("newsletter draft.md", "newsletter draft 2 (new).md"),
         ("Brief Entwurf 1.docx", "Brief Entwurf 2.docx"),
         ("statutes draft 2026.docx", "statutes_2023_signed.pdf"),
+        ("paper_draft_v2_NO_comments.docx", "paper_draft_v3_final_really.docx"),
+        ("offer_v1_MK.docx", "offer_v2_HB.docx"),
+        ("plan v2 Anna.md", "plan v3 (after call).md"),
+        ("old plan.md", "plan.md"),
+        ("Kopie von plan v2.md", "plan v3.md"),
     ],
 )
 def test_which_of_two_files_is_newer_by_their_names(older: str, newer: str) -> None:
@@ -192,10 +197,39 @@ def test_which_of_two_files_is_newer_by_their_names(older: str, newer: str) -> N
         ("settling in 2025.md", "settling in new concept.md"),
         ("notes draft 2 May.md", "notes draft 12 May.md"),
         ("office/fees 2024.docx", "harbour/fees 2026.docx"),
+        ("invoice v1 Munich.pdf", "invoice v2 Berlin.pdf"),
+        ("lease Miller v1 signed.pdf", "lease Okafor v2 signed.pdf"),
+        ("v1 plan.md", "v2 notes.md"),
+        ("backup and software.md", "software.md"),
     ],
 )
 def test_files_of_other_days_or_names_are_no_versions(one: str, other: str) -> None:
     assert newer_of(one, other) == newer_of(other, one) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "is_old"),
+    [
+        ("plan backup.md", True),
+        ("plan.md.bak", True),
+        ("plan_old.md", True),
+        ("plan - Kopie (2).docx", True),
+        ("rates/rate card v1 (old).md", True),
+        ("old/plan.md", True),
+        ("Archive 2023/plan.md", True),
+        ("old files/plan.md", True),
+        ("Copy of plan.md", True),
+        ("notes/Kopie_von plan.md", True),
+        ("notes/backup and software.md", False),
+        ("copy deadlines.md", False),
+        ("old town/walk.md", False),
+        ("Alte Oper Karten.md", False),
+        ("archive software/plan.md", False),
+        ("previous employers.md", False),
+    ],
+)
+def test_which_name_says_that_a_file_is_old(path: str, is_old: bool) -> None:
+    assert is_old_by_path(path) == is_old
 
 
 def newer_of(path: str, other: str) -> list[str]:

@@ -23,12 +23,15 @@ from rolebundle.engine import Engine
 from rolebundle.errors import Interrupted, RolebundleError
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.audit import AuditLog
+from rolebundle.retrieval.passage_text import shown_name
 from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.documents import StoredDocument
 from rolebundle.text.figures import find_figures
+from rolebundle.verify.draft import FileNames, parse_draft
 from rolebundle.verify.figures import FigureCheck, check_figures
 from rolebundle.verify.findings import CODES
 from support.amounts import lengths, linear_time
-from support.corpora import NOW, build, document
+from support.corpora import NOW, build, chunk, document
 
 # -- The verdict of `verify`, its answer, and what holds for any draft -----------------------------
 
@@ -279,6 +282,52 @@ def test_any_draft_gives_the_same_answer_twice(
         assert 0 <= span["start"] <= span["end"] <= len(draft)
     is_failing = any(finding["fails"] for finding in answers[0]["findings"])
     assert (answers[0]["verdict"] == "failed") == is_failing
+
+
+names_of_files = st.text("ab1ü ()[],;'#&.-_\"", min_size=1, max_size=15).map(
+    lambda name: f"a{' '.join(name.split())}note"
+)
+
+
+@pytest.mark.sample(4)
+@given(names_of_files, st.booleans())
+@example("results B9 (corrected)", False)
+def test_each_place_that_is_printed_is_a_citation(
+    tmp_path_factory: pytest.TempPathFactory, name: str, is_named: bool
+) -> None:
+    path = f"{name}.md"
+    lines = path, f"{path}:1-1", f"{path}:1", f"{name}#0123456789"
+    forms = [*lines, *map(shown_name, lines), f"{shown_name(path)}:1", f'"{path}":1-1']
+    drafts = [f"{HELMET[:-1]} {a}{form}{b}." for a, b in ("()", "[]") for form in forms]
+    drafts += [f"{HELMET} (source: {form})" for form in forms]
+    drafts += [f"{HELMET[:-1]}, {form}." for form in {*forms} - {path, shown_name(path)}]
+    passage = chunk(f"{name}#0123456789", HELMET, start_line=1, end_line=1)
+    stored = StoredDocument(document(name, []).metadata, (passage,))
+    evidence = {"chunk_ids": [passage.chunk_id]} if is_named else {}
+    with Engine(build(tmp_path_factory.mktemp("names"), [stored])) as engine:
+        answer = engine.verify(VerifyRequest(draft="\n\n".join(drafts), now=NOW, **evidence))
+    assert answer.counts == {"cited": len(drafts), "covered": len(drafts)}
+
+
+@pytest.mark.parametrize(
+    "draft",
+    [
+        f"{HELMET} (This is said in notes (old).md of 2024.)",
+        f"{HELMET} (2025 notes (old).md)",
+        f"{HELMET} Bring apples, notes (old).md, and a pen.",
+    ],
+)
+def test_a_name_in_prose_is_no_citation(tmp_path: Path, draft: str) -> None:
+    with Engine(build(tmp_path, [document("notes (old)", [HELMET])])) as engine:
+        assert "cited" not in engine.verify(VerifyRequest(draft=draft, now=NOW)).counts
+
+
+@lengths
+@pytest.mark.parametrize("piece", ["(", '"', "[a b.md:1", "b.md) ", '("', "b.md:1-1 ", "[b.md],"])
+def test_names_of_files_are_found_in_linear_time(piece: str, length: int) -> None:
+    names = FileNames({f"{'a ' * n}b.md": "b.md" for n in range(100)})
+    with linear_time(length):
+        assert [*parse_draft((piece * length)[:length], names)]
 
 
 @pytest.mark.sample(4)
