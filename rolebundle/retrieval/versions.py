@@ -174,14 +174,15 @@ def later_in_series(first: Candidate, ranked: Iterable[Candidate], task: str) ->
 
 
 def is_later_section(later: Passage, first: Passage) -> bool:
-    """Whether both have one heading, in files of one series, and the first one's date is earlier.
+    """Whether their headings are alike, in files of one series, and the first one's date is earlier.
 
-    The dates are those in their names, as of the minutes of each meeting.
+    The dates are those in their names, as of the minutes of each meeting. A passage with several
+    sections has the headings of all: more than half of the words must be the same.
     """
-    heading, date = _heading_words(first), _date_by_path(first.path)
+    headings, date = [_heading_words(p) for p in (later, first)], _date_by_path(first.path)
     is_of_series = _series(later.path) == _series(first.path)
-    is_later = _date_by_path(later.path) > date > ""
-    return is_of_series and is_later and _heading_words(later) == heading > frozenset()
+    is_alike = 2 * len(headings[0] & headings[1]) > max(map(len, headings))
+    return is_of_series and is_alike and _date_by_path(later.path) > date > ""
 
 
 def _heading_words(passage: Passage) -> frozenset[str]:

@@ -62,7 +62,7 @@ def _pattern(text: str | list[str]) -> re.Pattern[str]:
 
 _BEFORE, _BEHIND = map(_pattern, _TABLES["cues"].values())
 _LABEL, _WEEKDAY, _BEFORE_DAY = map(_pattern, _TABLES["names"].values())
-_SAYS_CHANGE = _pattern(_TABLES["draft"]["says_change"])
+_SAYS_PAST, _SAYS_CHANGE = map(_pattern, _TABLES["says"].values())
 _STATEMENTS = [*map(_pattern, _TABLES["statements"].values())]
 _START = attrgetter("start")
 _NOUN = re.compile(r"\s+[^\W\d]")
@@ -81,9 +81,22 @@ def is_same(figure: Figure, other: Figure) -> bool:
     )
 
 
+def is_date(figure: Figure, date: str) -> bool:
+    """Whether a figure is a date, as ``YYYY-MM-DD``, perhaps without its year."""
+    return any(
+        isinstance(value, tuple) and date[5:] == f"{value[1] or 0:02}-{value[2] or 0:02}"
+        for _, value in figure.readings
+    )
+
+
 def says_change(text: str) -> bool:
-    """Whether a sentence speaks of what was before, or of a change."""
+    """Whether a text speaks of a change."""
     return _SAYS_CHANGE.search(text) is not None or bool(replaced_figures(text))
+
+
+def speaks_of_past(text: str) -> bool:
+    """Whether a text speaks of what was before, or of a change."""
+    return _SAYS_PAST.search(text) is not None or says_change(text)
 
 
 def digits_in(text: str) -> set[str]:
@@ -158,7 +171,8 @@ def _replaced_by(match: re.Match[str], text: str, figures: Sequence[Figure]) -> 
             figure = replace(figure, readings=(("date", day),))
         others = [other for other in near if other.kind == figure.kind]
         is_moment, is_bare = figure.unit in ("date", "clock"), figure.unit in ("", "th")
-        is_no_value = is_bare and (is_not or names_a_thing or len(_digits(figure.text)) < 2)
+        is_short = len(_digits(figure.text)) < 2 and not figure.nouns
+        is_no_value = is_bare and (is_not or names_a_thing or is_short)
         is_unchanged = (is_event and not is_moment) or (is_changed and not others)
         if not (is_since or is_no_value or is_unchanged):
             yield Replaced(figure, next(iter(others), None), words, context)
@@ -175,7 +189,7 @@ def _names_a_thing(hidden: str, figure: Figure, new: Figure | None = None) -> bo
 
 
 def _completed(figure: Figure, new: Figure) -> Figure:
-    """A bare number with the month or unit of the figure in its place: "from 9 to 23 May"."""
+    """A bare number with the month, unit or noun of the figure in its place: "from 9 to 23 May"."""
     value = figure.readings[0][1]
     readings: list[Reading] = []
     if figure.unit not in ("", "th"):
@@ -184,4 +198,5 @@ def _completed(figure: Figure, new: Figure) -> Figure:
         readings = [("date", (*day[:2], int(value))) for _, day in new.readings if day[2]]
     elif new.amount and new.unit:
         readings = [(unit, value / new.amount * other) for unit, other in new.readings]
+    figure = replace(figure, nouns=figure.nouns or new.nouns)
     return replace(figure, readings=(*readings,)) if readings else figure

@@ -16,7 +16,6 @@ from typing import NamedTuple
 from rolebundle.contracts.documents import Passage
 from rolebundle.resources import data_file
 from rolebundle.text.languages import ENGLISH_STOP_WORDS
-from rolebundle.text.replaced import says_change
 from rolebundle.text.tokens import tokens_of
 from rolebundle.text.words import content_words, language_of, stem
 from rolebundle.verify.draft import sentence_starts
@@ -84,17 +83,12 @@ def sentences_about(text: str, other: str, least: float = 0.0) -> list[str]:
     return [sentence for sentence, own in shared.items() if len(own) > least * len(words)]
 
 
-def changing_sentence(text: str, passage: Passage) -> str:
-    """The sentence of a later passage that may say something else than a text; "" without one.
-
-    It has half of the text's content words, or two of them and a word for a change.
-    """
+def sentences_like(text: str, other: str) -> Iterator[tuple[str, bool]]:
+    """The sentences of another text with two content words of a text; and whether with half."""
     words = content_words(text)
-    for sentence in _sentences_of(passage.content):
-        shared = len(words & content_words(sentence))
-        if shared >= 2 and (2 * shared >= len(words) or says_change(sentence)):
-            return " ".join(sentence.split())
-    return ""
+    for sentence in _sentences_of(other):
+        if (shared := len(words & content_words(sentence))) > 1:
+            yield sentence, 2 * shared >= len(words)
 
 
 # -- near copies -----------------------------------------------------------------------------------

@@ -39,10 +39,12 @@ from rolebundle.text.replaced import (
     Replaced,
     beside_numbers,
     digits_in,
+    is_date,
     is_same,
     may_replace,
     replaced_figures,
     says_change,
+    speaks_of_past,
     without_figures,
 )
 from rolebundle.text.tokens import is_inside
@@ -58,10 +60,10 @@ from rolebundle.verify.sentences import (
     MIN_WORDS,
     SENTENCE_START,
     best_match,
-    changing_sentence,
     difference,
     names_in,
     sentences_about,
+    sentences_like,
     unknown_parts,
 )
 
@@ -223,7 +225,8 @@ class SentenceCheck:
         yield from self._names([found.span for found in figures])
         if self._sentence.has_content:
             yield from self._statement({f.chunk_id for f in figures if f.code == "figure_found"})
-            yield from islice(self._changed_by_section(), 1)
+            if not any(found.code == "old_source" for found in figures):
+                yield from islice(self._changed_by_text(), 1)
 
     def _finding(
         self, code: FindingCode, start: int, end: int, passage: Passage | None = None,
@@ -314,7 +317,9 @@ class SentenceCheck:
             words = words_near(f"{names}\n{other.content}").union(LONGER.findall(other.content))
             beside = check.figure.near & near - words
             is_cell = check.found and check.found.cell
-            is_related = passage is not None and is_later_mail(other, passage)
+            is_related = passage is not None and (
+                is_later_mail(other, passage) or is_later_section(other, passage)
+            )
             if is_related or (shared and len(beside) <= (0 if is_cell else len(shared))):
                 return f"{shown_name(other.path)}: {quoted(old.words)}"
         return ""
@@ -323,7 +328,7 @@ class SentenceCheck:
     def _old(self) -> list[tuple[Passage, Replaced]]:
         """The figures that a passage says no longer hold, if the sentence speaks of no change."""
         passages = [p for p in self._all if may_replace(p.content, self._digits)]
-        passages = [] if passages and says_change(self._text) else passages
+        passages = [] if passages and speaks_of_past(self._text) else passages
         return [(p, old) for p in passages for old in replaced_figures(p.content)]
 
     @cached_property
@@ -355,22 +360,37 @@ class SentenceCheck:
                     return f"{name} has {', '.join(others)}"
         return ""
 
-    def _changed_by_section(self) -> Iterator[Finding]:
-        """What later sections of the same series say, if that is not what the sentence says."""
-        pairs = product(self._all, self.cited) if not says_change(self._text) else ()
-        for later, passage in pairs:
-            is_later = is_later_section(later, passage) and later not in self.cited
-            changed = changing_sentence(self._text, later) if is_later else ""
-            if changed and not (
-                best_match(self._text, [later]).is_covered
-                and all(
-                    check.outcome != "unsupported_figure"
-                    for check in check_figures(self._prose, [later.content], [later.content])
-                )
-                and difference(self._text, [later]) is None
-            ):
-                note = f"{shown_name(later.locator)} is later: {quoted(shortened(changed))}"
+    def _changed_by_text(self) -> Iterator[Finding]:
+        """What later sections of the series, and texts that name the date of one, say instead."""
+        later = [p for p in self._all if p not in self.cited and not speaks_of_past(self._text)]
+        for other, passage in product(later, self.cited):
+            if change := self._change(other, passage):
+                note = f"{shown_name(other.locator)} is later: {quoted(shortened(change))}"
                 yield self._finding("old_source", self._start, self._sentence.end, passage, note)
+
+    def _change(self, later: Passage, passage: Passage) -> str:
+        """The sentence of a later passage that says another thing; "" without one."""
+        is_section, date = (
+            is_later_section(later, passage),
+            (passage.document.updated_at or "")[:10],
+        )
+        is_named = is_older(passage, later) and not replaced_figures(later.content)
+        for sentence, has_half in sentences_like(self._text, later.content):
+            dates = [f for f in find_figures(sentence) if f.unit == "date"]
+            names_date = has_half and any(is_date(figure, date) for figure in dates)
+            says = says_change(sentence) and (is_section or (is_named and names_date))
+            if says or (is_section and has_half and not self._holds_in(later)):
+                return " ".join(sentence.split())
+        return ""
+
+    def _holds_in(self, passage: Passage) -> bool:
+        """Whether a passage has the words, the figures and the sense of the sentence."""
+        checks = check_figures(self._prose, [passage.content], [passage.content])
+        return (
+            best_match(self._text, [passage]).is_covered
+            and all(check.outcome != "unsupported_figure" for check in checks)
+            and difference(self._text, [passage]) is None
+        )
 
     def _names(self, figures: Sequence[Span]) -> Iterator[Finding]:
         """The names that stand nowhere."""

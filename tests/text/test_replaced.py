@@ -4,7 +4,16 @@ from fractions import Fraction
 
 import pytest
 
-from rolebundle.text.replaced import digits_in, may_replace, replaced_figures, says_change
+from rolebundle.text.figures import find_figures
+from rolebundle.text.replaced import (
+    digits_in,
+    is_date,
+    is_same,
+    may_replace,
+    replaced_figures,
+    says_change,
+    speaks_of_past,
+)
 from support.amounts import lengths, linear_time
 
 
@@ -22,6 +31,10 @@ from support.amounts import lengths, linear_time
         ("Please do not use the 2,480 mm I wrote.", ["2,480 mm"]),
         ("Not on 5 May but on 6 May.", ["5 May"]),
         ("The rehearsal on 5 May is cancelled.", ["5 May"]),
+        ("It is 35 percent from now on, not 25 percent.", ["25 percent"]),
+        ("Statt 1,45 Euro nun 1,70 Euro pro Zeile. Er wird auf den 8. Mai verlegt.", ["1,45 Euro"]),
+        ("The 65 °C decision of 8 September no longer holds.", ["65 °C"]),
+        ("The size goes up from 8 to 12 cells.", ["8"]),
         ("Ab sofort nur noch 2,5 mg morgens (statt 5 mg).", ["5 mg"]),
         ("Der Eingriff am 14. Januar entfällt.", ["14. Januar"]),
         ("Er wird vom 14. Januar auf den 28. Januar verschoben.", ["14. Januar"]),
@@ -105,8 +118,47 @@ def test_an_old_number_has_the_unit_of_the_new_one(text: str) -> None:
     [("The fee was 15 euros.", True), ("The fee is 15 euros.", False), ("12, not 15", False),
      ("It is not on 5 May but on 6 May.", True), ("Bisher waren es 15 Euro.", True)],
 )  # fmt: skip
-def test_a_sentence_that_speaks_of_a_change(sentence: str, is_of_change: bool) -> None:
-    assert says_change(sentence) == is_of_change
+def test_a_sentence_that_speaks_of_what_was(sentence: str, is_of_change: bool) -> None:
+    assert speaks_of_past(sentence) == is_of_change
+
+
+@pytest.mark.parametrize(
+    ("sentence", "is_change"),
+    [("The rent was paid on 4 May.", False), ("The rule no longer holds.", True),
+     ("Der Beschluss ist aufgehoben.", True), ("La règle est remplacée.", True)],
+)  # fmt: skip
+def test_a_sentence_that_says_a_change(sentence: str, is_change: bool) -> None:
+    assert says_change(sentence) == is_change
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("They cannot deliver on the 24th, their lorry is broken.", "2026-10-24"),
+        ("We cannot begin on 9 November. We are busy.", "2026-11-09"),
+        ("Wir können am 24. Oktober leider nicht kommen.", "2026-10-24"),
+        ("Nous ne pouvons pas livrer le 4 mai.", "2026-05-04"),
+        ("No podemos venir el 4 de mayo.", "2026-05-04"),
+    ],
+)
+def test_a_day_that_cannot_be(text: str, day: str) -> None:
+    [replaced] = replaced_figures(text)
+    [found] = find_figures(day)
+    assert is_same(replaced.figure, found)
+    assert is_date(found, day)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Wir können am 24. Oktober kommen.",
+        "We cannot find the 3rd lesson on the 3rd page.",
+        "You cannot work on 2 machines at once.",
+        "We cannot accept more than 30 on 4 May.",
+    ],
+)
+def test_other_sentences_with_cannot(text: str) -> None:
+    assert not replaced_figures(text)
 
 
 @pytest.mark.parametrize("other", ["1390 euros", "1,390.00", "The 1.390 €"])
@@ -116,7 +168,9 @@ def test_a_quick_test_reads_numbers_in_any_notation(other: str) -> None:
 
 
 @lengths
-@pytest.mark.parametrize("piece", ["instead of 5 ", "(was 5", "moved from 5 May to ", "from a b "])
+@pytest.mark.parametrize(
+    "piece", ["instead of 5 ", "(was 5", "moved from 5 May to ", "from a b ", "cannot a on "]
+)
 def test_a_text_full_of_changes_takes_linear_time(piece: str, length: int) -> None:
     text = (piece * length)[: length // 10]
     replaced_figures("5 instead of 6")

@@ -593,6 +593,36 @@ def test_a_correction_is_found_with_and_without_citation(
     assert answer.counts.get("old_source") == 1
 
 
+MINUTES = {
+    "2026-03-12 minutes.md": "# Bonfires\n\nBonfires are allowed from dusk on.\n\n"
+    "# Tools\n\nThe mower costs 300 euros. Ana has the keys of the shed.\n",
+    "2026-06-11 minutes.md": "# Bonfires\n\nBonfires are no longer allowed.\n\n"
+    "# Tools\n\nThe mower of 300 euros was bought. Bo has the keys of the shed.\n",
+    "note.md": "Date: 2026-07-01\n\nWe change what was agreed on 12 March: Bo has the keys of the shed.\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("draft", "is_old"),
+    [
+        ("Bonfires are allowed from dusk on (2026-03-12 minutes.md:3).", True),
+        ("Bonfires were allowed from dusk on (2026-03-12 minutes.md:3).", False),
+        ("Bonfires are no longer allowed (2026-06-11 minutes.md:3).", False),
+        ("The mower costs 300 euros (2026-03-12 minutes.md:7).", False),
+        ("Ana has the keys of the shed (2026-03-12 minutes.md:7).", True),
+        ("Bo has the keys of the shed (2026-06-11 minutes.md:7).", False),
+    ],
+)
+def test_what_later_minutes_change(tmp_path: Path, draft: str, is_old: bool) -> None:
+    workspace = Workspace(tmp_path / "c.db")
+    with Admin(workspace) as admin:
+        admin.ingest([write_files(tmp_path / "minutes", MINUTES)], IngestOptions(lexical_only=True))
+    with Engine(workspace) as engine:
+        answer = engine.verify(VerifyRequest(draft=draft))
+    assert ("old_source" in answer.counts) == is_old
+    assert answer.verdict == ("check" if is_old else "clean")
+
+
 @pytest.mark.parametrize(
     ("draft", "is_old"),
     [
