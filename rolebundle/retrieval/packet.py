@@ -64,7 +64,7 @@ _UNDERLINE = re.compile(r"([=\-~^\"'`*+#:.])\1{2,}\s*")
 _MIN_PROSE_BYTES = 25
 """A line of fewer letters, in UTF-8, is no prose: an item, a key, a name."""
 
-MAX_CHARS = 2_800
+MAX_CHARS = 2_600
 """Characters of a packet if the request has no limit of its own."""
 _MAX_PASSAGES = 2
 """How many passages are shown if the request has no limit of its own; one more with `also`."""
@@ -77,6 +77,8 @@ _MIN_PASSAGE_SHARE = 1 / 5
 """Other passages may always be as long as this part of the packet."""
 _LEADS_SHARE = 0.5
 """The leads' part of what is left, if they need it."""
+_MIN_LEAD_SCORE = 0.5
+"""A lead has at least this share of the best score."""
 _LINE_CHARS = 1_000
 _LINE_SHARE = 1 / 8
 """Texts of one line are not longer than this part of the packet."""
@@ -235,7 +237,8 @@ def _full_and_leads(bundle: RetrievalBundle) -> tuple[list[SelectedPassage], lis
         else:
             in_full = near_best[:_MAX_PASSAGES]
     shown = {passage.chunk_id for passage in in_full}
-    as_leads = [passage for passage in documents if passage.chunk_id not in shown]
+    least = _MIN_LEAD_SCORE * max((passage.scores.final for passage in documents), default=0.0)
+    as_leads = [p for p in documents if p.chunk_id not in shown and p.scores.final >= least]
     return [*in_full, *facts], as_leads[:_FIRST_LEADS] if few_leads else as_leads
 
 
