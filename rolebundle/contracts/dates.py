@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from functools import cache, lru_cache
@@ -33,13 +33,14 @@ def _table() -> Any:
     patterns = [compiled(rf"(?<!\d){pattern}(?!\d)") for pattern in table["patterns"]]
     statements = {form: compiled(pattern) for form, pattern in table["statements"].items()}
     asking = *table["newest"]["words"].split(), *table["newest"]["phrases"]
-    newest = frozenset(map(_plain, asking))
+    newest = {_plain(words): _plain(words) for words in asking}
+    newest |= {f"last {noun}": "last" for noun in table["newest"]["last"]}
     own = {"words": words, "patterns": patterns, "statements": statements, "newest": newest}
     return table | own
 
 
-def newest_words() -> frozenset[str]:
-    """What asks for the newest version: words and phrases in small letters, without accents."""
+def newest_words() -> Mapping[str, str]:
+    """What asks for the newest version, in small letters → the words of it that say no matter."""
     return _table()["newest"]  # type: ignore[no-any-return]
 
 

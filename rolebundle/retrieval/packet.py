@@ -82,8 +82,8 @@ _MIN_LEAD_SCORE = 0.5
 _LINE_CHARS = 1_000
 _LINE_SHARE = 1 / 8
 """Texts of one line are not longer than this part of the packet."""
-_FENCE_CHARS = 5
-"""A fence and the end of its line, and an empty line between two passages."""
+_FRAME_CHARS = 30
+"""The fences of a passage, the marks if it is cut, and an empty line."""
 _MIN_CUT_CHARS = 100
 """Less of a passage than this is not shown."""
 _LEAD_CHARS = 120
@@ -147,7 +147,7 @@ def packet(
     block_chars = place_chars - lead_chars - _size(nearest := nearest_lines(bundle))
     first_chars, shown = int(max_chars * _MIN_FIRST_PASSAGE_SHARE), list[str]()
     headers = [passage_header(*both) for both in zip(dumped, details, strict=True)]
-    unframed_chars = block_chars - _size(headers) - 2 * _FENCE_CHARS * len(headers)
+    unframed_chars = block_chars - _size(headers) - _FRAME_CHARS * len(headers)
     passage_chars = max(
         int(max_chars * _MIN_PASSAGE_SHARE),
         _equal_length([len(v["content"]) for v in dumped], unframed_chars),

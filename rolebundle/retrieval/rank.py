@@ -83,7 +83,7 @@ def rank(
     if words_if_newest is not None:
         put_newest_first(ranked, request.min_score, words_if_newest)
     put_later_ones_behind(ranked, request.task)
-    for row in reversed(_with_open_tasks(ranked, request)):
+    for row in reversed(_with_open_tasks(ranked, request, words_if_newest)):
         _lift(ranked, row, 1, "open task")
     for phrase in rare_exact:
         having = (row for row in ranked if has_phrase(row.passage, phrase))
@@ -171,11 +171,13 @@ def _best_without_role(
     return next(iter(allowed), None)
 
 
-def _with_open_tasks(ranked: Sequence[Candidate], request: ResolvedRequest) -> list[Candidate]:
+def _with_open_tasks(
+    ranked: Sequence[Candidate], request: ResolvedRequest, words_if_newest: Set[str] | None
+) -> list[Candidate]:
     """The passages with open tasks that the words or `where` ask for; empty without such a request.
 
-    First own documents, then those with the most of the task's other words, then those that rank
-    higher. What is untrusted is not among them.
+    First own documents, then those with the most of the task's other words, then the newest if the
+    task asks for these, then those that rank higher. What is untrusted is not among them.
     """
     text, where = " ".join((request.task, *request.also)), request.echo.where
     asking = words_for_open_tasks(words := words_of(text))
@@ -183,7 +185,8 @@ def _with_open_tasks(ranked: Sequence[Candidate], request: ResolvedRequest) -> l
         return []
     trusted = [r for r in ranked if r.passage.document.trust_tier != "untrusted"]
     having = [r for r in trusted if r.can_be_selected and "open" in tasks_in(r.passage.content)]
-    others = {*words} - asking - stop_words_of(likely_languages(text))
+    others = {*words} if words_if_newest is None else words_if_newest
+    others = others - asking - stop_words_of(likely_languages(text))
     # The second sort decides: anybody who can send a mail can write a box.
     having.sort(key=lambda row: -len(others & words_with_names(row.passage)))
     having.sort(key=lambda row: row.passage.document.origin != "internal")

@@ -76,7 +76,7 @@ _STATES = frozenset([*_VERSION_OF_STATE, *_OLD, "new"])
 def words_if_newest_asked(task: str) -> Set[str] | None:
     """The content words of a task that asks for the newest version; ``None`` for other tasks."""
     text = f" {' '.join(words_of(task))} "
-    asking = [words.split() for words in newest_words() if f" {words} " in text]
+    asking = [words.split() for phrase, words in newest_words().items() if f" {phrase} " in text]
     if not asking:
         return None
     return frozenset(text.split()).difference(*asking, stop_words_of(likely_languages(task)))
@@ -94,7 +94,7 @@ def put_newest_first(ranked: list[Candidate], min_score: float, task_words: Set[
     for row in reversed(by_date):
         least = max(finals.pop(), math.nextafter(least, math.inf))
         if least != row.final:
-            row.set_final(least, f"by date: {_recency(row)[2] or 'none'}")
+            row.set_final(least, f"by date: {recency(row)[2] or 'none'}")
     ranked.sort(key=ranking_order)
 
 
@@ -135,7 +135,7 @@ def equals_newest_first(
     ]
     copied_on = _day_of_copying(same_round)
     newest = [*about_as_good, *others]
-    newest.sort(key=lambda row: _recency(row, copied_on), reverse=True)
+    newest.sort(key=lambda row: recency(row, copied_on), reverse=True)
     return newest if near_best[0] in newest else [*newest, near_best[0]]
 
 
@@ -174,7 +174,7 @@ def later_in_series(first: Candidate, ranked: Iterable[Candidate], task: str) ->
 
 
 def is_later_section(later: Passage, first: Passage) -> bool:
-    """Whether their headings are alike, in files of one series, and the first one's date is earlier.
+    """Whether it has like headings and a later date than a passage of the same series of files.
 
     The dates are those in their names, as of the minutes of each meeting. A passage with several
     sections has the headings of all: more than half of the words must be the same.
@@ -369,7 +369,7 @@ def _day_of_copying(rows: Iterable[Candidate]) -> str:
     return day if documents > 1 and documents * 2 >= counts.total() else ""
 
 
-def _recency(row: Candidate, copied_on: str = "") -> tuple[int, bool, str, list[int]]:
+def recency(row: Candidate, copied_on: str = "") -> tuple[int, bool, str, list[int]]:
     """The sort key of versions, the newest last.
 
     Compared are, in this order:
