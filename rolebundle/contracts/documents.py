@@ -46,6 +46,8 @@ LINKS = f"{OF_READING}links"
 WRAPPED = f"{OF_READING}wrapped"
 """The lines of a mail's file that its encoding continues in the next line."""
 CHECKBOX = f"{OF_READING}task"
+STATEMENT = f"{OF_READING}statement"
+"""What the text says of itself and another document: ``replaces SR-14 of 14 February 2023``."""
 OBSERVED_TYPE = f"{OF_READING}document_type"
 """The type that a document shows without a declaration, and what shows it."""
 
@@ -141,7 +143,7 @@ class DocumentMetadata(NamedTuple):
         return self.observed_type[0] if self.observed_type else self.document_type
 
 
-METADATA_VERSION = 8
+METADATA_VERSION = 9
 """Must be raised if documents get other metadata, so that unchanged files are read again."""
 LATER_FIELDS = (
     "inferred_at",

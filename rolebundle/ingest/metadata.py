@@ -25,9 +25,11 @@ from rolebundle.contracts.documents import (
     OBSERVED_TYPE,
     OF_READING,
     PARTLY_READ,
+    STATEMENT,
     Attributes,
     DocumentMetadata,
     locator_path,
+    message_of,
 )
 from rolebundle.contracts.ingest import (
     DESCRIBES,
@@ -52,6 +54,7 @@ from rolebundle.ingest.readers import HEAVY_FORMATS, reader_name_for
 from rolebundle.ingest.text_date import day_of_text
 from rolebundle.resources import data_file
 from rolebundle.text.decoding import one_line
+from rolebundle.text.replaced import document_statements
 from rolebundle.text.tasks import tasks_in
 
 _DESCRIPTIVE_KEYS = keys_that(DESCRIBES)
@@ -64,6 +67,7 @@ _MAX_REFUSED = 20
 _MAX_NOTES = 20
 _MAX_SHOWN = 80
 """Characters of a value in a message."""
+_MAX_STATEMENTS = 5
 _MIN_LEFT_OUT = 0.1
 """A document of which the reader left out such a share is partly read."""
 
@@ -173,11 +177,13 @@ def resolve(
         for key, value in weighed.items()
         if key in GOVERNANCE_KEYS and value != authority.values.get(key, authority.default_of(key))
     )
+    own_keys = flattened({**inferred, **attributes})
+    names = f"{merged['title']} {PurePosixPath(path).stem}"
     lists = {name: tuple(value) for name, value in merged.items() if isinstance(value, list)}
     return DocumentMetadata(
         **{**merged, **lists},
         inferred_at=None if merged.get("updated_at") else changed_at,
-        attributes=_with_reading(flattened({**inferred, **attributes}), parsed, dated_by, shown),
+        attributes=_with_reading(own_keys, parsed, dated_by, shown, names),
         self_declared=tuple(self_declared),
         refused_claims=tuple(claim for claim in refused if claim not in harmless)[:_MAX_REFUSED],
         reach=authority.reach(self_declared),
@@ -230,6 +236,7 @@ def _with_reading(
     parsed: ParsedDocument,
     dated_by: str,
     shown_type: tuple[str, str] | None,
+    names: str,
 ) -> Attributes:
     """The attributes with what the reader says, of which the document can declare nothing."""
     pairs = [(k, text) for k, texts in attributes for text in texts if not k.startswith(OF_READING)]
@@ -239,6 +246,10 @@ def _with_reading(
     pairs += [(OBSERVED_TYPE, one_line(text)[:_MAX_CHARS]) for text in shown_type or ()]
     pairs += [(f"{OF_READING}{kind}", text) for kind, text in parsed.found if kind != "tag"]
     pairs += [(CHECKBOX, s) for b in parsed.blocks if b.kind != "code" for s in tasks_in(b.text)]
+    # What a mail quotes is said of another message.
+    own = (b.text for b in parsed.blocks if b.kind != "code" and not message_of(b.anchor)[1])
+    said = (s for text in own for s in document_statements(text, names))
+    pairs += [(STATEMENT, statement) for statement in islice(said, _MAX_STATEMENTS)]
     if parsed.left_out >= _MIN_LEFT_OUT:
         pairs.append((PARTLY_READ, "true"))
     return grouped(pairs)

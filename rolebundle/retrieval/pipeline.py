@@ -24,7 +24,7 @@ from rolebundle.contracts.terms import TRUSTED_TIERS
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.retrieval.evidence import JUDGED_PER_RANKING, Evidence
-from rolebundle.retrieval.filter import filter_candidates
+from rolebundle.retrieval.filter import filter_candidates, policy_rejection
 from rolebundle.retrieval.lanes import Lanes, open_lanes
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.rank import rank
@@ -48,6 +48,7 @@ from rolebundle.storage.corpus import Corpus, corpus_counts
 from rolebundle.storage.digests import verify_passages
 from rolebundle.storage.documents import count_trusted, prefetch_files_of_chunks
 from rolebundle.storage.opening import latest_version
+from rolebundle.storage.passages import stating_passages
 from rolebundle.storage.publications import load_manifest
 from rolebundle.storage.vector_index import EmbeddingIndex
 
@@ -180,6 +181,7 @@ def _search_in_rounds(
         rerank=reranker.state(retrieval.ranked) if reranker else None,
         rerank_problem=reranker.problem if reranker else "",
         rerank_ms=reranker.milliseconds if reranker else None,
+        stating=[p for p in stating_passages(lanes.corpus) if not policy_rejection(p, request)],
         best_forbidden=best_forbidden(retrieval) if would_answer else (),
         may_have_trusted=_may_have_trusted(lanes.corpus, retrieval),
     )

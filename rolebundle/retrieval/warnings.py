@@ -31,6 +31,7 @@ from rolebundle.retrieval.versions import (
     is_old_by_path,
     newer_by_path,
     replacing,
+    stated_versions,
     words_if_newest_asked,
 )
 from rolebundle.text.spellings import key_of
@@ -247,15 +248,22 @@ def _may_be_replaced(retrieval: Retrieval) -> str:
     """Which candidates are newer than a first passage, or which of these is old, by their paths.
 
     Also which of them says that a figure of a first passage no longer holds, or is about the same
-    matter and later.
+    matter and later, and which document says that it replaces or amends that of a first passage.
     """
     paths, found = [row.passage.path for row in retrieval.ranked], list[str]()
     others = [row for row in retrieval.ranked if row.can_be_selected][:MAX_REPLACING]
+    known = [*(row.passage for row in retrieval.ranked), *retrieval.stating]
+    documents = [row.passage.document for row in retrieval.selected]
     for number, row in enumerate(retrieval.selected[:MAX_CHECKED_FOR_NEWER], 1):
         if replaced := replacing(row, others, retrieval.request.task):
             figure, by, words = replaced
             said = f": {quoted(words)}" if words else " says that it changed"
             found.append(f"[{number}] has {figure}; {shown_name(by.passage.path)}{said}")
+        found += [
+            f"{shown_name(by.locator_path)} says that it {kind} [{number}]"
+            for kind, by in stated_versions(row.passage, known)
+            if documents.index(row.passage.document) == number - 1
+        ]
         found += [
             f"[{place}] is later than [{number}], about the same matter"
             for place, later in enumerate(retrieval.selected, 1)

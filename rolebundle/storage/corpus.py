@@ -13,6 +13,7 @@ from weakref import WeakValueDictionary
 
 import apsw
 
+from rolebundle.contracts.documents import STATEMENT
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.lazy import Floats, Integers, lazy_module
 from rolebundle.storage import seal, sqlite
@@ -396,14 +397,17 @@ class CorpusContents(NamedTuple):
     has_decisions: bool
     has_claims: bool
     """Whether a visible document claims to supersede another one."""
+    has_statements: bool
+    """Whether the text of a visible document says that it replaces or amends another one."""
 
 
 @once_in_snapshot
 def corpus_contents(corpus: Corpus) -> CorpusContents:
     """Of what kinds a corpus has anything."""
-    tables = ("main.policy", "main.mark", "main.decision", "supersession")
+    stating = "document WHERE attributes LIKE ?"
+    tables = ("main.policy", "main.mark", "main.decision", "supersession", stating)
     exist = ", ".join(f"EXISTS (SELECT 1 FROM {table})" for table in tables)
-    return CorpusContents(*map(bool, corpus.rows(f"SELECT {exist}")[0]))
+    return CorpusContents(*map(bool, corpus.rows(f"SELECT {exist}", (f'%"{STATEMENT}"%',))[0]))
 
 
 @once_in_snapshot

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, get_type_hints
 
-from rolebundle.contracts.documents import ATTACHED, REMEMBERED_KIND, Passage
+from rolebundle.contracts.documents import ATTACHED, REMEMBERED_KIND, STATEMENT, Passage
 from rolebundle.storage import marks
 from rolebundle.storage.corpus import Corpus, corpus_contents
 from rolebundle.storage.documents import (
@@ -138,6 +138,20 @@ def passages_of_documents(
     """The chunks of these documents that share a line with the range, by document and in order."""
     lines = f"d.id {IN_SET} AND c.start_line <= ? AND c.end_line >= ?"
     return _passages(corpus, lines, rowids, end_line, start_line)
+
+
+MAX_STATING = 100
+"""How many documents are read for what they say of others, the latest ones."""
+
+
+def stating_passages(corpus: Corpus) -> list[Passage]:
+    """The first passage of each document that says that it replaces or amends another one."""
+    latest = (
+        "d.id IN (SELECT id FROM document WHERE attributes LIKE ? "
+        "ORDER BY updated_at DESC, id LIMIT ?) AND c.ordinal = 0"
+    )
+    bindings = f'%"{STATEMENT}"%', MAX_STATING
+    return _passages(corpus, latest, *bindings) if corpus_contents(corpus).has_statements else []
 
 
 # -- parts of chunks -------------------------------------------------------------------------------

@@ -1,18 +1,22 @@
-"""The figures that a text itself says no longer hold: "1,120 euros instead of 1,390". Pure."""
+"""What a text itself says no longer holds: "1,120 euros instead of 1,390". Pure.
+
+Also the documents that it says it replaces.
+"""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import product
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from rolebundle.lazy import lazy_module, lazy_pattern
 from rolebundle.resources import data_file
+from rolebundle.text.words import content_words
 
 # What few answers need is loaded by them.
 if TYPE_CHECKING:
@@ -69,6 +73,38 @@ _NOUN = re.compile(r"\s+[^\W\d]")
 _BREAK = re.compile(r"[.;:!?]\s|\n\s*\n")
 
 
+_DOCUMENTS: Mapping[str, str] = {k: "".join(text) for k, text in _TABLES["documents"].items()}
+
+
+@cache
+def _document_pattern(name: str) -> re.Pattern[str]:
+    text = _DOCUMENTS[name]
+    while names := re.findall(r"%(\w+)%", text):
+        text = text.replace(f"%{names[0]}%", _DOCUMENTS[names[0]])
+    return re.compile(text, re.IGNORECASE | re.MULTILINE | re.DOTALL)
+
+
+def document_statements(text: str, names: str) -> Iterator[str]:
+    """What a text says of itself and another document: ``replaces SR-14 of 14 February 2023``.
+
+    The first word is ``replaces``, ``amends`` or ``replaced_by``; then come the words that name the
+    other one, up to the end of the sentence, 120 characters at most.
+
+    Args:
+        text: of a paragraph, list, heading or table.
+        names: the title and path of its document, which may be the subject of a sentence.
+    """
+    parts = "cue", "sentence", "self", "not", "behind"
+    cue, sentence, own, no, behind = map(_document_pattern, parts)
+    for match in sentence.finditer(text) if cue.search(text) else ():
+        subject, words = match["subject"].strip(" *_\n"), " ".join(match["words"].split())
+        named = content_words(subject)
+        is_own = named <= content_words(names) if named else not (subject or match["plural"])
+        if (is_own or own.match(subject)) and not (no.search(subject) or behind.search(words)):
+            kind = next((k for k in ("replaced_by", "amends") if match[k]), "replaces")
+            yield f"{kind} {words}"
+
+
 def is_same(figure: Figure, other: Figure) -> bool:
     """Whether two figures are equal; one of two dates may lack a part; counted things agree."""
     if figure.unit == other.unit == "date":
@@ -94,9 +130,9 @@ def says_change(text: str) -> bool:
     return _SAYS_CHANGE.search(text) is not None or bool(replaced_figures(text))
 
 
-def speaks_of_past(text: str) -> bool:
-    """Whether a text speaks of what was before, or of a change."""
-    return _SAYS_PAST.search(text) is not None or says_change(text)
+def says_past(text: str) -> bool:
+    """Whether a text speaks of what held before."""
+    return _SAYS_PAST.search(text) is not None
 
 
 def digits_in(text: str) -> set[str]:

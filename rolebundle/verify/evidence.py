@@ -27,11 +27,16 @@ from rolebundle.retrieval.lookup import lines_of_file
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.values import Pool
-from rolebundle.retrieval.versions import newer_by_path
+from rolebundle.retrieval.versions import newer_by_path, stated_versions
 from rolebundle.retrieval.where import allowed_documents
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.documents import document_names
-from rolebundle.storage.passages import passages_at_lines, passages_by_id
+from rolebundle.storage.passages import (
+    passages_at_lines,
+    passages_by_id,
+    passages_of_documents,
+    stating_passages,
+)
 from rolebundle.text.languages import is_unspaced
 from rolebundle.text.references import may_be_stored
 from rolebundle.text.words import language_of
@@ -133,15 +138,24 @@ class DraftEvidence:
         return FileNames({n: n if n in of or len(of) > 1 else min(of) for n, of in meant.items()})
 
     def newer_versions(self, cited: Mapping[str, Passage]) -> Iterator[Passage]:
-        """A passage of a newer version, by its name, of each file, by its path, of the corpus."""
-        names = document_names(self._corpus) if cited and not self.is_named else []
+        """A passage of a newer version, by its name, of each file, by its path, of the corpus.
+
+        Also of what says that it replaces or amends a file.
+        """
+        stating = self._usable(stating_passages(self._corpus)) if cited else []
+        names = document_names(self._corpus) if stating or (cited and not self.is_named) else []
         for path, passage in cited.items():
             self.raise_if_interrupted()
             folder = path.rpartition("/")[0]
-            paths = (name.path for name in names if name.path.rpartition("/")[0] == folder)
+            near = [name for name in names if name.path.rpartition("/")[0] == folder]
+            paths = () if self.is_named else (name.path for name in near)
             newer = newer_by_path(passage, paths, "")[:DEPTH]
             stored = (passages_at_lines(self._corpus, one, 1, MAX_CITED_LINES) for one in newer)
             yield from islice((p for own in stored for p in self._usable(own)), 1)
+            if stating and stated_versions(passage, stating):
+                rowids = [name.rowid for name in near]
+                beside = self._usable(passages_of_documents(self._corpus, rowids, 1, 1))
+                yield from (by for _, by in stated_versions(passage, [*beside, *stating]))
 
     def named_by(self, citation: Citation, candidates: Sequence[Passage]) -> list[Passage]:
         """The passages that a citation names: lines name each passage that shares a line with them.

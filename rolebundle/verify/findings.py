@@ -17,8 +17,14 @@ from rolebundle.resources import data_file
 from rolebundle.retrieval.filter import age_days, age_note, freshness_of, labels_of
 from rolebundle.retrieval.passage_text import shown_name
 from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.retrieval.versions import is_old_by_path, newer_by_path
+from rolebundle.retrieval.versions import (
+    is_clearly_named,
+    is_old_by_path,
+    newer_by_path,
+    stated_versions,
+)
 from rolebundle.storage.corpus import joined
+from rolebundle.text.replaced import says_past
 from rolebundle.text.words import place_to_cut
 from rolebundle.verify.draft import Sentence
 
@@ -72,13 +78,15 @@ def check_sources(
     passages: dict[str, Passage],
     request: ResolvedRequest,
     level: Sensitivity | None,
-    prose: str,
+    sentences: Sequence[Sentence],
 ) -> Iterator[Finding]:
     """Findings for the first use of each passage that is doubtful, or above a level.
 
-    ``passages`` are all that the draft was checked against, ``prose`` is the draft without
-    citations: who cites a draft does not say that it is one.
+    ``passages`` are all that the draft was checked against. Of its sentences, citations do not
+    count: who cites a draft does not say that it is one.
     """
+    proses = [(sentence.end, sentence.prose(with_quotes=True)) for sentence in sentences]
+    prose = " ".join(text for _, text in proses)
     used: set[tuple[str, FindingCode]] = set()
     for use in sorted(findings, key=lambda f: f.span.start):
         passage = passages.get(use.chunk_id or "")
@@ -94,6 +102,11 @@ def check_sources(
                 else "it is old, by its name"
             )
             doubts.append(("old_source", note, {}))
+        for kind, by in stated_versions(passage, passages.values()):
+            own = next((own for end, own in proses if use.span.start < end), "")
+            if not (is_clearly_named(text, by, passage) or says_past(own)):
+                note = f"{shown_name(by.locator_path)} says that it {kind} it"
+                doubts.append(("old_source", note, {}))
         sensitivity = passage.document.sensitivity
         if level and use.check != "figures" and level_rank(sensitivity) > level_rank(level):
             doubts.append(("confidential_source", f"its sensitivity is {sensitivity}", {}))

@@ -44,7 +44,7 @@ from rolebundle.text.replaced import (
     may_replace,
     replaced_figures,
     says_change,
-    speaks_of_past,
+    says_past,
     without_figures,
 )
 from rolebundle.text.tokens import is_inside
@@ -131,8 +131,7 @@ def verify(
         named = {f.chunk_id for f in findings}
         rowids = [passage.rowid for name, passage in passages.items() if name in named]
         verify_passages(corpus, rowids)
-    prose = " ".join(sentence.prose(with_quotes=True) for sentence in sentences)
-    findings += check_sources(findings, passages, resolved, request.publish, prose)
+    findings += check_sources(findings, passages, resolved, request.publish, sentences)
     for secret in find_secrets(request.draft) if request.publish else ():
         findings.append(finding("secret_in_draft", secret.start, secret.end, note=secret.note))
     opinions, problem = list[JudgeOpinion](), ""
@@ -328,8 +327,13 @@ class SentenceCheck:
     def _old(self) -> list[tuple[Passage, Replaced]]:
         """The figures that a passage says no longer hold, if the sentence speaks of no change."""
         passages = [p for p in self._all if may_replace(p.content, self._digits)]
-        passages = [] if passages and speaks_of_past(self._text) else passages
+        passages = [] if passages and self._is_of_past else passages
         return [(p, old) for p in passages for old in replaced_figures(p.content)]
+
+    @cached_property
+    def _is_of_past(self) -> bool:
+        """Whether the sentence speaks of what was before, or of a change."""
+        return says_past(self._text) or says_change(self._text)
 
     @cached_property
     def _words(self) -> frozenset[str]:
@@ -362,7 +366,7 @@ class SentenceCheck:
 
     def _changed_by_text(self) -> Iterator[Finding]:
         """What later sections of the series, and texts that name the date of one, say instead."""
-        later = [p for p in self._all if p not in self.cited and not speaks_of_past(self._text)]
+        later = [p for p in self._all if p not in self.cited and not self._is_of_past]
         for other, passage in product(later, self.cited):
             if change := self._change(other, passage):
                 note = f"{shown_name(other.locator)} is later: {quoted(shortened(change))}"

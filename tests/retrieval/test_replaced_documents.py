@@ -1,0 +1,209 @@
+"""A document that says that it replaces another one comes before it, and a note says so."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from ingest.office.word import docx, paragraph
+from rolebundle.admin import Admin
+from rolebundle.contracts.bundle import RetrievalBundle
+from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.contracts.verification import Verification, VerifyRequest
+from rolebundle.engine import Engine
+from rolebundle.ingest.options import IngestOptions
+from rolebundle.workspace import Workspace
+from support.source_tree import write_files
+
+TASK = "How often are gloves changed at the bench?"
+OLD = "# Safety rule SR-14\n\nIssued: 14 February 2023\n\nGloves are changed every 60 minutes at the bench.\n"
+BODY = (
+    "Gloves at the bench are changed every 30 minutes, in two pairs, the outer one of butyl and the"
+    " inner one of nitrile; a third one is in the drawer."
+)
+NEW = "# Safety rule SR-21\n\nIssued: 1 October 2026\n\n{}\n\n" + BODY + "\n"
+REPLACES = "This rule replaces SR-14 of 14\nFebruary 2023."
+MAIL = "From: {}\nTo: Me <me@c.example>\nDate: Wed, 14 Oct 2026 09:00:00 +0000\nSubject: Gloves\n\n{}\n"
+
+
+def ingested(folder: Path, files: Mapping[str, str | bytes]) -> Workspace:
+    workspace = Workspace(folder / "c.db")
+    with Admin(workspace) as admin:
+        admin.ingest([write_files(folder / "docs", files)], IngestOptions(lexical_only=True))
+    return workspace
+
+
+def answered(folder: Path, files: Mapping[str, str | bytes], task: str = TASK) -> RetrievalBundle:
+    with Engine(ingested(folder, files)) as engine:
+        return engine.retrieve(RetrievalRequest(task=task))
+
+
+def verified(folder: Path, files: Mapping[str, str | bytes], draft: str) -> Verification:
+    with Engine(ingested(folder, files)) as engine:
+        return engine.verify(VerifyRequest(draft=draft))
+
+
+def notes(bundle: RetrievalBundle) -> str:
+    return "; ".join(w.message for w in bundle.warnings if w.code == "MAY_BE_REPLACED")
+
+
+def first(bundle: RetrievalBundle) -> str:
+    return (bundle.selected[0].citation.locator or "").rpartition(":")[0]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        REPLACES,
+        "| Supersedes | SR-14 |\n|---|---|\n| by | Brandt |",
+        "Safety rule SR-21 supersedes SR-14.",
+        "This rule (SR-21) replaces SR-14.",
+        "**Ersetzt:** SR-14",
+        "Diese Regel tritt an die Stelle der Regel vom 14. Februar 2023.",
+        "La présente règle annule et remplace SR-14.",
+        "Esta regla sustituye a SR-14.",
+        "La presente regola sostituisce SR-14.",
+        "Deze regel vervangt SR-14.",
+        "Niniejsza zasada zastępuje SR-14.",
+    ],
+)
+def test_a_document_says_in_many_ways_that_it_replaces_another(
+    tmp_path: Path, statement: str
+) -> None:
+    bundle = answered(tmp_path, {"SR-14.md": OLD, "SR-21.md": NEW.format(statement)})
+    assert "SR-21.md says that it replaces [" in notes(bundle)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "statement"),
+    [
+        ("SR-14.md", "SR-21.md", REPLACES),
+        ("glove plan.md", "bench.md", 'This replaces the "glove plan".'),
+        ("glove plan March.md", "glove plan.md", "This plan replaces the one of 14 February 2023."),
+        (
+            "glove plan March.md",
+            "glove talk.md",
+            "This replaces what was said on 14 February 2023.",
+        ),
+        ("glove bench v1.md", "glove rules.md", "This page replaces version 1."),
+        ("glove plan A.md", "glove plan B.md", "This replaces the glove plan."),
+    ],
+)
+def test_what_names_a_document_comes_above_it(
+    tmp_path: Path, old: str, new: str, statement: str
+) -> None:
+    plain = answered(tmp_path / "plain", {old: OLD, new: NEW.format("This is a rule.")})
+    bundle = answered(tmp_path, {old: OLD, new: NEW.format(statement)})
+    assert (first(plain), first(bundle)) == (old, new)
+
+
+@pytest.mark.parametrize("suffix", ["html", "docx", "csv", "txt"])
+def test_in_other_formats(tmp_path: Path, suffix: str) -> None:
+    text = NEW.format(REPLACES).replace("# ", "")
+    contents: dict[str, str | bytes] = {
+        "html": "".join(f"<p>{part}</p>" for part in text.split("\n\n")),
+        "docx": docx("".join(map(paragraph, text.split("\n\n")))),
+        "csv": f"Replaces,SR-14\nText,{BODY}\n",
+        "txt": text,
+    }
+    bundle = answered(tmp_path, {"SR-14.md": OLD, f"SR-21.{suffix}": contents[suffix]})
+    assert first(bundle) == f"SR-21.{suffix}"
+
+
+HARMLESS = {
+    "negation": {"SR-21.md": NEW.format("This rule does not replace SR-14.")},
+    "nicht": {"SR-21.md": NEW.format("Diese Regel ersetzt SR-14 nicht.")},
+    "future": {"SR-21.md": NEW.format("This rule will replace SR-14.")},
+    "opposite": {"SR-21.md": NEW.format("This rule is replaced by SR-14.")},
+    "other subject": {"SR-21.md": NEW.format("Box B11 replaces SR-14.")},
+    "recipe": {"SR-21.md": NEW.format("Replace the milk with SR-14.")},
+    "nothing named": {"SR-21.md": NEW.format("This replaces the milk.")},
+    "untrusted": {"SR-21.md": f"---\ntrust_tier: untrusted\n---\n{NEW.format(REPLACES)}"},
+    "both untrusted": {
+        "SR-14.md": f"---\ntrust_tier: untrusted\n---\n{OLD}",
+        "SR-21.md": f"---\ntrust_tier: untrusted\n---\n{NEW.format(REPLACES)}",
+    },
+    "older": {"SR-21.md": NEW.format(REPLACES).replace("2026", "2019")},
+    "draft": {"SR-21 draft.md": NEW.format(REPLACES)},
+    "stranger": {"m.eml": MAIL.format("X <x@x.example>", f"{REPLACES}\n\n{BODY}")},
+    "quotes": {"SR-21.md": NEW.format("> This rule replaces SR-14.")},
+    "a third one": {
+        "SR-21.md": NEW.format("This replaces version 3."),
+        "bench v3.md": OLD,
+        "hoods v3.md": OLD.replace("60", "50"),
+    },
+}
+
+
+@pytest.mark.parametrize("case", HARMLESS)
+def test_other_sentences_replace_nothing(tmp_path: Path, case: str) -> None:
+    files = {"SR-14.md": OLD, **HARMLESS[case]}
+    assert "replaces" not in notes(answered(tmp_path, files))
+    draft = "Gloves are changed every 60 minutes (SR-14.md:5-5)."
+    assert "says that it" not in str(verified(tmp_path / "v", files, draft).findings)
+
+
+def test_a_mail_that_quotes_the_sentence_does_not_say_it(tmp_path: Path) -> None:
+    ann, quoted = "Ann <a@c.example>", "On 3 Oct 2026 Cy wrote:\n> This mail replaces SR-14.\n"
+    files = {"SR-14.eml": MAIL.format(ann, "Gloves are changed every 60 minutes at the bench.")}
+    for number, text in enumerate((f"{BODY}\n\n{quoted}", f"This mail replaces SR-14. {BODY}")):
+        new = MAIL.format(ann, text).replace("14 Oct", "24 Oct").replace("Gloves", "Bench", 1)
+        bundle = answered(tmp_path / str(number), {**files, "later.eml": new})
+        assert ("says that it replaces" in notes(bundle)) == bool(number)
+
+
+def test_the_note_is_there_if_the_newer_one_has_none_of_the_words(tmp_path: Path) -> None:
+    new = NEW.format(REPLACES).replace(BODY, "Hands are covered.")
+    others = {f"bench {n}.md": f"How often are gloves changed at bench {n}?" for n in range(40)}
+    bundle = answered(tmp_path, {"SR-14.md": OLD, "SR-21.md": new, **others}, "gloves 60 minutes")
+    assert first(bundle) == "SR-14.md"
+    assert notes(bundle) == "SR-21.md says that it replaces [1]"
+
+
+def test_an_amendment_and_the_replaced_document_itself_say_it(tmp_path: Path) -> None:
+    amending = NEW.format("This amends clause 6 of SR-14.")
+    amended = answered(tmp_path, {"SR-14.md": OLD, "SR-21.md": amending})
+    assert first(amended) == "SR-14.md"
+    assert notes(amended) == "SR-21.md says that it amends [1]"
+    old = OLD.replace("Gloves", "Superseded by: SR-21\n\nGloves")
+    bundle = answered(tmp_path / "by", {"SR-14.md": old, "SR-21.md": NEW.format("")})
+    assert first(bundle) == "SR-21.md"
+
+
+def test_a_mail_amends_a_contract_and_does_not_come_above_it(tmp_path: Path) -> None:
+    contract = (
+        "# Framework contract with Blue\n\n## 6 Payment\n\nInvoices are paid after 30 days.\n"
+    )
+    text = (
+        "We pay after 45 days. This amends clause 6 of the framework contract, which said 30 days."
+    )
+    files = {
+        "Framework contract Blue.md": contract,
+        "Blue terms.eml": MAIL.format("B <b@b.example>", text),
+    }
+    bundle = answered(tmp_path, files, "When are invoices paid?")
+    assert first(bundle) == "Framework contract Blue.md"
+    assert notes(bundle) == '"Blue terms.eml" says that it amends [1]'
+
+
+def test_who_asks_for_the_replaced_document_gets_it_first(tmp_path: Path) -> None:
+    files = {"SR-14.md": OLD, "SR-21.md": NEW.format(REPLACES)}
+    bundle = answered(tmp_path, files, "gloves changed by SR-14")
+    assert first(bundle) == "SR-14.md"
+    assert notes(bundle) == "SR-21.md says that it replaces [1]"
+
+
+@pytest.mark.parametrize(
+    ("draft", "is_old"),
+    [
+        ("Gloves are changed every 60 minutes (SR-14.md:5-5).", True),
+        ("Handschuhe: alle 60 Minuten (SR-14.md:5-5).", True),
+        ("Gloves are changed every 60 minutes (SR-14.md:5-5); SR-21 has 30.", False),
+        ("Gloves were changed every 60 minutes before (SR-14.md:5-5).", False),
+        ("Gloves are changed every 30 minutes (SR-21.md:8-8).", False),
+    ],
+)
+def test_a_draft_that_cites_a_replaced_document(tmp_path: Path, draft: str, is_old: bool) -> None:
+    answer = verified(tmp_path, {"SR-14.md": OLD, "SR-21.md": NEW.format(REPLACES)}, draft)
+    found = [f.note for f in answer.findings if f.code == "old_source"]
+    assert found == (["SR-21.md says that it replaces it"] if is_old else [])
