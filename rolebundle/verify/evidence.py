@@ -13,7 +13,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 from typing import Any
 
 from rolebundle.contracts.documents import Passage, locator_path, message_of
@@ -138,9 +137,9 @@ class DraftEvidence:
         return FileNames({n: n if n in of or len(of) > 1 else min(of) for n, of in meant.items()})
 
     def newer_versions(self, cited: Mapping[str, Passage]) -> Iterator[Passage]:
-        """A passage of a newer version, by its name, of each file, by its path, of the corpus.
+        """The passages of a newer version, by its name, of each file, by its path, of the corpus.
 
-        Also of what says that it replaces or amends a file.
+        Also one of what says that it replaces or amends a file.
         """
         stating = self._usable(stating_passages(self._corpus)) if cited else []
         names = document_names(self._corpus) if stating or (cited and not self.is_named) else []
@@ -151,7 +150,7 @@ class DraftEvidence:
             paths = () if self.is_named else (name.path for name in near)
             newer = newer_by_path(passage, paths, "")[:DEPTH]
             stored = (passages_at_lines(self._corpus, one, 1, MAX_CITED_LINES) for one in newer)
-            yield from islice((p for own in stored for p in self._usable(own)), 1)
+            yield from next(filter(None, map(self._usable, stored)), [])
             if stating and stated_versions(passage, stating):
                 rowids = [name.rowid for name in near]
                 beside = self._usable(passages_of_documents(self._corpus, rowids, 1, 1))

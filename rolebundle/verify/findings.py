@@ -27,6 +27,7 @@ from rolebundle.storage.corpus import joined
 from rolebundle.text.replaced import says_past
 from rolebundle.text.words import place_to_cut
 from rolebundle.verify.draft import Sentence
+from rolebundle.verify.sentences import best_match, holds_in
 
 MAX_SHOWN = 300
 """How many characters of the draft, or of a passage, one finding shows."""
@@ -85,8 +86,7 @@ def check_sources(
     ``passages`` are all that the draft was checked against. Of its sentences, citations do not
     count: who cites a draft does not say that it is one.
     """
-    proses = [(sentence.end, sentence.prose(with_quotes=True)) for sentence in sentences]
-    prose = " ".join(text for _, text in proses)
+    prose = " ".join(sentence.prose(with_quotes=True) for sentence in sentences)
     used: set[tuple[str, FindingCode]] = set()
     for use in sorted(findings, key=lambda f: f.span.start):
         passage = passages.get(use.chunk_id or "")
@@ -95,7 +95,12 @@ def check_sources(
         doubts = [*_doubts(passage, request)]
         text = prose.replace(passage.path.rpartition("/")[2], " ")
         newer = newer_by_path(passage, [p.path for p in passages.values()], text)
-        if newer or is_old_by_path(passage.path):
+        own = next((s.prose(with_quotes=True) for s in sentences if use.span.start < s.end), "")
+        of_newer = [p for p in passages.values() if p.path in newer[:1]]
+        # Who cites an old version for what the newer one says, too, is right.
+        if (newer and not holds_in(own, of_newer, best_match(own, [passage]).share)) or (
+            not newer and is_old_by_path(passage.path)
+        ):
             note = (
                 f"{shown_name(newer[0])} is newer, by its name"
                 if newer
@@ -103,7 +108,6 @@ def check_sources(
             )
             doubts.append(("old_source", note, {}))
         for kind, by in stated_versions(passage, passages.values()):
-            own = next((own for end, own in proses if use.span.start < end), "")
             if not (is_clearly_named(text, by, passage) or says_past(own)):
                 note = f"{shown_name(by.locator_path)} says that it {kind} it"
                 doubts.append(("old_source", note, {}))

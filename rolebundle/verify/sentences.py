@@ -19,6 +19,7 @@ from rolebundle.text.languages import ENGLISH_STOP_WORDS
 from rolebundle.text.tokens import tokens_of
 from rolebundle.text.words import content_words, language_of, stem
 from rolebundle.verify.draft import sentence_starts
+from rolebundle.verify.figures import check_figures
 from rolebundle.verify.quotes import denies, lower_words
 
 COVERED = 0.5
@@ -169,6 +170,17 @@ def difference(text: str, passages: Sequence[Passage]) -> tuple[str, Passage, st
             found = f'"not" before "{min(turned)}"' if turned else "".join(opposites[:1])
             best = share, found, passage, sentence.strip()
     return best[1:] if best and best[1] else None
+
+
+def holds_in(text: str, passages: Sequence[Passage], least: float = COVERED) -> bool:
+    """Whether passages have this share of a sentence's content words, its figures and its sense."""
+    contents = [passage.content for passage in passages]
+    checks = check_figures(text, contents, contents)
+    return (
+        best_match(text, passages).share >= least
+        and all(check.outcome != "unsupported_figure" for check in checks)
+        and difference(text, passages) is None
+    )
 
 
 # -- names -----------------------------------------------------------------------------------------

@@ -61,6 +61,7 @@ from rolebundle.verify.sentences import (
     SENTENCE_START,
     best_match,
     difference,
+    holds_in,
     names_in,
     sentences_about,
     sentences_like,
@@ -383,18 +384,9 @@ class SentenceCheck:
             dates = [f for f in find_figures(sentence) if f.unit == "date"]
             names_date = has_half and any(is_date(figure, date) for figure in dates)
             says = says_change(sentence) and (is_section or (is_named and names_date))
-            if says or (is_section and has_half and not self._holds_in(later)):
+            if says or (is_section and has_half and not holds_in(self._text, [later])):
                 return " ".join(sentence.split())
         return ""
-
-    def _holds_in(self, passage: Passage) -> bool:
-        """Whether a passage has the words, the figures and the sense of the sentence."""
-        checks = check_figures(self._prose, [passage.content], [passage.content])
-        return (
-            best_match(self._text, [passage]).is_covered
-            and all(check.outcome != "unsupported_figure" for check in checks)
-            and difference(self._text, [passage]) is None
-        )
 
     def _names(self, figures: Sequence[Span]) -> Iterator[Finding]:
         """The names that stand nowhere."""

@@ -631,12 +631,16 @@ def test_what_later_minutes_change(tmp_path: Path, draft: str, is_old: bool) -> 
         ("Die Anzahlung ist 40 % (fees v1.md:1-1).", True),
         ("In v1 the deposit is 40 % of the sum (fees v1.md:1-1).", False),
         ("The deposit is 30 % (fees v2.md:1-1).", False),
+        ("The key costs 5 euros (fees v1.md:1-1).", False),
     ],
 )
 def test_who_cites_an_old_version_does_not_say_that_it_is_old(
     tmp_path: Path, draft: str, is_old: bool
 ) -> None:
-    texts = {"fees v1": "The deposit is 40 % of the sum.", "fees v2": "The deposit is 30 %."}
+    texts = {
+        "fees v1": "The deposit is 40 % of the sum. The key costs 5 euros.",
+        "fees v2": "The deposit is 30 %. The key costs 5 euros.",
+    }
     with Engine(
         build(tmp_path, [document(name, [text]) for name, text in texts.items()])
     ) as engine:
