@@ -447,7 +447,7 @@ class Retrieval:
         rerank_ms: how long that took; ``None`` if it was not requested.
         missing_exact: the exact words and phrases of the task that no visible passage has.
         unmet_where: names the keys of ``where`` that exclude every document; empty if one matches.
-        stating: a passage of each allowed document that says that it replaces or amends another.
+        stating: a passage of each allowed document that says that it replaces another.
         best_forbidden: the rejected candidates that would be selected if they were not forbidden.
         may_have_trusted: whether a visible document is preferred or authoritative; taken for true
             in a large corpus, where looking takes too long.

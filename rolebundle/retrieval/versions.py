@@ -158,8 +158,8 @@ def put_newer_versions_first(ranked: list[Candidate], task: str) -> None:
         newer = newer_by_path(first.passage, [row.passage.path for row in rows], task)
         stating = {
             by.document.document_id
-            for kind, by in stated_versions(first.passage, passages)
-            if kind == "replaces" and not is_clearly_named(task, first.passage, by)
+            for by in stated_versions(first.passage, passages)
+            if not is_clearly_named(task, first.passage, by)
         }
         versions = [
             r
@@ -221,21 +221,17 @@ def newer_by_path(first: Passage, paths: Iterable[str], task: str) -> list[str]:
     return [path for path in newer if _is_of_series(path, series)]
 
 
-def stated_versions(first: Passage, others: Iterable[Passage]) -> list[tuple[str, Passage]]:
-    """Which documents say that they replace or amend that of a passage, or of which it says so.
+def stated_versions(first: Passage, others: Iterable[Passage]) -> list[Passage]:
+    """A passage of each document that says that it replaces that of a passage, or which it names.
 
     They are trusted as much, no older, and no drafts. What is untrusted says nothing of others, and
     what is from outside replaces only what has the same sender. None if a declaration supersedes
     the first one.
-
-    Returns:
-        ``replaces`` or ``amends``, and a passage of the document that does.
     """
     known = {p.document.document_id: p for p in (*others, first)}
     may_say = [p for p in known.values() if _statements(p) or _statements(first)]
     rows = [p for p in may_say if p is not first and not first.superseded_by]
-    found = ((_relation(row, first, known.values()), row) for row in rows)
-    return [(kind, row) for kind, row in found if kind]
+    return [row for row in rows if _says_it_replaces(row, first, known.values())]
 
 
 def _statements(passage: Passage) -> list[tuple[str, str]]:
@@ -243,25 +239,24 @@ def _statements(passage: Passage) -> list[tuple[str, str]]:
     return [(kind, words) for kind, _, words in (text.partition(" ") for text in texts)]
 
 
-def _relation(new: Passage, old: Passage, known: Iterable[Passage]) -> str:
-    """What the document of a passage does to another one, as they say; empty for nothing."""
-    own = [k for k, words in _statements(new) if _is_named(words, old, new, known)]
-    of_old = [k for k, words in _statements(old) if _is_named(words, new, old, known)]
-    kinds = [k for k in own if k != "replaced_by"] + ["replaces"] * ("replaced_by" in of_old)
-    kind, document = next(iter(kinds), ""), new.document
+def _says_it_replaces(new: Passage, old: Passage, known: Iterable[Passage]) -> bool:
+    pairs = ("replaces", new, old), ("replaced_by", old, new)
+    is_said = any(
+        kind == said and _is_named(words, named, by, known)
+        for kind, by, named in pairs
+        for said, words in _statements(by)
+    )
+    document = new.document
     senders = [dict(p.document.attributes).get("from") for p in (new, old)]
     is_from_same = senders[0] is not None and senders[0] == senders[1]
-    rows = Candidate(new), Candidate(old)
-    may_say = (
-        "untrusted" not in (document.trust_tier, document.origin)
+    return (
+        is_said
+        and "untrusted" not in (document.trust_tier, document.origin)
         and _recency_by_path(new.path)[1] >= _WITHOUT_STATE
         and not is_older(new, old)
-        and (
-            (kind == "amends" and _is_mail_as_trusted(*rows))
-            or (may_displace(*rows) and (document.origin != "external" or is_from_same))
-        )
+        and may_displace(Candidate(new), Candidate(old))
+        and (document.origin != "external" or is_from_same)
     )
-    return kind if kind and may_say else ""
 
 
 def _is_named(text: str, named: Passage, by: Passage, known: Iterable[Passage]) -> bool:

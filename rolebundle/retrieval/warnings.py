@@ -248,7 +248,7 @@ def _may_be_replaced(retrieval: Retrieval) -> str:
     """Which candidates are newer than a first passage, or which of these is old, by their paths.
 
     Also which of them says that a figure of a first passage no longer holds, or is about the same
-    matter and later, and which document says that it replaces or amends that of a first passage.
+    matter and later, and which document says that it replaces that of a first passage.
     """
     paths, found = [row.passage.path for row in retrieval.ranked], list[str]()
     others = [row for row in retrieval.ranked if row.can_be_selected][:MAX_REPLACING]
@@ -260,8 +260,8 @@ def _may_be_replaced(retrieval: Retrieval) -> str:
             said = f": {quoted(words)}" if words else " says that it changed"
             found.append(f"[{number}] has {figure}; {shown_name(by.passage.path)}{said}")
         found += [
-            f"{shown_name(by.locator_path)} says that it {kind} [{number}]"
-            for kind, by in stated_versions(row.passage, known)
+            f"{shown_name(by.locator_path)} says that it replaces [{number}]"
+            for by in stated_versions(row.passage, known)
             if documents.index(row.passage.document) == number - 1
         ]
         found += [

@@ -398,7 +398,7 @@ class CorpusContents(NamedTuple):
     has_claims: bool
     """Whether a visible document claims to supersede another one."""
     has_statements: bool
-    """Whether the text of a visible document says that it replaces or amends another one."""
+    """Whether the text of a visible document says that it replaces another one."""
 
 
 @once_in_snapshot

@@ -145,7 +145,7 @@ MAX_STATING = 100
 
 
 def stating_passages(corpus: Corpus) -> list[Passage]:
-    """The first passage of each document that says that it replaces or amends another one."""
+    """The first passage of each document that says that it replaces another one."""
     latest = (
         "d.id IN (SELECT id FROM document WHERE attributes LIKE ? "
         "ORDER BY updated_at DESC, id LIMIT ?) AND c.ordinal = 0"

@@ -87,8 +87,8 @@ def _document_pattern(name: str) -> re.Pattern[str]:
 def document_statements(text: str, names: str) -> Iterator[str]:
     """What a text says of itself and another document: ``replaces SR-14 of 14 February 2023``.
 
-    The first word is ``replaces``, ``amends`` or ``replaced_by``; then come the words that name the
-    other one, up to the end of the sentence, 120 characters at most.
+    The first word is ``replaces`` or ``replaced_by``; then come the words that name the other one,
+    up to the end of the sentence, 120 characters at most.
 
     Args:
         text: of a paragraph, list, heading or table.
@@ -101,8 +101,7 @@ def document_statements(text: str, names: str) -> Iterator[str]:
         named = content_words(subject)
         is_own = named <= content_words(names) if named else not (subject or match["plural"])
         if (is_own or own.match(subject)) and not (no.search(subject) or behind.search(words)):
-            kind = next((k for k in ("replaced_by", "amends") if match[k]), "replaces")
-            yield f"{kind} {words}"
+            yield f"{'replaced_by' if match['replaced_by'] else 'replaces'} {words}"
 
 
 def is_same(figure: Figure, other: Figure) -> bool:

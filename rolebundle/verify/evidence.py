@@ -139,7 +139,7 @@ class DraftEvidence:
     def newer_versions(self, cited: Mapping[str, Passage]) -> Iterator[Passage]:
         """The passages of a newer version, by its name, of each file, by its path, of the corpus.
 
-        Also one of what says that it replaces or amends a file.
+        Also one of what says that it replaces a file.
         """
         stating = self._usable(stating_passages(self._corpus)) if cited else []
         names = document_names(self._corpus) if stating or (cited and not self.is_named) else []
@@ -154,7 +154,7 @@ class DraftEvidence:
             if stating and stated_versions(passage, stating):
                 rowids = [name.rowid for name in near]
                 beside = self._usable(passages_of_documents(self._corpus, rowids, 1, 1))
-                yield from (by for _, by in stated_versions(passage, [*beside, *stating]))
+                yield from stated_versions(passage, [*beside, *stating])
 
     def named_by(self, citation: Citation, candidates: Sequence[Passage]) -> list[Passage]:
         """The passages that a citation names: lines name each passage that shares a line with them.

@@ -107,9 +107,9 @@ def check_sources(
                 else "it is old, by its name"
             )
             doubts.append(("old_source", note, {}))
-        for kind, by in stated_versions(passage, passages.values()):
+        for by in stated_versions(passage, passages.values()):
             if not (is_clearly_named(text, by, passage) or says_past(own)):
-                note = f"{shown_name(by.locator_path)} says that it {kind} it"
+                note = f"{shown_name(by.locator_path)} says that it replaces it"
                 doubts.append(("old_source", note, {}))
         sensitivity = passage.document.sensitivity
         if level and use.check != "figures" and level_rank(sensitivity) > level_rank(level):
