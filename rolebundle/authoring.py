@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from shlex import quote
+from shlex import join
 from typing import Any, NamedTuple
 
 from rolebundle.contracts.upkeep import DraftFile, InitReport, OverlayDraftReport
@@ -21,6 +21,7 @@ from rolebundle.ingest.readers import kind_of, reader_name_for
 from rolebundle.ingest.roots import check_no_link, source_name
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, FileEntry, walk
 from rolebundle.policy.overlays import is_shipped, load_role, locate
+from rolebundle.resources import data_file
 from rolebundle.storage import roots as root_storage
 from rolebundle.storage.documents import count_types, document_kinds
 from rolebundle.storage.file import overlays_path, write_new
@@ -58,7 +59,7 @@ class Target(NamedTuple):
 
     def command(self, *words: str) -> str:
         """A command line for this corpus."""
-        return " ".join(["rolebundle", *(quote(word) for word in (*words, *self.place))])
+        return join(["rolebundle", *words, *self.place])
 
 
 def init(
@@ -298,37 +299,7 @@ def _proposals(counts: Mapping[str, int], unit: str) -> str:
 
 
 _UNREAD = ParsedDocument()
-
-_HEAD = f"""\
-# {MANIFEST_NAME}: what the documents of this folder are. It is yours: correct it.
-#
-# Each [[rule]] sets metadata of the files that match its glob. Later rules win over earlier ones,
-# key by key. A type that a document declares wins over rules, and a source does not. All keys:
-# docs/metadata.md.
-"""
-_SOURCES = "\n# -- Sources: what roles prefer, limit or forbid, and what answers name --\n"
-_ONE_SOURCE = "# Documents without a rule, and that declare no source, are of one source: {}.\n"
-_TYPES = """
-# -- Types: roles can rank them (document_type_boosts) --
-# An ingest sees the type of a document by its name, title, parts or folder; `rolebundle ls` shows
-# it, and by what. A type that is declared, under a name of your choice, counts instead. By their
-# names and folders:
-{}#
-# [[rule]]
-# glob = "FOLDER/**"
-# document_type = "minutes"
-"""
-_TRUST = """
-# -- Trust --
-# Without a declaration every document is `general`. If somebody keeps a folder correct, say so;
-# roles can prefer it, and answers that rest on it are called strong.
-#   authoritative: decides if documents disagree     preferred: maintained
-#   general: everything else                         untrusted: written by strangers
-#
-# [[rule]]
-# glob = "FOLDER/**"
-# trust_tier = "preferred"
-"""
+_TEXTS = data_file(__file__, "authoring.toml")
 
 
 def draft_manifest(
@@ -352,8 +323,12 @@ def draft_manifest(
         f"glob = {_toml(folder.replace('*', '?') + '/**')}\nsource_id = {_toml(name)}\n"
         for folder, name in sources.items()
     )
-    text = _HEAD + _SOURCES + (rules or _ONE_SOURCE.format(source))
-    return text + _TYPES.format(seen or "#   none\n") + _TRUST, by_source, dict(types.most_common())
+    text = _TEXTS["manifest"].format(
+        name=MANIFEST_NAME,
+        rules=rules or _TEXTS["one_source"].format(source=source),
+        types=seen or "#   none\n",
+    )
+    return text, by_source, dict(types.most_common())
 
 
 def _folder_sources(paths: Sequence[str], source: str) -> dict[str, str]:

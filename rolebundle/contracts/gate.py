@@ -1,13 +1,14 @@
 """The contract of a gate, the baseline that is recorded at its start, and what a check answers."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from rolebundle.contracts.base import Contract, list_of
 from rolebundle.contracts.overlay import RoleId
+from rolebundle.resources import data_file
 
 MAX_CRITERIA = 200
 MAX_COMMAND_SECONDS = 3600.0
@@ -45,21 +46,7 @@ Pattern = Annotated[str, StringConstraints(min_length=1, max_length=2000)]
 Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 Argument = Annotated[str, StringConstraints(max_length=4000, pattern=r"^[^\x00]*$")]
 
-_FILE = ("file",)
-FIELDS: Mapping[CriterionKind, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "exists": (_FILE, ()),
-    "changed": (_FILE, ()),
-    "moved_from": (("file", "from"), ()),
-    "restored": (_FILE, ()),
-    "not_empty": (_FILE, ()),
-    "min_bytes": (("file", "bytes"), ()),
-    "max_bytes": (("file", "bytes"), ()),
-    "matches": (("file", "pattern"), ()),
-    "schema": (("file", "schema_file"), ()),
-    "sha256": (("file", "sha256"), ()),
-    "verify": (_FILE, ("bundle", "role")),
-    "command": (("command",), ("seconds",)),
-}
+FIELDS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = data_file(__file__, "gate.toml")
 """The fields that a kind of criterion needs, and those that it may have."""
 
 

@@ -132,10 +132,9 @@ class PolicySummary(Contract):
 AuditMode = Literal["off", "on", "required"]
 QueryMode = Literal["text", "digest", "off"]
 AuditKind = Literal[
-    "retrieve", "get", "grep", "why", "verify", "compare", "replay", "status", "ingest",
-    "embed", "quarantine", "release", "drop", "purge", "backup", "restore", "repair",
-    "approval", "scopes", "bridges", "trust", "mark", "decide", "check", "gate", "remember",
-    "promote", "forget", "publish", "pull", "refused", "settings",
+    "retrieve", "get", "grep", "why", "verify", "compare", "status", "ingest", "release", "drop",
+    "purge", "backup", "restore", "repair", "approval", "scopes", "trust", "mark", "decide",
+    "check", "gate", "remember", "promote", "forget", "publish", "pull", "refused", "settings",
 ]  # fmt: skip
 AuditFlaw = Literal[
     "row_altered", "row_inserted", "head_differs", "settings_differ", "expected_differs",

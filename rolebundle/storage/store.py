@@ -127,13 +127,10 @@ class _Batch:
         rows = _rows(corpus, "location", "location, id FROM file", locations)
         self.file_rows: dict[str, int] = dict(rows)
         ids = [name for _, documents in files for name in _ids_of(documents)]
-        owner = "f.id, location FROM document d JOIN file f ON f.id = d.file"
-        of_documents = _rows(corpus, "document_id", f"document_id, {owner}", ids)
-        chunks = f"chunk_id, {owner} JOIN chunk c ON c.document = d.id"
-        of_chunks = _rows(corpus, "chunk_id", chunks, (name[1:] for name in ids))
         # For each id of this batch that exists: the row of its file, and its location.
-        self.owners: dict[str, tuple[int, str]] = {name: (*own,) for name, *own in of_documents}
-        self.owners |= {f"\n{name}": (*own,) for name, *own in of_chunks}
+        self.owners: dict[str, tuple[int, str]] = {
+            name: (*owner,) for name, *owner in _owned(corpus, "f.id, location", ids)
+        }
         self.source_rows: dict[str, int] = dict(corpus.rows("SELECT source_id, id FROM source"))
         self.next_file = next_row(corpus, "file")
         self.next_document = next_row(corpus, "document")
@@ -281,6 +278,22 @@ def _rows(corpus: Corpus, column: str, select: str, names: Iterable[str]) -> lis
     return corpus.rows(f"SELECT {select} WHERE {column} {IN_SET}", ([*names],))
 
 
+def _owned(corpus: Corpus, columns: str, names: Sequence[str]) -> Iterator[Row]:
+    """Of each of these ids that is stored: the id, and columns of its owner.
+
+    Args:
+        corpus: an open corpus.
+        columns: of the tables ``document d``, ``file f`` and ``source s``.
+        names: the ids, as of :func:`_ids_of`.
+    """
+    owner = f"{columns} FROM {DOCUMENT_TABLES}"
+    of_chunks = f"chunk_id, {owner} JOIN chunk c ON c.document = d.id"
+    chunk_ids = (name[1:] for name in names if name.startswith("\n"))
+    yield from _rows(corpus, "document_id", f"document_id, {owner}", names)
+    for chunk_id, *own in _rows(corpus, "chunk_id", of_chunks, chunk_ids):
+        yield f"\n{chunk_id}", *own
+
+
 def _ids_of(documents: Iterable[StoredDocument]) -> Iterator[str]:
     """The id of each document, then the ids of its chunks.
 
@@ -354,16 +367,8 @@ def _own_ids(file: StoredFile, documents: Sequence[StoredDocument]) -> Iterator[
 
 def _stored_ids(corpus: Corpus, names: Sequence[str]) -> Iterator[tuple[str, str, str, bool]]:
     """Of each of these ids that is stored: id, location and path of its file, whether by right."""
-    owner = (
-        "f.location, f.path, d.document_id, s.source_id, d.self_declared FROM document d "
-        "JOIN file f ON f.id = d.file JOIN source s ON s.id = d.source"
-    )
-    chunks = f"chunk_id, {owner} JOIN chunk c ON c.document = d.id"
-    of_chunks = _rows(corpus, "chunk_id", chunks, (name[1:] for name in names if name[0] == "\n"))
-    for name, location, path, document_id, source_id, declared in [
-        *_rows(corpus, "document_id", f"document_id, {owner}", names),
-        *((f"\n{name}", *owned) for name, *owned in of_chunks),
-    ]:
+    columns = "f.location, f.path, d.document_id, s.source_id, d.self_declared"
+    for name, location, path, document_id, source_id, declared in _owned(corpus, columns, names):
         [(keys,)] = typed([(declared,)], Texts)
         is_right = not _is_declared(keys, document_id, source_id, path)
         is_own = name == document_id or name.startswith(f"\n{document_id}#")

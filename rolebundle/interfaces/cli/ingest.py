@@ -402,7 +402,7 @@ def _print_line(line: str) -> None:
 
 _UNLIMITED = 100_000
 _INCLUDED = re.compile(rf"(?:static:|provider static, model ){MODEL}")
-_ONLY_IN_JSON = {"self_declared", "cached_vectors"}
+_ONLY_IN_JSON = {"self_declared"}
 _OF_INDEX = {"digest", "query_prefix", "passage_prefix", "normalization", "chunker",
              "noise_floor", "related_cosine"}  # fmt: skip
 

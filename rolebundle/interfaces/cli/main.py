@@ -20,6 +20,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from rolebundle.errors import RolebundleError, UsageError, storage_error
+from rolebundle.resources import data_file
 
 
 class _Pipe(FileIO):
@@ -77,40 +78,7 @@ def is_read(stream: Any) -> bool:
     return getattr(getattr(getattr(stream, "buffer", None), "raw", None), "is_read", True) is True
 
 
-COMMANDS = {
-    "Start here": {
-        "retrieve": ("lookups", "Find what a role may use for a task"),
-        "get": ("lookups", "Show passages, documents, or parts of them"),
-        "grep": ("lookups", "Find lines by an exact text or a regular expression"),
-        "ls": ("lookups", "List documents"),
-        "why": ("explain", "Explain why a passage was selected, or why not"),
-        "ingest": ("ingest", "Read files and folders, or what was read before, into the corpus"),
-        "install": ("hosts", "Connect the hosts on this machine with a folder"),
-        "status": ("ingest", "What the corpus holds, and the state of its indexes"),
-    },
-    "Corpora": {"corpus": ("corpus", "Care for the file: watch, check, back up, purge, ...")},
-    "Roles": {
-        "init": ("overlay", "Propose what the documents of a folder are, and a first role"),
-        "overlay": ("overlay", "List, check and write the overlays of roles"),
-        "compare": ("explain", "Compare what several roles get"),
-        "eval": ("overlay", "Measure retrieval on a golden set or a test collection"),
-    },
-    "What people and agents add": {
-        "decisions": ("memory", "Add, list and end decisions"),
-        "mark": ("memory", "Mark passages as rejected, disputed or verified"),
-        "remember": ("memory", "File facts with their sources"),
-        "verify": ("checks", "Check the quotes, citations and figures of a draft"),
-        "check": ("checks", "Compare an intent with the decisions"),
-        "gate": ("checks", "Check with a contract that work is done"),
-    },
-    "Agents": {
-        "policy": ("policy", "Which agent may see what, and who asked what"),
-        "uninstall": ("hosts", "Take the entries back that `install` wrote"),
-        "mcp": ("serving", "Serve MCP on standard input and output"),
-        "serve": ("serving", "Serve JSON-RPC on standard input and output"),
-        "replica": ("policy", "Publish and pull replicas of what one agent may see"),
-    },
-}
+COMMANDS: dict[str, dict[str, tuple[str, str]]] = data_file(__file__, "main.toml")
 """Section → command → the module that has it, and what it does in a few words."""
 
 _MEANT = {name: ["retrieve"] for name in ("search", "query", "find", "ask")}

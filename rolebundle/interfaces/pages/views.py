@@ -28,6 +28,7 @@ from rolebundle.contracts.terms import (
 )
 from rolebundle.contracts.why import ComparedPassage, Comparison, RoleView
 from rolebundle.interfaces.render import Terms, covered, in_plain_words, replica_note, reworded
+from rolebundle.resources import data_file
 from rolebundle.retrieval.passage_text import (
     heading_path,
     known_date,
@@ -106,18 +107,10 @@ def _environment() -> Environment:
 # -- the closed vocabularies of the contracts, in plain words ------------------------------------
 
 REJECTION_WORDS: Mapping[RejectionCode, str] = {code: row.plain for code, row in REJECTIONS.items()}
-ACTION_WORDS: Mapping[FallbackAction, str] = {
-    "continue": "The passages can be used.",
-    "warn": "The passages can be used with care.",
-    "degrade": "Use the passages only as hints, and say so.",
-    "block": "Do not answer from these passages.",
-}
-LANE_WORDS: Mapping[str, str] = {"lexical": "the task's words", "semantic": "meaning"}
-LEVEL_CLASSES: Mapping[str, str] = {
-    "continue": "good", "warn": "caution", "degrade": "caution", "block": "bad",
-    "strong": "good", "mixed": "caution", "weak": "bad", "fresh": "good", "stale": "bad",
-    "authoritative": "good", "preferred": "good", "untrusted": "bad", "aging": "caution",
-}  # fmt: skip
+_WORDS = data_file(__file__, "views.toml")
+ACTION_WORDS: Mapping[FallbackAction, str] = _WORDS["actions"]
+LANE_WORDS: Mapping[str, str] = _WORDS["lanes"]
+LEVEL_CLASSES: Mapping[str, str] = _WORDS["levels"]
 """The CSS class of a word that says how good something is; ``plain`` for others."""
 
 
