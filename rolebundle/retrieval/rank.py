@@ -14,12 +14,12 @@ from rolebundle.retrieval.messages import combine_quotes, put_later_ones_behind,
 from rolebundle.retrieval.query import words_of
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.scoring import add_role_part, has_phrase, scale_by_range, score_hits
+from rolebundle.retrieval.statements import put_newer_versions_first
 from rolebundle.retrieval.values import Candidate, Pool, Weights, ranking_order
 from rolebundle.retrieval.versions import (
     ABOUT_AS_GOOD,
     combine_versions,
     equals_newest_first,
-    put_newer_versions_first,
     put_newest_first,
     words_if_newest_asked,
     words_with_names,

@@ -15,7 +15,7 @@ from operator import ge
 from typing import Any, NamedTuple
 
 from rolebundle.contracts.dates import date_in_name, is_month, newest_words
-from rolebundle.contracts.documents import STATEMENT, Passage
+from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.terms import TRUST_TIERS
 from rolebundle.lazy import lazy_module
 from rolebundle.resources import data_file
@@ -53,12 +53,6 @@ _VERSION_IN_PATH = re.compile(
     re.IGNORECASE,
 )
 """A version in a path: ``v2``, ``5.1``, or a folder ``7``; no year."""
-_LABEL = re.compile(r"(?<![^\W_])([^\W\d_]+)[-_ .]?(\d+[a-z]?)(?![^\W_])", re.IGNORECASE)
-"""A word with a number, such as ``SR-14``."""
-_DAY = re.compile(r"\d\d?\.? ([^\W\d_]{3,})")
-_YEAR = re.compile(r"(?:19|20)\d\d")
-_CLEAR = 100
-"""How clear a name is that is more than words which two documents have in common."""
 _MIN_SHARED_WORDS = 0.7
 """A passage is of an older version of a page if the newer one has this share of its words."""
 
@@ -145,37 +139,6 @@ def equals_newest_first(
     return newest if near_best[0] in newest else [*newest, near_best[0]]
 
 
-def put_newer_versions_first(ranked: list[Candidate], task: str) -> None:
-    """Put a newer version of the file of each of the first three passages above that passage.
-
-    Also what says that it replaces that file. It answers about as well, may displace the older one,
-    and the role does not prefer that one.
-    """
-    passages = [row.passage for row in ranked]
-    for first in ranked[:MAX_CHECKED_FOR_NEWER]:
-        least = ABOUT_AS_GOOD * first.final
-        rows = [r for r in ranked if r.can_be_selected and r.final >= least]
-        newer = newer_by_path(first.passage, [row.passage.path for row in rows], task)
-        stating = {
-            by.document.document_id
-            for by in stated_versions(first.passage, passages)
-            if not is_clearly_named(task, first.passage, by)
-        }
-        versions = [
-            r
-            for r in rows
-            if r.passage.path in newer or r.passage.document.document_id in stating
-            if may_displace(r, first)
-        ]
-        versions = [row for row in versions if row.metadata_score >= first.metadata_score]
-        versions.sort(key=lambda row: (_recency_by_path(row.passage.path), row.final))
-        if versions and versions[-1].final < first.final:
-            by = "its name" if versions[-1].passage.path in newer else "its text"
-            reason = f"newer, by {by}, than {first.chunk_id}"
-            versions[-1].set_final(math.nextafter(first.final, math.inf), reason)
-            ranked.sort(key=ranking_order)
-
-
 def later_in_series(first: Candidate, ranked: Iterable[Candidate], task: str) -> Set[str]:
     """The ids of sections about its matter in files with a later date in their names, as minutes.
 
@@ -219,110 +182,6 @@ def newer_by_path(first: Passage, paths: Iterable[str], task: str) -> list[str]:
         return []
     newer = (path for path in dict.fromkeys(paths) if _is_newer(path, first.path))
     return [path for path in newer if _is_of_series(path, series)]
-
-
-def stated_versions(first: Passage, others: Iterable[Passage]) -> list[Passage]:
-    """A passage of each document that says that it replaces that of a passage, or which it names.
-
-    They are trusted as much, no older, and no drafts. What is untrusted says nothing of others, and
-    what is from outside replaces only what has the same sender. None if a declaration supersedes
-    the first one.
-    """
-    known = {p.document.document_id: p for p in (*others, first)}
-    may_say = [p for p in known.values() if _statements(p) or _statements(first)]
-    rows = [p for p in may_say if p is not first and not first.superseded_by]
-    return [row for row in rows if _says_it_replaces(row, first, known.values())]
-
-
-def _statements(passage: Passage) -> list[tuple[str, str]]:
-    texts = dict(passage.document.attributes).get(STATEMENT, ())
-    return [(kind, words) for kind, _, words in (text.partition(" ") for text in texts)]
-
-
-def _says_it_replaces(new: Passage, old: Passage, known: Iterable[Passage]) -> bool:
-    pairs = ("replaces", new, old), ("replaced_by", old, new)
-    is_said = any(
-        kind == said and _is_named(words, named, by, known)
-        for kind, by, named in pairs
-        for said, words in _statements(by)
-    )
-    document = new.document
-    senders = [dict(p.document.attributes).get("from") for p in (new, old)]
-    is_from_same = senders[0] is not None and senders[0] == senders[1]
-    return (
-        is_said
-        and "untrusted" not in (document.trust_tier, document.origin)
-        and _recency_by_path(new.path)[1] >= _WITHOUT_STATE
-        and not is_older(new, old)
-        and may_displace(Candidate(new), Candidate(old))
-        and (document.origin != "external" or is_from_same)
-    )
-
-
-def _is_named(text: str, named: Passage, by: Passage, known: Iterable[Passage]) -> bool:
-    """Whether a document names that of a passage, and none of the known ones as clearly."""
-    clarity = _clarity(text, named, by)
-    rivals = (p for p in known if clarity and _stem(p) not in (_stem(named), _stem(by)))
-    return clarity > 0 and all(_clarity(text, rival, by) < clarity for rival in rivals)
-
-
-def is_clearly_named(text: str, named: Passage, other: Passage) -> bool:
-    """Whether a text names the document of a passage, and by more than words of another one."""
-    return _clarity(text, named, other) >= _CLEAR
-
-
-def _clarity(text: str, named: Passage, other: Passage) -> int:
-    """How clearly a text names the document of a passage; 0 if it does not.
-
-    In this order: by its title or the name of its file, which is more than words of another
-    document's; by a label that the other one does not have (``SR-14``); by its date, version or
-    number, if both documents have a word in common; by all words of a name, at least two, but for
-    those of the other document.
-    """
-    names, other_names = ((p.document.title, _stem(p)) for p in (named, other))
-    words, other_words = words_of(text), {*words_of(" ".join(other_names))}
-    written = f" {' '.join(words)} "
-    is_file = named.path.rpartition("/")[2].casefold() in text.casefold()
-    for phrase in map(words_of, names):
-        is_telling = len(phrase) > 1 and not {*phrase} <= other_words
-        if f" {' '.join(phrase)} " in written and (is_file or is_telling):
-            return 3 * _CLEAR + len(phrase)
-    own, others = ({*map(str.casefold, _labels(" ".join(n)))} for n in (names, other_names))
-    labels = [label for label in _labels(text) if label.casefold() in own - others]
-    if any(map(str.isupper, labels)):
-        return 2 * _CLEAR
-    telling = [naming_words(words_of(_NUMBER.sub(" ", name))) for name in names]
-    shared = len(naming_words(other_words) & telling[0].union(*telling))
-    date = _date_in(text, (other.document.updated_at or "")[:4])
-    own_date = _date_by_path(named.path) or (named.document.updated_at or "")[:10]
-    is_of_date = own_date.startswith(date) or date.startswith(own_date)
-    versions = {*_V_NUMBER.findall(text)} & {*_V_NUMBER.findall(" ".join(names))}
-    if shared and (labels or versions or (date and own_date and is_of_date)):
-        return _CLEAR + shared
-    counts = (len(own & {*words}) for own in telling if own <= {*words} | other_words)
-    whole = max(counts, default=0)
-    return whole if whole > 1 and (is_of_date or not date) else 0
-
-
-@lru_cache(maxsize=4096)
-def _labels(text: str) -> frozenset[str]:
-    """Words with a number, as they are written: ``SR-14`` as ``SR14``. No dates and versions."""
-    return frozenset(
-        word + number
-        for word, number in _LABEL.findall(folded(text))
-        if naming_words([word.casefold()]) and not _YEAR.fullmatch(number)
-    )
-
-
-@lru_cache(maxsize=4096)
-def _date_in(text: str, year: str) -> str:
-    """The date in a text; a day without a year is of this one."""
-    days = (found[0] for found in _DAY.finditer(text) if is_month(found[1].casefold()))
-    return date_in_name(text) or next((date_in_name(f"{day} {year}") for day in days), "")
-
-
-def _stem(passage: Passage) -> str:
-    return passage.path.rpartition("/")[2].rpartition(".")[0]
 
 
 def is_older(passage: Passage, than: Passage) -> bool:
@@ -382,7 +241,7 @@ def _is_newer(path: str, than: str) -> bool:
     """
     # Of two files with one name, the old one may say it anywhere, as "old plan.md" does.
     old = _OLD_WORD if _series(path)[:2] == _series(than)[:2] else _OLD_END
-    order, other = _recency_by_path(path, old), _recency_by_path(than, old)
+    order, other = recency_by_path(path, old), recency_by_path(than, old)
     if (order[:2], other[:2]) == ((True, math.inf), (True, 0.0)):
         return True  # A draft does not replace what is signed, however new it is.
     if order[3] > other[3] > 0 and order[1] > 0 and other[1] < math.inf:
@@ -398,7 +257,7 @@ def _is_called_new(path: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _recency_by_path(path: str, old: re.Pattern[str] = _OLD_END) -> tuple[float, ...]:
+def recency_by_path(path: str, old: re.Pattern[str] = _OLD_END) -> tuple[float, ...]:
     """Numbers of a path, the higher the newer: not called old; state; year; version; copy."""
     states = [n for word in words_of(folded(path)) for n in _VERSION_OF_STATE.get(word, ())]
     state, date = max(states, default=_WITHOUT_STATE), _date_by_path(path)
@@ -412,6 +271,16 @@ def _recency_by_path(path: str, old: re.Pattern[str] = _OLD_END) -> tuple[float,
 @lru_cache(maxsize=4096)
 def _date_by_path(path: str) -> str:
     return date_in_name(path.rpartition("/")[2].rpartition(".")[0])
+
+
+def versions_in(name: str) -> list[str]:
+    """The numbers of versions in a name or text: ``v2``, ``version 2``."""
+    return _V_NUMBER.findall(name)
+
+
+def is_draft_by_path(path: str) -> bool:
+    """Whether a path says that it is a draft."""
+    return recency_by_path(path)[1] < _WITHOUT_STATE
 
 
 def is_old_by_path(path: str) -> bool:
@@ -509,7 +378,7 @@ def recency(row: Candidate, copied_on: str = "") -> tuple[int, bool, str, list[i
     written = (document.inferred_at or "")[:10]
     date = document.updated_at or (written if written != copied_on else "")
     versions = map(int, _V_NUMBER.findall(row.passage.path.rpartition("/")[2]))
-    holds = _recency_by_path(row.passage.path)[:2] >= (True, _WITHOUT_STATE)
+    holds = recency_by_path(row.passage.path)[:2] >= (True, _WITHOUT_STATE)
     return 2 if document.origin == "internal" else 1, holds, date[:10], [*versions]
 
 

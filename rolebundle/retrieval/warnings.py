@@ -25,13 +25,13 @@ from rolebundle.retrieval.evidence import shown_kinds
 from rolebundle.retrieval.passage_text import one_line, quoted, shown_name
 from rolebundle.retrieval.query import words_of
 from rolebundle.retrieval.select import conflicts
+from rolebundle.retrieval.statements import stated_versions
 from rolebundle.retrieval.values import Candidate, Retrieval
 from rolebundle.retrieval.versions import (
     MAX_CHECKED_FOR_NEWER,
     is_old_by_path,
     newer_by_path,
     replacing,
-    stated_versions,
     words_if_newest_asked,
 )
 from rolebundle.text.spellings import key_of

@@ -25,8 +25,9 @@ from rolebundle.retrieval.lanes import open_lanes
 from rolebundle.retrieval.lookup import lines_of_file
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.request import ResolvedRequest
+from rolebundle.retrieval.statements import stated_versions
 from rolebundle.retrieval.values import Pool
-from rolebundle.retrieval.versions import newer_by_path, stated_versions
+from rolebundle.retrieval.versions import newer_by_path
 from rolebundle.retrieval.where import allowed_documents
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.documents import document_names

@@ -17,11 +17,10 @@ from rolebundle.resources import data_file
 from rolebundle.retrieval.filter import age_days, age_note, freshness_of, labels_of
 from rolebundle.retrieval.passage_text import shown_name
 from rolebundle.retrieval.request import ResolvedRequest
+from rolebundle.retrieval.statements import names, stated_versions
 from rolebundle.retrieval.versions import (
-    is_clearly_named,
     is_old_by_path,
     newer_by_path,
-    stated_versions,
 )
 from rolebundle.storage.corpus import joined
 from rolebundle.text.replaced import says_past
@@ -108,7 +107,7 @@ def check_sources(
             )
             doubts.append(("old_source", note, {}))
         for by in stated_versions(passage, passages.values()):
-            if not (is_clearly_named(text, by, passage) or says_past(own)):
+            if not (names(text, by, passage) or says_past(own)):
                 note = f"{shown_name(by.locator_path)} says that it replaces it"
                 doubts.append(("old_source", note, {}))
         sensitivity = passage.document.sensitivity
