@@ -35,6 +35,8 @@ BESIDE = 80
 """Characters before and after a number that say what it is of."""
 _JOINING_WORDS = 3
 """Between an old figure and a new one: "8th is moved to 22 May", not "3rd lesson is moved to"."""
+_MAX_GONE = 4
+"""How many words behind "not" it denies."""
 _EXCERPT = 70
 """Characters before a statement that are shown with it."""
 _CONTEXT = 200
@@ -67,6 +69,7 @@ def _pattern(text: str | list[str]) -> re.Pattern[str]:
 _BEFORE, _BEHIND = map(_pattern, _TABLES["cues"].values())
 _LABEL, _WEEKDAY, _BEFORE_DAY = map(_pattern, _TABLES["names"].values())
 _SAYS_PAST, _SAYS_CHANGE = map(_pattern, _TABLES["says"].values())
+_GONE = [*map(_pattern, _TABLES["words_gone"].values())]
 _STATEMENTS = [*map(_pattern, _TABLES["statements"].values())]
 _START = attrgetter("start")
 _NOUN = re.compile(r"\s+[^\W\d]")
@@ -132,6 +135,18 @@ def says_change(text: str) -> bool:
 def says_past(text: str) -> bool:
     """Whether a text speaks of what held before."""
     return _SAYS_PAST.search(text) is not None
+
+
+@lru_cache(maxsize=4096)
+def words_gone(sentence: str) -> frozenset[str]:
+    """The stems of the content words of which a sentence says that they do not, or no longer, hold.
+
+    Of each statement the first four words count, without numbers.
+    """
+    line = " ".join(sentence.split())
+    found = (match["old"].split() for pattern in _GONE for match in pattern.finditer(line))
+    stems = (content_words(" ".join(words[:_MAX_GONE])) for words in found)
+    return frozenset(word for some in stems for word in some if not word.isdecimal())
 
 
 def digits_in(text: str) -> set[str]:

@@ -26,7 +26,7 @@ from rolebundle.storage.corpus import joined
 from rolebundle.text.replaced import says_past
 from rolebundle.text.words import place_to_cut
 from rolebundle.verify.draft import Sentence
-from rolebundle.verify.sentences import best_match, holds_in
+from rolebundle.verify.sentences import is_repeated
 
 MAX_SHOWN = 300
 """How many characters of the draft, or of a passage, one finding shows."""
@@ -93,23 +93,21 @@ def check_sources(
             continue
         doubts = [*_doubts(passage, request)]
         text = prose.replace(passage.path.rpartition("/")[2], " ")
-        newer = newer_by_path(passage, [p.path for p in passages.values()], text)
         own = next((s.prose(with_quotes=True) for s in sentences if use.span.start < s.end), "")
-        of_newer = [p for p in passages.values() if p.path in newer[:1]]
+        by_name = newer_by_path(passage, [p.path for p in passages.values()], text)
+        stating = [
+            by.path
+            for by in stated_versions(passage, passages.values())
+            if not (names(text, passage, by) or says_past(own))
+        ]
+        newer = [*by_name[:1], *stating]
+        of_newer = [p for p in passages.values() if p.path in newer]
         # Who cites an old version for what the newer one says, too, is right.
-        if (newer and not holds_in(own, of_newer, best_match(own, [passage]).share)) or (
-            not newer and is_old_by_path(passage.path)
-        ):
-            note = (
-                f"{shown_name(newer[0])} is newer, by its name"
-                if newer
-                else "it is old, by its name"
-            )
-            doubts.append(("old_source", note, {}))
-        for by in stated_versions(passage, passages.values()):
-            if not (names(text, by, passage) or says_past(own)):
-                note = f"{shown_name(by.locator_path)} says that it replaces it"
-                doubts.append(("old_source", note, {}))
+        if newer and not is_repeated(own, passage, of_newer):
+            note = "is newer, by its name" if by_name else "says that it replaces it"
+            doubts.append(("old_source", f"{shown_name(newer[0])} {note}", {}))
+        elif not newer and is_old_by_path(passage.path):
+            doubts.append(("old_source", "it is old, by its name", {}))
         sensitivity = passage.document.sensitivity
         if level and use.check != "figures" and level_rank(sensitivity) > level_rank(level):
             doubts.append(("confidential_source", f"its sensitivity is {sensitivity}", {}))

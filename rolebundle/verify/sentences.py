@@ -84,12 +84,17 @@ def sentences_about(text: str, other: str, least: float = 0.0) -> list[str]:
     return [sentence for sentence, own in shared.items() if len(own) > least * len(words)]
 
 
-def sentences_like(text: str, other: str) -> Iterator[tuple[str, bool]]:
-    """The sentences of another text with two content words of a text; and whether with half."""
+def sentences_like(text: str, passage: Passage) -> Iterator[tuple[str, bool]]:
+    """The sentences of a passage with two content words of a text; and whether with half of them.
+
+    One of the two may be in the title or the headings.
+    """
     words = content_words(text)
-    for sentence in _sentences_of(other):
-        if (shared := len(words & content_words(sentence))) > 1:
-            yield sentence, 2 * shared >= len(words)
+    head = content_words(" ".join((passage.document.title, *passage.headings)))
+    for sentence in _sentences_of(passage.content):
+        shared = words & content_words(sentence)
+        if shared and len(shared | (words & head)) > 1:
+            yield sentence, 2 * len(shared) >= len(words)
 
 
 # -- near copies -----------------------------------------------------------------------------------
@@ -172,15 +177,22 @@ def difference(text: str, passages: Sequence[Passage]) -> tuple[str, Passage, st
     return best[1:] if best and best[1] else None
 
 
-def holds_in(text: str, passages: Sequence[Passage], least: float = COVERED) -> bool:
-    """Whether passages have this share of a sentence's content words, its figures and its sense."""
-    contents = [passage.content for passage in passages]
-    checks = check_figures(text, contents, contents)
+def holds_in(text: str, passage: Passage) -> bool:
+    """Whether a passage has the words, the figures and the sense of a sentence."""
+    checks = check_figures(text, [passage.content], [passage.content])
     return (
-        best_match(text, passages).share >= least
+        best_match(text, [passage]).is_covered
         and all(check.outcome != "unsupported_figure" for check in checks)
-        and difference(text, passages) is None
+        and difference(text, [passage]) is None
     )
+
+
+def is_repeated(text: str, source: Passage, others: Sequence[Passage]) -> bool:
+    """Whether other passages repeat the sentences of a source that have words of a text."""
+    words, content = content_words(text), "\n".join(_line_of(other) for other in others)
+    sentences = _sentences_of(best_match(text, [source]).text)
+    own = [sentence for sentence in sentences if words & content_words(sentence)]
+    return bool(own) and all(tokens_of(sentence).line in content for sentence in own)
 
 
 # -- names -----------------------------------------------------------------------------------------

@@ -46,6 +46,7 @@ from rolebundle.text.replaced import (
     says_change,
     says_past,
     without_figures,
+    words_gone,
 )
 from rolebundle.text.tokens import is_inside
 from rolebundle.text.words import content_words, counted, language_of
@@ -380,11 +381,14 @@ class SentenceCheck:
             (passage.document.updated_at or "")[:10],
         )
         is_named = is_older(passage, later) and not replaced_figures(later.content)
-        for sentence, has_half in sentences_like(self._text, later.content):
+        known = words_gone(self._text) | words_gone(passage.content)
+        own = self._words - known if not is_older(later, passage) else frozenset[str]()
+        for sentence, has_half in sentences_like(self._text, later):
             dates = [f for f in find_figures(sentence) if f.unit == "date"]
             names_date = has_half and any(is_date(figure, date) for figure in dates)
             says = says_change(sentence) and (is_section or (is_named and names_date))
-            if says or (is_section and has_half and not holds_in(self._text, [later])):
+            is_gone = not own.isdisjoint(words_gone(sentence))
+            if says or is_gone or (is_section and has_half and not holds_in(self._text, later)):
                 return " ".join(sentence.split())
         return ""
 
