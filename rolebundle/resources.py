@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -30,3 +31,8 @@ def demo_overlays() -> Path:
 def data_file(module: str, name: str) -> dict[str, Any]:
     """The TOML file of a name beside a module, which passes its ``__file__``."""
     return tomllib.loads(Path(module).with_name(name).read_text(encoding="utf-8"))
+
+
+def inverted(table: Mapping[str, str]) -> dict[str, str]:
+    """Each word of a table of words with its key."""
+    return {word: key for key, words in table.items() for word in words.split()}

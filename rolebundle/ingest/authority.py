@@ -111,6 +111,11 @@ class Authority:
         """Whether the owner trusts the file's own declarations."""
         return self.trusts_documents and not self.is_limited
 
+    def self_declared(self, weighed: Mapping[str, Any]) -> list[str]:
+        """The governance keys among values that hold which no level above has set to these."""
+        above = {key: self.values.get(key, self.default_of(key)) for key in weighed}
+        return sorted(key for key in GOVERNANCE_KEYS & weighed.keys() if weighed[key] != above[key])
+
     def reach(self, self_declared: Container[str]) -> SupersessionReach:
         """Which documents a document of the file may supersede, given what it declares itself."""
         is_set = "supersedes" in self.values

@@ -24,7 +24,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import accumulate, islice, pairwise, takewhile
@@ -34,7 +34,6 @@ from rolebundle.errors import ConfigurationError
 from rolebundle.ingest.parsed import Block, ParsedDocument
 from rolebundle.storage.digests import content_hash
 from rolebundle.storage.documents import StoredChunk
-from rolebundle.text.words import counted
 
 CHUNKER_VERSION = "structure-5"
 
@@ -88,7 +87,6 @@ _MAX_HEADER_CHARS = 400
 _HASHED_CHARS = 24
 # Words are grouped to 1/16 of the maximum size, because one atom per word would be slow.
 _WORD_GROUPS = 16
-_DATA = re.compile(r";base64,[A-Za-z0-9+/=_-]{400}")
 # A passage of nothing else. Its first one keeps what is around it.
 _ENCODED = re.compile(r"[A-Za-z0-9+/=_-]{400,}[\"')>\]},;\s]*")
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])[\"')\]]*\s+|(?<=[。！？])")
@@ -162,13 +160,6 @@ def chunk_document(
             )
         )
     return tuple(chunks)
-
-
-def with_note_on_data(parsed: ParsedDocument) -> ParsedDocument:
-    """The document with a note on the content of files, such as images, written in its text."""
-    found = sum(len(_DATA.findall(b.text)) for b in parsed.blocks if ";base64," in b.text)
-    note = f"left out: {counted(found, 'file')} written in the text"
-    return replace(parsed, notes=(*parsed.notes, note)) if found else parsed
 
 
 def _chunk_id(document_id: str, digest: str, counts: dict[str, int]) -> str:

@@ -16,12 +16,7 @@ from hashlib import blake2b
 from itertools import accumulate, compress, repeat
 from typing import Any, get_type_hints
 
-from rolebundle.contracts.documents import (
-    OBSERVED_TYPE,
-    Attributes,
-    DocumentMetadata,
-    attribute_lines,
-)
+from rolebundle.contracts.documents import OBSERVED_TYPE, DocumentMetadata, attribute_lines
 from rolebundle.ingest.metadata import grouped
 from rolebundle.ingest.parsed import Block, Flag, ParsedDocument
 from rolebundle.scan.confidential import without_secrets
@@ -73,9 +68,11 @@ def scan_document(document: IntakeDocument, secrets: SecretsPolicy = "mask") -> 
     if result.text == text:
         return parsed, metadata, record
     lines = iter(result.text.split("\n"))
+    # Each value is read after its key, because `password: …` is a secret of any form.
+    pairs = (one.partition(": ") for one in _clean_all(attribute_lines(metadata.attributes), masks))
     clean: dict[str, Any] = {
         "title": _next_text(lines, metadata.title),
-        "attributes": _clean_attributes(metadata.attributes, masks),
+        "attributes": grouped((key, value) for key, _, value in pairs if key and value.strip()),
         **{key: _clean_all(getattr(metadata, key), masks) for key in _SHOWN_LISTS},
     }
     if masks:
@@ -148,12 +145,6 @@ def _metadata_text(parsed: ParsedDocument, metadata: DocumentMetadata) -> str:
     return "\n".join(words)
 
 
-def _clean_attributes(attributes: Attributes, masks: bool) -> Attributes:
-    # Each value is read after its key, because `password: …` is a secret of any form.
-    parts = (line.partition(": ") for line in _clean_all(attribute_lines(attributes), masks))
-    return grouped((key, text) for key, _, text in parts if key and text.strip())
-
-
 def _clean_all(texts: Sequence[str], masks: bool) -> tuple[str, ...]:
     return tuple(filter(None, (_clean(text, masks) for text in texts)))
 
@@ -171,13 +162,9 @@ def _with_content_texts(
     Each cleaned text has as many lines as the text that it replaces.
     """
     if parsed.ready:
-        chunks = [
-            chunk._replace(
-                content=_next_text(lines, chunk.content), tags=_clean_all(chunk.tags, masks)
-            )
-            for chunk in parsed.ready
-        ]
-        return replace(parsed, ready=tuple(chunks))
+        chunks = [c._replace(content=_next_text(lines, c.content)) for c in parsed.ready]
+        ready = tuple(c._replace(tags=_clean_all(c.tags, masks)) for c in chunks)
+        return replace(parsed, ready=ready)
     clean_lines = parsed.lines
     if parsed.line_exact:
         clean_lines = _next_text(lines, "\n".join(parsed.lines)).split("\n")

@@ -40,13 +40,7 @@ from rolebundle.contracts.ingest import (
     utc_text,
 )
 from rolebundle.errors import ConfigurationError, DocumentError, RolebundleError
-from rolebundle.ingest.authority import (
-    GOVERNANCE_KEYS,
-    Authority,
-    folded_key,
-    governing_key,
-    lower_tier,
-)
+from rolebundle.ingest.authority import Authority, folded_key, governing_key, lower_tier
 from rolebundle.ingest.document_types import observed_type
 from rolebundle.ingest.manifests import FileDefaults
 from rolebundle.ingest.parsed import ParsedDocument
@@ -152,8 +146,7 @@ def resolve(
     dated_by = "" if declared_date else _add_date(merged, path, parsed, changed_at)
     # Answers name the claims that do not count.
     merged.setdefault("supersedes", checked.supersedes or [])
-    if authority.max_trust:
-        merged.setdefault("trust_tier", lower_tier("general", authority.max_trust))
+    merged.setdefault("trust_tier", lower_tier("general", authority.max_trust))
     valid_from, valid_until = merged.get("valid_from"), merged.get("valid_until")
     if valid_from and valid_until and valid_from > valid_until:
         mistakes.append(f"valid_from {valid_from} is after valid_until {valid_until}")
@@ -172,11 +165,7 @@ def resolve(
         shown = observed_type(place.replace(ATTACHED, "/"), own_title, parsed)
     # The id of a record is a part of its derived id, so that nothing of it is lost.
     harmless = {f"document_id: {derived_id}", f"document_id: {parsed.key}"}
-    self_declared = sorted(
-        key
-        for key, value in weighed.items()
-        if key in GOVERNANCE_KEYS and value != authority.values.get(key, authority.default_of(key))
-    )
+    self_declared = authority.self_declared(weighed)
     own_keys = flattened({**inferred, **attributes})
     names = f"{merged['title']} {PurePosixPath(path).stem}"
     lists = {name: tuple(value) for name, value in merged.items() if isinstance(value, list)}

@@ -56,6 +56,10 @@ class Block(NamedTuple):
     header: str = ""
     """The header row of the table that the block is, or is a part of, as it is in the text."""
 
+    def moved(self, lines: int) -> Block:
+        """The block so many lines further down in the file."""
+        return self._replace(start_line=self.start_line + lines, end_line=self.end_line + lines)
+
     def parts(self, starts: Iterable[int], *, line_exact: bool) -> Iterator[tuple[int, Block]]:
         """The blocks that begin at some of its lines, counted from 0; none without text.
 

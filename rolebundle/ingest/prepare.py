@@ -6,6 +6,7 @@ Runs in worker processes: no access to the corpus, and only plain values in and 
 from __future__ import annotations
 
 import os
+import re
 import traceback
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -26,12 +27,7 @@ from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest import readers
 from rolebundle.ingest.attachments import with_attachments
 from rolebundle.ingest.authority import AUTHORITY_VERSION
-from rolebundle.ingest.chunking import (
-    CHUNKER_VERSION,
-    ChunkSettings,
-    chunk_document,
-    with_note_on_data,
-)
+from rolebundle.ingest.chunking import CHUNKER_VERSION, ChunkSettings, chunk_document
 from rolebundle.ingest.clauses import with_clauses
 from rolebundle.ingest.declarations import MAX_BYTES, with_unread
 from rolebundle.ingest.intake_scan import IntakeDocument, scan_document, with_flags
@@ -45,11 +41,12 @@ from rolebundle.scan.instructions import patterns_digest
 from rolebundle.storage.documents import FileIdentity, StoredChunk, StoredDocument, StoredFile
 from rolebundle.text.forms import FORMS_VERSION, document_language, index_text
 from rolebundle.text.tasks import OPEN_TASK, tasks_in
-from rolebundle.text.words import first_of
+from rolebundle.text.words import counted, first_of
 
 # The language of a document is detected in this many chunks.
 _LANGUAGE_CHUNKS = 3
 _MAX_NAMED_CLAIMS = 5
+_DATA = re.compile(r";base64,[A-Za-z0-9+/=_-]{400}")
 _MAX_PEOPLE = 5
 _MARKUP_FORMATS = frozenset("html ipynb".split())
 # What is attached to them is read by any reader.
@@ -214,7 +211,7 @@ def _documents(
         if isinstance(one, DocumentError):
             notes.append(skipped_for(file.path, one))
             continue
-        parsed = with_clauses(with_turns(with_note_on_data(one)))
+        parsed = with_clauses(with_turns(_with_note_on_data(one)))
         try:
             metadata = resolve(file.path, file.defaults, parsed, inferred_at(file))
         except DocumentError as error:
@@ -233,6 +230,13 @@ def _documents(
         message = f"{file.path}: it may not declare {named}: flags or a manifest say otherwise"
         notes.insert(0, Skipped(file.path, "claim_refused", message))
     return documents, notes, has_bad_metadata
+
+
+def _with_note_on_data(parsed: ParsedDocument) -> ParsedDocument:
+    """The document with a note on the content of files, such as images, written in its text."""
+    found = sum(len(_DATA.findall(b.text)) for b in parsed.blocks if ";base64," in b.text)
+    note = f"left out: {counted(found, 'file')} written in the text"
+    return replace(parsed, notes=(*parsed.notes, note)) if found else parsed
 
 
 def inferred_at(file: FileEntry) -> str | None:

@@ -27,6 +27,7 @@ from rolebundle.contracts.ingest import Root, RootChange, RootOptions, Skipped
 from rolebundle.errors import UsageError
 from rolebundle.ingest import authority, manifests, walk
 from rolebundle.ingest.chunking import ChunkSettings
+from rolebundle.ingest.locations import is_below, is_there, moved_path, real_location
 from rolebundle.ingest.metadata import validated
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.prepare import TRANSIENT_CODES, RunSettings
@@ -80,23 +81,6 @@ class Visit:
         ]
 
 
-def is_below(location: str, folder: str) -> bool:
-    """Whether a path is a folder or lies below it."""
-    return location == folder or location.startswith(folder.rstrip(os.sep) + os.sep)
-
-
-def moved_path(location: str, old: str, new: str) -> str:
-    """A path after ``old`` became ``new``; unchanged if it is not at or below ``old``."""
-    if not is_below(location, old):
-        return location
-    return new.rstrip(os.sep) + location[len(old.rstrip(os.sep)) :]
-
-
-def real_location(path: Path) -> str:
-    """Where a path really is, so that a link above it does not hide it. It itself may be a link."""
-    return str(Path(os.path.realpath(path.parent)) / path.name)
-
-
 def absolute(path: Path, roots: Iterable[Root]) -> Path:
     """The absolute path, spelled as the root that it belongs to.
 
@@ -124,11 +108,6 @@ def _is_same(path: Path, other: Path) -> bool:
     with suppress(OSError):
         return path.samefile(other)
     return False
-
-
-def is_there(path: str | Path) -> bool:
-    """Whether a root can be read. A symbolic link in its place is not followed."""
-    return os.path.lexists(path) and not os.path.islink(path)  # noqa: PTH114 - as lexists
 
 
 def check_no_link(path: Path) -> None:

@@ -23,18 +23,10 @@ from rolebundle.embedding.registry import IN_PROCESS
 from rolebundle.errors import DocumentError, EmbedderError, UsageError
 from rolebundle.ingest import indexes, prepare
 from rolebundle.ingest.authority import flags_after, given_flags
+from rolebundle.ingest.locations import is_below, is_there, real_location
 from rolebundle.ingest.metadata import validated
 from rolebundle.ingest.options import IngestOptions
-from rolebundle.ingest.roots import (
-    Plan,
-    Visit,
-    is_below,
-    is_there,
-    missing_root,
-    plan_run,
-    real_location,
-    record_counts,
-)
+from rolebundle.ingest.roots import Plan, Visit, missing_root, plan_run, record_counts
 from rolebundle.ingest.walk import FileEntry, skipped_for
 from rolebundle.ingest.workers import prepare_parallel, rare_garbage_collection
 from rolebundle.policy.access import deny_matcher

@@ -22,7 +22,7 @@ from rolebundle import system
 from rolebundle.contracts.ingest import Root, Skipped
 from rolebundle.errors import DocumentError, RolebundleError, with_detail
 from rolebundle.ingest.manifests import MANIFEST_NAME, FileDefaults, Manifest
-from rolebundle.resources import data_file
+from rolebundle.resources import data_file, inverted
 from rolebundle.storage.file import BESIDE_A_CORPUS, COMPANIONS, PUBLISHED_MANIFEST
 from rolebundle.text.gitignore import GitIgnore
 from rolebundle.text.paths import matches, path_within
@@ -314,7 +314,7 @@ _IGNORE_FILES = frozenset({".git", ".gitignore", ".ignore"})
 _ENVIRONMENT_FILES = frozenset({"pyvenv.cfg", "conda-meta"})
 """Files of which a virtual environment has one."""
 _LEFT_OUT = data_file(__file__, "left_out.toml")
-_LOCK_FILES = frozenset(_LEFT_OUT["lock_files"].split())
+_FILES = {**inverted(_LEFT_OUT["files"]), PUBLISHED_MANIFEST: "published replica"}
 _MINIFIED = tuple(_LEFT_OUT["minified"].split())
 _OF_PROGRAMS = re.compile(r"~\$.*|(?:eh)?thumbs\.db|desktop\.ini|icon\r", re.IGNORECASE)
 """Lock files of office programs, and what file managers leave."""
@@ -352,13 +352,7 @@ def of_no_person(name: str, siblings: Iterable[str]) -> str:
 def reason_for_name(name: str, siblings: Iterable[str], *, is_folder: bool) -> str:
     """Why a file or folder is left out by its name and those beside it; empty if it is not."""
     if not is_folder:
-        if name == PUBLISHED_MANIFEST:
-            return "published replica"
-        if name.endswith(_MINIFIED):
-            return "minified code"
-        if name in ("tags", "TAGS"):
-            return "index of ctags"
-        return "lock file" if name in _LOCK_FILES else ""
+        return "minified code" if name.endswith(_MINIFIED) else _FILES.get(name, "")
     if name in _LEFT_OUT["generated"]:
         return str(_LEFT_OUT["generated"][name])
     for suffix, reason in BESIDE_A_CORPUS.items():

@@ -262,7 +262,6 @@ class _Events:
                 stop_event=self._closing,
                 rust_timeout=_TICK_MS,
                 yield_on_timeout=True,
-                raise_interrupt=True,
                 ignore_permission_denied=True,
             )
             # The library begins to watch when it is asked first.

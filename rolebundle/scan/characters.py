@@ -16,12 +16,10 @@ KINDS: Mapping[str, str] = _TABLE["kinds"]
 """The kinds of findings whose characters are removed, and their characters."""
 HIDDEN = "".join(KINDS.values())
 """Every invisible character; a run of them is judged as a whole."""
-TAGS, OVERRIDES = KINDS["tag_characters"], KINDS["bidi_override"]
 EMBEDDINGS, MARKS = KINDS["bidi_control"], KINDS["directional_mark"]
-OPERATORS, FORMATS = KINDS["invisible_operator"], KINDS["format_character"]
-CONTROLS, SOFT_HYPHEN = KINDS["control_character"], KINDS["soft_hyphen"]
-ZERO_WIDTH = KINDS["zero_width"].replace("\u200c\u200d", "")
-"""Those without the joiners, which scripts need."""
+SOFT_HYPHEN = KINDS["soft_hyphen"]
+UNSAFE = "".join(KINDS[kind] for kind in _TABLE["unsafe"].split()).replace("\u200c\u200d", "")
+"""Those that hide or reorder text, without the joiners, which scripts need."""
 
 _SCRIPTS: Mapping[str, str] = _TABLE["scripts"]
 RTL = _SCRIPTS["rtl"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from rolebundle.resources import inverted
 from rolebundle.scan import secrets
 from rolebundle.scan.finding import Finding, ascii_note, overlaps
 from rolebundle.scan.linear import LinearPatterns
@@ -107,11 +108,7 @@ _NO_DOMAIN = secrets.expression("no_domain")
 _TOP_LEVEL = secrets.expression("top_level_domain")
 _CARD = secrets.expression("known_card")
 _FILE_ENDINGS = frozenset("js ts go hs rb cs db gz xz so md py rs sh ps pm".split())
-_IBAN_LENGTHS = {
-    country: int(length)
-    for length, countries in secrets.TABLE["iban_countries"].items()
-    for country in countries.split()
-}
+_IBAN_LENGTHS = inverted(secrets.TABLE["iban_countries"])
 _NUMBER_NEIGHBOURS = frozenset("0123456789.,-_/:+=#%$&@*^~ABCDEFabcdef\\")
 _MIN_PHONE, _MAX_PHONE = 9, 15
 _MIN_PLAIN_PHONE = 11
@@ -165,7 +162,7 @@ def _is_phone_number(matched: str) -> bool:
 
 def _iban_length(matched: str) -> int:
     """The length in characters of the IBAN at the beginning of a match; 0 if there is none."""
-    length = _IBAN_LENGTHS.get(matched[:2], 0)
+    length = int(_IBAN_LENGTHS.get(matched[:2], 0))
     # A space follows each fourth character, or none.
     end = length + (length - 1) // 4 if " " in matched[:5] else length
     number = matched[:end].replace(" ", "")

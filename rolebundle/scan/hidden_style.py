@@ -17,6 +17,8 @@ import tinycss2
 from cssselect.parser import CombinedSelector
 from tinycss2.color4 import parse_color
 
+from rolebundle.resources import data_file
+
 Declarations = Mapping[str, str]
 """The value of each property, both in lower case, without comments and escapes."""
 
@@ -49,12 +51,8 @@ _NUMBER = re.compile(r"(?:calc\(\s*)?([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)([a
 _PART = re.compile(r"[^\s,]+")
 _FUNCTION = re.compile(r"([a-z0-9-]+)\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
 _FONT_SIZE = re.compile(r"(?:^|\s)([\d.]+(?:[a-z]+|%)?)(?=\s*/|\s|$)")
-_UNITS = {
-    **{"": 1.0, "px": 1.0, "pt": 4 / 3, "pc": 16.0, "in": 96.0, "cm": 37.8, "mm": 3.78},
-    **{"em": 16.0, "rem": 16.0, "ex": 8.0, "ch": 8.0, "vw": 12.8, "vh": 8.0, "vmin": 8.0},
-    # Of the usual font size in font-size. Elsewhere it is far only if it is many times the whole.
-    "%": 0.16,
-}
+_TABLE = data_file(__file__, "css.toml")
+_UNITS: Mapping[str, float] = _TABLE["units"]
 _FAR_PERCENT = 1_000
 
 
@@ -215,9 +213,7 @@ _OFF_SCREEN_TESTS: Mapping[str, Callable[[str], bool]] = {
 """For each property that moves or clips an element out of the window, the test."""
 _RELEVANT = {
     *(*_INVISIBLE_TESTS, *_OFF_SCREEN_TESTS, *COLOR_PROPERTIES, *_SIDES, *_OVERFLOWS, *_SIZES),
-    *("font", "text-fill-color", "background", "position", "text-shadow", "background-clip"),
-    *("float", "list-style", "list-style-type", "margin-right"),
-    *("padding", "padding-top", "padding-bottom", "padding-left", "padding-right"),
+    *_TABLE["relevant"].split(),
 }
 
 
@@ -386,10 +382,7 @@ def _nested(selectors: str, outer: str) -> str:
     return ",".join(found)
 
 
-_NOT_NOW = re.compile(
-    r"\b(?:print|speech|max-(?:device-)?width|max-height|prefers-|forced-colors|hover|pointer"
-    r"|scripting|portrait|-ms-high-contrast)"
-)
+_NOT_NOW = re.compile(rf"\b(?:{'|'.join(_TABLE['not_now'].split())})")
 
 
 def _at_rule(keyword: str, condition: str) -> Applies:
@@ -407,10 +400,7 @@ def _media(condition: str) -> Applies:
 
 
 # What depends on the user. It is left out of a selector, so that it matches at any time.
-_STATE = (
-    r":(?:hover|focus-within|target(?:-within)?|checked|visited|open|invalid|valid|disabled"
-    r"|enabled|indeterminate|fullscreen|popover-open|modal)(?![\w-])"
-)
+_STATE = rf":(?:{'|'.join(_TABLE['states'].split())})(?![\w-])"
 _TRANSLATOR = cssselect.HTMLTranslator()
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby, islice
 
@@ -217,13 +217,22 @@ def _kind(character: str) -> str:
 
 @lru_cache(maxsize=1_024)
 def _run_note(kind: str, run: str) -> str:
-    if decoded := decoded_text(kind, run):
-        return ascii_note(f"decodes to {decoded!r}")
+    if message := _decoded_run(kind, run):
+        return ascii_note(f"decodes to {message!r}")
     codes = " ".join(f"U+{ord(character):04X}" for character in dict.fromkeys(run[:64]))
     return ascii_note(f"{len(run)} x {codes}" if len(run) > 1 else codes)
 
 
-def decoded_text(kind: str, run: str) -> str:
+def decoded(text: str, findings: Sequence[Finding]) -> str:
+    """The text that the hidden characters of all runs encode together."""
+    messages = []
+    for kind in ("tag_characters", "variation_selectors"):
+        run = "".join(text[f.start : f.end] for f in findings if f.kind == kind)
+        messages.append(_decoded_run(kind, run))
+    return "\n".join(messages)
+
+
+def _decoded_run(kind: str, run: str) -> str:
     """The text that a run of tag characters or selectors encodes, or an empty text."""
     if kind == "tag_characters":
         text = "".join(chr(ord(c) - 0xE0000) for c in run if "\U000e0020" <= c < "\U000e007f")
@@ -346,6 +355,13 @@ def original_offset(removals: tuple[Removal, ...], offset: int) -> int:
         before = bisect_right(offsets, offset)
         offset += counts[before - 1] if before else 0
     return offset
+
+
+def in_original(finding: Finding, removals: tuple[Removal, ...]) -> Finding:
+    """A finding in the normalized text with its place in the original text."""
+    # The end is that of the last character: what was hidden after it is not part of the finding.
+    start, last = (original_offset(removals, at) for at in (finding.start, finding.end - 1))
+    return finding._replace(start=start, end=last + 1)
 
 
 def _remove(text: str, findings: Iterable[Finding]) -> tuple[str, Removal]:

@@ -6,22 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from rolebundle.scan.confidential import find_confidential, of_people, without_secrets
-from rolebundle.scan.finding import (
-    UNREAD,
-    Finding,
-    HiddenPart,
-    SecretsPolicy,
-    Severity,
-    ascii_note,
-    overlaps,
-)
-from rolebundle.scan.hidden_text import (
-    Removal,
-    decoded_text,
-    find_hidden,
-    normalized_with_offsets,
-    original_offset,
-)
+from rolebundle.scan.finding import UNREAD, Finding, HiddenPart, SecretsPolicy, ascii_note, overlaps
+from rolebundle.scan.hidden_text import decoded, find_hidden, in_original, normalized_with_offsets
 from rolebundle.scan.instructions import find_instructions
 from rolebundle.scan.secrets import TABLE, masked
 
@@ -76,8 +62,8 @@ def _in_parts(parts: Sequence[HiddenPart]) -> Iterator[Finding]:
             # Masked before the note is cut, since a part of a secret is not recognized.
             quoted = without_secrets(part.text[:_MAX_PART_CHARS])
             note = ascii_note(f"{'kept' if part.is_kept else 'removed'}: {quoted}")
-            severity: Severity = "high" if is_instruction else "low"
-            yield Finding(part.kind, part.start, part.end, note, severity)
+            place = (part.kind, part.start, part.end)
+            yield Finding(*place, note, "high" if is_instruction else "low")
 
 
 def scan_text(
@@ -117,13 +103,13 @@ def scan_text(
             normal = masked(normal, secrets)
     if removals:
         instructions, secrets, personal = (
-            tuple(_in_original(finding, removals) for finding in part)
+            tuple(in_original(finding, removals) for finding in part)
             for part in (instructions, secrets, personal)
         )
     start, end = body or (0, len(text))
     # What a mail or a file says of its sender and author is no personal data of others.
     personal = of_people(tuple(f for f in personal if start <= f.start and f.end <= end), text)
-    score = _score((start, end), hidden, instructions, markup, _decoded(text, hidden))
+    score = _score((start, end), hidden, instructions, markup, decoded(text, hidden))
     ordered = sorted((*hidden, *instructions, *secrets, *personal), key=lambda f: (f.start, f.end))
     is_unread = any(part.kind == UNREAD for part in hidden_parts)
     is_secret = bool(secrets) and (is_mostly_secret or policy == "quarantine")
@@ -134,27 +120,12 @@ def scan_text(
     return ScanResult(tuple(ordered), verdict, normal, markup)
 
 
-def _in_original(finding: Finding, removals: tuple[Removal, ...]) -> Finding:
-    # The end is that of the last character: what was hidden after it is not part of the finding.
-    start, last = (original_offset(removals, at) for at in (finding.start, finding.end - 1))
-    return finding._replace(start=start, end=last + 1)
-
-
-def _decoded(text: str, hidden: tuple[Finding, ...]) -> str:
-    """The text that the hidden characters of all runs encode together."""
-    decoded = []
-    for kind in ("tag_characters", "variation_selectors"):
-        run = "".join(text[f.start : f.end] for f in hidden if f.kind == kind)
-        decoded.append(decoded_text(kind, run))
-    return "\n".join(decoded)
-
-
 def _score(
     body: tuple[int, int],
     hidden: tuple[Finding, ...],
     instructions: tuple[Finding, ...],
     markup: tuple[Finding, ...],
-    decoded: str,
+    message: str,
 ) -> float:
     """The highest sum of the weights of the kinds in one part of a document.
 
@@ -166,8 +137,8 @@ def _score(
     everywhere = {finding.kind for finding in markup if finding.severity == "high"}
     if everywhere:  # Of hidden markup only instructions are severe.
         everywhere.add("hidden_instructions")
-    has_words = sum(map(str.isalpha, decoded)) >= _MIN_HIDDEN_LETTERS
-    if has_words or find_instructions(decoded):
+    has_words = sum(map(str.isalpha, message)) >= _MIN_HIDDEN_LETTERS
+    if has_words or find_instructions(message):
         everywhere.add("hidden_words")
     in_body: list[tuple[int, str]] = []
     for finding in (*hidden, *instructions):

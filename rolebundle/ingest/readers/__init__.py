@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from html import unescape
 from importlib import import_module
-from itertools import groupby
 from posixpath import basename
 from typing import cast
 
 from rolebundle.errors import DocumentError, with_detail
-from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
-from rolebundle.resources import data_file
+from rolebundle.ingest.parsed import ParsedDocument
+from rolebundle.resources import data_file, inverted
 from rolebundle.text.decoding import decode, looks_binary, split_lines
 
 _TABLES = data_file(__file__, "formats.toml")
@@ -101,21 +100,6 @@ def encrypted(name: str, path: str) -> DocumentError:
     return DocumentError(f"encrypted_{name}", problem, step)
 
 
-def is_blank(line: str) -> bool:
-    """Whether ``line`` is empty or white space only."""
-    return not line or line.isspace()
-
-
-def first_text(lines: Sequence[str]) -> int:
-    """The index of the first line that is not blank; that after the last one if all are."""
-    return next((i for i, line in enumerate(lines) if not is_blank(line)), len(lines))
-
-
-def title_in(blocks: Iterable[Block]) -> str:
-    """The first heading of level 1; empty if there is none."""
-    return next((block.heading for block in blocks if block.level == 1), "")
-
-
 def unique_key(name: str, used: set[str]) -> str:
     """The name, with a number if another document of the file has it. It is added to ``used``."""
     key, number = name, 1
@@ -124,21 +108,6 @@ def unique_key(name: str, used: set[str]) -> str:
         key = f"{name}-{number}"
     used.add(key)
     return key
-
-
-def block_of(lines: Sequence[str], kind: BlockKind, start: int, end: int) -> Block:
-    """The block of ``lines[start:end]``, without blank lines at its end."""
-    while end > start + 1 and is_blank(lines[end - 1]):
-        end -= 1
-    return Block(kind, "\n".join(lines[start:end]), start + 1, end)
-
-
-def runs(lines: Sequence[str], start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The index ranges of consecutive lines that are not blank."""
-    for is_empty, group in groupby(range(start, end), lambda i: is_blank(lines[i])):
-        if not is_empty:
-            indexes = list(group)
-            yield indexes[0], indexes[-1] + 1
 
 
 # -- titles --
@@ -174,14 +143,10 @@ KINDS: Mapping[str, str] = _TABLES["kinds"]
 """The kinds of files that are not read, with their suffixes."""
 
 
-def _inverted(table: Mapping[str, str]) -> Mapping[str, str]:
-    return {word: key for key, words in table.items() for word in words.split()}
-
-
 NAMES = tuple(sorted(FORMATS))
 """The names of the readers that a manifest may use."""
-_BY_SUFFIX, _BY_FILE_NAME = _inverted(FORMATS), _inverted(_TABLES["names"])
-_KIND_BY_SUFFIX = _inverted(KINDS)
+_BY_SUFFIX, _BY_FILE_NAME = inverted(FORMATS), inverted(_TABLES["names"])
+_KIND_BY_SUFFIX = inverted(KINDS)
 # Manual pages (`ls.1`) and logs (`app.log.1`)
 _NUMBERED = re.compile(r"[1-9]").fullmatch
 # Headers that no other text begins with, in any order.

@@ -11,7 +11,6 @@ import email.policy
 import posixpath
 import re
 from collections.abc import Iterator
-from functools import partial
 
 from lxml import etree
 
@@ -19,14 +18,7 @@ from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import parser_errors
 from rolebundle.ingest.readers.html import read_page
 from rolebundle.ingest.readers.html_hidden import parsed_page
-from rolebundle.ingest.readers.package import (
-    Package,
-    TextBlocks,
-    joined,
-    package_reader,
-    properties_of,
-    too_large,
-)
+from rolebundle.ingest.readers.package import Package, TextBlocks, package_reader, properties_of
 
 _CHAPTER_TYPES = frozenset(("application/xhtml+xml", "text/html", "application/x-dtbook+xml"))
 _MAX_SHEET_BYTES = 1_000_000
@@ -44,7 +36,7 @@ def _book(package: Package) -> ParsedDocument:
     folder = posixpath.dirname(main)
     items = {item.get("id", ""): item for item in book.iter("{*}item") if item.get("href")}
     chapters = [
-        joined(folder, item.get("href"))
+        package.member(folder, item.get("href"))
         for reference in book.iter("{*}itemref")
         if (item := items.get(reference.get("idref", ""))) is not None
         and item.get("media-type", "application/xhtml+xml") in _CHAPTER_TYPES
@@ -54,9 +46,9 @@ def _book(package: Package) -> ParsedDocument:
     # Chapters may be encrypted. Fonts often are, which does not matter.
     encryption = package.parse("META-INF/encryption.xml", is_lenient=True)
     for element in encryption.iter("{*}CipherReference"):
-        if joined("", element.get("URI", "")) in chapters:
+        if package.member("", element.get("URI", "")) in chapters:
             raise package.encrypted()
-    blocks = TextBlocks(package.too_large)
+    blocks = TextBlocks(package.name, package.path)
     for name in chapters:
         if name in package:
             page = _as_html(package, name)
@@ -90,7 +82,7 @@ def _as_html(package: Package, name: str) -> bytes:
         root, _ = parsed_page(package.read(name) or b"<p>")
     for link in list(root.iter("link", "{*}link")):
         if link.get("rel", "").lower().split() == ["stylesheet"]:
-            css = package.read(joined(posixpath.dirname(name), link.get("href", "")))
+            css = package.read(package.member(posixpath.dirname(name), link.get("href", "")))
             link.tag = link.tag.replace("link", "style")
             link.text = _NOT_IN_SHEETS.sub("", css[:_MAX_SHEET_BYTES].decode("utf-8", "replace"))
     etree.cleanup_namespaces(root)
@@ -104,7 +96,7 @@ def _saved_page(data: bytes, path: str, _separator: str) -> Iterator[ParsedDocum
         part = next(p for p in message.walk() if p.get_content_type() in _CHAPTER_TYPES)
         declared = (part.get_content_charset() or "").lower()
         page = read_page(bytes(part.get_payload(decode=True)), path, declared=declared)
-        blocks = TextBlocks(partial(too_large, "mhtml", path))
+        blocks = TextBlocks("mhtml", path)
         blocks.include(page)
         uri = str(message.get("Snapshot-Content-Location") or part.get("Content-Location") or "")
         inferred = {**page.inferred, "uri": uri} if uri.startswith("http") else page.inferred

@@ -16,17 +16,10 @@ from typing import Any, ClassVar
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import office, ooxml, reader_name_for, reader_named
+from rolebundle.ingest.readers.elements import ON, RELATION, integer_in, local_name, number_in
 from rolebundle.ingest.readers.notation import CHECKED, UNCHECKED, list_number
 from rolebundle.ingest.readers.office import Action, Look, Walk
-from rolebundle.ingest.readers.package import (
-    ON,
-    RELATION,
-    Package,
-    integer_in,
-    local_name,
-    number_in,
-    package_reader,
-)
+from rolebundle.ingest.readers.package import Package, package_reader
 from rolebundle.resources import data_file
 from rolebundle.scan.hidden_style import WHITE, color
 
@@ -105,7 +98,7 @@ def _list(item: Any) -> Look:
 def _rise(item: Any) -> Look:
     """How far a run is raised, or lowered by a negative number."""
     rise = _number(item, "val", 0)
-    return ooxml.script(rise if abs(rise) >= _MIN_RISE else 0)
+    return office.script(rise if abs(rise) >= _MIN_RISE else 0)
 
 
 _PROPERTIES: Mapping[str, Callable[[Any], Look]] = {

@@ -10,7 +10,7 @@ from lxml import etree
 
 from rolebundle.contracts.ingest import utc_text
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers import notation, parser_errors, title_in
+from rolebundle.ingest.readers import notation, parser_errors
 from rolebundle.ingest.readers.html_blocks import (
     BLOCKS,
     HEADINGS,
@@ -26,6 +26,7 @@ from rolebundle.ingest.readers.html_blocks import (
     text_of,
 )
 from rolebundle.ingest.readers.html_hidden import HiddenElement, Page, page_sheets, parsed_page
+from rolebundle.ingest.readers.line_blocks import title_in
 from rolebundle.ingest.readers.mathml import mathml_text
 from rolebundle.resources import data_file
 from rolebundle.scan.finding import HiddenPart
@@ -35,11 +36,6 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 _SHOWN = re.compile(r"\S(?:.*\S)?", re.DOTALL)
 _BARS = re.compile("[|·•»›]")
 _SKIPPED_TAGS = "script style template iframe head title progress meter".split()
-# Where pages have their navigation.
-_REGIONS: Any = etree.XPath(
-    "descendant::*[self::nav or self::header or self::footer or self::aside or @role='navigation'"
-    " or @role='banner' or @role='contentinfo' or @role='complementary']"
-)
 _GROUPS = ("ul", "ol", "menu", "div", "p", "nav", "section", "table", "form")
 _MIN_LINKS, _MAX_LINK_WORDS = 2, 8
 """In a list of links: how many links, and words of a link."""
@@ -50,6 +46,7 @@ _MIN_LEFT = 1 / 3
 _NOTED_SHARE = 1 / 2
 _ALNUM = re.compile(r"[^\W_]")
 _TABLE = data_file(__file__, "html.toml")
+_REGIONS: Any = etree.XPath(_TABLE["xpaths"]["regions"])
 _CONTENTS = re.compile(_TABLE["contents"], re.IGNORECASE)
 _UPDATED = {"article:modified_time", "last-modified", "dcterms.modified"}
 _COMMENT = re.compile(r"<!--(.*?)(?:-->|\Z)", re.DOTALL)
@@ -264,20 +261,15 @@ def _write_strikes(body: Any) -> None:
 def _write_scripts(element: Any) -> None:
     """Write a raised or lowered element, after those inside it."""
     for script in reversed([*element.iter("sup", "sub")]):
-        _write_script(script)
-
-
-def _write_script(element: Any) -> None:
-    """Write a raised or lowered element."""
-    text, before = text_of(element), _text_before(element)
-    if element.tag == "sub":
-        _replace(element, notation.lowered(text, before))
-        return
-    around = (element, element.getparent(), *element.iter("a"))
-    names = (f"{e.get('class', '')} {e.get('role', '')} {e.get('type', '')}" for e in around)
-    links = [e for e in around if e.tag == "a" and "#" in e.get("href", "")]
-    is_note = bool(text.strip()) and (bool(links) or any(map(_NOTE_MARK.search, names)))
-    _replace(element, notation.raised(text, before, element.tail or "", is_note=is_note))
+        text, before = text_of(script), _text_before(script)
+        if script.tag == "sub":
+            _replace(script, notation.lowered(text, before))
+            continue
+        around = (script, script.getparent(), *script.iter("a"))
+        names = (f"{e.get('class', '')} {e.get('role', '')} {e.get('type', '')}" for e in around)
+        links = [e for e in around if e.tag == "a" and "#" in e.get("href", "")]
+        is_note = bool(text.strip()) and (bool(links) or any(map(_NOTE_MARK.search, names)))
+        _replace(script, notation.raised(text, before, script.tail or "", is_note=is_note))
 
 
 def _text_before(element: Any) -> str:
@@ -285,8 +277,8 @@ def _text_before(element: Any) -> str:
     while element.tag not in BLOCKS:
         previous, parent = element.getprevious(), element.getparent()
         if previous is not None:
-            inside = "" if previous.tag == "br" or not isinstance(previous.tag, str) else None
-            if text := previous.tail or (text_of(previous) if inside is None else inside):
+            has_text = isinstance(previous.tag, str) and previous.tag != "br"
+            if text := previous.tail or (text_of(previous) if has_text else ""):
                 return text
             element = previous
         elif parent is None or parent.text:

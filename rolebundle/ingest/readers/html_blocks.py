@@ -15,8 +15,9 @@ from lxml import etree
 from rolebundle.contracts.documents import QUOTED
 from rolebundle.ingest.parsed import Block, BlockKind
 from rolebundle.ingest.readers import notation
+from rolebundle.ingest.readers.elements import integer_in
 from rolebundle.ingest.readers.html_hidden import LIST_STYLE
-from rolebundle.ingest.readers.package import integer_in, row_line
+from rolebundle.ingest.readers.package import row_line
 from rolebundle.ingest.turns import attribution
 from rolebundle.resources import data_file
 from rolebundle.text.decoding import one_line

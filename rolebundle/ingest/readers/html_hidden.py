@@ -23,13 +23,9 @@ _CANDIDATES: Any = etree.XPath(
     + " or ".join(f"self::{tag}" for tag in ("dialog", "font", *_NEVER_SHOWN))
     + "]"
 )
-_CONTROLS: Any = etree.XPath(
-    "//@aria-controls | //@data-target | //@data-bs-target | //@popovertarget"
-)
-_LINKED: Any = etree.XPath(
-    "boolean(//link[contains(translate(@rel,'STYLEH','styleh'),'stylesheet')])"
-)
 _TABLE = data_file(__file__, "html.toml")
+_CONTROLS: Any = etree.XPath(_TABLE["xpaths"]["controls"])
+_LINKED: Any = etree.XPath(_TABLE["xpaths"]["linked"])
 _SPOKEN = re.compile(_TABLE["spoken_class"], re.IGNORECASE)
 # Parts that people show by a click.
 _SWITCHED_ROLES = frozenset(("tabpanel", "region"))

@@ -32,15 +32,8 @@ from itertools import pairwise, takewhile
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.front_matter import front_matter
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
-from rolebundle.ingest.readers import (
-    MAX_TITLE_CHARS,
-    block_of,
-    first_text,
-    is_blank,
-    open_text,
-    runs,
-    title_in,
-)
+from rolebundle.ingest.readers import MAX_TITLE_CHARS, open_text
+from rolebundle.ingest.readers.line_blocks import block_of, first_text, is_blank, runs, title_in
 from rolebundle.resources import data_file
 from rolebundle.text.decoding import one_line
 from rolebundle.text.references import HEADING_LINES

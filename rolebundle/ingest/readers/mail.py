@@ -36,8 +36,9 @@ from rolebundle.contracts.documents import QUOTED
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.declarations import limiting_key
 from rolebundle.ingest.parsed import Block, ParsedDocument
-from rolebundle.ingest.readers import block_of, parser_errors, reader_name_for, runs, unique_key
+from rolebundle.ingest.readers import parser_errors, reader_name_for, unique_key
 from rolebundle.ingest.readers.html import read_page
+from rolebundle.ingest.readers.line_blocks import block_of, runs
 from rolebundle.ingest.turns import messages
 from rolebundle.scan.finding import HiddenPart
 from rolebundle.text.decoding import cleaned, decode, one_line, split_lines, with_newlines
@@ -300,8 +301,7 @@ def _paragraphs(lines: list[str]) -> Iterator[Block]:
     """
     for number, (label, at, own) in enumerate(messages(lines)):
         for start, end in runs(own, 0, len(own)):
-            block = block_of(own, "paragraph", start, end)
-            block = block._replace(start_line=block.start_line + at, end_line=block.end_line + at)
+            block = block_of(own, "paragraph", start, end).moved(at)
             yield block._replace(header=label, anchor=f"{QUOTED} {number}" if label else "")
 
 
@@ -398,9 +398,7 @@ def _metadata(
         "title": (header_text(message.get("Subject", "")) or first_words)[:_MAX_TITLE_CHARS],
         "updated_at": _date(message),
         # Keys without a meaning to us become attributes of the document.
-        "from": _people(message, "From"),
-        "to": _people(message, "To"),
-        "cc": _people(message, "Cc"),
+        **{name: _people(message, name) for name in ("from", "to", "cc")},
         "attachments": list(dict.fromkeys(filter(None, attached)))[:_MAX_NAMES],
     }
 
@@ -481,15 +479,13 @@ def _read_mailbox(
 
 def _messages(data: bytes) -> Iterator[tuple[int, int, int]]:
     """The start and the end of each message in bytes, and its first line."""
-    start = counted = 0
-    line = 1
-    for match in _FROM_LINE.finditer(data):
-        if start:
-            yield start, match.start(), line
+    found = [*_FROM_LINE.finditer(data)]
+    ends = [*(match.start() for match in found[1:]), len(data)]
+    counted, line = 0, 1
+    for match, end in zip(found, ends, strict=False):
         line += data.count(b"\n", counted, match.end())
-        start = counted = match.end()
-    if start:
-        yield start, len(data), line
+        counted = match.end()
+        yield counted, end, line
 
 
 def _read_emlx(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocument]:

@@ -25,33 +25,17 @@ from rolebundle.errors import DocumentError
 from rolebundle.ingest.declarations import limiting_key
 from rolebundle.ingest.front_matter import front_matter
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
-from rolebundle.ingest.readers import (
-    MAX_TITLE_CHARS,
-    block_of,
-    first_text,
-    is_blank,
-    open_text,
-    parser_errors,
-    runs,
-    title_in,
-    unique_key,
-)
+from rolebundle.ingest.readers import MAX_TITLE_CHARS, open_text, parser_errors, unique_key
 from rolebundle.ingest.readers.html_hidden import Page, page_sheets, parsed_page
+from rolebundle.ingest.readers.line_blocks import block_of, first_text, is_blank, runs, title_in
+from rolebundle.resources import data_file
 from rolebundle.scan.finding import HiddenPart
 from rolebundle.text.decoding import cleaned, one_line, split_lines
 from rolebundle.text.links import found_in
 from rolebundle.text.strict_json import LocatedObject, NotStrictError, line_index, parse_located
 
-_KINDS: dict[str, BlockKind] = {
-    "paragraph_open": "paragraph",
-    "blockquote_open": "paragraph",
-    "html_block": "paragraph",
-    "bullet_list_open": "list",
-    "ordered_list_open": "list",
-    "fence": "code",
-    "code_block": "code",
-    "table_open": "table",
-}
+_KINDS: Mapping[str, BlockKind] = data_file(__file__, "outlines.toml")["markdown"]
+"""The kind of a block by the first token of it."""
 _MARKUP = re.compile(r"[*_`\[\]<>&\\!~]")
 _ANCHOR = re.compile(r"\s*\{#[^}]*\}\s*$")
 

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from rolebundle.ingest.readers.elements import integer_in, local_name
 from rolebundle.ingest.readers.notation import fraction, root, scripts
-from rolebundle.ingest.readers.package import integer_in, local_name
 from rolebundle.text.decoding import one_line
 
 _TOKENS = frozenset(("mi", "mn", "mo", "mtext", "ms"))

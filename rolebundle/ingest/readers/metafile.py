@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from struct import error, unpack_from
 
 from rolebundle.text.decoding import one_line
@@ -19,7 +20,7 @@ def metafile_lines(data: bytes) -> list[str]:
     """The lines of text of a picture, as they are drawn, up to where it is damaged."""
     lines: list[str] = []
     top = end = quarter = 0
-    try:
+    with suppress(error):
         for y, x, right, text in _emf(data) if data[40:44] == b" EMF" else _wmf(data):
             if lines and y == top:
                 lines[-1] += text if abs(x - end) <= quarter else f" {text}"
@@ -27,8 +28,6 @@ def metafile_lines(data: bytes) -> list[str]:
                 lines.append(text)
             # A gap of less than a quarter of a character is no space.
             top, end, quarter = y, right, (right - x) // max(len(text) * 4, 1)
-    except error:
-        pass
     return list(filter(None, map(one_line, lines)))
 
 

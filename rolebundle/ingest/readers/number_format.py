@@ -15,12 +15,10 @@ from functools import lru_cache, partial
 from operator import eq, ge, gt, le, lt, ne
 
 from rolebundle.ingest.readers.notation import chinese_number
-from rolebundle.resources import data_file
+from rolebundle.resources import data_file, inverted
 
 _TABLES = data_file(__file__, "number_formats.toml")
-BUILT_IN = {
-    int(number): code for code, numbers in _TABLES["codes"].items() for number in numbers.split()
-}
+BUILT_IN = {int(number): code for number, code in inverted(_TABLES["codes"]).items()}
 """The codes of the formats that have a number only."""
 
 _TOKEN = re.compile(

@@ -12,15 +12,9 @@ from typing import Any, ClassVar, NamedTuple
 
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import notation
+from rolebundle.ingest.readers.elements import integer_in, local_name
 from rolebundle.ingest.readers.notation import marked, written
-from rolebundle.ingest.readers.package import (
-    Package,
-    TextBlocks,
-    hidden_kind,
-    integer_in,
-    local_name,
-    row_line,
-)
+from rolebundle.ingest.readers.package import Package, TextBlocks, hidden_kind, row_line
 from rolebundle.scan.hidden_style import WHITE
 from rolebundle.text.decoding import one_line
 
@@ -91,7 +85,7 @@ class Walk:
 
     def __init__(self, package: Package) -> None:
         self.package = package
-        self.blocks = TextBlocks(package.too_large)
+        self.blocks = TextBlocks(package.name, package.path)
         self.relations: Mapping[str, tuple[str, str]] = {}
         self.left_out = Counter[str]()
         self.notes: list[str] = []
@@ -506,6 +500,11 @@ def all_text(element: Any) -> str:
     """The text of an element, visible or not."""
     paragraphs = element.iter("{*}p", "{*}h")
     return " ".join("".join(part.itertext()) for part in paragraphs) or "".join(element.itertext())
+
+
+def script(rise: float) -> Look:
+    """The look of characters that are raised, or lowered by a negative number."""
+    return {"script": "raised" if rise > 0 else "lowered" if rise < 0 else ""}
 
 
 # Actions

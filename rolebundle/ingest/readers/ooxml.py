@@ -13,19 +13,13 @@ from typing import Any
 from lxml import etree
 
 from rolebundle.errors import DocumentError
+from rolebundle.ingest.readers.elements import RELATION, integer_in, local_name, number_in
 from rolebundle.ingest.readers.mathml import mathml_text
 from rolebundle.ingest.readers.metafile import metafile_lines
 from rolebundle.ingest.readers.notation import Script, formula, written
 from rolebundle.ingest.readers.number_format import shown_number
-from rolebundle.ingest.readers.office import Action, Look, Piece, Walk, all_text, hides_all
-from rolebundle.ingest.readers.package import (
-    RELATION,
-    Package,
-    integer_in,
-    local_name,
-    number_in,
-    properties_of,
-)
+from rolebundle.ingest.readers.office import Action, Look, Piece, Walk, all_text, hides_all, script
+from rolebundle.ingest.readers.package import Package, properties_of
 from rolebundle.resources import data_file
 from rolebundle.scan.hidden_style import Color, color
 from rolebundle.text.decoding import one_line
@@ -126,11 +120,6 @@ def _table(rows: Mapping[str, str]) -> Mapping[int, str]:
 
 SYMBOLS = {font: _table(rows) for font, rows in data_file(__file__, "symbols.toml").items()}
 """The characters of a font, whose name is in lower case."""
-
-
-def script(rise: float) -> Look:
-    """The look of characters that are raised, or lowered by a negative number."""
-    return {"script": "raised" if rise > 0 else "lowered" if rise < 0 else ""}
 
 
 def translated(text: str | None, font: str | None) -> str:

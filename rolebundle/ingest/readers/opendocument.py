@@ -13,26 +13,18 @@ from typing import Any, ClassVar
 
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import office
+from rolebundle.ingest.readers.elements import integer_in, local_name, number_in
 from rolebundle.ingest.readers.mathml import mathml_text
 from rolebundle.ingest.readers.notation import CHECKED, UNCHECKED, formula, list_number, written
 from rolebundle.ingest.readers.office import Action, Look, Piece, Sheet, Walk
-from rolebundle.ingest.readers.package import (
-    Package,
-    integer_in,
-    joined,
-    local_name,
-    number_in,
-    package_reader,
-    properties_of,
-)
+from rolebundle.ingest.readers.package import Package, package_reader, properties_of
+from rolebundle.resources import data_file
 from rolebundle.scan.hidden_style import color
 
+_NAMES_OF = data_file(__file__, "opendocument.toml")
 _NAMES = "urn:oasis:names:tc:opendocument:xmlns:"
 _OFFICE, _TEXT, _TABLE, _DRAW, _STYLE, _PRESENTATION, _FORM, _SVG, _FO = (
-    f"{{{_NAMES}{name}:1.0}}"
-    for name in (
-        "office text table drawing style presentation form svg-compatible xsl-fo-compatible"
-    ).split()
+    f"{{{_NAMES}{name}:1.0}}" for name in _NAMES_OF["namespaces"].split()
 )
 _HREF = "{http://www.w3.org/1999/xlink}href"
 _LENGTH = re.compile(r"(-?[\d.]+)(cm|mm|in|pt|pc|px)?")
@@ -42,13 +34,9 @@ _MAX_SHARE = 5  # percent
 _MIN_SIDE = 0.04  # centimetres
 _MIN_HEIGHT = 0.07
 _FAR = 100.0
-# These repeat headings and captions of the document.
-_CONTENTS = ("table-of-content", "illustration-index", "table-index", "object-index")
-_INDEXES = (*_CONTENTS, "user-index", "alphabetical-index", "bibliography")
-_DRAWN = (
-    "frame custom-shape g rect circle ellipse line connector polygon polyline path caption"
-    " regular-polygon measure control"
-).split()
+_CONTENTS = _NAMES_OF["contents"].split()
+_INDEXES = (*_CONTENTS, *_NAMES_OF["other_indexes"].split())
+_DRAWN = _NAMES_OF["drawn"].split()
 _SURROUNDINGS = frozenset(("footer", "date-time", "page-number", "header"))
 _VALUES = ("string-", "date-", "time-", "boolean-", "")
 _UNSEEN_CONTROLS = frozenset(("password", "hidden", "file", "image", "frame"))
@@ -113,7 +101,7 @@ def _text_look(values: Mapping[str, str]) -> dict[str, Any]:
     if "text-position" in values:
         place = values["text-position"].partition(" ")[0].rstrip("%")
         height = {"super": 1, "sub": -1}.get(place, number_in(place))
-        look["script"] = "raised" if height > 0 else "lowered" if height < 0 else ""
+        look |= office.script(height)
     return look
 
 
@@ -164,11 +152,7 @@ class _OpenDocument(Walk):
     """Reads the content of a document."""
 
     IS_MIXED = True
-    STREAMED = (
-        *("automatic-styles", "p", "h", "list", "table", "table-row", "page", "section"),
-        *("numbered-paragraph", "forms"),
-        *("tracked-changes", "shapes", "footer-decl", "date-time-decl", *_INDEXES, *_DRAWN),
-    )
+    STREAMED = (*_NAMES_OF["streamed"].split(), *_INDEXES, *_DRAWN)
     BODIES = frozenset(_OFFICE + name for name in "text spreadsheet presentation drawing".split())
 
     def __init__(self, package: Package, folder: str = "") -> None:
@@ -453,7 +437,7 @@ class _OpenDocument(Walk):
     def _object(self, element: Any, look: Look) -> str:
         """A formula; or a chart or other document, which follows the paragraph."""
         root = element.find("{*}math")
-        folder = joined(self._folder, element.get(_HREF, ""))
+        folder = self.package.member(self._folder, element.get(_HREF, ""))
         # What an object refers to is inside of it, so that none contains itself.
         if root is None and len(folder) > len(self._folder):
             root = self.package.parse(f"{folder}/content.xml")

@@ -1,4 +1,4 @@
-"""Archives of office formats with limits, their XML, and texts with what hides them."""
+"""Archives of office formats with limits, and texts with what hides them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import zipfile
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from math import isfinite
 from typing import Any
 from urllib.parse import unquote
 
@@ -20,6 +19,7 @@ from rolebundle.errors import DocumentError
 from rolebundle.ingest.declarations import limiting_key
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
 from rolebundle.ingest.readers import Reader, encrypted, own_title, parser_errors
+from rolebundle.ingest.readers.elements import local_name
 from rolebundle.scan.finding import HiddenPart
 from rolebundle.scan.hidden_style import SAME_COLOR, WHITE, Color
 from rolebundle.text.decoding import clean, cleaned_note, one_line, with_newlines
@@ -33,7 +33,6 @@ _MAX_TREE = 16_000_000
 A tree is about eight times as large, and thirty times if its elements are empty.
 """
 _READ_BYTES = 1 << 16
-_MAX_INTEGER = 2_000_000_000
 
 _CENTRAL_ENTRY = b"PK\x01\x02"
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -41,9 +40,6 @@ _ENCRYPTED_STREAM = "EncryptedPackage".encode("utf-16-le")
 # "Strict" documents differ from the usual ones only in the names of their namespaces.
 _STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/(\w+)")
 _USUAL = rb"http://schemas.openxmlformats.org/\1/2006/\2"
-RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
-ON = frozenset(("1", "true"))
-"""How an attribute says yes."""
 _PARSING: dict[str, Any] = {
     "remove_comments": True,
     "remove_pis": True,
@@ -96,7 +92,7 @@ class Package:
     """
 
     def __init__(self, data: bytes, path: str, name: str) -> None:
-        self.path = path
+        self.name, self.path = name, path
         self.too_large = partial(too_large, name, path)
         self.encrypted = partial(encrypted, name, path)
         self._expanded = 0
@@ -172,11 +168,17 @@ class Package:
         return {
             relation.get("Id", ""): (
                 relation.get("Type", "").rpartition("/")[2],
-                joined(folder, relation.get("Target", "")),
+                self.member(folder, relation.get("Target", "")),
             )
             for relation in self.parse(posixpath.join(folder, "_rels", f"{file_name}.rels"))
             if relation.get("TargetMode") != "External"
         }
+
+    @staticmethod
+    def member(folder: str, target: str) -> str:
+        """The name of the member that ``target`` points to from ``folder``, without a fragment."""
+        target = unquote(target.partition("#")[0])
+        return posixpath.normpath(posixpath.join("/", folder, target)).lstrip("/")
 
     def _chunks(self, name: str) -> Iterator[bytes]:
         """The content of a member in pieces; none if there is no member with this name.
@@ -202,32 +204,6 @@ class Package:
                     raise self.too_large(f"one part of it has more than {_MAX_TREE:,} bytes")
                 yield _STRICT.sub(_USUAL, data) if is_first else data
                 is_first = False
-
-
-def joined(folder: str, target: str) -> str:
-    """The name of the member that ``target`` points to from ``folder``, without a fragment."""
-    target = unquote(target.partition("#")[0])
-    return posixpath.normpath(posixpath.join("/", folder, target)).lstrip("/")
-
-
-def number_in(text: str | None, default: float = 0) -> float:
-    """The number that a text is; ``default`` if it is none, as with a unit."""
-    try:
-        number = float(text or "")
-    except ValueError:
-        return default
-    return number if isfinite(number) else default
-
-
-def integer_in(text: str | None, default: int = 0) -> int:
-    """The whole number that a text is, up to two billion; ``default`` if it is none."""
-    return int(min(max(number_in(text, default), -_MAX_INTEGER), _MAX_INTEGER))
-
-
-def local_name(element: Any) -> str:
-    """The name of an element without its namespace; empty for an entity."""
-    tag = element.tag
-    return tag.rpartition("}")[2] if isinstance(tag, str) else ""
 
 
 # Core properties
@@ -287,11 +263,12 @@ class TextBlocks:
     Adjacent lists, tables and pieces of code at the same anchor are one block each.
 
     Args:
-        too_large: makes the error for a document with too much text.
+        name: the name of the reader, for the error of a document with too much text.
+        path: the file, for the same.
     """
 
-    def __init__(self, too_large: Callable[[str], DocumentError]) -> None:
-        self._too_large = too_large
+    def __init__(self, name: str, path: str) -> None:
+        self._too_large = partial(too_large, name, path)
         self._blocks: list[Block] = []
         self._lines: list[str] = []
         self.title = ""

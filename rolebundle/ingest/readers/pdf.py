@@ -28,7 +28,8 @@ from pypdfium2 import PdfDocument, PdfiumError
 from rolebundle.contracts.ingest import utc_text
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import Block, ParsedDocument
-from rolebundle.ingest.readers import block_of, encrypted, notation, own_title, parser_errors, runs
+from rolebundle.ingest.readers import encrypted, notation, own_title, parser_errors
+from rolebundle.ingest.readers.line_blocks import block_of, runs
 from rolebundle.ingest.readers.pdf_hidden import OBLIQUE, Box, Shown, address_of, fast
 from rolebundle.scan.finding import HiddenPart
 from rolebundle.text.decoding import clean, cleaned, cleaned_note, one_line, split_lines

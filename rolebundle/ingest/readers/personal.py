@@ -242,10 +242,7 @@ def _read_notes(data: bytes, path: str, _separator: str) -> Iterator[ParsedDocum
             name = resource.findtext("resource-attributes/file-name") or f"file {number}.{kind}"
             attached.append((name, b64decode(resource.findtext("data") or "")))
         yield ParsedDocument(
-            blocks=tuple(
-                b._replace(start_line=b.start_line + above, end_line=b.end_line + above)
-                for b in page.blocks
-            ),
+            blocks=tuple(block.moved(above) for block in page.blocks),
             inferred={
                 "title": title,
                 "tags": [tag.text for tag in note.iter("tag") if tag.text],

@@ -8,16 +8,10 @@ from typing import Any, ClassVar
 
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import office, ooxml
+from rolebundle.ingest.readers.elements import ON, RELATION, integer_in, local_name, number_in
 from rolebundle.ingest.readers.notation import list_number
 from rolebundle.ingest.readers.office import Action, Look, Piece, Walk
-from rolebundle.ingest.readers.package import (
-    ON,
-    RELATION,
-    integer_in,
-    local_name,
-    number_in,
-    package_reader,
-)
+from rolebundle.ingest.readers.package import package_reader
 from rolebundle.resources import data_file
 from rolebundle.scan.hidden_style import WHITE, Color
 

@@ -18,7 +18,8 @@ from rolebundle.contracts.ingest import METADATA_KEYS
 from rolebundle.contracts.terms import ContentType
 from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest.parsed import Block, ParsedDocument
-from rolebundle.ingest.readers import block_of, first_text, is_blank, open_text
+from rolebundle.ingest.readers import open_text
+from rolebundle.ingest.readers.line_blocks import block_of, first_text, is_blank
 from rolebundle.storage.documents import StoredChunk
 from rolebundle.text import strict_json
 from rolebundle.text.decoding import clean, cleaned, cleaned_note, cleaned_values, with_newlines

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 from rolebundle.ingest.declarations import limiting_key
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import own_title, parser_errors
-from rolebundle.ingest.readers.package import TextBlocks, hidden_kind, too_large
+from rolebundle.ingest.readers.package import TextBlocks, hidden_kind
 from rolebundle.scan.hidden_style import WHITE, Color
 from rolebundle.text.decoding import one_line
 
@@ -179,7 +178,7 @@ def _read(data: bytes, path: str, _separator: str) -> Iterator[ParsedDocument]:
         if not source.lstrip().startswith("{\\rtf"):
             raise ValueError("it does not begin as Rich Text")
         text, hidden = text_of(source)
-        blocks = TextBlocks(partial(too_large, "rtf", path))
+        blocks = TextBlocks("rtf", path)
         rows: list[Sequence[str]] = []
         for line in (*text.split("\n"), ""):
             if line.endswith("|"):

@@ -13,18 +13,11 @@ from typing import Any, ClassVar
 
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import office, ooxml
+from rolebundle.ingest.readers.elements import ON, RELATION, integer_in, local_name, number_in
 from rolebundle.ingest.readers.notation import marked, written
 from rolebundle.ingest.readers.number_format import BUILT_IN, shown_number, shown_text
 from rolebundle.ingest.readers.office import Action, Cell, Sheet, Walk
-from rolebundle.ingest.readers.package import (
-    ON,
-    RELATION,
-    hidden_kind,
-    integer_in,
-    local_name,
-    number_in,
-    package_reader,
-)
+from rolebundle.ingest.readers.package import hidden_kind, package_reader
 from rolebundle.scan.hidden_style import BLACK, WHITE, Color
 
 _S = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"

@@ -40,9 +40,7 @@ from rolebundle.scan import characters
 from rolebundle.storage.stored_values import grouped
 
 _TITLE_CHARS = 1_000
-_UNSAFE = re.compile(
-    f"[{characters.CONTROLS}{characters.EMBEDDINGS}{characters.FORMATS}{characters.OPERATORS}{characters.OVERRIDES}{characters.TAGS}{characters.ZERO_WIDTH}\ud800-\udfff]"
-)
+_UNSAFE = re.compile(f"[{characters.UNSAFE}\ud800-\udfff]")
 
 
 def render(template: str, **values: Any) -> str:
