@@ -158,13 +158,18 @@ def later_in_series(first: Candidate, ranked: Iterable[Candidate], task: str) ->
 def is_later_section(later: Passage, first: Passage) -> bool:
     """Whether it has like headings and a later date than a passage of the same series of files.
 
-    The dates are those in their names, as of the minutes of each meeting. A passage with several
-    sections has the headings of all: more than half of the words must be the same.
+    A passage with several sections has the headings of all: more than half of the words must be the
+    same.
     """
-    headings, date = [_heading_words(p) for p in (later, first)], _date_by_path(first.path)
-    is_of_series = _series(later.path) == _series(first.path)
+    headings = [_heading_words(passage) for passage in (later, first)]
     is_alike = 2 * len(headings[0] & headings[1]) > max(map(len, headings))
-    return is_of_series and is_alike and _date_by_path(later.path) > date > ""
+    return is_alike and is_later_in_series(later, first)
+
+
+def is_later_in_series(later: Passage, first: Passage) -> bool:
+    """Whether its file has a later date in its name, and else the same one: minutes, for example."""
+    is_later = _date_by_path(later.path) > _date_by_path(first.path) > ""
+    return is_later and _series(later.path) == _series(first.path)
 
 
 def _heading_words(passage: Passage) -> frozenset[str]:
@@ -177,10 +182,12 @@ def newer_by_path(first: Passage, paths: Iterable[str], task: str) -> list[str]:
     They have one name and folder, but for numbers and states: ``draft``, ``old``, ``v2``, a year.
     None if the task names the version or the year of the first one.
     """
-    series, year = [_series(first.path)], _date_by_path(first.path)
-    if names_version(task, first) or year in words_of(task):
+    series, date = [_series(first.path)], _date_by_path(first.path)
+    if names_version(task, first):
         return []
-    newer = (path for path in dict.fromkeys(paths) if _is_newer(path, first.path))
+    newer = [path for path in dict.fromkeys(paths) if _is_newer(path, first.path)]
+    if date in words_of(task):
+        newer = [path for path in newer if _date_by_path(path) == date]
     return [path for path in newer if _is_of_series(path, series)]
 
 

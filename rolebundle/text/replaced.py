@@ -68,7 +68,7 @@ def _pattern(text: str | list[str]) -> re.Pattern[str]:
 
 _BEFORE, _BEHIND = map(_pattern, _TABLES["cues"].values())
 _LABEL, _WEEKDAY, _BEFORE_DAY = map(_pattern, _TABLES["names"].values())
-_SAYS_PAST, _SAYS_CHANGE = map(_pattern, _TABLES["says"].values())
+_SAYS_PAST, _SAYS_CHANGE, _SAYS_NEW = map(_pattern, _TABLES["says"].values())
 _GONE = [*map(_pattern, _TABLES["words_gone"].values())]
 _STATEMENTS = [*map(_pattern, _TABLES["statements"].values())]
 _START = attrgetter("start")
@@ -132,6 +132,11 @@ def says_change(text: str) -> bool:
     return _SAYS_CHANGE.search(text) is not None or bool(replaced_figures(text))
 
 
+def says_new(text: str) -> bool:
+    """Whether a text speaks of a change, or of what holds from now on."""
+    return _SAYS_NEW.search(text) is not None or says_change(text)
+
+
 def says_past(text: str) -> bool:
     """Whether a text speaks of what held before."""
     return _SAYS_PAST.search(text) is not None
@@ -141,12 +146,12 @@ def says_past(text: str) -> bool:
 def words_gone(sentence: str) -> frozenset[str]:
     """The stems of the content words of which a sentence says that they do not, or no longer, hold.
 
-    Of each statement the first four words count, without numbers.
+    Of each statement the first four words count, if there is no number among them.
     """
     line = " ".join(sentence.split())
     found = (match["old"].split() for pattern in _GONE for match in pattern.finditer(line))
-    stems = (content_words(" ".join(words[:_MAX_GONE])) for words in found)
-    return frozenset(word for some in stems for word in some if not word.isdecimal())
+    texts = (" ".join(words[:_MAX_GONE]) for words in found)
+    return frozenset[str]().union(*(content_words(t) for t in texts if not _NUMBER.search(t)))
 
 
 def digits_in(text: str) -> set[str]:

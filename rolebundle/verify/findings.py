@@ -98,7 +98,7 @@ def check_sources(
         stating = [
             by.path
             for by in stated_versions(passage, passages.values())
-            if not (names(text, passage, by) or says_past(own))
+            if not (names(text, by, passage) or says_past(own))
         ]
         newer = [*by_name[:1], *stating]
         of_newer = [p for p in passages.values() if p.path in newer]

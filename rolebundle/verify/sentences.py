@@ -84,17 +84,20 @@ def sentences_about(text: str, other: str, least: float = 0.0) -> list[str]:
     return [sentence for sentence, own in shared.items() if len(own) > least * len(words)]
 
 
-def sentences_like(text: str, passage: Passage) -> Iterator[tuple[str, bool]]:
-    """The sentences of a passage with two content words of a text; and whether with half of them.
+def sentences_like(text: str, passage: Passage) -> Iterator[tuple[str, str, bool]]:
+    """The sentences of a passage with two content words of a text.
 
     One of the two may be in the title or the headings.
+
+    Returns:
+        The sentence, the next one, and whether the first has half of the words.
     """
     words = content_words(text)
     head = content_words(" ".join((passage.document.title, *passage.headings)))
-    for sentence in _sentences_of(passage.content):
+    for sentence, following in pairwise((*_sentences_of(passage.content), "")):
         shared = words & content_words(sentence)
         if shared and len(shared | (words & head)) > 1:
-            yield sentence, 2 * len(shared) >= len(words)
+            yield sentence, following, 2 * len(shared) >= len(words)
 
 
 # -- near copies -----------------------------------------------------------------------------------
@@ -188,11 +191,12 @@ def holds_in(text: str, passage: Passage) -> bool:
 
 
 def is_repeated(text: str, source: Passage, others: Sequence[Passage]) -> bool:
-    """Whether other passages repeat the sentences of a source that have words of a text."""
-    words, content = content_words(text), "\n".join(_line_of(other) for other in others)
-    sentences = _sentences_of(best_match(text, [source]).text)
-    own = [sentence for sentence in sentences if words & content_words(sentence)]
-    return bool(own) and all(tokens_of(sentence).line in content for sentence in own)
+    """Whether other passages repeat the sentences of a source that have most words of a text."""
+    content = "\n".join(_line_of(other) for other in others)
+    shared = {s: len(content_words(text) & content_words(s)) for s in _sentences_of(source.content)}
+    least = max(1, max(shared.values(), default=0) / 2)
+    own = (sentence for sentence, count in shared.items() if count >= least)
+    return any(shared.values()) and all(tokens_of(s).line.lower() in content for s in own)
 
 
 # -- names -----------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ from rolebundle.contracts.verification import (
 from rolebundle.retrieval.messages import is_later_mail, without_attribution
 from rolebundle.retrieval.passage_text import quoted, shown_name
 from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.retrieval.versions import is_later_section, is_older
+from rolebundle.retrieval.versions import is_later_in_series, is_later_section, is_older
 from rolebundle.scan.confidential import find_secrets
 from rolebundle.storage.corpus import Corpus, joined
 from rolebundle.storage.digests import verify_passages
@@ -44,6 +44,7 @@ from rolebundle.text.replaced import (
     may_replace,
     replaced_figures,
     says_change,
+    says_new,
     says_past,
     without_figures,
     words_gone,
@@ -358,7 +359,12 @@ class SentenceCheck:
                 continue
             least = 0.0 if is_date else COVERED
             texts = ["".join(sentences_about(self._text, _own_text(p), least)) for p in mails]
-            explained = {r.new.text for p in mails for r in replaced_figures(p.content) if r.new}
+            explained = {
+                r.new.text
+                for p in mails
+                for r in replaced_figures(p.content)
+                if r.new and not is_same(r.figure, figure)
+            }
             for check in check_figures(self._prose, texts, texts) if any(texts) else ():
                 others = [other for other in check.others if other not in explained]
                 is_other = check.figure.text == figure.text and check.found is None
@@ -370,7 +376,8 @@ class SentenceCheck:
         """What later sections of the series, and texts that name the date of one, say instead."""
         later = [p for p in self._all if p not in self.cited and not self._is_of_past]
         for other, passage in product(later, self.cited):
-            if change := self._change(other, passage):
+            is_same_file = other.document == passage.document
+            if not is_same_file and (change := self._change(other, passage)):
                 note = f"{shown_name(other.locator)} is later: {quoted(shortened(change))}"
                 yield self._finding("old_source", self._start, self._sentence.end, passage, note)
 
@@ -380,13 +387,16 @@ class SentenceCheck:
             is_later_section(later, passage),
             (passage.document.updated_at or "")[:10],
         )
+        is_in_series = is_later_in_series(later, passage)
         is_named = is_older(passage, later) and not replaced_figures(later.content)
         known = words_gone(self._text) | words_gone(passage.content)
-        own = self._words - known if not is_older(later, passage) else frozenset[str]()
-        for sentence, has_half in sentences_like(self._text, later):
+        own = frozenset[str]() if is_older(later, passage) else content_words(self._text) - known
+        for sentence, following, has_half in sentences_like(self._text, later):
             dates = [f for f in find_figures(sentence) if f.unit == "date"]
             names_date = has_half and any(is_date(figure, date) for figure in dates)
-            says = says_change(sentence) and (is_section or (is_named and names_date))
+            says = (is_in_series and says_new(f"{sentence} {following}")) or (
+                is_named and names_date and says_change(sentence)
+            )
             is_gone = not own.isdisjoint(words_gone(sentence))
             if says or is_gone or (is_section and has_half and not holds_in(self._text, later)):
                 return " ".join(sentence.split())
