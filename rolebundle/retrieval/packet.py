@@ -52,6 +52,7 @@ from rolebundle.retrieval.passage_text import (
     shown_place,
     words_searched,
 )
+from rolebundle.retrieval.values import MIN_LEAD_SCORE
 from rolebundle.text.words import counted, first_of, language_of, stems_of
 
 _LINK = re.compile(
@@ -77,8 +78,6 @@ _MIN_PASSAGE_SHARE = 1 / 5
 """Other passages may always be as long as this part of the packet."""
 _LEADS_SHARE = 0.5
 """The leads' part of what is left, if they need it."""
-_MIN_LEAD_SCORE = 0.5
-"""A lead has at least this share of the best score."""
 _LINE_CHARS = 1_000
 _LINE_SHARE = 1 / 8
 """Texts of one line are not longer than this part of the packet."""
@@ -237,7 +236,7 @@ def _full_and_leads(bundle: RetrievalBundle) -> tuple[list[SelectedPassage], lis
         else:
             in_full = near_best[:_MAX_PASSAGES]
     shown = {passage.chunk_id for passage in in_full}
-    least = _MIN_LEAD_SCORE * max((passage.scores.final for passage in documents), default=0.0)
+    least = MIN_LEAD_SCORE * max((passage.scores.final for passage in documents), default=0.0)
     as_leads = [p for p in documents if p.chunk_id not in shown and p.scores.final >= least]
     return [*in_full, *facts], as_leads[:_FIRST_LEADS] if few_leads else as_leads
 

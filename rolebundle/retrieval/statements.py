@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import lru_cache
 
 from rolebundle.contracts.dates import date_in_name, is_month
@@ -22,6 +22,7 @@ from rolebundle.retrieval.versions import (
     recency_by_path,
     versions_in,
 )
+from rolebundle.text.languages import STOP_WORDS, stop_words_of
 from rolebundle.text.spellings import folded
 
 _LABEL = re.compile(r"(?<![^\W_])([^\W\d_]+)[-_ .]?(\d+[a-z]?)(?![^\W_])", re.IGNORECASE)
@@ -134,14 +135,16 @@ def _labels(text: str) -> frozenset[str]:
     return frozenset(
         f"{word}{number}".casefold()
         for word, number in _LABEL.findall(folded(text))
-        if naming_words([word.casefold()]) and not re.fullmatch(r"(?:19|20)\d\d", number)
+        if naming_words([word.casefold()]) - stop_words_of((*STOP_WORDS,))
+        and not re.fullmatch(r"(?:19|20)\d\d", number)
     )
 
 
-def _dates_in(text: str, year: str) -> Iterator[str]:
-    """The date of a text; days without a year are of the given one."""
+def _dates_in(text: str, year: str) -> list[str]:
+    """The date of a text; without one the days in it, of the given year."""
     days = (found[0] for found in _DAY.finditer(text) if is_month(found[1].casefold()))
-    yield from filter(None, [date_in_name(text), *(date_in_name(f"{d} {year}") for d in days)])
+    date = date_in_name(text)
+    return [date] if date else [*filter(None, (date_in_name(f"{day} {year}") for day in days))]
 
 
 def _stem(passage: Passage) -> str:

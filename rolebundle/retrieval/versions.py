@@ -167,7 +167,7 @@ def is_later_section(later: Passage, first: Passage) -> bool:
 
 
 def is_later_in_series(later: Passage, first: Passage) -> bool:
-    """Whether its file has a later date in its name, and else the same one: minutes, for example."""
+    """Whether its file has a later date in its name, and else the same name, such as minutes."""
     is_later = _date_by_path(later.path) > _date_by_path(first.path) > ""
     return is_later and _series(later.path) == _series(first.path)
 

@@ -26,7 +26,7 @@ from rolebundle.retrieval.passage_text import one_line, quoted, shown_name
 from rolebundle.retrieval.query import words_of
 from rolebundle.retrieval.select import conflicts
 from rolebundle.retrieval.statements import stated_versions
-from rolebundle.retrieval.values import Candidate, Retrieval
+from rolebundle.retrieval.values import MIN_LEAD_SCORE, Candidate, Retrieval
 from rolebundle.retrieval.versions import (
     MAX_CHECKED_FOR_NEWER,
     is_old_by_path,
@@ -254,7 +254,9 @@ def _may_be_replaced(retrieval: Retrieval) -> str:
     others = [row for row in retrieval.ranked if row.can_be_selected][:MAX_REPLACING]
     known = [*(row.passage for row in retrieval.ranked), *retrieval.stating]
     documents = [row.passage.document for row in retrieval.selected]
-    for number, row in enumerate(retrieval.selected[:MAX_CHECKED_FOR_NEWER], 1):
+    least = MIN_LEAD_SCORE * max((row.final for row in retrieval.selected), default=0.0)
+    shown = [(n, row) for n, row in enumerate(retrieval.selected, 1) if row.final >= least]
+    for number, row in shown[:MAX_CHECKED_FOR_NEWER]:
         if replaced := replacing(row, others, retrieval.request.task):
             figure, by, words = replaced
             said = f": {quoted(words)}" if words else " says that it changed"
@@ -266,7 +268,7 @@ def _may_be_replaced(retrieval: Retrieval) -> str:
         ]
         found += [
             f"[{place}] is later than [{number}], about the same matter"
-            for place, later in enumerate(retrieval.selected, 1)
+            for place, later in shown
             if later.later_than == row.chunk_id
         ]
         name = shown_name(row.passage.path)

@@ -390,7 +390,8 @@ class SentenceCheck:
         is_in_series = is_later_in_series(later, passage)
         is_named = is_older(passage, later) and not replaced_figures(later.content)
         known = words_gone(self._text) | words_gone(passage.content)
-        own = frozenset[str]() if is_older(later, passage) else content_words(self._text) - known
+        is_later = (later.document.updated_at or "")[:10] > date
+        own = content_words(self._text) - known if is_later else frozenset[str]()
         for sentence, following, has_half in sentences_like(self._text, later):
             dates = [f for f in find_figures(sentence) if f.unit == "date"]
             names_date = has_half and any(is_date(figure, date) for figure in dates)
