@@ -64,10 +64,12 @@ def stated_versions(first: Passage, others: Iterable[Passage]) -> list[Passage]:
     what is from outside replaces only what has the same sender. None if a declaration supersedes
     the first one.
     """
+    others = [*others]
+    if first.superseded_by or not any(map(_statements, (first, *others))):
+        return []
     known = {p.document.document_id: p for p in (*others, first)}
-    may_say = [p for p in known.values() if _statements(p) or _statements(first)]
-    rows = [p for p in may_say if p is not first and not first.superseded_by]
-    return [p for p in rows if _may_say(p, first) and _says_it_replaces(p, first, known.values())]
+    rows = [p for p in known.values() if p is not first and _may_say(p, first)]
+    return [p for p in rows if _says_it_replaces(p, first, known.values())]
 
 
 def names(text: str, named: Passage, other: Passage) -> bool:
@@ -76,7 +78,7 @@ def names(text: str, named: Passage, other: Passage) -> bool:
 
 
 def _statements(passage: Passage) -> list[tuple[str, str]]:
-    texts = dict(passage.document.attributes).get(STATEMENT, ())
+    texts = (text for key, own in passage.document.attributes if key == STATEMENT for text in own)
     return [(kind, words) for kind, _, words in (text.partition(" ") for text in texts)]
 
 

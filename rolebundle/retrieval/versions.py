@@ -22,7 +22,15 @@ from rolebundle.resources import data_file
 from rolebundle.retrieval.query import words_of
 from rolebundle.retrieval.values import Candidate, ranking_order
 from rolebundle.text.languages import likely_languages, stop_words_of
-from rolebundle.text.replaced import BESIDE, digits_in, is_same, may_replace, replaced_figures
+from rolebundle.text.replaced import (
+    BESIDE,
+    digits_in,
+    gone_statements,
+    is_same,
+    may_replace,
+    replaced_figures,
+    words_gone,
+)
 from rolebundle.text.spellings import folded
 from rolebundle.text.words import content_words
 
@@ -145,6 +153,8 @@ def later_in_series(first: Candidate, ranked: Iterable[Candidate], task: str) ->
     They have the same heading, and half of the score. If every file of the series has that heading,
     such as "Decisions", a word of the task must stand in both texts.
     """
+    if not _date_by_path(first.passage.path):
+        return frozenset()
     rows = [row for row in ranked if _series(row.passage.path) == _series(first.passage.path)]
     later = [row for row in rows if is_later_section(row.passage, first.passage)]
     heading = _heading_words(first.passage)
@@ -161,9 +171,10 @@ def is_later_section(later: Passage, first: Passage) -> bool:
     A passage with several sections has the headings of all: more than half of the words must be the
     same.
     """
+    if not is_later_in_series(later, first):
+        return False
     headings = [_heading_words(passage) for passage in (later, first)]
-    is_alike = 2 * len(headings[0] & headings[1]) > max(map(len, headings))
-    return is_alike and is_later_in_series(later, first)
+    return 2 * len(headings[0] & headings[1]) > max(map(len, headings))
 
 
 def is_later_in_series(later: Passage, first: Passage) -> bool:
@@ -185,10 +196,9 @@ def newer_by_path(first: Passage, paths: Iterable[str], task: str) -> list[str]:
     series, date = [_series(first.path)], _date_by_path(first.path)
     if names_version(task, first):
         return []
-    newer = [path for path in dict.fromkeys(paths) if _is_newer(path, first.path)]
-    if date in words_of(task):
-        newer = [path for path in newer if _date_by_path(path) == date]
-    return [path for path in newer if _is_of_series(path, series)]
+    of_series = (path for path in dict.fromkeys(paths) if _is_of_series(path, series))
+    newer = [path for path in of_series if _is_newer(path, first.path)]
+    return [p for p in newer if date not in words_of(task) or _date_by_path(p) == date]
 
 
 def is_older(passage: Passage, than: Passage) -> bool:
@@ -233,6 +243,30 @@ def replacing(
             ):
                 words = old.words if may_displace(row, first) else ""
                 return figure.text.rstrip("."), row, words
+    return None
+
+
+def changing(
+    first: Candidate, others: Iterable[Candidate], task: str
+) -> tuple[Candidate, str] | None:
+    """The one of others, with a later date, that says that words of a passage no longer hold.
+
+    Another word of the task stands there, or in the title of it and in that passage. Returned with
+    the words that say so, which are empty if it is a text from outside about an own file.
+    """
+    own, asked = content_words(first.passage.content), content_words(task)
+    own = own - words_gone(first.passage.content)
+    date = first.passage.document.updated_at or ""
+    first_names = content_words(f"{first.passage.document.title} {first.passage.path}")
+    for row in others:
+        document = row.passage.document
+        if date < (document.updated_at or "") and (
+            may_displace(row, first) or _is_mail_as_trusted(row, first)
+        ):
+            names = first_names & content_words(document.title)
+            for stems, words in gone_statements(row.passage.content):
+                if stems & own and (asked - stems) & (names | content_words(words)):
+                    return row, words if may_displace(row, first) else ""
     return None
 
 

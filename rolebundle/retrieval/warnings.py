@@ -29,6 +29,7 @@ from rolebundle.retrieval.statements import stated_versions
 from rolebundle.retrieval.values import MIN_LEAD_SCORE, Candidate, Retrieval
 from rolebundle.retrieval.versions import (
     MAX_CHECKED_FOR_NEWER,
+    changing,
     is_old_by_path,
     newer_by_path,
     replacing,
@@ -261,6 +262,10 @@ def _may_be_replaced(retrieval: Retrieval) -> str:
             figure, by, words = replaced
             said = f": {quoted(words)}" if words else " says that it changed"
             found.append(f"[{number}] has {figure}; {shown_name(by.passage.path)}{said}")
+        elif change := changing(row, [other for _, other in shown], retrieval.request.task):
+            later, words = change
+            said = f": {quoted(words)}" if words else " says that something changed"
+            found.append(f"[{number}] may be outdated: {shown_name(later.passage.path)}{said}")
         found += [
             f"{shown_name(by.locator_path)} says that it replaces [{number}]"
             for by in stated_versions(row.passage, known)

@@ -142,16 +142,27 @@ def says_past(text: str) -> bool:
     return _SAYS_PAST.search(text) is not None
 
 
-@lru_cache(maxsize=4096)
-def words_gone(sentence: str) -> frozenset[str]:
-    """The stems of the content words of which a sentence says that they do not, or no longer, hold.
+@lru_cache(maxsize=1024)
+def gone_statements(text: str) -> tuple[tuple[frozenset[str], str], ...]:
+    """What a text says does not, or no longer, hold, if it is no figure.
 
-    Of each statement the first four words count, if there is no number among them.
+    Returns:
+        The stems of the content words among the first four, and the words that say so.
     """
-    line = " ".join(sentence.split())
-    found = (match["old"].split() for pattern in _GONE for match in pattern.finditer(line))
-    texts = (" ".join(words[:_MAX_GONE]) for words in found)
-    return frozenset[str]().union(*(content_words(t) for t in texts if not _NUMBER.search(t)))
+    line = " ".join(text.split())
+    found = []
+    for match in (match for pattern in _GONE for match in pattern.finditer(line)):
+        words = " ".join(match["old"].split()[:_MAX_GONE])
+        if not _NUMBER.search(words) and (stems := content_words(words)):
+            start = line.rfind(". ", max(0, match.start() - _EXCERPT), match.start()) + 2
+            start = start if start > 1 else line.find(" ", max(0, match.start() - _EXCERPT)) + 1
+            found.append((stems, line[start : match.end()]))
+    return tuple(found)
+
+
+def words_gone(text: str) -> frozenset[str]:
+    """The stems of the words of which a text says that they do not, or no longer, hold."""
+    return frozenset[str]().union(*(stems for stems, _ in gone_statements(text)))
 
 
 def digits_in(text: str) -> set[str]:
