@@ -16,6 +16,7 @@ from typing import NamedTuple
 from rolebundle.contracts.documents import Passage
 from rolebundle.resources import data_file
 from rolebundle.text.languages import ENGLISH_STOP_WORDS
+from rolebundle.text.replaced import digits_in
 from rolebundle.text.tokens import tokens_of
 from rolebundle.text.words import content_words, language_of, stem
 from rolebundle.verify.draft import sentence_starts
@@ -96,7 +97,8 @@ def sentences_like(text: str, passage: Passage) -> Iterator[tuple[str, str, bool
     head = content_words(" ".join((passage.document.title, *passage.headings)))
     for sentence, following in pairwise((*_sentences_of(passage.content), "")):
         shared = words & content_words(sentence)
-        if shared and len(shared | (words & head)) > 1:
+        is_heading = sentence.startswith("#")
+        if shared and not is_heading and len(shared | (words & head)) > 1:
             yield sentence, following, 2 * len(shared) >= len(words)
 
 
@@ -191,11 +193,12 @@ def holds_in(text: str, passage: Passage) -> bool:
 
 
 def is_repeated(text: str, source: Passage, others: Sequence[Passage]) -> bool:
-    """Whether other passages repeat the sentences of a source that have most words of a text."""
+    """Whether others repeat the sentences of a source with most words, or a figure, of a text."""
     content = "\n".join(_line_of(other) for other in others)
     shared = {s: len(content_words(text) & content_words(s)) for s in _sentences_of(source.content)}
     least = max(1, max(shared.values(), default=0) / 2)
-    own = (sentence for sentence, count in shared.items() if count >= least)
+    digits = digits_in(text)
+    own = (s for s, n in shared.items() if n >= least or (n and digits & digits_in(s)))
     return any(shared.values()) and all(tokens_of(s).line.lower() in content for s in own)
 
 

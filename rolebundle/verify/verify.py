@@ -318,7 +318,7 @@ class SentenceCheck:
             shared = self._words & content_words(f"{names}\n{old.context}")
             words = words_near(f"{names}\n{other.content}").union(LONGER.findall(other.content))
             beside = check.figure.near & near - words
-            is_cell = check.found and check.found.cell
+            is_cell = check.found and check.found.cell and check.found.cell.column
             is_related = passage is not None and (
                 is_later_mail(other, passage) or is_later_section(other, passage)
             )
