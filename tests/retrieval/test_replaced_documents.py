@@ -172,6 +172,33 @@ def test_the_replaced_document_itself_says_it(tmp_path: Path) -> None:
     assert first(bundle) == "SR-21.md"
 
 
+PARTY = "Date: 2026-10-02\n\nThe party for the club is in the clubhouse, with raclette for all who come.\n"
+LATER = "Date: 2026-11-16\n\nThe party for the club: instead of raclette there is soup for all.\n"
+
+
+@pytest.mark.parametrize(
+    ("later", "is_noted"),
+    [
+        (LATER, True),
+        (LATER.replace("2026-11-16", "2026-09-01"), False),
+        (LATER.replace("raclette", "cake"), False),
+        (LATER.replace("The party for the club:", "The bike race:"), False),
+    ],
+)
+def test_a_later_text_says_that_words_of_a_passage_are_gone(
+    tmp_path: Path, later: str, is_noted: bool
+) -> None:
+    bundle = answered(tmp_path, {"a.md": PARTY, "b.md": later}, "party club food for all")
+    said = '] may be outdated: b.md: "'
+    assert (said in notes(bundle)) == is_noted
+
+
+def test_a_number_behind_a_function_word_names_nothing(tmp_path: Path) -> None:
+    other = "# Course of 14 May\n\nGloves are changed at the bench.\n"
+    bundle = answered(tmp_path, {"course.md": other, "SR-21.md": NEW.format(REPLACES)})
+    assert notes(bundle) == ""
+
+
 def test_who_asks_for_the_replaced_document_gets_it_first(tmp_path: Path) -> None:
     files = {"SR-14.md": OLD, "SR-21.md": NEW.format(REPLACES)}
     bundle = answered(tmp_path, files, "gloves changed by SR-14")

@@ -13,6 +13,7 @@ from rolebundle.text.replaced import (
     replaced_figures,
     says_change,
     says_past,
+    words_gone,
 )
 from support.amounts import lengths, linear_time
 
@@ -161,6 +162,25 @@ def test_other_sentences_with_cannot(text: str) -> None:
     assert not replaced_figures(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("The gutters will be zinc, not copper.", {"copper"}),
+        ("Instead of raclette there is soup.", {"raclett"}),
+        ("Please report it in the app and no longer by post.", {"post"}),
+        ("Mr Brandl is ill; Ms Wolff comes.", {"brandl"}),
+        ("Locksmith: Peter Moll retired.", {"peter", "moll"}),
+        ("Not only copper, and not yet zinc.", set()),
+        ("It is not before 5 May.", set()),
+        ("Es gibt Suppe statt Raclette.", {"raclett"}),
+        ("Elle ne vient plus, pas de raclette.", {"raclett"}),
+    ],
+)
+def test_words_of_which_a_text_says_that_they_are_gone(text: str, words: set[str]) -> None:
+    assert words <= words_gone(text)
+    assert words or not words_gone(text)
+
+
 @pytest.mark.parametrize("other", ["1390 euros", "1,390.00", "The 1.390 €"])
 def test_a_quick_test_reads_numbers_in_any_notation(other: str) -> None:
     assert may_replace("1,120 euros instead of 1,390 euros", digits_in(other))
@@ -169,10 +189,20 @@ def test_a_quick_test_reads_numbers_in_any_notation(other: str) -> None:
 
 @lengths
 @pytest.mark.parametrize(
-    "piece", ["instead of 5 ", "(was 5", "moved from 5 May to ", "from a b ", "cannot a on "]
+    "piece",
+    [
+        "instead of 5 ",
+        "(was 5",
+        "moved from 5 May to ",
+        "from a b ",
+        "cannot a on ",
+        "not a ",
+        "A is ",
+    ],
 )
 def test_a_text_full_of_changes_takes_linear_time(piece: str, length: int) -> None:
     text = (piece * length)[: length // 10]
     replaced_figures("5 instead of 6")
     with linear_time(length):
         replaced_figures(text)
+        words_gone(text)
