@@ -238,7 +238,7 @@ def _with_reading(
     # What a mail quotes is said of another message.
     own = (b.text for b in parsed.blocks if b.kind != "code" and not message_of(b.anchor)[1])
     said = (s for text in own for s in document_statements(text, names))
-    pairs += [(STATEMENT, statement) for statement in islice(said, _MAX_STATEMENTS)]
+    pairs += [(STATEMENT, statement) for statement in islice(dict.fromkeys(said), _MAX_STATEMENTS)]
     if parsed.left_out >= _MIN_LEFT_OUT:
         pairs.append((PARTLY_READ, "true"))
     return grouped(pairs)

@@ -85,21 +85,19 @@ def sentences_about(text: str, other: str, least: float = 0.0) -> list[str]:
     return [sentence for sentence, own in shared.items() if len(own) > least * len(words)]
 
 
-def sentences_like(text: str, passage: Passage) -> Iterator[tuple[str, str, bool]]:
-    """The sentences of a passage with two content words of a text.
-
-    One of the two may be in the title or the headings.
+def sentences_like(text: str, passage: Passage) -> Iterator[tuple[str, str, float]]:
+    """The sentences of a passage with two content words of a text, one perhaps in its headings.
 
     Returns:
-        The sentence, the next one, and whether the first has half of the words.
+        The sentence, the next one, and which share of the words the sentence itself has; 0 if it
+        has only one.
     """
-    words = content_words(text)
+    words = {word for word in content_words(text) if not word.isdecimal()}
     head = content_words(" ".join((passage.document.title, *passage.headings)))
     for sentence, following in pairwise((*_sentences_of(passage.content), "")):
         shared = words & content_words(sentence)
-        is_heading = sentence.startswith("#")
-        if shared and not is_heading and len(shared | (words & head)) > 1:
-            yield sentence, following, 2 * len(shared) >= len(words)
+        if shared and not sentence.startswith("#") and len(shared | (words & head)) > 1:
+            yield sentence, following, len(shared) / len(words) if len(shared) > 1 else 0.0
 
 
 # -- near copies -----------------------------------------------------------------------------------

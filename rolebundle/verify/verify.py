@@ -6,6 +6,7 @@ bundle, ids or corpus ───────┴▶ checks ─▶ findings ─▶ 
 
 from __future__ import annotations
 
+import csv
 import re
 from bisect import bisect_left
 from collections import Counter
@@ -392,14 +393,15 @@ class SentenceCheck:
         known = words_gone(self._text) | words_gone(passage.content)
         is_later = (later.document.updated_at or "")[:10] > date
         own = content_words(self._text) - known if is_later else frozenset[str]()
-        for sentence, following, has_half in sentences_like(self._text, later):
+        for sentence, following, share in sentences_like(self._text, later):
             dates = [f for f in find_figures(sentence) if f.unit == "date"]
-            names_date = has_half and any(is_date(figure, date) for figure in dates)
-            says = (is_in_series and says_new(f"{sentence} {following}")) or (
+            names_date = share >= COVERED and any(is_date(figure, date) for figure in dates)
+            says = (share and is_in_series and says_new(f"{sentence} {following}")) or (
                 is_named and names_date and says_change(sentence)
             )
             is_gone = not own.isdisjoint(words_gone(sentence))
-            if says or is_gone or (is_section and has_half and not holds_in(self._text, later)):
+            is_other = is_section and share >= COVERED and not holds_in(self._text, later)
+            if says or is_gone or is_other:
                 return " ".join(sentence.split())
         return ""
 
@@ -465,7 +467,16 @@ def _text_of(passage: Passage) -> str:
     # A draft may name the file, the year in its name, or the date that is shown with it.
     path, document = passage.path, passage.document
     names = path, _BETWEEN_WORDS.sub(" ", path), document.title, (document.updated_at or "")[:10]
-    return "\n".join((*names, *passage.headings, PLACE_END, passage.content))
+    return "\n".join((*names, *passage.headings, PLACE_END, _table_or_text(passage)))
+
+
+def _table_or_text(passage: Passage) -> str:
+    """The text of a passage; the cells of separated values are divided as in other tables."""
+    lines = passage.content.split("\n")
+    if not passage.path.endswith((".csv", ".tsv")):
+        return passage.content
+    delimiter = max(",;\t", key=lines[0].count)
+    return "\n".join(" | ".join(row) for row in csv.reader(lines, delimiter=delimiter))
 
 
 def _not_checked(text: str, sentences: Sequence[Sentence], first: int) -> Finding:

@@ -58,6 +58,7 @@ def first(bundle: RetrievalBundle) -> str:
         "| Supersedes | SR-14 |\n|---|---|\n| by | Brandt |",
         "Safety rule SR-21 supersedes SR-14.",
         "This rule (SR-21) replaces SR-14.",
+        "Valid from 15 October 2026\nThese rules replace the rules of SR-14.",
         "**Ersetzt:** SR-14",
         "Diese Regel tritt an die Stelle der Regel vom 14. Februar 2023.",
         "La présente règle annule et remplace SR-14.",
@@ -182,7 +183,7 @@ LATER = "Date: 2026-11-16\n\nThe party for the club: instead of raclette there i
         (LATER, True),
         (LATER.replace("2026-11-16", "2026-09-01"), False),
         (LATER.replace("raclette", "cake"), False),
-        (LATER.replace("The party for the club:", "The bike race:"), False),
+        (LATER.replace("club:", "club is at noon. The race:"), False),
     ],
 )
 def test_a_later_text_says_that_words_of_a_passage_are_gone(
@@ -191,6 +192,18 @@ def test_a_later_text_says_that_words_of_a_passage_are_gone(
     bundle = answered(tmp_path, {"a.md": PARTY, "b.md": later}, "party club food for all")
     said = '] may be outdated: b.md: "'
     assert (said in notes(bundle)) == is_noted
+
+
+def test_no_note_is_about_a_place_far_below_the_best(tmp_path: Path) -> None:
+    files = {
+        "dog.md": "Date: 2026-10-02\n\nThe dog of the club sleeps in the yard.\n",
+        "cat.md": "Date: 2026-11-16\n\nThe dog of the club: instead of the yard it sleeps inside.\n",
+    }
+    near = answered(tmp_path / "near", files, "Where does the dog sleep?")
+    far = answered(tmp_path, {**files, "a.md": PARTY}, "party club food for all raclette clubhouse")
+    assert "] may be outdated: cat.md" in notes(near)
+    assert len(far.selected) == 3
+    assert notes(far) == ""
 
 
 def test_a_number_behind_a_function_word_names_nothing(tmp_path: Path) -> None:
