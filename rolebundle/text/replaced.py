@@ -149,14 +149,15 @@ def gone_statements(text: str) -> tuple[tuple[frozenset[str], str], ...]:
     Returns:
         The stems of the content words among the first four, and the words that say so.
     """
-    line = " ".join(text.split())
     found = []
-    for match in (match for pattern in _GONE for match in pattern.finditer(line)):
-        words = " ".join(match["old"].split()[:_MAX_GONE])
-        if not _NUMBER.search(words) and (stems := content_words(words)):
-            start = line.rfind(". ", max(0, match.start() - _EXCERPT), match.start()) + 2
-            start = start if start > 1 else line.find(" ", max(0, match.start() - _EXCERPT)) + 1
-            found.append((stems, line[start : match.end()]))
+    for line in (" ".join(part.split()) for part in re.split(r"\n\s*\n", text)):
+        for match in (match for pattern in _GONE for match in pattern.finditer(line)):
+            words, least = match["old"].split()[:_MAX_GONE], max(0, match.start() - _EXCERPT)
+            stems = content_words(" ".join(words))
+            if stems and not _NUMBER.search(" ".join(words)):
+                start = line.rfind(". ", least, match.start()) + 2
+                start = start if start > 1 else least and line.find(" ", least) + 1
+                found.append((stems, line[start : match.end()]))
     return tuple(found)
 
 

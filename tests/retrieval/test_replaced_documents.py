@@ -33,9 +33,11 @@ def ingested(folder: Path, files: Mapping[str, str | bytes]) -> Workspace:
     return workspace
 
 
-def answered(folder: Path, files: Mapping[str, str | bytes], task: str = TASK) -> RetrievalBundle:
+def answered(
+    folder: Path, files: Mapping[str, str | bytes], task: str = TASK, **fields: float
+) -> RetrievalBundle:
     with Engine(ingested(folder, files)) as engine:
-        return engine.retrieve(RetrievalRequest(task=task))
+        return engine.retrieve(RetrievalRequest.model_validate({"task": task, **fields}))
 
 
 def verified(folder: Path, files: Mapping[str, str | bytes], draft: str) -> Verification:
@@ -200,8 +202,9 @@ def test_no_note_is_about_a_place_far_below_the_best(tmp_path: Path) -> None:
         "cat.md": "Date: 2026-11-16\n\nThe dog of the club: instead of the yard it sleeps inside.\n",
     }
     near = answered(tmp_path / "near", files, "Where does the dog sleep?")
-    far = answered(tmp_path, {**files, "a.md": PARTY}, "party club food for all raclette clubhouse")
-    assert "] may be outdated: cat.md" in notes(near)
+    task = "party club food for all raclette clubhouse"
+    far = answered(tmp_path, {**files, "a.md": PARTY}, task, min_score=0.0)
+    assert '] may be outdated: cat.md: "The dog' in notes(near)
     assert len(far.selected) == 3
     assert notes(far) == ""
 
