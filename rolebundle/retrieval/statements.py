@@ -20,13 +20,14 @@ from rolebundle.retrieval.versions import (
     naming_words,
     newer_by_path,
     recency_by_path,
-    versions_in,
 )
 from rolebundle.text.languages import STOP_WORDS, stop_words_of
 from rolebundle.text.spellings import folded
 
 _LABEL = re.compile(r"(?<![^\W_])([^\W\d_]+)[-_ .]?(\d+[a-z]?)(?![^\W_])", re.IGNORECASE)
+_VERSION = re.compile(r"(?<![^\W_])v(?:er(?:sion)?)?[-_. ]?(\d+(?:\.\d+)*)", re.IGNORECASE)
 _DAY = re.compile(r"\d\d?\.? ([^\W\d_]{3,})")
+_FUNCTION_WORDS = stop_words_of((*STOP_WORDS,))
 
 
 def put_newer_versions_first(ranked: list[Candidate], task: str) -> None:
@@ -116,7 +117,7 @@ def _matches(text: str, named: Passage, other: Passage) -> int:
     this one and the text, must have a word in common.
     """
     date, other_date = ((p.document.updated_at or "")[:10] for p in (named, other))
-    dates, versions = {*_dates_in(text, other_date[:4])}, {*versions_in(text)}
+    dates, versions = {*_dates_in(text, other_date[:4])}, {*_VERSION.findall(text)}
     written = {*words_of(text), *dates}
     other_names = f"{other.document.title} {_stem(other)}"
     labels = _labels(text) - _labels(other_names)
@@ -124,9 +125,11 @@ def _matches(text: str, named: Passage, other: Passage) -> int:
     for name in (named.document.title, _stem(named)):
         words = {word for word in words_of(name) if len(word) > 1 or word.isdecimal()}
         telling = words.difference(words_of(other_names)) or (words if len(words) > 1 else {name})
-        is_related = naming_words(words) & written.union(words_of(other_names))
-        is_told = date in dates or telling <= written or versions.intersection(versions_in(name))
-        if not labels.isdisjoint(_labels(name)) or (is_related and is_told):
+        related = naming_words(words) - _FUNCTION_WORDS & written.union(words_of(other_names))
+        is_told = (
+            date in dates or telling <= written or versions.intersection(_VERSION.findall(name))
+        )
+        if not labels.isdisjoint(_labels(name)) or (related and is_told):
             found = max(found, 1 + len(words & written) + (date in dates))
     return found
 
@@ -137,7 +140,7 @@ def _labels(text: str) -> frozenset[str]:
     return frozenset(
         f"{word}{number}".casefold()
         for word, number in _LABEL.findall(folded(text))
-        if naming_words([word.casefold()]) - stop_words_of((*STOP_WORDS,))
+        if naming_words([word.casefold()]) - _FUNCTION_WORDS
         and not re.fullmatch(r"(?:19|20)\d\d", number)
     )
 

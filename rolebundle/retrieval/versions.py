@@ -251,8 +251,9 @@ def changing(
 ) -> tuple[Candidate, str] | None:
     """The one of others, with a later date, that says that words of a passage no longer hold.
 
-    Another word of the task stands there, or in the title of it and in that passage. Returned with
-    the words that say so, which are empty if it is a text from outside about an own file.
+    Another word of the task stands there, or in the names of both; in these if the passage has no
+    date. Returned with the words that say so, which are empty for a text from outside about an own
+    file.
     """
     own, asked = content_words(first.passage.content), content_words(task)
     own = own - words_gone(first.passage.content)
@@ -265,7 +266,8 @@ def changing(
         ):
             names = first_names & content_words(document.title)
             for stems, words in gone_statements(row.passage.content):
-                if stems & own and (asked - stems) & (names | content_words(words)):
+                near = names | content_words(words) if date else names
+                if stems & own and (asked - stems) & near:
                     return row, words if may_displace(row, first) else ""
     return None
 
@@ -289,6 +291,8 @@ def _is_newer(path: str, than: str) -> bool:
         order = order[:1] + other[1:2] + order[2:]  # v3 comes after "v2 final".
     dates = _date_by_path(path), _date_by_path(than)
     are_comparable = dates[0] == dates[1] or all(not date or date.isdecimal() for date in dates)
+    # "pep-2026" is a number, beside "pep-0249".
+    are_comparable &= bool(dates[1]) or not re.search(r"(?<!\d)\d{4}(?!\d)", than)
     is_newer = are_comparable and order != other and all(map(ge, order, other))
     return is_newer and (_is_called_new(path) or not _is_called_new(than))
 
@@ -312,11 +316,6 @@ def recency_by_path(path: str, old: re.Pattern[str] = _OLD_END) -> tuple[float, 
 @lru_cache(maxsize=4096)
 def _date_by_path(path: str) -> str:
     return date_in_name(path.rpartition("/")[2].rpartition(".")[0])
-
-
-def versions_in(name: str) -> list[str]:
-    """The numbers of versions in a name or text: ``v2``, ``version 2``."""
-    return _V_NUMBER.findall(name)
 
 
 def is_draft_by_path(path: str) -> bool:

@@ -391,8 +391,10 @@ class SentenceCheck:
         is_in_series = is_later_in_series(later, passage)
         is_named = is_older(passage, later) and not replaced_figures(later.content)
         known = words_gone(self._text) | words_gone(passage.content)
-        is_later = (later.document.updated_at or "")[:10] > date
-        own = content_words(self._text) - known if is_later else frozenset[str]()
+        own, names = content_words(self._text), content_words(later.document.title)
+        # Of a passage without a date, a later text must be about the same by its name.
+        is_later = (later.document.updated_at or "")[:10] > date and bool(date or own & names)
+        own = own - known if is_later else frozenset[str]()
         for sentence, following, share in sentences_like(self._text, later):
             dates = [f for f in find_figures(sentence) if f.unit == "date"]
             names_date = share >= COVERED and any(is_date(figure, date) for figure in dates)

@@ -201,6 +201,7 @@ def test_which_of_two_files_is_newer_by_their_names(older: str, newer: str) -> N
         ("lease Miller v1 signed.pdf", "lease Okafor v2 signed.pdf"),
         ("v1 plan.md", "v2 notes.md"),
         ("backup and software.md", "software.md"),
+        ("pep-0249.rst", "pep-2026.rst"),
     ],
 )
 def test_files_of_other_days_or_names_are_no_versions(one: str, other: str) -> None:
