@@ -119,14 +119,6 @@ def is_same(figure: Figure, other: Figure) -> bool:
     )
 
 
-def is_date(figure: Figure, date: str) -> bool:
-    """Whether a figure is a date, as ``YYYY-MM-DD``, perhaps without its year."""
-    return any(
-        isinstance(value, tuple) and date[5:] == f"{value[1] or 0:02}-{value[2] or 0:02}"
-        for _, value in figure.readings
-    )
-
-
 def says_change(text: str) -> bool:
     """Whether a text speaks of a change."""
     return _SAYS_CHANGE.search(text) is not None or bool(replaced_figures(text))

@@ -20,7 +20,6 @@ from rolebundle.text.replaced import digits_in
 from rolebundle.text.tokens import tokens_of
 from rolebundle.text.words import content_words, language_of, stem
 from rolebundle.verify.draft import sentence_starts
-from rolebundle.verify.figures import check_figures
 from rolebundle.verify.quotes import denies, lower_words
 
 COVERED = 0.5
@@ -85,19 +84,17 @@ def sentences_about(text: str, other: str, least: float = 0.0) -> list[str]:
     return [sentence for sentence, own in shared.items() if len(own) > least * len(words)]
 
 
-def sentences_like(text: str, passage: Passage) -> Iterator[tuple[str, str, float]]:
-    """The sentences of a passage with two content words of a text, one perhaps in its headings.
+def sentences_like(text: str, passage: Passage) -> Iterator[tuple[str, bool]]:
+    """The sentences of a passage with a word of a text, and another one there or in its headings.
 
-    Returns:
-        The sentence, the next one, and which share of the words the sentence itself has; 0 if it
-        has only one.
+    With each of them: whether both words are in the sentence.
     """
     words = {word for word in content_words(text) if not word.isdecimal()}
     head = content_words(" ".join((passage.document.title, *passage.headings)))
-    for sentence, following in pairwise((*_sentences_of(passage.content), "")):
+    for sentence in _sentences_of(passage.content):
         shared = words & content_words(sentence)
         if shared and not sentence.startswith("#") and len(shared | (words & head)) > 1:
-            yield sentence, following, len(shared) / len(words) if len(shared) > 1 else 0.0
+            yield sentence, len(shared) > 1
 
 
 # -- near copies -----------------------------------------------------------------------------------
@@ -178,16 +175,6 @@ def difference(text: str, passages: Sequence[Passage]) -> tuple[str, Passage, st
             found = f'"not" before "{min(turned)}"' if turned else "".join(opposites[:1])
             best = share, found, passage, sentence.strip()
     return best[1:] if best and best[1] else None
-
-
-def holds_in(text: str, passage: Passage) -> bool:
-    """Whether a passage has the words, the figures and the sense of a sentence."""
-    checks = check_figures(text, [passage.content], [passage.content])
-    return (
-        best_match(text, [passage]).is_covered
-        and all(check.outcome != "unsupported_figure" for check in checks)
-        and difference(text, [passage]) is None
-    )
 
 
 def is_repeated(text: str, source: Passage, others: Sequence[Passage]) -> bool:

@@ -40,7 +40,6 @@ from rolebundle.text.replaced import (
     Replaced,
     beside_numbers,
     digits_in,
-    is_date,
     is_same,
     may_replace,
     replaced_figures,
@@ -64,7 +63,6 @@ from rolebundle.verify.sentences import (
     SENTENCE_START,
     best_match,
     difference,
-    holds_in,
     names_in,
     sentences_about,
     sentences_like,
@@ -374,7 +372,7 @@ class SentenceCheck:
         return ""
 
     def _changed_by_text(self) -> Iterator[Finding]:
-        """What later sections of the series, and texts that name the date of one, say instead."""
+        """What later texts say is gone, and later minutes, or files of another series, say instead."""
         later = [p for p in self._all if p not in self.cited and not self._is_of_past]
         for other, passage in product(later, self.cited):
             is_same_file = other.document == passage.document
@@ -384,26 +382,15 @@ class SentenceCheck:
 
     def _change(self, later: Passage, passage: Passage) -> str:
         """The sentence of a later passage that says another thing; "" without one."""
-        is_section, date = (
-            is_later_section(later, passage),
-            (passage.document.updated_at or "")[:10],
-        )
-        is_in_series = is_later_in_series(later, passage)
-        is_named = is_older(passage, later) and not replaced_figures(later.content)
-        known = words_gone(self._text) | words_gone(passage.content)
+        date, later_date = ((p.document.updated_at or "")[:10] for p in (passage, later))
         own, names = content_words(self._text), content_words(later.document.title)
         # Of a passage without a date, a later text must be about the same by its name.
-        is_later = (later.document.updated_at or "")[:10] > date and bool(date or own & names)
-        own = own - known if is_later else frozenset[str]()
-        for sentence, following, share in sentences_like(self._text, later):
-            dates = [f for f in find_figures(sentence) if f.unit == "date"]
-            names_date = share >= COVERED and any(is_date(figure, date) for figure in dates)
-            says = (share and is_in_series and says_new(f"{sentence} {following}")) or (
-                is_named and names_date and says_change(sentence)
-            )
-            is_gone = not own.isdisjoint(words_gone(sentence))
-            is_other = is_section and share >= COVERED and not holds_in(self._text, later)
-            if says or is_gone or is_other:
+        is_later = later_date > date and bool(date or own & names)
+        known = words_gone(self._text) | words_gone(passage.content)
+        is_in_series = is_later_in_series(later, passage)
+        for sentence, has_two in sentences_like(self._text, later) if is_later else ():
+            is_new = has_two and is_in_series and says_new(sentence)
+            if is_new or not (own - known).isdisjoint(words_gone(sentence)):
                 return " ".join(sentence.split())
         return ""
 

@@ -598,7 +598,7 @@ MINUTES = {
     "# Tools\n\nThe mower costs 300 euros. Ana has the keys of the shed.\n",
     "2026-06-11 minutes.md": "# Bonfires\n\nBonfires are no longer allowed.\n\n"
     "# Tools\n\nThe mower of 300 euros was bought. Bo has the keys of the shed.\n",
-    "note.md": "Date: 2026-07-01\n\nWe change what was agreed on 12 March: Bo has the keys of the shed.\n"
+    "note.md": "Date: 2026-07-01\n\nBo has the keys of the shed.\n"
     "The gutters of the shed will be zinc, not copper.\n",
     "offer.md": "Date: 2026-05-01\n\nThe gutters of the shed are made of copper. It has two doors.\n",
 }
@@ -611,7 +611,6 @@ MINUTES = {
         ("Bonfires were allowed from dusk on (2026-03-12 minutes.md:3).", False),
         ("Bonfires are no longer allowed (2026-06-11 minutes.md:3).", False),
         ("The mower costs 300 euros (2026-03-12 minutes.md:7).", False),
-        ("Ana has the keys of the shed (2026-03-12 minutes.md:7).", True),
         ("Bo has the keys of the shed (2026-06-11 minutes.md:7).", False),
         ("The gutters of the shed are copper (offer.md:3).", True),
         ("The shed has two doors (offer.md:3).", False),
