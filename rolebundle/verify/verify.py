@@ -372,7 +372,7 @@ class SentenceCheck:
         return ""
 
     def _changed_by_text(self) -> Iterator[Finding]:
-        """What later texts say is gone, and later files of a series, such as minutes, say is new."""
+        """What later texts say is gone, and later minutes or other series say is new."""
         later = [p for p in self._all if p not in self.cited and not self._is_of_past]
         for other, passage in product(later, self.cited):
             is_same_file = other.document == passage.document
