@@ -252,17 +252,18 @@ def _may_be_replaced(retrieval: Retrieval) -> str:
     matter and later, and which document says that it replaces that of a first passage.
     """
     paths, found = [row.passage.path for row in retrieval.ranked], list[str]()
+    task = " ".join((retrieval.request.task, *retrieval.request.also))
     others = [row for row in retrieval.ranked if row.can_be_selected][:MAX_REPLACING]
     known = [*(row.passage for row in retrieval.ranked), *retrieval.stating]
     documents = [row.passage.document for row in retrieval.selected]
     least = MIN_LEAD_SCORE * max((row.final for row in retrieval.selected), default=0.0)
     shown = [(n, row) for n, row in enumerate(retrieval.selected, 1) if row.final >= least]
     for number, row in shown[:MAX_CHECKED_FOR_NEWER]:
-        if replaced := replacing(row, others, retrieval.request.task):
+        if replaced := replacing(row, others, task):
             figure, by, words = replaced
             said = f": {quoted(words)}" if words else " says that it changed"
             found.append(f"[{number}] has {figure}; {shown_name(by.passage.path)}{said}")
-        elif change := changing(row, [other for _, other in shown], retrieval.request.task):
+        elif change := changing(row, [other for _, other in shown], task):
             later, words = change
             said = f": {quoted(words)}" if words else " says that something changed"
             found.append(f"[{number}] may be outdated: {shown_name(later.passage.path)}{said}")
@@ -277,7 +278,7 @@ def _may_be_replaced(retrieval: Retrieval) -> str:
             if later.later_than == row.chunk_id
         ]
         name = shown_name(row.passage.path)
-        newer = newer_by_path(row.passage, paths, retrieval.request.task)
+        newer = newer_by_path(row.passage, paths, task)
         found += [f"{shown_name(path)} is newer than {name}, by their names" for path in newer]
         if not newer and is_old_by_path(row.passage.path):
             found.append(f"{name} is old, by its name")

@@ -194,6 +194,16 @@ def test_a_later_text_says_that_words_of_a_passage_are_gone(
     assert (said in notes(bundle)) == is_noted
 
 
+def test_the_words_of_also_show_what_changed(tmp_path: Path) -> None:
+    files = {
+        "prices.md": "Date: 2026-09-30\n\nAdults pay 12 pounds in the stalls.\n",
+        "mail.md": "Date: 2026-11-15\n\nAdults pay 14 pounds instead of 12 in the stalls.\n",
+    }
+    with Engine(ingested(tmp_path, files)) as engine:
+        request = RetrievalRequest(task="price of a seat downstairs", also=["adults stalls pay"])
+        assert '] has 12 pounds; mail.md: "' in notes(engine.retrieve(request))
+
+
 def test_a_note_quotes_the_words_from_their_own_paragraph(tmp_path: Path) -> None:
     files = {
         "dog.md": "Date: 2026-10-02\n\nThe dog of the club sleeps in the yard.\n",
