@@ -21,7 +21,7 @@ from rolebundle.lazy import lazy_module
 from rolebundle.resources import data_file
 from rolebundle.retrieval.query import words_of
 from rolebundle.retrieval.values import Candidate, ranking_order
-from rolebundle.text.languages import likely_languages, stop_words_of
+from rolebundle.text.languages import STOP_WORDS, likely_languages, stop_words_of
 from rolebundle.text.replaced import (
     BESIDE,
     digits_in,
@@ -64,6 +64,9 @@ _VERSION_IN_PATH = re.compile(
 _MIN_SHARED_WORDS = 0.7
 """A passage is of an older version of a page if the newer one has this share of its words."""
 
+_FUNCTION_WORDS = stop_words_of((*STOP_WORDS,))
+_BESIDE_DATE = 200
+"""Characters beside a date that say what it is of: a passage seldom has the same one twice."""
 MAX_CHECKED_FOR_NEWER = 3
 """How many of the first passages may give their place to a newer version."""
 ABOUT_AS_GOOD = 0.7
@@ -216,7 +219,7 @@ def replacing(
     word of the task stands beside the figure in both. A text from outside is not quoted against an
     own file: its words are empty. ``None`` if there is none.
     """
-    content, asked = first.passage.content, content_words(task)
+    content, asked = first.passage.content, _words_in_any_language(task)
     digits = digits_in(content)
     for row in others if digits and asked else ():
         text = row.passage.content
@@ -231,10 +234,13 @@ def replacing(
         replaced = replaced_figures(text)
         figures: list[Any] = figures_module.find_figures(content) if replaced else []
         for figure, old in product(figures, replaced):
-            start, end = max(0, figure.start - BESIDE), figure.end + BESIDE
+            reach = _BESIDE_DATE if figure.unit == "date" else BESIDE
+            start, end = max(0, figure.start - reach), figure.end + reach
             if (
                 is_same(figure, old.figure)
-                and asked & content_words(old.context) & content_words(content[start:end])
+                and asked
+                & _words_in_any_language(old.context)
+                & _words_in_any_language(content[start:end])
                 and not any(
                     old.new and is_same(other, old.new)
                     for other in figures
@@ -244,6 +250,11 @@ def replacing(
                 words = old.words if may_displace(row, first) else ""
                 return figure.text.rstrip("."), row, words
     return None
+
+
+def _words_in_any_language(text: str) -> frozenset[str]:
+    """Its content words, as stems and as they are written: a part may show another language."""
+    return content_words(text) | {word for word in words_of(text) if word not in _FUNCTION_WORDS}
 
 
 def changing(

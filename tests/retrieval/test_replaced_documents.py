@@ -204,6 +204,31 @@ def test_the_words_of_also_show_what_changed(tmp_path: Path) -> None:
         assert '] has 12 pounds; mail.md: "' in notes(engine.retrieve(request))
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "task", "figure"),
+    [
+        (
+            "Riesling 2024 ..... 7,40 EUR\nSpätburgunder 2023 ..... 9,60 EUR\n",
+            "Wir müssen den Preis für den Spätburgunder von 9,60 EUR auf 10,40 EUR erhöhen.\n",
+            "Was kostet der Spätburgunder?",
+            "9,60 EUR",
+        ),
+        (
+            "The two doors on the first floor do not close by themselves. They were held open with"
+            " wooden wedges. The wedges must be removed. New closers are fitted by 15 December 2026.\n",
+            "I extend the time for the doors from 15 December 2026 to 31 January 2027.\n",
+            "Until when are the doors fixed?",
+            "15 December 2026",
+        ),
+    ],
+)
+def test_a_figure_that_changed_is_found_beside_words_of_the_task(
+    tmp_path: Path, old: str, new: str, task: str, figure: str
+) -> None:
+    files = {"old.md": f"Date: 2026-09-30\n\n{old}", "new.md": f"Date: 2026-11-15\n\n{new}"}
+    assert f"] has {figure}; new.md: " in notes(answered(tmp_path, files, task))
+
+
 def test_a_note_quotes_the_words_from_their_own_paragraph(tmp_path: Path) -> None:
     files = {
         "dog.md": "Date: 2026-10-02\n\nThe dog of the club sleeps in the yard.\n",
