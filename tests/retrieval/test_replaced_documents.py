@@ -210,7 +210,7 @@ def test_the_words_of_also_show_what_changed(tmp_path: Path) -> None:
         (
             "Riesling 2024 ..... 7,40 EUR\nSpätburgunder 2023 ..... 9,60 EUR\n",
             "Wir müssen den Preis für den Spätburgunder von 9,60 EUR auf 10,40 EUR erhöhen.\n",
-            "Was kostet der Spätburgunder?",
+            "Was kostet der Spätburgunder 2023?",
             "9,60 EUR",
         ),
         (
