@@ -15,7 +15,7 @@ from rolebundle.retrieval.values import Candidate, ranking_order
 from rolebundle.retrieval.versions import (
     ABOUT_AS_GOOD,
     MAX_CHECKED_FOR_NEWER,
-    later_in_series,
+    later_sections,
     may_displace,
     naming_words,
     plain_words,
@@ -79,7 +79,7 @@ def put_later_ones_behind(ranked: list[Candidate], task: str) -> None:
     It may change what that one says. It is the best of the later ones that may displace the first.
     """
     for first in [row for row in ranked if row.can_be_selected][:MAX_CHECKED_FOR_NEWER]:
-        in_series = later_in_series(first, ranked, task)
+        in_series = later_sections(first, ranked, task)
         later = (
             row
             for row in ranked

@@ -1,4 +1,4 @@
-"""Newer versions of a file: by its name, or because a document says that it replaces it. Pure."""
+"""What texts say of others: that a document, a figure or words of it no longer hold. Pure."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import math
 import re
 from collections.abc import Iterable
 from functools import lru_cache
+from itertools import product
+from typing import Any
 
 from rolebundle.contracts.dates import date_in_name, is_month
 from rolebundle.contracts.documents import STATEMENT, Passage
+from rolebundle.lazy import lazy_module
 from rolebundle.retrieval.query import words_of
 from rolebundle.retrieval.values import Candidate, ranking_order
 from rolebundle.retrieval.versions import (
@@ -22,12 +25,26 @@ from rolebundle.retrieval.versions import (
     recency_by_path,
 )
 from rolebundle.text.languages import STOP_WORDS, stop_words_of
+from rolebundle.text.replaced import (
+    BESIDE,
+    digits_in,
+    gone_statements,
+    is_same,
+    may_replace,
+    replaced_figures,
+    words_gone,
+)
 from rolebundle.text.spellings import folded
+from rolebundle.text.words import content_words
+
+figures = lazy_module("rolebundle.text.figures")
 
 _LABEL = re.compile(r"(?<![^\W_])([^\W\d_]+)[-_ .]?(\d+[a-z]?)(?![^\W_])", re.IGNORECASE)
 _VERSION = re.compile(r"(?<![^\W_])v(?:er(?:sion)?)?[-_. ]?(\d+(?:\.\d+)*)", re.IGNORECASE)
 _DAY = re.compile(r"\d\d?\.? ([^\W\d_]{3,})")
 _FUNCTION_WORDS = stop_words_of((*STOP_WORDS,))
+_BESIDE_DATE = 200
+"""Characters beside a date that say what it is of: a passage seldom has the same one twice."""
 
 
 def put_newer_versions_first(ranked: list[Candidate], task: str) -> None:
@@ -39,7 +56,9 @@ def put_newer_versions_first(ranked: list[Candidate], task: str) -> None:
     passages = [row.passage for row in ranked]
     for first in ranked[:MAX_CHECKED_FOR_NEWER]:
         stating = stated_versions(first.passage, passages)
-        ids = {p.document.document_id for p in stating if not names(task, first.passage, p)}
+        ids = {
+            p.document.document_id for p in stating if not names_document(task, first.passage, p)
+        }
         rows = [
             row
             for row in ranked
@@ -59,7 +78,7 @@ def put_newer_versions_first(ranked: list[Candidate], task: str) -> None:
 
 
 def stated_versions(first: Passage, others: Iterable[Passage]) -> list[Passage]:
-    """A passage of each document that says that it replaces that of a passage, or which it names.
+    """A passage of each document that replaces that of a passage, as either of them says.
 
     They are trusted as much, no older, and no drafts. What is untrusted says nothing of others, and
     what is from outside replaces only what has the same sender. None if a declaration supersedes
@@ -73,9 +92,9 @@ def stated_versions(first: Passage, others: Iterable[Passage]) -> list[Passage]:
     return [p for p in rows if _says_it_replaces(p, first, known.values())]
 
 
-def names(text: str, named: Passage, other: Passage) -> bool:
+def names_document(text: str, named: Passage, other: Passage) -> bool:
     """Whether a text names the document of a passage, and not another one."""
-    return _matches(text, named, other) > 0
+    return _name_strength(text, named, other) > 0
 
 
 def _statements(passage: Passage) -> list[tuple[str, str]]:
@@ -100,15 +119,15 @@ def _says_it_replaces(new: Passage, old: Passage, known: Iterable[Passage]) -> b
     def is_said(kind: str, by: Passage, named: Passage) -> bool:
         rivals = [p for p in known if _stem(p) not in (_stem(named), _stem(by))]
         return any(
-            said == kind and best > 0 and all(_matches(words, p, by) < best for p in rivals)
+            said == kind and best > 0 and all(_name_strength(words, p, by) < best for p in rivals)
             for said, words in _statements(by)
-            for best in [_matches(words, named, by)]
+            for best in [_name_strength(words, named, by)]
         )
 
     return is_said("replaces", new, old) or is_said("replaced_by", old, new)
 
 
-def _matches(text: str, named: Passage, other: Passage) -> int:
+def _name_strength(text: str, named: Passage, other: Passage) -> int:
     """How much of a name of a document a text has; 0 if this does not tell it from another one.
 
     What tells it is a label that the other one does not have, such as ``SR-14``; its version; its
@@ -125,7 +144,7 @@ def _matches(text: str, named: Passage, other: Passage) -> int:
     for name in (named.document.title, _stem(named)):
         words = {word for word in words_of(name) if len(word) > 1 or word.isdecimal()}
         telling = words.difference(words_of(other_names)) or (words if len(words) > 1 else {name})
-        related = naming_words(words) - _FUNCTION_WORDS & written.union(words_of(other_names))
+        related = (naming_words(words) - _FUNCTION_WORDS) & written.union(words_of(other_names))
         is_told = (
             date in dates or telling <= written or versions.intersection(_VERSION.findall(name))
         )
@@ -154,3 +173,84 @@ def _dates_in(text: str, year: str) -> list[str]:
 
 def _stem(passage: Passage) -> str:
     return passage.path.rpartition("/")[2].rpartition(".")[0]
+
+
+# -- what a later text says of a passage -----------------------------------------------------------
+
+
+def outdated_figure(
+    first: Candidate, others: Iterable[Candidate], task: str
+) -> tuple[str, Candidate, str] | None:
+    """A figure of a passage, the one of others that says that it no longer holds, and its words.
+
+    That one has a date, is no older, is trusted as much, and does not have the same in its place. A
+    word of the task stands beside the figure in both. A text from outside is not quoted against an
+    own file: its words are empty. ``None`` if there is none.
+    """
+    content, asked = first.passage.content, _words_in_any_language(task)
+    digits = digits_in(content)
+    for row in others if digits and asked else ():
+        text = row.passage.content
+        if (
+            row is first
+            or not row.passage.document.updated_at
+            or is_older(row.passage, first.passage)
+            or not (may_displace(row, first) or _is_mail_as_trusted(row, first))
+            or not may_replace(text, digits)
+        ):
+            continue
+        replaced = replaced_figures(text)
+        found: list[Any] = figures.find_figures(content) if replaced else []
+        for figure, old in product(found, replaced):
+            reach = _BESIDE_DATE if figure.unit == "date" else BESIDE
+            start, end = max(0, figure.start - reach), figure.end + reach
+            if (
+                is_same(figure, old.figure)
+                and asked
+                & _words_in_any_language(old.context)
+                & _words_in_any_language(content[start:end])
+                and not any(
+                    old.new and is_same(other, old.new)
+                    for other in found
+                    if start <= other.start < end
+                )
+            ):
+                words = old.words if may_displace(row, first) else ""
+                return figure.text.rstrip("."), row, words
+    return None
+
+
+def _words_in_any_language(text: str) -> frozenset[str]:
+    """Its content words, as stems and as they are written: a part may show another language."""
+    return content_words(text) | {word for word in words_of(text) if word not in _FUNCTION_WORDS}
+
+
+def outdated_words(
+    first: Candidate, others: Iterable[Candidate], task: str
+) -> tuple[Candidate, str] | None:
+    """The one of others, with a later date, that says that words of a passage no longer hold.
+
+    Another word of the task stands there, or in the names of both; in these if the passage has no
+    date. Returned with the words that say so, which are empty for a text from outside about an own
+    file.
+    """
+    own, asked = content_words(first.passage.content), content_words(task)
+    own = own - words_gone(first.passage.content)
+    date = first.passage.document.updated_at or ""
+    first_names = content_words(f"{first.passage.document.title} {first.passage.path}")
+    for row in others:
+        document = row.passage.document
+        if date < (document.updated_at or "") and (
+            may_displace(row, first) or _is_mail_as_trusted(row, first)
+        ):
+            in_names = first_names & content_words(document.title)
+            for stems, words in gone_statements(row.passage.content):
+                near = in_names | content_words(words) if date else in_names
+                if stems & own and (asked - stems) & near:
+                    return row, words if may_displace(row, first) else ""
+    return None
+
+
+def _is_mail_as_trusted(row: Candidate, first: Candidate) -> bool:
+    document, other = row.passage.document, first.passage.document
+    return document.origin == "external" and document.trust_tier == other.trust_tier

@@ -335,7 +335,7 @@ class Candidate:
         duplicate_of: the chunk id of the candidate that stands for it, if it is a copy.
         later_than: the chunk id of one of the first three whose matter it is about, with a later
             date: a mail, or a section of a dated series.
-        is_partial: whether that one has more text, because it is quoted in part.
+        is_partial: whether the passage of ``duplicate_of`` has more text: it is quoted in part.
         newer_version: the chunk id of a newer version of its page that stands for it.
         differing_line: its first line that the newer version does not have.
         ignores_source_limit: whether it may be selected past the role's hard limit for its source:

@@ -10,31 +10,18 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import lru_cache
-from itertools import product
 from operator import ge
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rolebundle.contracts.dates import date_in_name, is_month, newest_words
 from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.terms import TRUST_TIERS
-from rolebundle.lazy import lazy_module
 from rolebundle.resources import data_file
 from rolebundle.retrieval.query import words_of
 from rolebundle.retrieval.values import Candidate, ranking_order
-from rolebundle.text.languages import STOP_WORDS, likely_languages, stop_words_of
-from rolebundle.text.replaced import (
-    BESIDE,
-    digits_in,
-    gone_statements,
-    is_same,
-    may_replace,
-    replaced_figures,
-    words_gone,
-)
+from rolebundle.text.languages import likely_languages, stop_words_of
 from rolebundle.text.spellings import folded
 from rolebundle.text.words import content_words
-
-figures_module = lazy_module("rolebundle.text.figures")
 
 _OLD, _OF_OLD, _COPY_OF, _DRAFT, _FINAL, _SIGNED = (
     words.split() for words in data_file(__file__, "versions.toml").values()
@@ -64,9 +51,6 @@ _VERSION_IN_PATH = re.compile(
 _MIN_SHARED_WORDS = 0.7
 """A passage is of an older version of a page if the newer one has this share of its words."""
 
-_FUNCTION_WORDS = stop_words_of((*STOP_WORDS,))
-_BESIDE_DATE = 200
-"""Characters beside a date that say what it is of: a passage seldom has the same one twice."""
 MAX_CHECKED_FOR_NEWER = 3
 """How many of the first passages may give their place to a newer version."""
 ABOUT_AS_GOOD = 0.7
@@ -150,8 +134,8 @@ def equals_newest_first(
     return newest if near_best[0] in newest else [*newest, near_best[0]]
 
 
-def later_in_series(first: Candidate, ranked: Iterable[Candidate], task: str) -> Set[str]:
-    """The ids of sections about its matter in files with a later date in their names, as minutes.
+def later_sections(first: Candidate, ranked: Iterable[Candidate], task: str) -> Set[str]:
+    """The ids of sections about the matter of the first in files of a later date, by their names.
 
     They have the same heading, and half of the score. If every file of the series has that heading,
     such as "Decisions", a word of the task must stand in both texts.
@@ -174,13 +158,13 @@ def is_later_section(later: Passage, first: Passage) -> bool:
     A passage with several sections has the headings of all: more than half of the words must be the
     same.
     """
-    if not is_later_in_series(later, first):
+    if not is_of_later_file(later, first):
         return False
     headings = [_heading_words(passage) for passage in (later, first)]
     return 2 * len(headings[0] & headings[1]) > max(map(len, headings))
 
 
-def is_later_in_series(later: Passage, first: Passage) -> bool:
+def is_of_later_file(later: Passage, first: Passage) -> bool:
     """Whether its file has a later date in its name, and else the same name, such as minutes."""
     is_later = _date_by_path(later.path) > _date_by_path(first.path) > ""
     return is_later and _series(later.path) == _series(first.path)
@@ -208,84 +192,6 @@ def is_older(passage: Passage, than: Passage) -> bool:
     """Whether both documents have a date, and the first one's is earlier."""
     date, other = ((p.document.updated_at or "")[:10] for p in (passage, than))
     return "" < date < other
-
-
-def replacing(
-    first: Candidate, others: Iterable[Candidate], task: str
-) -> tuple[str, Candidate, str] | None:
-    """A figure of a passage, the one of others that says that it no longer holds, and its words.
-
-    That one has a date, is no older, is trusted as much, and does not have the same in its place. A
-    word of the task stands beside the figure in both. A text from outside is not quoted against an
-    own file: its words are empty. ``None`` if there is none.
-    """
-    content, asked = first.passage.content, _words_in_any_language(task)
-    digits = digits_in(content)
-    for row in others if digits and asked else ():
-        text = row.passage.content
-        if (
-            row is first
-            or not row.passage.document.updated_at
-            or is_older(row.passage, first.passage)
-            or not (may_displace(row, first) or _is_mail_as_trusted(row, first))
-            or not may_replace(text, digits)
-        ):
-            continue
-        replaced = replaced_figures(text)
-        figures: list[Any] = figures_module.find_figures(content) if replaced else []
-        for figure, old in product(figures, replaced):
-            reach = _BESIDE_DATE if figure.unit == "date" else BESIDE
-            start, end = max(0, figure.start - reach), figure.end + reach
-            if (
-                is_same(figure, old.figure)
-                and asked
-                & _words_in_any_language(old.context)
-                & _words_in_any_language(content[start:end])
-                and not any(
-                    old.new and is_same(other, old.new)
-                    for other in figures
-                    if start <= other.start < end
-                )
-            ):
-                words = old.words if may_displace(row, first) else ""
-                return figure.text.rstrip("."), row, words
-    return None
-
-
-def _words_in_any_language(text: str) -> frozenset[str]:
-    """Its content words, as stems and as they are written: a part may show another language."""
-    return content_words(text) | {word for word in words_of(text) if word not in _FUNCTION_WORDS}
-
-
-def changing(
-    first: Candidate, others: Iterable[Candidate], task: str
-) -> tuple[Candidate, str] | None:
-    """The one of others, with a later date, that says that words of a passage no longer hold.
-
-    Another word of the task stands there, or in the names of both; in these if the passage has no
-    date. Returned with the words that say so, which are empty for a text from outside about an own
-    file.
-    """
-    own, asked = content_words(first.passage.content), content_words(task)
-    own = own - words_gone(first.passage.content)
-    date = first.passage.document.updated_at or ""
-    first_names = content_words(f"{first.passage.document.title} {first.passage.path}")
-    for row in others:
-        document = row.passage.document
-        if date < (document.updated_at or "") and (
-            may_displace(row, first) or _is_mail_as_trusted(row, first)
-        ):
-            names = first_names & content_words(document.title)
-            for stems, words in gone_statements(row.passage.content):
-                near = names | content_words(words) if date else names
-                if stems & own and (asked - stems) & near:
-                    return row, words if may_displace(row, first) else ""
-    return None
-
-
-def _is_mail_as_trusted(row: Candidate, first: Candidate) -> bool:
-    document, other = row.passage.document, first.passage.document
-    return document.origin == "external" and document.trust_tier == other.trust_tier
 
 
 def _is_newer(path: str, than: str) -> bool:

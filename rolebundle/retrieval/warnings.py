@@ -25,14 +25,12 @@ from rolebundle.retrieval.evidence import shown_kinds
 from rolebundle.retrieval.passage_text import one_line, quoted, shown_name
 from rolebundle.retrieval.query import words_of
 from rolebundle.retrieval.select import conflicts
-from rolebundle.retrieval.statements import stated_versions
+from rolebundle.retrieval.statements import outdated_figure, outdated_words, stated_versions
 from rolebundle.retrieval.values import MIN_LEAD_SCORE, Candidate, Retrieval
 from rolebundle.retrieval.versions import (
     MAX_CHECKED_FOR_NEWER,
-    changing,
     is_old_by_path,
     newer_by_path,
-    replacing,
     words_if_newest_asked,
 )
 from rolebundle.text.spellings import key_of
@@ -49,7 +47,7 @@ from rolebundle.text.words import (
 MAX_NAMED_CONFLICTS = 5
 """How many conflicts are named; the others are counted."""
 MAX_NAMED_REPLACEMENTS = 2
-"""How many newer files are named."""
+"""How many messages about what may be replaced are given."""
 MAX_REPLACING = 10
 """How many of the best candidates are searched for what they say no longer holds."""
 _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th|e|er|ère|ème|[ºª°])", re.IGNORECASE)
@@ -259,11 +257,11 @@ def _may_be_replaced(retrieval: Retrieval) -> str:
     least = MIN_LEAD_SCORE * max((row.final for row in retrieval.selected), default=0.0)
     shown = [(n, row) for n, row in enumerate(retrieval.selected, 1) if row.final >= least]
     for number, row in shown[:MAX_CHECKED_FOR_NEWER]:
-        if replaced := replacing(row, others, task):
+        if replaced := outdated_figure(row, others, task):
             figure, by, words = replaced
             said = f": {quoted(words)}" if words else " says that it changed"
             found.append(f"[{number}] has {figure}; {shown_name(by.passage.path)}{said}")
-        elif change := changing(row, [other for _, other in shown], task):
+        elif change := outdated_words(row, [other for _, other in shown], task):
             later, words = change
             said = f": {quoted(words)}" if words else " says that something changed"
             found.append(f"[{number}] may be outdated: {shown_name(later.passage.path)}{said}")

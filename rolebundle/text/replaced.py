@@ -59,11 +59,16 @@ class Replaced(NamedTuple):
     context: str
 
 
-def _pattern(text: str | list[str]) -> re.Pattern[str]:
+def _expanded(text: str | list[str], words: Mapping[str, str]) -> str:
+    """A pattern of the table, with the meanings of its ``%words%``, which may have others."""
     text = "".join(text)
-    for name, meaning in (*_TABLES["words"].items(), ("words", _TABLES["words"]["words"])):
-        text = text.replace(f"%{name}%", meaning)
-    return lazy_pattern(text.replace("%figure%", _HIDDEN), re.IGNORECASE)
+    while names := [name for name in re.findall(r"%(\w+)%", text) if name in words]:
+        text = text.replace(f"%{names[0]}%", words[names[0]])
+    return text
+
+
+def _pattern(text: str | list[str]) -> re.Pattern[str]:
+    return lazy_pattern(_expanded(text, _TABLES["words"] | {"figure": _HIDDEN}), re.IGNORECASE)
 
 
 _BEFORE, _BEHIND = map(_pattern, _TABLES["cues"].values())
@@ -76,15 +81,10 @@ _NOUN = re.compile(r"\s+[^\W\d]")
 _BREAK = re.compile(r"[.;:!?]\s|\n\s*\n")
 
 
-_DOCUMENTS: Mapping[str, str] = {k: "".join(text) for k, text in _TABLES["documents"].items()}
-
-
 @cache
 def _document_pattern(name: str) -> re.Pattern[str]:
-    text = _DOCUMENTS[name]
-    while names := re.findall(r"%(\w+)%", text):
-        text = text.replace(f"%{names[0]}%", _DOCUMENTS[names[0]])
-    return re.compile(text, re.IGNORECASE | re.MULTILINE | re.DOTALL)
+    words = {key: "".join(text) for key, text in _TABLES["documents"].items()}
+    return re.compile(_expanded(words[name], words), re.IGNORECASE | re.MULTILINE | re.DOTALL)
 
 
 def document_statements(text: str, names: str) -> Iterator[str]:

@@ -278,7 +278,7 @@ def _malformed(problem: str) -> UsageError:
 
 # -- citations -------------------------------------------------------------------------------------
 
-MIN_WORDS = 4
+_MIN_COMPARED = 4
 """With fewer content words a citation cannot be compared with what it names."""
 FOUND_SHARE = 0.6
 """A passage in which this share of them stands together is where the sentence comes from ..."""
@@ -326,11 +326,11 @@ def check_citation(
         if not first <= start <= end <= last:
             note = f"the passage is {named[0].locator_path}:{first}-{last}"
             return "unknown_citation", named[0], note
-    if own.words < MIN_WORDS or is_unspaced(prose):
+    if own.words < _MIN_COMPARED or is_unspaced(prose):
         return "cited", named[0], ""
     if place and own.share < LESS * best.share:
         return "wrong_place", place, f"the words of the sentence are at {place.locator}"
-    if own.share or own.words < 2 * MIN_WORDS:
+    if own.share or own.words < 2 * _MIN_COMPARED:
         return "cited", named[0], ""
     if language_of(prose) != language_of(named[0].content):
         note = "the sentence and the passage are in different languages"

@@ -17,7 +17,7 @@ from rolebundle.resources import data_file
 from rolebundle.retrieval.filter import age_days, age_note, freshness_of, labels_of
 from rolebundle.retrieval.passage_text import shown_name
 from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.retrieval.statements import names, stated_versions
+from rolebundle.retrieval.statements import names_document, stated_versions
 from rolebundle.retrieval.versions import (
     is_old_by_path,
     newer_by_path,
@@ -98,7 +98,7 @@ def check_sources(
         stating = [
             by.path
             for by in stated_versions(passage, passages.values())
-            if not (names(text, by, passage) or says_past(own))
+            if not (names_document(text, by, passage) or says_past(own))
         ]
         newer = [*by_name[:1], *stating]
         of_newer = [p for p in passages.values() if p.path in newer]

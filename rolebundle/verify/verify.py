@@ -31,7 +31,7 @@ from rolebundle.contracts.verification import (
 from rolebundle.retrieval.messages import is_later_mail, without_attribution
 from rolebundle.retrieval.passage_text import quoted, shown_name
 from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.retrieval.versions import is_later_in_series, is_later_section, is_older
+from rolebundle.retrieval.versions import is_later_section, is_of_later_file, is_older
 from rolebundle.scan.confidential import find_secrets
 from rolebundle.storage.corpus import Corpus, joined
 from rolebundle.storage.digests import verify_passages
@@ -225,7 +225,7 @@ class SentenceCheck:
         yield from figures
         yield from self._names([found.span for found in figures])
         if self._sentence.has_content:
-            yield from self._statement({f.chunk_id for f in figures if f.code == "figure_found"})
+            yield from self._coverage({f.chunk_id for f in figures if f.code == "figure_found"})
             if not any(found.code == "old_source" for found in figures):
                 yield from islice(self._changed_by_text(), 1)
 
@@ -387,7 +387,7 @@ class SentenceCheck:
         # Of a passage without a date, a later text must be about the same by its name.
         is_later = later_date > date and bool(date or own & names)
         known = words_gone(self._text) | words_gone(passage.content)
-        is_in_series = is_later_in_series(later, passage)
+        is_in_series = is_of_later_file(later, passage)
         for sentence, has_two in sentences_like(self._text, later) if is_later else ():
             is_new = has_two and is_in_series and says_new(sentence)
             if is_new or not (own - known).isdisjoint(words_gone(sentence)):
@@ -419,7 +419,7 @@ class SentenceCheck:
                     return parts
         return []
 
-    def _statement(self, with_figures: Set[str | None]) -> Iterator[Finding]:
+    def _coverage(self, with_figures: Set[str | None]) -> Iterator[Finding]:
         """What a passage says of the sentence. Of ``with_figures`` one has a figure of it."""
         start, end = self._start, self._sentence.end
         match = best_match(self._text, self.cited)

@@ -35,6 +35,7 @@ from support.amounts import lengths, linear_time
         ("Statt 1,45 Euro nun 1,70 Euro pro Zeile. Er wird auf den 8. Mai verlegt.", ["1,45 Euro"]),
         ("The 65 °C decision of 8 September no longer holds.", ["65 °C"]),
         ("The size goes up from 8 to 12 cells.", ["8"]),
+        ("From Friday, 1 May 2026 the fee no longer applies.", []),
         ("Ab sofort nur noch 2,5 mg morgens (statt 5 mg).", ["5 mg"]),
         ("Der Eingriff am 14. Januar entfällt.", ["14. Januar"]),
         ("Er wird vom 14. Januar auf den 28. Januar verschoben.", ["14. Januar"]),
