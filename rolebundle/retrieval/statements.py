@@ -117,9 +117,11 @@ def _may_say(new: Passage, old: Passage) -> bool:
 
 def _says_it_replaces(new: Passage, old: Passage, known: Iterable[Passage]) -> bool:
     def is_said(kind: str, by: Passage, named: Passage) -> bool:
-        rivals = [p for p in known if _stem(p) not in (_stem(named), _stem(by))]
+        own = _stem(named), _stem(by)
         return any(
-            said == kind and best > 0 and all(_name_strength(words, p, by) < best for p in rivals)
+            said == kind
+            and 0 < best
+            and all(_name_strength(words, p, by) < best for p in known if _stem(p) not in own)
             for said, words in _statements(by)
             for best in [_name_strength(words, named, by)]
         )
@@ -159,11 +161,13 @@ def _labels(text: str) -> frozenset[str]:
     return frozenset(
         f"{word}{number}".casefold()
         for word, number in _LABEL.findall(folded(text))
-        if naming_words([word.casefold()]) - _FUNCTION_WORDS
+        if naming_words([word.casefold()])
+        and (word.isupper() or word.casefold() not in _FUNCTION_WORDS)
         and not re.fullmatch(r"(?:19|20)\d\d", number)
     )
 
 
+@lru_cache(maxsize=4096)
 def _dates_in(text: str, year: str) -> list[str]:
     """The date of a text; without one the days in it, of the given year."""
     days = (found[0] for found in _DAY.finditer(text) if is_month(found[1].casefold()))

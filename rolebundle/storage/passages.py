@@ -140,14 +140,14 @@ def passages_of_documents(
     return _passages(corpus, lines, rowids, end_line, start_line)
 
 
-MAX_STATING = 100
-"""How many documents are read for what they say of others, the latest ones."""
+MAX_STATING = 300
+"""How many documents are read for what they say of others, the latest ones that are trusted."""
 
 
 def stating_passages(corpus: Corpus) -> list[Passage]:
-    """The first passage of each document that says that it replaces another one."""
+    """The first passage of each trusted document that says that it replaces another one."""
     latest = (
-        "d.id IN (SELECT id FROM document WHERE attributes LIKE ? "
+        "d.id IN (SELECT id FROM document WHERE attributes LIKE ? AND trust_tier <> 'untrusted' "
         "ORDER BY updated_at DESC, id LIMIT ?) AND c.ordinal = 0"
     )
     bindings = f'%"{STATEMENT}"%', MAX_STATING

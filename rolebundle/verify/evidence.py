@@ -34,7 +34,6 @@ from rolebundle.storage.documents import document_names
 from rolebundle.storage.passages import (
     passages_at_lines,
     passages_by_id,
-    passages_of_documents,
     stating_passages,
 )
 from rolebundle.text.languages import is_unspaced
@@ -143,19 +142,15 @@ class DraftEvidence:
         Also one of what says that it replaces a file.
         """
         stating = self._usable(stating_passages(self._corpus)) if cited else []
-        names = document_names(self._corpus) if stating or (cited and not self.is_named) else []
+        names = document_names(self._corpus) if cited and not self.is_named else []
         for path, passage in cited.items():
             self.raise_if_interrupted()
             folder = path.rpartition("/")[0]
-            near = [name for name in names if name.path.rpartition("/")[0] == folder]
-            paths = () if self.is_named else (name.path for name in near)
+            paths = (name.path for name in names if name.path.rpartition("/")[0] == folder)
             newer = newer_by_path(passage, paths, "")[:DEPTH]
             stored = (passages_at_lines(self._corpus, one, 1, MAX_CITED_LINES) for one in newer)
             yield from next(filter(None, map(self._usable, stored)), [])
-            if stating and stated_versions(passage, stating):
-                rowids = [name.rowid for name in near]
-                beside = self._usable(passages_of_documents(self._corpus, rowids, 1, 1))
-                yield from stated_versions(passage, [*beside, *stating])
+            yield from stated_versions(passage, stating)
 
     def named_by(self, citation: Citation, candidates: Sequence[Passage]) -> list[Passage]:
         """The passages that a citation names: lines name each passage that shares a line with them.

@@ -87,6 +87,7 @@ def check_sources(
     """
     prose = " ".join(sentence.prose(with_quotes=True) for sentence in sentences)
     used: set[tuple[str, FindingCode]] = set()
+    stated = dict[str, list[Passage]]()
     for use in sorted(findings, key=lambda f: f.span.start):
         passage = passages.get(use.chunk_id or "")
         if passage is None or use.code not in _FROM_SOURCE:
@@ -95,9 +96,11 @@ def check_sources(
         text = prose.replace(passage.path.rpartition("/")[2], " ")
         own = next((s.prose(with_quotes=True) for s in sentences if use.span.start < s.end), "")
         by_name = newer_by_path(passage, [p.path for p in passages.values()], text)
+        if passage.chunk_id not in stated:
+            stated[passage.chunk_id] = stated_versions(passage, passages.values())
         stating = [
             by.path
-            for by in stated_versions(passage, passages.values())
+            for by in stated[passage.chunk_id]
             if not (names_document(text, by, passage) or says_past(own))
         ]
         newer = [*by_name[:1], *stating]

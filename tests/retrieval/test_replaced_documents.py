@@ -12,6 +12,7 @@ from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.verification import Verification, VerifyRequest
 from rolebundle.engine import Engine
 from rolebundle.ingest.options import IngestOptions
+from rolebundle.storage.passages import MAX_STATING
 from rolebundle.workspace import Workspace
 from support.source_tree import write_files
 
@@ -265,3 +266,19 @@ def test_a_draft_that_cites_a_replaced_document(tmp_path: Path, draft: str, is_o
     answer = verified(tmp_path, {"SR-14.md": OLD, "SR-21.md": NEW.format(REPLACES)}, draft)
     found = [f.note for f in answer.findings if f.code == "old_source"]
     assert found == (["SR-21.md says that it replaces it"] if is_old else [])
+
+
+OTHER_WORDS = "---\nupdated_at: 2024-03-01\n---\n# Regulation QX-15\n\nThis rule replaces SR-14.\n\nTwo pairs.\n"
+DRAFT = "Gloves are changed every 60 minutes at the bench (SR-14.md:5-5)."
+
+
+def test_a_label_names_a_document_among_other_words(tmp_path: Path) -> None:
+    answer = verified(tmp_path, {"SR-14.md": OLD, "QX-15.md": OTHER_WORDS}, DRAFT)
+    assert answer.counts.get("old_source") == 1
+
+
+def test_untrusted_statements_take_no_place_from_others(tmp_path: Path) -> None:
+    memo = "---\ntrust_tier: untrusted\nupdated_at: 2026-11-01\n---\nThis memo replaces XY-{}.\n"
+    memos = {f"memo{n}.md": memo.format(n) for n in range(MAX_STATING + 1)}
+    files = {"SR-14.md": OLD, "QX-15.md": OTHER_WORDS, **memos}
+    assert verified(tmp_path, files, DRAFT).counts.get("old_source") == 1
