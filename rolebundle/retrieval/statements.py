@@ -120,7 +120,7 @@ def _says_it_replaces(new: Passage, old: Passage, known: Iterable[Passage]) -> b
         own = _stem(named), _stem(by)
         return any(
             said == kind
-            and 0 < best
+            and best > 0
             and all(_name_strength(words, p, by) < best for p in known if _stem(p) not in own)
             for said, words in _statements(by)
             for best in [_name_strength(words, named, by)]
