@@ -78,11 +78,11 @@ def put_newer_versions_first(ranked: list[Candidate], task: str) -> None:
 
 
 def stated_versions(first: Passage, others: Iterable[Passage]) -> list[Passage]:
-    """A passage of each document that replaces that of a passage, as either of them says.
+    """A passage of each document that replaces the document of a passage, as one of the two says.
 
     They are trusted as much, no older, and no drafts. What is untrusted says nothing of others, and
-    what is from outside replaces only what has the same sender. None if a declaration supersedes
-    the first one.
+    what is from outside replaces only what has the same sender. Empty if a declaration
+    supersedes the first one.
     """
     others = [*others]
     if first.superseded_by or not any(map(_statements, (first, *others))):
@@ -168,11 +168,11 @@ def _labels(text: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=4096)
-def _dates_in(text: str, year: str) -> list[str]:
+def _dates_in(text: str, year: str) -> tuple[str, ...]:
     """The date of a text; without one the days in it, of the given year."""
     days = (found[0] for found in _DAY.finditer(text) if is_month(found[1].casefold()))
     date = date_in_name(text)
-    return [date] if date else [*filter(None, (date_in_name(f"{day} {year}") for day in days))]
+    return (date,) if date else (*filter(None, (date_in_name(f"{day} {year}") for day in days)),)
 
 
 def _stem(passage: Passage) -> str:

@@ -158,13 +158,13 @@ def is_later_section(later: Passage, first: Passage) -> bool:
     A passage with several sections has the headings of all: more than half of the words must be the
     same.
     """
-    if not is_of_later_file(later, first):
+    if not is_in_later_file(later, first):
         return False
     headings = [_heading_words(passage) for passage in (later, first)]
     return 2 * len(headings[0] & headings[1]) > max(map(len, headings))
 
 
-def is_of_later_file(later: Passage, first: Passage) -> bool:
+def is_in_later_file(later: Passage, first: Passage) -> bool:
     """Whether its file has a later date in its name, and else the same name, such as minutes."""
     is_later = _date_by_path(later.path) > _date_by_path(first.path) > ""
     return is_later and _series(later.path) == _series(first.path)

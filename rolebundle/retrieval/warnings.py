@@ -246,8 +246,8 @@ def _supersede_ignored(retrieval: Retrieval) -> str:
 def _may_be_replaced(retrieval: Retrieval) -> str:
     """Which candidates are newer than a first passage, or which of these is old, by their paths.
 
-    Also which of them says that a figure of a first passage no longer holds, or is about the same
-    matter and later, and which document says that it replaces that of a first passage.
+    Also which of them says that a figure or words of a first passage no longer hold, or is later
+    and about the same matter; and which document replaces that of a first passage, by their texts.
     """
     paths, found = [row.passage.path for row in retrieval.ranked], list[str]()
     task = " ".join((retrieval.request.task, *retrieval.request.also))
@@ -266,7 +266,7 @@ def _may_be_replaced(retrieval: Retrieval) -> str:
             said = f": {quoted(words)}" if words else " says that something changed"
             found.append(f"[{number}] may be outdated: {shown_name(later.passage.path)}{said}")
         found += [
-            f"{shown_name(by.locator_path)} says that it replaces [{number}]"
+            f"{shown_name(by.locator_path)} replaces [{number}], by their texts"
             for by in stated_versions(row.passage, known)
             if documents.index(row.passage.document) == number - 1
         ]

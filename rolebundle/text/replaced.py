@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rolebundle.lazy import lazy_module, lazy_pattern
 from rolebundle.resources import data_file
-from rolebundle.text.words import content_words
+from rolebundle.text.words import content_words, language_of, stems_of
 
 # What few answers need is loaded by them.
 if TYPE_CHECKING:
@@ -141,11 +141,11 @@ def gone_statements(text: str) -> tuple[tuple[frozenset[str], str], ...]:
     Returns:
         The stems of the content words among the first four, and the words that say so.
     """
-    found = []
+    found, language = [], language_of(text)  # A few words alone seldom show their language.
     for line in (" ".join(part.split()) for part in re.split(r"\n\s*\n", text)):
         for match in (match for pattern in _GONE for match in pattern.finditer(line)):
             words, least = match["old"].split()[:_MAX_GONE], max(0, match.start() - _EXCERPT)
-            stems = content_words(" ".join(words))
+            stems = frozenset(stems_of(" ".join(words), language).content)
             if stems and not _NUMBER.search(" ".join(words)):
                 start = line.rfind(". ", least, match.start()) + 2
                 start = start if start > 1 else least and line.find(" ", least) + 1

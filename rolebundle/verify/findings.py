@@ -107,7 +107,7 @@ def check_sources(
         of_newer = [p for p in passages.values() if p.path in newer]
         # Who cites an old version for what the newer one says, too, is right.
         if newer and not is_repeated(own, passage, of_newer):
-            note = "is newer, by its name" if by_name else "says that it replaces it"
+            note = "is newer, by its name" if by_name else "replaces it, by their texts"
             doubts.append(("old_source", f"{shown_name(newer[0])} {note}", {}))
         elif not newer and is_old_by_path(passage.path):
             doubts.append(("old_source", "it is old, by its name", {}))

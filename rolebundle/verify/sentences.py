@@ -77,9 +77,13 @@ def _windows(content: str) -> tuple[tuple[str, frozenset[str]], ...]:
     )
 
 
+def _without_numbers(text: str) -> frozenset[str]:
+    return frozenset(word for word in content_words(text) if not word.isdecimal())
+
+
 def sentences_about(text: str, other: str, least: float = 0.0) -> list[str]:
-    """The sentences of another text with more than a share of the words of a text, not numbers."""
-    words = {word for word in content_words(text) if not word.isdecimal()}
+    """The sentences of another text that have more than this share of the words of a text."""
+    words = _without_numbers(text)
     shared = {sentence: words & content_words(sentence) for sentence in _sentences_of(other)}
     return [sentence for sentence, own in shared.items() if len(own) > least * len(words)]
 
@@ -89,7 +93,7 @@ def sentences_like(text: str, passage: Passage) -> Iterator[tuple[str, bool]]:
 
     With each of them: whether both words are in the sentence.
     """
-    words = {word for word in content_words(text) if not word.isdecimal()}
+    words = _without_numbers(text)
     head = content_words(" ".join((passage.document.title, *passage.headings)))
     for sentence in _sentences_of(passage.content):
         shared = words & content_words(sentence)

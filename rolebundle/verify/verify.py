@@ -31,7 +31,7 @@ from rolebundle.contracts.verification import (
 from rolebundle.retrieval.messages import is_later_mail, without_attribution
 from rolebundle.retrieval.passage_text import quoted, shown_name
 from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.retrieval.versions import is_later_section, is_of_later_file, is_older
+from rolebundle.retrieval.versions import is_in_later_file, is_later_section, is_older
 from rolebundle.scan.confidential import find_secrets
 from rolebundle.storage.corpus import Corpus, joined
 from rolebundle.storage.digests import verify_passages
@@ -387,7 +387,7 @@ class SentenceCheck:
         # Of a passage without a date, a later text must be about the same by its name.
         is_later = later_date > date and bool(date or own & names)
         known = words_gone(self._text) | words_gone(passage.content)
-        is_in_series = is_of_later_file(later, passage)
+        is_in_series = is_in_later_file(later, passage)
         for sentence, has_two in sentences_like(self._text, later) if is_later else ():
             is_new = has_two and is_in_series and says_new(sentence)
             if is_new or not (own - known).isdisjoint(words_gone(sentence)):

@@ -172,7 +172,9 @@ def test_other_sentences_with_cannot(text: str) -> None:
         ("Not only copper, and not yet zinc.", set()),
         ("It is not before 5 May.", set()),
         ("Es gibt Suppe statt Raclette.", {"raclett"}),
-        ("Elle ne vient plus, pas de raclette.", {"raclett"}),
+        ("Elle ne vient plus, pas de raclette.", {"raclet"}),
+        ("Pour le gâteau il y a des amandes au lieu de noisettes.", {"noiset"}),
+        ("Para la cena usamos la terraza en lugar del comedor grande.", {"comedor"}),
     ],
 )
 def test_words_of_which_a_text_says_that_they_are_gone(text: str, words: set[str]) -> None:
