@@ -25,7 +25,7 @@ AUTHORITY_VERSION = 2
 
 GOVERNANCE_KEYS = frozenset(keys_that(GOVERNS))
 _GUARDED_KEYS = tuple(sorted(keys_that(GOVERNS, LIMITS)))
-"""Keys that a typing error must not lift."""
+"""Keys that a typing error must not remove."""
 # Plain words of other tools that are one or two letters away from a guarded key.
 _OTHER_WORDS = frozenset(data_file(__file__, "keys.toml")["unlike"].split())
 _MIN_CHARS_FOR_TWO_MISTAKES = 9
@@ -229,7 +229,7 @@ def _refusals(key: str, claim: Any, value: Any) -> list[str]:
 #
 # They hold for all files at and below the path, in every later ingest, until flags for this path
 # or for one above replace them. ``trust_tier``, ``origin`` and ``max_trust`` are
-# replaced together; any other flag is replaced alone. The value ``None`` lifts a flag of a folder
+# replaced together; any other flag is replaced alone. The value ``None`` removes a flag of a folder
 # above. See docs/decisions/0022-order-of-authority.md.
 
 
@@ -248,7 +248,7 @@ def given_flags(
     """What an ingest says of governance.
 
     Args:
-        flags: the metadata keys that it names. A key without a value lifts a remembered one.
+        flags: the metadata keys that it names. A key without a value removes a remembered one.
         declared: their values.
         max_trust: the highest trust tier; ``None`` if not given.
     """

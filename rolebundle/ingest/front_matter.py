@@ -2,7 +2,7 @@
 
 All scalars are texts as they were written. Front matter that cannot be read costs a document
 nothing but the values that cannot be read, unless it may declare what governs the document: then
-the document is refused, so that a typing error does not lift a limit.
+the document is refused, so that a typing error does not remove a limit.
 """
 
 from __future__ import annotations

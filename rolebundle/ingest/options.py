@@ -19,7 +19,7 @@ class IngestOptions:
 
     Attributes:
         flags: metadata of all files. Manifests and front matter take precedence, but may only lower
-            what governs a document. The value ``None`` lifts a remembered one.
+            what governs a document. The value ``None`` removes a remembered one.
         max_trust: the highest trust tier that manifests and documents may declare.
         chunking: ``size`` and ``maximum`` in characters; overrides the manifest.
         size_cap: the maximum file size in bytes; larger files are skipped.

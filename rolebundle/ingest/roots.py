@@ -255,7 +255,7 @@ class Plan:
 
 
 def with_options(options: RootOptions, new_options: Options) -> RootOptions:
-    """Options after others were given. A key of ``meta`` with the value ``None`` is lifted."""
+    """Options after others were given. A key of ``meta`` with the value ``None`` is removed."""
     values: dict[str, Any] = {**new_options}
     for name in ("meta", "chunking"):
         if name in new_options:

@@ -27,7 +27,7 @@ from rolebundle.storage.lexical_index import verify_lexical_indexes
 from rolebundle.storage.passages import content_hashes, passages_by_rowid, prefetch_passages
 from rolebundle.storage.stored_values import damage_error, grouped
 
-CLEAR_LEAD = 0.45
+CLEAR_MARGIN = 0.45
 """A document this far ahead of all others in both lanes is what the task asks for."""
 
 
@@ -147,10 +147,10 @@ class Lanes:
         words = lexical.word_evidence(self.corpus, self.query, best, only_facts=self.only_facts)
         meaning = (self.semantic.noise, self.semantic.words_exponent) if self.semantic else (None,)
         evidence = words.with_scores(bm25, pool.cosines, *meaning)
-        # An exact word that few passages have chooses among them, and so does a clear lead.
+        # An exact word that few passages have chooses among them, and so does a clear margin.
         by_role = pool.only_by_role
         by_task = [h for h in hits if h.passage.rowid not in by_role or "semantic" in h.lanes]
-        stands_out = self.rare_exact or _lead_of_best(by_task) >= CLEAR_LEAD
+        stands_out = self.rare_exact or _margin_of_best(by_task) >= CLEAR_MARGIN
         least = MIN_SPECIFICITY if stands_out else 0.0
         # Names and paths tell less about what a role prefers than declarations do.
         undeclared = [row for row in best if not pool.hits[row].passage.document.declares_subject]
@@ -236,7 +236,7 @@ def open_lanes(corpus: Corpus, query: Query, provider: EmbeddingProvider | None)
     return Lanes(corpus, query, semantic, semantic_problem, rare, absent)
 
 
-def _lead_of_best(hits: Sequence[Candidate]) -> float:
+def _margin_of_best(hits: Sequence[Candidate]) -> float:
     """How far one document is ahead of all others by words and meaning, in [0, 1]."""
     closeness = scale_by_range({h.chunk_id: h.cosine for h in hits if h.cosine is not None})
     best_bm25 = max((hit.bm25 or 0.0 for hit in hits), default=0.0) or 1.0

@@ -198,6 +198,7 @@ _NAME = re.compile(
     r"|[A-Za-z_~./]*[A-Za-z_][\w-]*(?:[./:=_]+[\w~-]+)+(?:\(\))?|\w+\(\)"
     r"|[a-z]+[A-Z]\w*|[A-Z]+[a-z]+[A-Z]\w*|[A-Z]{2,}\d+)(?!\w))"
     r"|(?<![\w`'’./-])[A-Z][\w-]*[a-z\d][\w-]*(?: (?:[A-Z][\w-]*|\d[\w.-]*))*"
+    r"|(?P<acronym>\b[A-Z]{2,}\b)"
 )
 SENTENCE_START = re.compile(r"(?:^|[.!?:|>(“\"*_—–#\n-])[\W_]*$")
 """Before a word that may be capitalized because a sentence begins with it."""
@@ -205,7 +206,7 @@ _CAPITALIZING = ("de", "lb")
 
 
 def names_in(text: str) -> Iterator[re.Match[str]]:
-    """The identifiers and the capitalized names of a text; of one word, inside a sentence.
+    """The identifiers, acronyms and capitalized names of a text; of one word, inside a sentence.
 
     Languages that capitalize nouns have identifiers only.
     """

@@ -401,7 +401,8 @@ class SentenceCheck:
             # An identifier has to stand in what is cited: another one is often beside it.
             cited = [*self.cited, *self._beside] if name["identifier"] and self.cited else []
             begins = not name["identifier"] and SENTENCE_START.search(self._prose[: name.start()])
-            unknown = [] if begins else unknown_parts(name[0], cited or self._all)
+            # An acronym may stand for words of the evidence.
+            unknown = [] if begins or name["acronym"] else unknown_parts(name[0], cited or self._all)
             unknown = unknown or self._swapped(name)
             if unknown and not any(f.start < end and start < f.end for f in figures):
                 note = f"the evidence does not have: {', '.join(unknown[:5])}"
@@ -412,10 +413,16 @@ class SentenceCheck:
         parts, words = unknown_parts(name[0], self._exact) if self._exact else [], name[0].split()
         for passage in self._exact if parts else ():
             for other in names_in(passage.content):
-                is_kind = bool(other["identifier"]) == bool(name["identifier"])
-                is_person = name["identifier"] or (" " in name[0] and " " in other[0])
+                is_person = " " in name[0] and " " in other[0] and not other["identifier"]
+                is_kind = (
+                    bool(other["identifier"])
+                    if name["identifier"]
+                    else other[0].strip("`").isupper()
+                    if name["acronym"]
+                    else is_person
+                )
                 is_alike = len(parts) == len(words) or not {*words}.isdisjoint(other[0].split())
-                if is_kind and is_person and is_alike and other[0].strip("`") not in self._text:
+                if is_kind and is_alike and other[0].strip("`") not in self._text:
                     return parts
         return []
 

@@ -50,7 +50,7 @@ _LIST_KEYS = {key for key, default in DocumentMetadata._field_defaults.items() i
     multiple=True,
     metavar="KEY=VALUE",
     help="Metadata for every file. Manifests and front matter override it, but may not raise what "
-    "governs a document. Lists: a,b,c. KEY= lifts a remembered one.",
+    "governs a document. Lists: a,b,c. KEY= removes a remembered one.",
 )
 @click.option(
     "--max-trust",
@@ -114,7 +114,7 @@ def ingest(
     it again, and `rolebundle corpus roots list` shows it. If a folder is missing then, or is empty,
     its documents stay, the others are read, and the exit code is 2. Later ingests use the options
     again for this path and everything below it, until you give others: --max-trust authoritative
-    lifts --untrusted, and --meta scope= lifts a scope. `rolebundle status` lists the options that
+    removes --untrusted, and --meta scope= a scope. `rolebundle status` lists the options that
     govern, and counts the documents that declare their own authority.
 
     If a named file cannot be ingested, or a named folder cannot be listed, the exit code is 10, and
