@@ -63,13 +63,14 @@ def best_match(text: str, passages: Sequence[Passage]) -> Match:
 
 
 @lru_cache(maxsize=1024)
-def _sentences_of(content: str) -> tuple[str, ...]:
+def sentences_of(content: str) -> tuple[str, ...]:
+    """The sentences of a text, with what stands between them."""
     return tuple(content[a:b] for a, b in pairwise((*sentence_starts(content), len(content))))
 
 
 @lru_cache(maxsize=1024)
 def _windows(content: str) -> tuple[tuple[str, frozenset[str]], ...]:
-    sentences = _sentences_of(content)
+    sentences = sentences_of(content)
     words = [content_words(sentence) for sentence in sentences]
     return tuple(
         ("".join(sentences[at : at + _WINDOW]), frozenset().union(*words[at : at + _WINDOW]))
@@ -84,7 +85,7 @@ def _without_numbers(text: str) -> frozenset[str]:
 def sentences_about(text: str, other: str, least: float = 0.0) -> list[str]:
     """The sentences of another text that have more than this share of the words of a text."""
     words = _without_numbers(text)
-    shared = {sentence: words & content_words(sentence) for sentence in _sentences_of(other)}
+    shared = {sentence: words & content_words(sentence) for sentence in sentences_of(other)}
     return [sentence for sentence, own in shared.items() if len(own) > least * len(words)]
 
 
@@ -95,7 +96,7 @@ def sentences_like(text: str, passage: Passage) -> Iterator[tuple[str, bool]]:
     """
     words = _without_numbers(text)
     head = content_words(" ".join((passage.document.title, *passage.headings)))
-    for sentence in _sentences_of(passage.content):
+    for sentence in sentences_of(passage.content):
         shared = words & content_words(sentence)
         if shared and not sentence.startswith("#") and len(shared | (words & head)) > 1:
             yield sentence, len(shared) > 1
@@ -111,7 +112,7 @@ for _pair in _WORDS["opposites"].split():
     _one, _other = map(stem, _pair.split("/"))
     _OPPOSITE_OF.setdefault(_one, set()).add(_other)
     _OPPOSITE_OF.setdefault(_other, set()).add(_one)
-_SCOPE = re.compile(
+CLAUSE_END = re.compile(
     r"[;:()—–]|[.!?]\s|\n(?=[\s*•\d.-]*[A-Z])|\b(?:but|unless|until|if|when|because|so|while)\b"
 )
 """Where what a negation denies ends at the latest."""
@@ -129,7 +130,7 @@ _NO_DENIAL = re.compile("".join(_WORDS["no_denial"]), re.IGNORECASE)
 def _polarity(text: str) -> tuple[frozenset[str], frozenset[str]]:
     """The stems that a text affirms, in clauses without a negation, and those that it denies."""
     affirmed, denied = set[str](), set[str]()
-    for clause in _SCOPE.split(_NO_DENIAL.sub(" ", text)):
+    for clause in CLAUSE_END.split(_NO_DENIAL.sub(" ", text)):
         words = [w for w in lower_words(clause) if w != "longer"]  # "No longer" is "not".
         is_denial = [denies(word) or word in _DENIALS for word in words]
         stems = [
@@ -158,7 +159,7 @@ def difference(text: str, passages: Sequence[Passage]) -> tuple[str, Passage, st
     affirmed, denied = _polarity(text)
     best: tuple[float, str, Passage, str] | None = None
     for passage in passages:
-        sentences = _sentences_of(passage.content)
+        sentences = sentences_of(passage.content)
         for number, sentence in enumerate(sentences):
             theirs = content_words(sentence)
             opposites = [
@@ -184,7 +185,7 @@ def difference(text: str, passages: Sequence[Passage]) -> tuple[str, Passage, st
 def is_repeated(text: str, source: Passage, others: Sequence[Passage]) -> bool:
     """Whether others repeat the sentences of a source with most words, or a figure, of a text."""
     content = "\n".join(_line_of(other) for other in others)
-    shared = {s: len(content_words(text) & content_words(s)) for s in _sentences_of(source.content)}
+    shared = {s: len(content_words(text) & content_words(s)) for s in sentences_of(source.content)}
     least = max(1, max(shared.values(), default=0) / 2)
     digits = digits_in(text)
     own = (s for s, n in shared.items() if n >= least or (n and digits & digits_in(s)))

@@ -56,6 +56,7 @@ from rolebundle.verify.evidence import DraftEvidence, check_citation, cited_line
 from rolebundle.verify.figures import LONGER, PLACE_END, FigureCheck, check_figures
 from rolebundle.verify.findings import check_sources, finding, shortened, validated_draft
 from rolebundle.verify.judge import Judge, opinion_findings
+from rolebundle.verify.qualifiers import other_qualifier
 from rolebundle.verify.quotes import check_quote, is_term, lower_words
 from rolebundle.verify.sentences import (
     COVERED,
@@ -402,7 +403,9 @@ class SentenceCheck:
             cited = [*self.cited, *self._beside] if name["identifier"] and self.cited else []
             begins = not name["identifier"] and SENTENCE_START.search(self._prose[: name.start()])
             # An acronym may stand for words of the evidence.
-            unknown = [] if begins or name["acronym"] else unknown_parts(name[0], cited or self._all)
+            unknown = (
+                [] if begins or name["acronym"] else unknown_parts(name[0], cited or self._all)
+            )
             unknown = unknown or self._swapped(name)
             if unknown and not any(f.start < end and start < f.end for f in figures):
                 note = f"the evidence does not have: {', '.join(unknown[:5])}"
@@ -440,7 +443,9 @@ class SentenceCheck:
             yield self._finding("covered", start, end, match.passage, note, match.text)
         elif match.words:
             yield self._finding("uncovered", start, end, note="no passage says this")
-        if found := difference(self._text, self._exact or self.cited or self._all):
+        exact = self._exact or self.cited
+        found = difference(self._text, exact or self._all) or other_qualifier(self._text, exact)
+        if found:
             yield self._finding("differs", start, end, found[1], f"differs: {found[0]}", found[2])
 
 

@@ -731,6 +731,9 @@ def verified_statements(engine: Engine, draft: str) -> Verification:
         ("The nightly export is disabled by default.", '"disabl" for "enabl"'),
         ("The relay does not keep a copy of each message for the audit.", "not"),
         ("The relay keeps no copy of each audit message.", "not"),
+        ("Some of the owners can give a folder to a team [1].", '"some" for "all"'),
+        ("An owner must share a folder [1].", '"must" for "may"'),
+        ("After the relay starts, set RELAY_TIMEOUT in the cluster [1].", '"after" for "before"'),
     ],
 )
 def test_a_near_copy_that_differs_is_to_be_checked(
@@ -757,6 +760,8 @@ def test_a_near_copy_that_differs_is_to_be_checked(
         "Rights in a badge end in May and cannot be passed on.",
         "Under a cover, meat juice is not getting onto other food.",
         "The price without tax is 918 euros net.",
+        "All owners may share a folder, and must share it with other teams only [1].",
+        "Set the variable first, and start the relay service after it is set [1].",
     ],
 )
 def test_a_faithful_copy_does_not_differ(engine_statements: Engine, draft: str) -> None:
@@ -792,6 +797,17 @@ def test_a_name_that_stands_nowhere_is_a_remark(engine_statements: Engine, draft
     answer = verified_statements(engine_statements, draft)
     assert answer.counts.get("unknown_name") == 1
     assert answer.verdict != "failed"
+
+
+@pytest.mark.parametrize(("name", "is_unknown"), [("HUP", True), ("SIGUSR1", False), ("CPU", True)])
+def test_an_acronym_in_place_of_the_cited_one_is_to_be_checked(
+    tmp_path: Path, name: str, is_unknown: bool
+) -> None:
+    texts = ["The worker stops at once on the `SIGUSR1` signal.", "HUP reloads the CPU limits."]
+    with Engine(build(tmp_path, [document("signals", texts)])) as engine:
+        draft = f"The worker stops at once on the {name} signal [signals#0]."
+        answer = engine.verify(VerifyRequest(draft=draft, now=NOW))
+    assert ("unknown_name" in answer.counts) == is_unknown
 
 
 def test_languages_that_capitalize_nouns_have_no_names(engine_statements: Engine) -> None:
