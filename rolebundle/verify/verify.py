@@ -442,7 +442,7 @@ class SentenceCheck:
             note = f"{match.share:.0%} of its content words stand together there"
             yield self._finding("covered", start, end, match.passage, note, match.text)
         elif match.words:
-            yield self._finding("uncovered", start, end, note="no passage says this")
+            yield self._finding("uncovered", start, end, note="no passage has enough of its words")
         exact = self._exact or self.cited
         found = difference(self._text, exact or self._all) or other_qualifier(self._text, exact)
         if found:
@@ -534,4 +534,4 @@ def _verdict(
     if not held:
         about = "" if evidence.is_named or covered else "the corpus has no passage about it; "
         return "nothing_to_check", f"{about}no quote, citation or figure was checked{rest}"
-    return "clean", f"{', '.join(counted_checks)}{rest}"
+    return "clean", f"{', '.join(counted_checks)}{rest}; whether the sentences are true is not checked"

@@ -367,7 +367,7 @@ def test_a_cited_sentence_is_checked_in_other_words_than_those_of_its_passage(
 ) -> None:
     draft = "Snapshots live 30 days (backups.md:1-1)."
     answer = verified_citations(engine_citations, draft, whole_corpus=True)
-    assert (answer.verdict, answer.message) == ("clean", "1 citation, 1 figure")
+    assert answer.verdict == "clean" and answer.message.startswith("1 citation, 1 figure; ")
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,7 @@ class TestTheVerdict:
         draft = f'{FALSE} They wrote "{HELMET}"'
         answer = verified(engine, draft)
         assert answer.verdict == "clean"
-        assert answer.message == "1 quote; 1 sentence was not checked"
+        assert answer.message.startswith("1 quote; 1 sentence was not checked; ")
         assert answer.counts["uncovered"] >= 1
         assert verified(engine, draft, require=["coverage"]).verdict == "failed"
         assert verified(engine, FALSE, require=["quotes"]).verdict == "nothing_to_check"
