@@ -534,4 +534,5 @@ def _verdict(
     if not held:
         about = "" if evidence.is_named or covered else "the corpus has no passage about it; "
         return "nothing_to_check", f"{about}no quote, citation or figure was checked{rest}"
-    return "clean", f"{', '.join(counted_checks)}{rest}; whether the sentences are true is not checked"
+    counts = ", ".join(counted_checks)
+    return "clean", f"{counts}{rest}; whether the sentences are true is not checked"
