@@ -534,5 +534,5 @@ def _verdict(
     if not held:
         about = "" if evidence.is_named or covered else "the corpus has no passage about it; "
         return "nothing_to_check", f"{about}no quote, citation or figure was checked{rest}"
-    counts = ", ".join(counted_checks)
-    return "clean", f"{counts}{rest}; whether the sentences are true is not checked"
+    done = ", ".join(counted_checks)
+    return "clean", f"{done}{rest}; whether the sentences are true is not checked"
