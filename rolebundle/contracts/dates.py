@@ -1,6 +1,6 @@
 """Dates as people write them: in names of files, lines, and bounds such as "last week". Pure.
 
-In English, German, French and Spanish; ``dates.toml`` has the words and forms.
+In the languages of ``dates.toml``, which has the words and forms.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 
 from rolebundle.resources import data_file
 
+_SENTENCE_AFTER_DAY = re.compile(r"(?:(?<=\d{4})|(?<=-\d\d))[.;]\s+(?=\S)")
 _CITATION_KEY = re.compile(r"(?<!\w)@[^\W\d]\w*")
 
 
@@ -58,14 +59,20 @@ def is_month(word: str) -> bool:
 
 def is_of_date(word: str) -> bool:
     """Whether a word is a month's name, or a day's of the week, also with an ``s`` (Saturdays)."""
-    names = " ".join([*_table()["values"]["weekday"], *_table()["months"]]).split()
+    names = " ".join([*_table()["values"]["weekday"], *_table()["months"]]).replace("=", "").split()
     return not {plain := _plain(word), plain.removesuffix("s")}.isdisjoint(names)
 
 
 def _month_of(word: str) -> int:
     """The number of a month, by at least three letters of its name; 0 for another word."""
-    months = (number for number, row in enumerate(_table()["months"], 1) if f" {word}" in f" {row}")
-    return next(months, 0) if len(word) > 2 else 0
+    own = f" {word}", f" ={word} "
+    rows = (
+        number
+        for number, row in enumerate(_table()["months"], 1)
+        for one in own
+        if one in f" {row} "
+    )
+    return next(rows, 0) if len(word) > 2 else 0
 
 
 def _date_of(match: re.Match[str]) -> str:
@@ -109,18 +116,18 @@ def _dates_in(text: str) -> Iterator[tuple[str, re.Match[str]]]:
 
 
 def stated_day(line: str) -> tuple[str, str]:
-    """The only day in a line, and how it is said to be that of the text; or two empty texts.
+    """The day in a line's first sentence, and how it is said to be the text's; or two empty texts.
 
     ``label`` (``Stand: 2.11.2026, Bonn``), ``alone`` (``Bonn, 2 November 2026``), or ``title``: as
     a title has it (``Minutes of 2 November 2026``), and not that of something else (``Reply to your
     letter of …``, ``Deadline on …``). The year has four digits.
     """
-    text = _plain(line)
+    text, *rest = _SENTENCE_AFTER_DAY.split(_plain(line), 1)
     found = {d: match for d, match in _dates_in(text) if len(d) == 10 and d[:4] in match[0]}
     if len(found) != 1:
         return "", ""
     [(day, match)] = found.items()
-    shape = f"{text[: match.start()]}DAY{text[match.end() :]}"
+    shape = f"{text[: match.start()]}DAY{text[match.end() :]}{' REST' if rest else ''}"
     forms = _table()["statements"].items()
     return next(((day, form) for form, pattern in forms if pattern.fullmatch(shape)), ("", ""))
 

@@ -18,6 +18,8 @@ _PROSE_WORDS = 25
 """A paragraph of so many words ends it."""
 _DATED_LINE = re.compile(r"^(?=.{8,120}$).*\d{4}.*", re.MULTILINE)
 """A longer line is no title, and no line of the head of a letter."""
+_FIRST_LINE = re.compile(r".*\Z|.{1,60}?\d(?:\W{1,3}\d\d?[:.h]\d\d)?\W*\n(?![^\W\d_A-Z])")
+"""A first line that is a title: it stands alone, or ends with its day, and no sentence goes on."""
 _FORMS = ("label", "alone", "title")
 """How a day is stated, the surest first."""
 
@@ -40,12 +42,12 @@ def _beginning(blocks: Sequence[Block]) -> Iterator[Block]:
     lines = headings = 0
     for block in blocks:
         headings += block.kind == "heading"
-        if headings > 1 or lines >= _MAX_LINES or block.kind in ("code", "table"):
+        if headings > 1 or lines >= _MAX_LINES or block.kind == "code":
             return
         own = block.text.split("\n")[: _MAX_LINES - lines]
         yield block._replace(text="\n".join(own))
         lines += len(own)
-        if block.kind == "list" or len(block.text.split()) >= _PROSE_WORDS:
+        if block.kind in ("list", "table") or len(block.text.split()) >= _PROSE_WORDS:
             return
 
 
@@ -53,10 +55,11 @@ def _stated(blocks: Iterable[Block]) -> Iterator[tuple[int, int, str]]:
     """The form of each stated day, the level of its heading (0 without one), and the day."""
     for number, block in enumerate(blocks):
         is_heading = block.kind == "heading"
-        is_title = is_heading or not (number or "\n" in block.text)
-        for line in _DATED_LINE.findall(block.text if block.kind not in ("code", "table") else ""):
+        is_first = not number and _FIRST_LINE.match(block.text)
+        for line in _DATED_LINE.findall(block.text if block.kind != "code" else ""):
             day, form = stated_day(line)
             form = "title" if is_heading else form
-            is_misplaced = not is_title if form == "title" else block.kind == "list"
+            is_title = is_heading or (is_first and block.text.startswith(line))
+            is_misplaced = not is_title if form == "title" else block.kind in ("list", "table")
             if day and (form == "label" or not is_misplaced):
                 yield _FORMS.index(form), block.level, day

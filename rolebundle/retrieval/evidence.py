@@ -105,29 +105,33 @@ class Evidence(NamedTuple):
         """The sum of the weights of these words, in nats."""
         return math.fsum(self.rarities[p] * self.information(p) for p in positions)
 
-    def coverage(self, rowid: int) -> float:
-        """The share of the words' weight that a chunk has, in [0, 1].
+    def coverage(self, *rowids: int) -> float:
+        """The share of the words' weight that a chunk has, or chunks have in common, in [0, 1].
 
         The mean of all wordings of which a word has a weight.
         """
-        shares = [found / total for found, total in self._nats_found(rowid)]
+        shares = [found / total for found, total in self._nats_found(*rowids)]
         # If no word has a weight, because all are as common as "the", no passage lacks anything.
         return math.fsum(shares) / len(shares) if shares else 1.0
 
-    def _nats_found(self, rowid: int) -> list[tuple[float, float]]:
-        """For each wording with a weight: the weight of its words in the chunk, and of all."""
-        matched = self.matches.get(rowid, frozenset())
+    def _nats_found(self, *rowids: int) -> list[tuple[float, float]]:
+        """For each wording with a weight: the weight of its words in the chunks, and of all."""
+        matched = self._matched(*rowids)
         totals = [(wording, self.nats_of(wording)) for wording in self.positions_by_wording]
         return [(self.nats_of(matched & wording), total) for wording, total in totals if total]
 
-    def support(self, rowid: int) -> Support:
-        """What a passage has of the task. Its words must have been looked up."""
+    def _matched(self, *rowids: int) -> frozenset[int]:
+        return frozenset.intersection(*(self.matches.get(row, frozenset()) for row in rowids))
+
+    def support(self, *rowids: int) -> Support:
+        """What a passage has of the task, or all of several have; their words were looked up."""
         own = self.positions_by_wording[0]
+        known = [c for c in map(self._closeness, rowids) if c is not None]
         return Support(
-            matched_words=len(self.matches.get(rowid, frozenset()) & own),
+            matched_words=len(self._matched(*rowids) & own),
             total_words=len(own),
-            coverage=self.coverage(rowid),
-            closeness=self._closeness(rowid),
+            coverage=self.coverage(*rowids),
+            closeness=min(known) if len(known) == len(rowids) else None,
         )
 
     def with_scores(

@@ -28,7 +28,7 @@ from rolebundle.text.languages import (
     stop_words_of,
 )
 from rolebundle.text.spellings import others_of
-from rolebundle.text.words import is_english, rarity
+from rolebundle.text.words import is_english, is_ordinary, rarity, stem
 
 if TYPE_CHECKING:
     from rolebundle.storage.postings import Indices, Occurrences, Postings
@@ -157,13 +157,15 @@ def with_corrections(corpus: Corpus, query: Query) -> Query:
         word = words[position][0].text
         # One word does not show its language, and may be typed without accents (zolta for żółtej).
         # So stems of every language are tried.
-        forms = [Term(stem, is_form=True) for stem in stems_in_any_language(word)]
+        forms = [Term(form, is_form=True) for form in stems_in_any_language(word)]
         forms += [Term(verb) for verb in _AGENT_NOUN.findall(word)]
         found = postings.frequencies([[form] for form in forms])
         if known := [form for form, count in zip(forms, found, strict=True) if count]:
             words[position] = (*words[position], *known)
             stems += known
             continue
+        if not languages and len(base := stem(word)) >= MIN_LETTERS and is_english(base):
+            continue  # "Lends" is an English word.
         changed = [
             other for other in one_change_away(word) if _is_likely_slip(word, other, languages)
         ]
@@ -213,13 +215,15 @@ def _is_likely_slip(word: str, other: str, languages: frozenset[str]) -> bool:
     """Whether the change is a typing error, and not another word or another form of the word.
 
     An English function word has the same first and last letter: which for wich, but not would for
-    mould. In other languages endings differ in forms, the first letter is seldom mistyped, and
-    short words differ from others by one letter: ergeben, erheben.
+    mould. Another frequent one has the same first letter: not ends for lents. In other
+    languages endings differ in forms, the first letter is seldom mistyped, and short words differ
+    from others by one letter: ergeben, erheben.
     """
     is_swapped = sorted(word) == sorted(other)
     has_edges = word[0] == other[0] and (is_swapped or word[-1] == other[-1])
     if not languages:
-        return has_edges or other not in ENGLISH_STOP_WORDS
+        is_frequent = word[0] != other[0] and is_ordinary(other)
+        return has_edges or not (is_frequent or other in ENGLISH_STOP_WORDS)
     is_replaced = len(word) == len(other) and not is_swapped
     least = MIN_LETTERS_OF_REPLACED if is_replaced else MIN_LETTERS_OF_SLIP
     return has_edges and len(word) >= least and other not in stop_words_of(tuple(STOP_WORDS))

@@ -271,6 +271,8 @@ def _not_found(reference: str, near: Sequence[str]) -> UsageError:
         if references.PLACE.match(named)
         else f"did you mean {' or '.join(near)}?"
         if near
+        else "a question is for retrieve, or comes after the name in why; ls lists the documents"
+        if reference.count(" ") > 1
         else "copy a chunk_id, document_id or locator from a bundle, or list the documents with ls",
     )
 

@@ -39,9 +39,11 @@ from rolebundle.retrieval.passage_text import (
     cut_passage,
     fenced,
     flag_note,
+    has_word,
     header_above,
     heading_of_table,
     letters_of,
+    limit_reason,
     limited_use,
     mark_note,
     one_line,
@@ -53,7 +55,7 @@ from rolebundle.retrieval.passage_text import (
     words_searched,
 )
 from rolebundle.retrieval.values import MIN_LEAD_SCORE
-from rolebundle.text.words import counted, first_of, language_of, stems_of
+from rolebundle.text.words import counted, first_of, language_of, place_to_cut, stems_of
 
 _LINK = re.compile(
     r"!?\[[^\]\n]*\](?:\([^)\n]*\)|\[[^\]\n]*\])|`[^`\n]+ <[^>\n]+>`_+|\bhttps?://\S+"
@@ -86,7 +88,11 @@ _FRAME_CHARS = 30
 _MIN_CUT_CHARS = 100
 """Less of a passage than this is not shown."""
 _LEAD_CHARS = 120
-_MIN_QUOTE_CHARS = 40
+_MIN_QUOTE_CHARS = 60
+_MIN_HEADING_CHARS = 12
+"""Less of a heading is not shown."""
+_HALF_WORD = re.compile(r"(?<![›…,\s])(?:,?\s+|,(?=\D))[^\s,›]{1,20}…\Z")
+_SENTENCE_END = re.compile(r"[.!?;|…。！？]\W*\Z")
 _FIRST_LEADS, _FIRST_LEAD_CHARS = 3, 300
 """How many leads are longer if there is room, because they often answer. There are no others if the
 documents have little of the task, or if a request with `also` has one passage near the best."""
@@ -224,7 +230,7 @@ def _full_and_leads(bundle: RetrievalBundle) -> tuple[list[SelectedPassage], lis
     codes = {warning.code for warning in bundle.warnings}
     few_leads = not codes.isdisjoint(("WEAK_EVIDENCE", "WORDS_MISSING"))
     if documents and not (bundle.request and bundle.request.limit):
-        with_text = [p for p in documents if _says_something(p.content)] or documents
+        with_text = [p for p in documents if _first_said(p.content) >= 0] or documents
         least = _MIN_RELATIVE_SCORE * with_text[0].scores.final
         in_full = near_best = [*takewhile(lambda p: p.scores.final >= least, with_text)]
         if also := bundle.request and bundle.request.also:
@@ -248,22 +254,22 @@ def _has_words_of_each(passage: SelectedPassage, texts: Iterable[str]) -> bool:
     return all(not own.isdisjoint(stems_of(text, language).content) for text in texts)
 
 
-def _says_something(content: str) -> bool:
-    """Whether a text has more than links, headings and short items: a line of prose, a table, code.
+def _first_said(content: str, words: Collection[str] = (), least: int = _MIN_PROSE_BYTES) -> int:
+    """Where a text says something, or has a word of the task; −1 if there is no such line.
 
-    A link counts only by what stands around it.
+    Headings, links, short items and salutations say nothing; a line of prose, a table and code do.
     """
-    lines = [*_LINK.sub("", content).splitlines(), ""]
-    return any(
-        line.startswith(("```", "~~~", "    ", "\t"))
-        or " | " in line
-        or (
-            len(letters_of(line).encode()) >= _MIN_PROSE_BYTES
-            and not line.startswith("#")
+    start = 0
+    for line, under in pairwise([*content.splitlines(keepends=True), ""]):
+        is_prose = len(letters_of(_LINK.sub("", line)).encode()) >= least
+        if line.startswith(("```", "~~~", "    ", "\t")) or (
+            not line.startswith("#")
             and not _UNDERLINE.fullmatch(under)
-        )
-        for line, under in pairwise(lines)
-    )
+            and (is_prose or " | " in line or any(has_word(line, word) for word in words))
+        ):
+            return start
+        start += len(line)
+    return -1
 
 
 # -- the budget ----------------------------------------------------------------------------------
@@ -306,17 +312,43 @@ def lead_text(
 ) -> str:
     """The last heading above a passage, and the sentences that fit best, on one line.
 
-    Of a table the header row, and the row that fits best with those below it.
+    Of a table the header row and the row that fits best, with one that has other words of the task
+    or else those below it.
     """
-    content, table_below = passage.content, heading_of_table(dict(passage))
+    table_below = None
+    least = 1 if passage.content_type in ("table", "code") else _MIN_PROSE_BYTES
+    content = passage.content[max(0, _first_said(passage.content, words, least)) :]
+    if passage.content_type == "table":
+        rows, table_below = content.rstrip().split("\n"), heading_of_table(dict(passage))
+        if header := header_above(rows, len(rows) - 1, table_below):
+            content, table_below = "\n".join(rows[header.end :]), header.text
     start, end = best_span(content, words, length, table_below=table_below)
-    line, row = content.count("\n", 0, start), content[start:end].partition("\n")[0]
-    header = header_above(content.split("\n"), line, table_below)
+    if len(letters_of(content[start:end]).encode()) < _MIN_PROSE_BYTES:
+        end = start + place_to_cut(content[start:], length)
+    part = content[start:end].rstrip()
+    is_whole = _SENTENCE_END.search(part) or "\n" in f"{content}\n"[start + len(part) : end + 1]
+    part += "" if is_whole else "…"
+    row = part.partition("\n")[0]
+    header = header_above(content.split("\n"), content.count("\n", 0, start), table_below)
+    if header and 2 * len(row) < length:
+        missing = [word for word in words if not has_word(row, word)]
+        others = content[:start] + content[start + len(row) + 1 :]
+        span = best_span(others, missing, length - len(row), table_below=table_below)
+        more = others[slice(*span)].partition("\n")[0]
+        part = f"{row}\n… {more}" if any(has_word(more, word) for word in missing) else part
+    text = one_line(_CELL_END.sub(", ", _LEADING_MARKS.sub("", part)), _LINE_CHARS)
     heading = header.text if header else [passage.title or "", *passage.headings][-1]
-    heading = one_line(heading, max(length // 3, length - len(row) - 3 if header else 0))
-    text = _CELL_END.sub(", ", _LEADING_MARKS.sub("", content[start:end]))
-    names = [] if letters_of(heading) in letters_of(text) else [heading]
-    return one_line(" › ".join([*names, text]), length)
+    known = letters_of(f"{passage.citation.locator} {text}")
+    room = length - len(row) - 3 if header else length // 3
+    is_known = all(letters_of(word) in known for word in heading.split())
+    if is_known or room < min(len(heading), _MIN_HEADING_CHARS):
+        return _whole_words(text, length)
+    return _whole_words(f"{_whole_words(heading, room)} › {text}", length)
+
+
+def _whole_words(text: str, length: int) -> str:
+    """A text on one line, which is cut between words."""
+    return _HALF_WORD.sub("…", one_line(text, length))
 
 
 def nearest_lines(bundle: RetrievalBundle) -> list[str]:
@@ -361,10 +393,13 @@ def _longer(
 
 
 def use_limits(passages: Iterable[SelectedPassage]) -> list[str]:
-    """What passages and leads may be used for, a line for those with the same limit."""
+    """What passages and leads may be used for, and why: a line for those with the same limit."""
     numbers: dict[str, list[str]] = {}
     for passage in passages:
-        numbers.setdefault(limited_use(passage.allowed_actions), []).append(f"[{passage.rank}]")
+        limit = limited_use(passage.allowed_actions)
+        reason = limit_reason(passage.metadata.model_dump()) if limit else ""
+        limit += f" ({reason})" if reason else ""
+        numbers.setdefault(limit, []).append(f"[{passage.rank}]")
     if len(numbers) == 1 < max(map(len, numbers.values())):
         numbers = {limit: ["All passages"] for limit in numbers}
     return [f"{' '.join(of)}: {limit}." for limit, of in numbers.items() if limit]

@@ -16,7 +16,9 @@ from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.dates import date_in_name
 from rolebundle.contracts.documents import message_of
 from rolebundle.contracts.terms import ACTIONS, DEFAULT_MAX_AGE_DAYS, shown_as
+from rolebundle.policy.trust import PERSONAL_FLAG
 from rolebundle.retrieval.versions import words_if_newest_asked
+from rolebundle.text.tables import CELL_MARKS, has_figures, header_index
 from rolebundle.text.tasks import OPEN_BOXES, OPEN_TASK
 from rolebundle.text.words import first_of, is_no_sentence_end, place_to_cut, stem
 
@@ -55,6 +57,7 @@ _SEPARATORS = str.maketrans(
 )
 _BOX = re.compile(r"(\[[ xX]\])")
 _DENIED = {"execute": "acted on", "external_send": "sent to others"}
+_ORIGINS = {"external": "from outside", "agent": "filed by an agent"}
 _MARKS = "·•‧»│“”„«″＂"
 """What could be read as a mark that separates fields."""
 _PLAIN_NAME = re.compile(r"[^\s\"·•‧›|;\[\]]+")
@@ -142,6 +145,20 @@ def limited_use(allowed: Sequence[str] | None) -> str:
         uses = " or ".join(map(_DENIED.__getitem__, denied))
         return f"may be quoted, but not {uses}" if uses else ""
     return f"use only to: {', '.join(allowed or ())}"
+
+
+def limit_reason(metadata: Mapping[str, Any]) -> str:
+    """Why the use of a passage is limited, in a few words; empty if it is not known."""
+    flags, origin = metadata.get("flags") or (), metadata.get("origin")
+    if "untrusted" in (metadata.get("trust_tier"), origin):
+        return "untrusted"
+    if not all(flag.startswith(PERSONAL_FLAG) for flag in flags):
+        return "flagged"
+    if origin in _ORIGINS:
+        return f"{'a mail ' * (metadata.get('document_type') == 'mail')}{_ORIGINS[origin]}"
+    if metadata.get("sensitivity") == "confidential":
+        return "confidential"
+    return "personal data" if flags else ""
 
 
 def passage_notes(passage: Mapping[str, Any]) -> list[str]:
@@ -287,12 +304,6 @@ def best_part(content: str, words: Collection[str], length: int) -> str:
     return content[slice(*best_span(content, words, length))].rstrip()
 
 
-def _breaks(content: str) -> list[int]:
-    """Where sentences and the like begin, and the end."""
-    inner = map(re.Match.end, filter(_is_break, _BREAK.finditer(content)))
-    return sorted({0, len(content), *inner})
-
-
 def _is_break(found: re.Match[str]) -> bool:
     stop = found.start() - 1
     is_stop = found.string[stop : found.start()] == "." and found[0].count("\n") < 2
@@ -320,7 +331,8 @@ def best_span(
         cosines_of: compares the sentences with the task; ``None`` if words alone count.
         table_below: of a table the innermost heading above it.
     """
-    ends, is_table = {*_breaks(content)}, table_below is not None
+    ends = {0, len(content), *(m.end() for m in _BREAK.finditer(content) if _is_break(m))}
+    is_table = table_below is not None
     rows = content.rstrip().split("\n") if is_table else [""]
     header = header_above(rows, len(rows) - 1, table_below)
     header_end = len("\n".join(rows[: header.end])) if header else 0
@@ -367,6 +379,11 @@ def _stem(word: str) -> str:
     """The letters that a word has in common with its other forms."""
     # The stem of "policy" is "polici".
     return stem(word).rstrip("i") or word
+
+
+def has_word(text: str, word: str) -> bool:
+    """Whether a text has a form of a word of the task."""
+    return len(word) > 1 and _stem(word) in text.casefold()
 
 
 def caution(bundle: RetrievalBundle) -> str:
@@ -460,7 +477,7 @@ def header_above(lines: Sequence[str], at: int, table_below: str | None) -> Head
         table_below: of a passage that is a table the innermost heading above it, which may be the
             header row. In other passages the rows of a table begin with a border.
     """
-    marks = "|\t;," if table_below is not None else "|" * lines[at].startswith("|")
+    marks = CELL_MARKS if table_below is not None else "|" * lines[at].startswith("|")
     mark = next((mark for mark in marks if mark in lines[at]), "")
     top = at
     while mark and top and mark in lines[top - 1]:
@@ -468,9 +485,9 @@ def header_above(lines: Sequence[str], at: int, table_below: str | None) -> Head
     if mark and top == 0 and mark.replace("\t", "|") in (table_below or ""):
         return Header(table_below or "")
     has_rule = set("".join(lines[top + 1 : top + 2])) <= set("|:-+= ")
+    top += 0 if has_rule or not mark else header_index(lines[top : at + 1], mark)
     end = top + 1 + has_rule
-    has_figures = re.search(r"(?:^|[|\t;,])\W*\d(?!\d{3}\W*(?:[|\t;,]|$))", lines[top])
-    if not mark or at < end or (has_figures and not has_rule):
+    if not mark or at < end or (has_figures(lines[top]) and not has_rule):
         return None
     return Header(lines[top].strip(" |\r").replace("\t", " | "), top, end)
 

@@ -248,6 +248,7 @@ def _may_be_replaced(retrieval: Retrieval) -> str:
 
     Also which of them says that a figure or words of a first passage no longer hold, or is later
     and about the same matter; and which document replaces that of a first passage, by their texts.
+    But for figures and words, the passages have something of the task in common.
     """
     paths, found = [row.passage.path for row in retrieval.ranked], list[str]()
     task = " ".join((retrieval.request.task, *retrieval.request.also))
@@ -265,6 +266,9 @@ def _may_be_replaced(retrieval: Retrieval) -> str:
             later, words = change
             said = f": {quoted(words)}" if words else " says that something changed"
             found.append(f"[{number}] may be outdated: {shown_name(later.passage.path)}{said}")
+        rowid = row.passage.rowid
+        if not retrieval.evidence.support(rowid).is_for_task:
+            continue
         found += [
             f"{shown_name(by.locator_path)} replaces [{number}], by their texts"
             for by in stated_versions(row.passage, known)
@@ -274,6 +278,7 @@ def _may_be_replaced(retrieval: Retrieval) -> str:
             f"[{place}] is later than [{number}], about the same matter"
             for place, later in shown
             if later.later_than == row.chunk_id
+            and retrieval.evidence.support(rowid, later.passage.rowid).is_for_task
         ]
         name = shown_name(row.passage.path)
         newer = newer_by_path(row.passage, paths, task)

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from rolebundle.resources import data_file
+from rolebundle.text.tables import CELL_MARKS
 
 Span = tuple[int, int]
 Look = Literal["digits", "number", "weak", "strong", "unusual"]
@@ -52,7 +53,6 @@ _NO_PASSWORD = re.compile(_WORDS["no_password"], re.IGNORECASE)
 _LOGIN = re.compile(rf"(?i)\b(?:{_WORDS['login']})\b")
 _ACCOUNT = re.compile(rf"(?i)(?:{_WORDS['account']})\Z")
 _NAME = re.compile(r"[\w.@+-]{2,40}\Z")
-_SEPARATORS = "|\t;,"
 _UNUSUAL = "!#$%&*?@^~"
 """Signs that are in no word and join none."""
 _MAX_ROWS = 500
@@ -128,7 +128,7 @@ def _below(text: str, start: int, end: int, look: Look) -> Iterator[Span]:
     header = text[line_start:line_end]
     after = text[end : line_end if line_end >= 0 else end].lstrip()[:1]
     before = text[line_start:start].rstrip()[-1:]
-    sign = next((sign for sign in _SEPARATORS if sign in (after, before)), "")
+    sign = next((sign for sign in CELL_MARKS if sign in (after, before)), "")
     if line_end < 0 or not sign or {after, before} - {sign, ""}:
         return
     # Of code, an argument in a line of its own.

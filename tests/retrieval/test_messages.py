@@ -141,15 +141,23 @@ def test_sections_that_all_files_of_a_series_have_need_a_word_of_the_task(
     assert (rows[1].chunk_id == texts[1]) == is_behind
 
 
-@pytest.mark.parametrize(("day", "says_so"), [(5, True), (3, False)])
-def test_a_note_says_which_mail_is_later_about_the_same_matter(day: int, *, says_so: bool) -> None:
+HEARING = "hearing in the cellar"
+
+
+@pytest.mark.parametrize(
+    ("task", "day", "says_so"),
+    [(HEARING, 5, True), (HEARING, 3, False), ("Is a locked cellar upstairs?", 5, False)],
+)
+def test_a_note_says_which_mail_is_later_about_the_matter_that_is_asked(
+    task: str, day: int, *, says_so: bool
+) -> None:
     people = (("from", (ANA,)), ("to", (BEN,)))
     first, later = (
         document(
             name, [text], title="Estate of Ida", document_type="mail", attributes=people,
             updated_at=f"2026-03-{on:02}T08:00:00Z",
         )
-        for name, text, on in [("a", "The hearing is in the cellar.", 4), ("b", "A hearing elsewhere.", day)]
+        for name, text, on in [("a", "The hearing is in the locked cellar.", 4), ("b", "A hearing upstairs.", day)]
     )  # fmt: skip
     note = "[2] is later than [1], about the same matter"
-    assert (note in packet(answered([first, later], None, task="hearing in the cellar"))) is says_so
+    assert (note in packet(answered([first, later], None, task=task))) is says_so

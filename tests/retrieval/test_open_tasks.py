@@ -56,7 +56,10 @@ def test_lines_with_a_box_are_tasks_in_every_format(tmp_path: Path, mark: str, s
     "What is left to do?", "Which jobs still need doing?", "Welche Aufgaben sind offen?",
     "Was muss ich noch erledigen?", "Que reste-t-il à faire ?", "¿Qué queda por hacer?",
     "Quali compiti sono aperti?", "Do you know the open items?", "Which points are open?",
-    "Welche Punkte sind noch offen?", "¿Qué puntos siguen abiertos?",
+    "Welche Punkte sind noch offen?", "¿Qué puntos siguen abiertos?", "Was steht noch aus?",
+    "Which jobs has Ann still not finished?", "What is not finished yet?", "What is outstanding?",
+    "Was ist noch nicht fertig?", "Qu'est-ce qui n'est pas encore terminé ?", "¿Qué está sin hacer?",
+    "Cosa non è ancora finito?", "Wat is nog niet klaar?",
 ])  # fmt: skip
 def test_words_for_open_tasks_find_open_boxes_and_no_ticked_ones(tmp_path: Path, task: str) -> None:
     files = {f"{n}.md": f"Which note {n} is still of the tasks?\n" for n in range(9)}

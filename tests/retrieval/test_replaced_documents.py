@@ -162,8 +162,9 @@ def test_the_note_is_there_if_the_newer_one_has_none_of_the_words(tmp_path: Path
     assert notes(bundle) == "SR-21.md replaces [1], by their texts"
 
 
-def test_who_changes_a_part_does_not_replace_the_document(tmp_path: Path) -> None:
-    amending = NEW.format("This replaces clause 6 of SR-14.")
+@pytest.mark.parametrize("part", ["clause", "item", "point"])
+def test_who_changes_a_part_does_not_replace_the_document(tmp_path: Path, part: str) -> None:
+    amending = NEW.format(f"This replaces {part} 6 of SR-14.")
     bundle = answered(tmp_path, {"SR-14.md": OLD, "SR-21.md": amending})
     assert (first(bundle), notes(bundle)) == ("SR-14.md", "")
 

@@ -477,4 +477,4 @@ class _Docx(Walk):
     }
 
 
-READERS = package_reader("docx", 13, lambda package: _Docx(package).read())
+READERS = package_reader("docx", 14, lambda package: _Docx(package).read())

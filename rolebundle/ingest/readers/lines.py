@@ -37,6 +37,7 @@ from rolebundle.ingest.readers.line_blocks import block_of, first_text, is_blank
 from rolebundle.resources import data_file
 from rolebundle.text.decoding import one_line
 from rolebundle.text.references import HEADING_LINES
+from rolebundle.text.tables import CELL_MARKS, MAX_HEADER_ROW, header_index
 
 _MAX_LEVEL = 6
 
@@ -84,11 +85,12 @@ def _text_blocks(lines: Sequence[str], start: int, heading: re.Pattern[str]) -> 
 
 
 def _rows(lines: Sequence[str], start: int) -> Iterator[Block]:
-    """The rows of separated values. The first one is the header, unless it has a number."""
-    header: str | None = None
+    """The rows of separated values. A row with a number is no header."""
+    rows = [line for line in lines[start:] if not is_blank(line)]
+    mark = max(CELL_MARKS, key="".join(rows[:MAX_HEADER_ROW]).count)
+    header = rows[header_index(rows, mark)] if rows else ""
+    header = "" if _NUMBER_CELL.search(header) else header
     for at, end in runs(lines, start, len(lines)):
-        if header is None:
-            header = "" if _NUMBER_CELL.search(lines[at]) else lines[at]
         yield block_of(lines, "table", at, end)._replace(header=header)
 
 
@@ -418,4 +420,4 @@ class _Outline:
         return frozenset(inside)
 
 
-READERS = {"text": (7, _read_text), "rst": (6, _read_rst), "source": (5, _read_source)}
+READERS = {"text": (8, _read_text), "rst": (6, _read_rst), "source": (5, _read_source)}

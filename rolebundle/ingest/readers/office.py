@@ -17,6 +17,7 @@ from rolebundle.ingest.readers.notation import marked, written
 from rolebundle.ingest.readers.package import Package, TextBlocks, hidden_kind, row_line
 from rolebundle.scan.hidden_style import WHITE
 from rolebundle.text.decoding import one_line
+from rolebundle.text.tables import MAX_HEADER_ROW, names_columns
 
 Look = Mapping[str, Any]
 """What is known of a text: ``color``, ``size`` in points, ``fill`` (the color behind it),
@@ -48,7 +49,6 @@ _VALUE_TYPE = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}value-type"
 _MAX_CELL_CHARS = 1_800
 _MAX_REPEATED = 100
 _GROUP_CHARS = 1_000
-_MAX_HEADER_ROW = 10
 MAX_COLUMNS = 16_384
 HIDDEN: Look = {"hidden": True}
 _MAX_EMPTY_CELLS = 100
@@ -399,7 +399,7 @@ class Sheet:
         self._count += 1
         # A row of texts is the header of a table: at the top, or below an empty row if there were
         # numbers above it.
-        is_top = not self._header and self._count <= _MAX_HEADER_ROW
+        is_top = self._count <= MAX_HEADER_ROW and names_columns(line, self._header)
         is_other = self._has_numbers and number > self._last + 1
         if (is_top or is_other) and len(is_text) > 1 and all(is_text):
             if is_other:

@@ -524,4 +524,4 @@ def _is_collapsed(element: Any) -> bool:
     return element.get(f"{_TABLE}visibility") in {"collapse", "filter"}
 
 
-READERS = package_reader("opendocument", 13, lambda package: _OpenDocument(package).read())
+READERS = package_reader("opendocument", 14, lambda package: _OpenDocument(package).read())

@@ -23,6 +23,7 @@ from rolebundle.ingest.readers.elements import local_name
 from rolebundle.scan.finding import HiddenPart
 from rolebundle.scan.hidden_style import SAME_COLOR, WHITE, Color
 from rolebundle.text.decoding import clean, cleaned_note, one_line, with_newlines
+from rolebundle.text.tables import header_index
 
 _MAX_MEMBERS = 20_000
 _MAX_EXPANDED = 400_000_000
@@ -328,11 +329,13 @@ class TextBlocks:
             self._pending = []
 
     def table(self, rows: Iterable[Sequence[str]], anchor: str = "") -> None:
-        """Add a table, one line for each row. Its first row is the header row."""
+        """Add a table, one line for each row."""
         lines = [*filter(None, map(row_line, rows))]
         self._count(sum(map(len, lines)) + _CHARS_OF_BLOCK * len(lines))
         self.end_block()
-        self.add("table", "\n".join(lines), anchor, lines[0] if len(lines) > 1 else "")
+        self.add(
+            "table", "\n".join(lines), anchor, lines[header_index(lines)] if len(lines) > 1 else ""
+        )
         self.end_block()
 
     def hide(self, kind: str, text: str, *, is_usual: bool = False, is_kept: bool = False) -> None:

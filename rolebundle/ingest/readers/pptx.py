@@ -269,4 +269,4 @@ def _overlap(first: _Box, second: _Box) -> bool:
     return not is_beside and first[1] < second[3] and second[1] < first[3]
 
 
-READERS = package_reader("pptx", 10, lambda package: _Pptx(package).read())
+READERS = package_reader("pptx", 11, lambda package: _Pptx(package).read())

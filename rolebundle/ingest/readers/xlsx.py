@@ -215,4 +215,4 @@ def _unescaped(text: str) -> str:
     return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text) if "_x" in text else text
 
 
-READERS = package_reader("xlsx", 9, lambda package: _Xlsx(package).read())
+READERS = package_reader("xlsx", 10, lambda package: _Xlsx(package).read())

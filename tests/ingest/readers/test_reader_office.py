@@ -159,6 +159,17 @@ def test_a_second_table_of_a_sheet_has_its_own_header():
     assert not any("Berth" in c.content and "Ship" in c.content for c in chunks)
 
 
+@pytest.mark.parametrize("value", ["2026-04-20", "Quay 4"])
+def test_a_header_stands_below_titles_and_keys_with_their_values(value):
+    workbook, sheet = sheet_called("S")
+    for row in (["Estimate of the quay"], ["Date", value], ["Code", "Item", "Firm"]):
+        sheet.append(row)
+    for i in range(60):
+        sheet.append([f"{i}", f"a long name of number {i}", "Haldi"])
+    chunks = chunk_document("d", read_document(saved(workbook), "a.xlsx"), ChunkSettings())
+    assert {chunk.headings[-1] for chunk in chunks[1:]} == {"Code | Item | Firm"}
+
+
 def test_an_insertion_in_a_sheet_changes_few_passages():
     def passages(names: list[str]) -> set[str]:
         rows = "".join(

@@ -557,6 +557,12 @@ def test_each_passage_of_a_table_of_separated_values_has_the_header(header):
     assert {chunk.headings for chunk in others} == {headings}
 
 
+@pytest.mark.parametrize("top", ["Estimate", "Date;2026-04-20", "Estimate\n\nSite;Quay\n"])
+def test_a_header_of_separated_values_stands_below_titles_and_keys(top):
+    document = read_document(f"{top}\nCode;Item;Colour\n1;Oar;blue", "a.csv")
+    assert {block.header for block in document.blocks} == {"Code;Item;Colour"}
+
+
 ESCAPES = [
     (
         "a.json",

@@ -292,6 +292,27 @@ def test_a_lead_keeps_the_first_sign_of_its_text(text: str) -> None:
     assert f"{text}." in shown and f"- {text}" not in shown
 
 
+@pytest.mark.parametrize(("content", "shown"), [
+    ("## Heat\n- The pump stands behind the shed, on the south side.\n", "Heat › The pump stands behind the shed,…"),
+    ("Hola Ana:\n\nUna corrección: Mateo ya no evita el sésamo.\n", "Una corrección: Mateo ya no…"),
+    ("To do, state 4 May\n\n[ ] photograph neighbourhoods now\n", "[ ] photograph neighbourhoods now"),
+    ("Hola Ana:\n", "Hola Ana:"),
+    ("## Heat\n", "Heat"),
+])  # fmt: skip
+def test_a_lead_is_no_heading_or_salutation_and_ends_with_a_word(content: str, shown: str) -> None:
+    lead = changed(scored(0.9).selected[0], content=content, headings=["Heat"], title=None)
+    assert lead_text(lead, ["token"], 40).removeprefix("Heat › ") == shown.removeprefix("Heat › ")
+
+
+def test_a_lead_of_a_table_has_the_rows_with_words_of_the_task() -> None:
+    rows = ["No | Defect | By", "1 | Tray not fixed | Ek", "2 | Floor | Haas", "3 | Chimney | Lund"]
+    values = {"content": "\n".join(rows), "content_type": "table", "headings": []}
+    lead = changed(scored(0.9).selected[0], **values)
+    shown = "No | Defect | By › 1, Tray not fixed, Ek … 3, Chimney, Lund"
+    assert lead_text(lead, ["fixes", "chimney"], 80) == shown
+    assert lead_text(lead, ["chimney"], 24) == "3, Chimney, Lund"
+
+
 def test_no_number_of_a_lead_is_cut() -> None:
     bundle = scored(0.9, 0.8, 0.7)
     for shift in range(20):
@@ -322,6 +343,19 @@ def test_what_leads_may_be_used_for_stands_once() -> None:
     assert "\n[3] [4]: use only to: read." in text
 
 
+@pytest.mark.parametrize(("values", "reason"), [
+    ({"origin": "external", "document_type": "mail"}, "a mail from outside"),
+    ({"origin": "external"}, "from outside"), ({"trust_tier": "untrusted"}, "untrusted"),
+    ({"flags": ["instruction_override", "personal_email"]}, "flagged"),
+    ({"flags": ["personal_email"]}, "personal data"), ({"sensitivity": "confidential"}, "confidential"),
+])  # fmt: skip
+def test_a_limit_of_use_has_its_reason(values: dict[str, Any], reason: str) -> None:
+    bundle = scored(0.9, 0.8)
+    limited = changed(bundle.selected[1], allowed_actions=["read"], metadata=values)
+    text = packet(changed(bundle, selected=[bundle.selected[0], limited]))
+    assert f"\n[2]: use only to: read ({reason})." in text
+
+
 @pytest.mark.parametrize(("max_age", "label"), [(365, ""), (30.0, "; stale")])
 def test_old_is_stale_only_if_somebody_chose_the_age(max_age: float, label: str) -> None:
     freshness = {"status": "stale", "max_age_days": max_age}
@@ -345,7 +379,7 @@ def test_what_gives_way_first(budget: int) -> None:
     has_brief = any(line.startswith("Avoid:") for line in outside)
     assert len(text) <= budget and all(len(line) <= 120 for line in leads[3:])
     assert (len(passages), len(leads), has_brief) == {
-        1_000: (1, 1, False), 1_500: (1, 2, False), 2_800: (2, 8, False), 8_000: (2, 9, True)
+        1_000: (1, 1, False), 1_500: (1, 2, False), 2_800: (2, 9, False), 8_000: (2, 9, True)
     }[budget]  # fmt: skip
 
 

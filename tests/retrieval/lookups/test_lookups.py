@@ -430,12 +430,13 @@ def test_a_table_between_paragraphs_has_columns_and_code_has_none(tmp_path: Path
     texts = {
         "excerpt": "Fees, and more.\n\nMember | Fee\nAna | 5 zebras",
         "code": "a | b\nc | zebra",
+        "table": "Date | 2026-11-20\nMember | Voice | Fee\nAna | alto | 5 zebras",
     }
     chunks = [chunk(kind, text, content_type=kind) for kind, text in texts.items()]
     stored = of_chunks(document("fees", []), *chunks)
     with open_reader(build(tmp_path, [stored])) as corpus:
         found = find_lines(corpus, GrepRequest(pattern="zebra"), PLAIN).lines
-    assert [line.columns for line in found] == ["Member | Fee", None]
+    assert [line.columns for line in found] == ["Member | Fee", None, "Member | Voice | Fee"]
 
 
 def test_a_text_may_go_on_in_the_next_line(corpus_grep: Corpus) -> None:
