@@ -13,6 +13,7 @@ from rolebundle.contracts.bundle import KeptBack, RetrievalBundle
 from rolebundle.contracts.request import NO_RERANK, RetrievalRequest
 from rolebundle.embedding.provider import EmbeddingProvider, ProviderSpec
 from rolebundle.embedding.registry import parse_rerank_spec
+from rolebundle.embedding.static import StaticProvider
 from rolebundle.errors import AccessDenied
 from rolebundle.lazy import lazy_module
 from rolebundle.policy.approvals import NOT_FROM_REQUESTS, approval_question, ask_program
@@ -98,7 +99,7 @@ class Answering:
             audit_needs = AuditNeeds.of(inputs.corpus)
             cosines_of = None
             if request.packet and inputs.provider is not None and not retrieval.semantic_problem:
-                cosines_of = cosines_with_task(retrieval.query, inputs.provider)
+                cosines_of = cosines_with_task(retrieval.query, StaticProvider())
         # After the snapshot, because the host's program and the files may take a while.
         agent = inputs.request.echo.agent
         approved_by, refusal = self._approval(request, agent, claimed_approver, approved_retrieval)

@@ -26,8 +26,8 @@ from rolebundle.text.words import stem
 
 JUDGED_PER_RANKING = 5
 """The evidence is judged by the first 5 passages of the ranking, and by the best 5 by BM25."""
-COVERAGE_PER_LOG, CLOSENESS_WEIGHT = 0.055, 1.4
-"""The evidence is weak if ``coverage / (0.055 · ln(1 + N)) + 1.4 · closeness`` is below 1 for all
+COVERAGE_PER_LOG, CLOSENESS_WEIGHT = 0.055, 2.0
+"""The evidence is weak if ``coverage / (0.055 · ln(1 + N)) + 2 · closeness`` is below 1 for all
 these passages. The divisor grows with the number N of visible chunks, because among many of them
 one has more of the words by chance. docs/quality.md has how both numbers were chosen."""
 ENOUGH_COVERAGE, ENOUGH_CLOSENESS = 0.25, 0.5

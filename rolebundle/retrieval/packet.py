@@ -93,7 +93,7 @@ _MIN_HEADING_CHARS = 12
 """Less of a heading is not shown."""
 _HALF_WORD = re.compile(r"(?<![›…,\s])(?:,?\s+|,(?=\D))[^\s,›]{1,20}…\Z")
 _SENTENCE_END = re.compile(r"[.!?;|…。！？]\W*\Z")
-_FIRST_LEADS, _FIRST_LEAD_CHARS = 3, 300
+_FIRST_LEADS, _LONG_LEAD_CHARS = 3, 300
 """How many leads are longer if there is room, because they often answer. There are no others if the
 documents have little of the task, or if a request with `also` has one passage near the best."""
 _NOTE_CHARS = 60
@@ -147,7 +147,7 @@ def packet(
     before_shown = _fitting(before, rest_chars / 2)
     after = _fitting(after, rest_chars / 5)
     place_chars = rest_chars - _size([*before_shown, *after, *use_limits([*in_full, *as_leads])])
-    leads = _leads_of(as_leads, words)
+    leads = _leads_of(as_leads, words, cosines_of)
     lead_chars = min(_size(leads), int(place_chars * _LEADS_SHARE))
     block_chars = place_chars - lead_chars - _size(nearest := nearest_lines(bundle))
     first_chars, shown = int(max_chars * _MIN_FIRST_PASSAGE_SHARE), list[str]()
@@ -167,13 +167,14 @@ def packet(
     text_by_id = dict(zip((passage.chunk_id for passage in in_full), shown, strict=False))
     waiting = {passage.chunk_id for passage in [*in_full, *as_leads]} - text_by_id.keys()
     as_leads = [passage for passage in bundle.selected if passage.chunk_id in waiting]
-    leads = _leads_of(as_leads, words)
+    leads = _leads_of(as_leads, words, cosines_of)
     # If all leads fit, there is no note about them.
     lead_chars += _NOTE_CHARS if _size(leads) < lead_chars + _NOTE_CHARS else 0
     leads = _fitting(leads, lead_chars - 1)
     brief_shown = _fitting(brief, lead_chars - _size(leads))
     if len(leads) == len(as_leads):
-        leads = _longer(leads, as_leads, words, int(lead_chars - _size(leads + brief_shown)) - 1)
+        room = int(lead_chars - _size(leads + brief_shown)) - 1
+        leads = _longer(leads, as_leads, words, cosines_of, room)
     lead_by_id = dict(zip((passage.chunk_id for passage in as_leads), leads, strict=False))
     left_out = _left_out(
         len(as_leads) - len(leads), line_count - len(before_shown) - len(after) - len(brief_shown)
@@ -308,7 +309,10 @@ def _with_title_once(passages: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[
 
 
 def lead_text(
-    passage: SelectedPassage, words: Collection[str], length: int = _FIRST_LEAD_CHARS
+    passage: SelectedPassage,
+    words: Collection[str],
+    length: int = _LONG_LEAD_CHARS,
+    cosines_of: CosinesWithTask | None = None,
 ) -> str:
     """The last heading above a passage, and the sentences that fit best, on one line.
 
@@ -322,7 +326,7 @@ def lead_text(
         rows, table_below = content.rstrip().split("\n"), heading_of_table(dict(passage))
         if header := header_above(rows, len(rows) - 1, table_below):
             content, table_below = "\n".join(rows[header.end :]), header.text
-    start, end = best_span(content, words, length, table_below=table_below)
+    start, end = best_span(content, words, length, cosines_of, table_below=table_below)
     if len(letters_of(content[start:end]).encode()) < _MIN_PROSE_BYTES:
         end = start + place_to_cut(content[start:], length)
     part = content[start:end].rstrip()
@@ -361,33 +365,47 @@ def nearest_lines(bundle: RetrievalBundle) -> list[str]:
 
 
 def _leads_of(
-    passages: Iterable[SelectedPassage], words: Collection[str], more_chars: int = 0
+    passages: Iterable[SelectedPassage],
+    words: Collection[str],
+    cosines_of: CosinesWithTask | None,
+    more_chars: Sequence[int] = (0, 0),
 ) -> list[str]:
     """The lines of next places, without what these may be used for.
 
-    The first ones get ``more_chars``.
+    The first ones, and the others, get ``more_chars``.
     """
     leads = []
     for count, passage in enumerate(passages):
         name = shown_place(passage.citation.model_dump()) or shown_name(passage.chunk_id)
         place = f"[{passage.rank}] {name}"
         length = max(_MIN_QUOTE_CHARS, _LEAD_CHARS - len(place) - 5)
-        if count < _FIRST_LEADS:
-            length = min(length + more_chars, _FIRST_LEAD_CHARS)
+        length = min(length + more_chars[count >= _FIRST_LEADS], _LONG_LEAD_CHARS)
         mark = mark_note(passage.metadata.mark.model_dump() if passage.metadata.mark else None)
-        text = lead_text(passage, words, length)
+        text = lead_text(passage, words, length, cosines_of)
         leads.append(_lead_line(place, text, passage.metadata.flags, mark))
     return leads
 
 
 def _longer(
-    leads: list[str], passages: Sequence[SelectedPassage], words: Collection[str], room: int
+    leads: list[str],
+    passages: Sequence[SelectedPassage],
+    words: Collection[str],
+    cosines_of: CosinesWithTask | None,
+    room: int,
 ) -> list[str]:
-    """The leads; the first ones longer, if they all fit with ``room`` more characters."""
+    """The leads; longer, the first ones before the others, if all fit with ``room`` characters."""
     # A longer lead may use more than its part, because its short text may have left some unused.
-    for more_chars in (room // _FIRST_LEADS, room // (2 * _FIRST_LEADS)):
-        longer = _leads_of(passages, words, max(0, more_chars))
-        if _size(longer) <= _size(leads) + room:
+    first = other = 0
+    most, others = _size(leads) + room, max(1, len(leads) - _FIRST_LEADS)
+    for parts in (_FIRST_LEADS, 2 * _FIRST_LEADS):
+        longer = _leads_of(passages, words, cosines_of, (max(0, room // parts), 0))
+        if _size(longer) <= most:
+            leads, first = longer, max(0, room // parts)
+            break
+    for parts in (1, 2):
+        other = (most - _size(leads)) // (parts * others)
+        longer = _leads_of(passages, words, cosines_of, (first, other))
+        if _size(longer) <= most:
             return longer
     return leads
 
@@ -406,7 +424,7 @@ def use_limits(passages: Iterable[SelectedPassage]) -> list[str]:
 
 
 def _lead_line(place: str, text: str, flags: Sequence[str] | None, *notes: str) -> str:
-    shown = quoted(*text.split(" › "), length=_FIRST_LEAD_CHARS)
+    shown = quoted(*text.split(" › "), length=_LONG_LEAD_CHARS)
     return " · ".join(filter(None, [place, shown, flag_note(flags), *notes]))
 
 

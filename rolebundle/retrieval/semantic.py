@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import ClassVar
 
 from rolebundle.contracts.documents import ModelIdentity, Noise
@@ -173,17 +174,21 @@ def query_vectors(query: Query, provider: EmbeddingProvider) -> list[bytes]:
     return [bytes(vectors[0].tobytes())]
 
 
-def cosines_with_task(query: Query, provider: EmbeddingProvider) -> CosinesWithTask | None:
+def cosines_with_task(query: Query, provider: EmbeddingProvider) -> CosinesWithTask:
     """Compares sentences with the task, to choose the part of a long passage that answers.
 
-    ``None`` unless the model is static: others are too slow to embed each sentence.
+    Args:
+        query: the task and its other wordings.
+        provider: of a fast model, because each sentence is embedded.
     """
-    if provider.identity.provider != "static":
-        return None
-
     # A vector of a text without a word is zero, which is near nothing.
     task_vector = provider.embed_queries([task.text for task in query.wordings]).mean(axis=0)
-    return lambda texts: [float(cosine) for cosine in provider.embed_passages(texts) @ task_vector]
+
+    @cache
+    def cosines(texts: tuple[str, ...]) -> list[float]:
+        return [float(cosine) for cosine in provider.embed_passages(texts) @ task_vector]
+
+    return lambda texts: cosines(tuple(texts))
 
 
 def query_fluency(query: Query, provider: EmbeddingProvider) -> float:
