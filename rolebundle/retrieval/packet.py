@@ -322,6 +322,7 @@ def lead_text(
     table_below = None
     least = 1 if passage.content_type in ("table", "code") else _MIN_PROSE_BYTES
     content = passage.content[max(0, _first_said(passage.content, words, least)) :]
+    content = _without_signature(content) if least > 1 else content
     if passage.content_type == "table":
         rows, table_below = content.rstrip().split("\n"), heading_of_table(dict(passage))
         if header := header_above(rows, len(rows) - 1, table_below):
@@ -348,6 +349,14 @@ def lead_text(
     if is_known or room < min(len(heading), _MIN_HEADING_CHARS):
         return _whole_words(text, length)
     return _whole_words(f"{_whole_words(heading, room)} › {text}", length)
+
+
+def _without_signature(text: str) -> str:
+    """A text without the short lines at its end."""
+    lines = text.rstrip().split("\n")
+    while len(lines) > 1 and len(letters_of(lines[-1]).encode()) < _MIN_PROSE_BYTES:
+        lines.pop()
+    return "\n".join(lines)
 
 
 def _whole_words(text: str, length: int) -> str:
