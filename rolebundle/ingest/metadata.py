@@ -212,7 +212,8 @@ def _add_date(
     if not name or (of_format and (parsed.key or (is_mail and not has_day))):
         return "text" if in_text else "format"
     if of_format.startswith(name):
-        return "name" if has_day else "text" if in_text else "name and format"
+        by_name = "name and format" if len(name) == len("2026") else "name without a day"
+        return "name" if has_day else "text" if in_text else by_name
     # Of the year or month that the name says, the day that is nearest to the date of the format.
     year, month = int(name[:4]), int(name[5:7] or 12)
     first, last = f"{name}-01-01"[:10], f"{year}-{month:02}-{monthrange(year, month)[1]}"

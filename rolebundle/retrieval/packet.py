@@ -322,7 +322,7 @@ def lead_text(
     table_below = None
     least = 1 if passage.content_type in ("table", "code") else _MIN_PROSE_BYTES
     content = passage.content[max(0, _first_said(passage.content, words, least)) :]
-    content = _without_signature(content) if least > 1 else content
+    content = _without_signature(content) if passage.metadata.document_type == "mail" else content
     if passage.content_type == "table":
         rows, table_below = content.rstrip().split("\n"), heading_of_table(dict(passage))
         if header := header_above(rows, len(rows) - 1, table_below):

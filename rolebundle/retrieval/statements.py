@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import product
 from typing import Any
@@ -17,6 +17,8 @@ from rolebundle.retrieval.values import Candidate, ranking_order
 from rolebundle.retrieval.versions import (
     ABOUT_AS_GOOD,
     MAX_CHECKED_FOR_NEWER,
+    day_of,
+    day_of_copying,
     is_draft_by_path,
     is_older,
     may_displace,
@@ -35,13 +37,13 @@ from rolebundle.text.replaced import (
     words_gone,
 )
 from rolebundle.text.spellings import folded
-from rolebundle.text.words import content_words
+from rolebundle.text.words import content_words, is_ordinary
 
 figures = lazy_module("rolebundle.text.figures")
 
 _LABEL = re.compile(r"(?<![^\W_])([^\W\d_]+)[-_ .]?(\d+[a-z]?)(?![^\W_])", re.IGNORECASE)
 _VERSION = re.compile(r"(?<![^\W_])v(?:er(?:sion)?)?[-_. ]?(\d+(?:\.\d+)*)", re.IGNORECASE)
-_DAY = re.compile(r"\d\d?\.? ([^\W\d_]{3,})")
+_DAY = re.compile(r"(?:\d\d?\.? |(?<= )(?=[A-Z]))([^\W\d_]{3,})")
 _FUNCTION_WORDS = stop_words_of((*STOP_WORDS,))
 _BESIDE_DATE = 200
 """Characters beside a date that say what it is of: a passage seldom has the same one twice."""
@@ -147,11 +149,11 @@ def _name_strength(text: str, named: Passage, other: Passage) -> int:
         words = {word for word in words_of(name) if len(word) > 1 or word.isdecimal()}
         telling = words.difference(words_of(other_names)) or (words if len(words) > 1 else {name})
         related = (naming_words(words) - _FUNCTION_WORDS) & written.union(words_of(other_names))
-        is_told = (
-            date in dates or telling <= written or versions.intersection(_VERSION.findall(name))
-        )
+        is_dated = any(map(date.startswith, dates))
+        is_version = not versions.isdisjoint(_VERSION.findall(name))
+        is_told = is_dated or is_version or telling <= written
         if not labels.isdisjoint(_labels(name)) or (related and is_told):
-            found = max(found, 1 + len(words & written) + (date in dates))
+            found = max(found, 1 + len(words & written) + is_dated)
     return found
 
 
@@ -169,7 +171,7 @@ def _labels(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=4096)
 def _dates_in(text: str, year: str) -> tuple[str, ...]:
-    """The date of a text; without one the days in it, of the given year."""
+    """The date of a text; without one the days and months in it, of the given year."""
     days = (found[0] for found in _DAY.finditer(text) if is_month(found[1].casefold()))
     date = date_in_name(text)
     return (date,) if date else (*filter(None, (date_in_name(f"{day} {year}") for day in days)),)
@@ -183,7 +185,7 @@ def _stem(passage: Passage) -> str:
 
 
 def outdated_figure(
-    first: Candidate, others: Iterable[Candidate], task: str
+    first: Candidate, others: Sequence[Candidate], task: str
 ) -> tuple[str, Candidate, str] | None:
     """A figure of a passage, the one of others that says that it no longer holds, and its words.
 
@@ -192,14 +194,14 @@ def outdated_figure(
     own file: its words are empty. ``None`` if there is none.
     """
     content, asked = first.passage.content, _words_in_any_language(task)
-    digits = digits_in(content)
+    digits, copied_on = digits_in(content), day_of_copying(row.passage for row in others)
     for row in others if digits and asked else ():
         text = row.passage.content
         if (
             row is first
-            or not row.passage.document.updated_at
+            or not day_of(row.passage, copied_on)
             or is_older(row.passage, first.passage)
-            or not (may_displace(row, first) or _is_mail_as_trusted(row, first))
+            or not _may_speak_of(row, first)
             or not may_replace(text, digits)
         ):
             continue
@@ -230,7 +232,7 @@ def _words_in_any_language(text: str) -> frozenset[str]:
 
 
 def outdated_words(
-    first: Candidate, others: Iterable[Candidate], task: str
+    first: Candidate, others: Sequence[Candidate], task: str
 ) -> tuple[Candidate, str] | None:
     """The one of others, with a later date, that says that words of a passage no longer hold.
 
@@ -240,21 +242,24 @@ def outdated_words(
     """
     own, asked = content_words(first.passage.content), content_words(task)
     own = own - words_gone(first.passage.content)
-    date = first.passage.document.updated_at or ""
+    date = (first.passage.document.updated_at or "")[:10]
+    copied_on = day_of_copying(row.passage for row in others)
     first_names = content_words(f"{first.passage.document.title} {first.passage.path}")
     for row in others:
-        document = row.passage.document
-        if date < (document.updated_at or "") and (
-            may_displace(row, first) or _is_mail_as_trusted(row, first)
-        ):
-            in_names = first_names & content_words(document.title)
+        if date < day_of(row.passage, copied_on) and _may_speak_of(row, first):
+            in_names = first_names & content_words(row.passage.document.title)
             for stems, words in gone_statements(row.passage.content):
                 near = in_names | content_words(words) if date else in_names
-                if stems & own and (asked - stems) & near:
+                gone, shared = stems & own, (asked - stems) & near
+                # Who shares only ordinary words may speak of something else.
+                is_same = len(gone) > 1 or not all(map(is_ordinary, shared))
+                if shared and 2 * len(gone) >= len(stems) and is_same:
                     return row, words if may_displace(row, first) else ""
     return None
 
 
-def _is_mail_as_trusted(row: Candidate, first: Candidate) -> bool:
+def _may_speak_of(row: Candidate, first: Candidate) -> bool:
+    """Whether it may displace the first one, or is from outside, and trusted as much."""
     document, other = row.passage.document, first.passage.document
-    return document.origin == "external" and document.trust_tier == other.trust_tier
+    is_as_trusted = document.trust_tier == other.trust_tier
+    return may_displace(row, first) or (document.origin == "external" and is_as_trusted)

@@ -34,6 +34,7 @@ _OLD_END = re.compile(
 )
 """``plan old (2).md``, ``old files/a.md``, ``Copy of a.md``; not ``backup and software.md``."""
 _STATE = "|".join((*_DRAFT, *_FINAL))
+_BEFORE_NUMBER = r"(?i)(?<![^\W_])v(?:er(?:sion)?)?[-_. ]?"
 _V_NUMBER = re.compile(
     # v2, version 2, "draft 2 (new).md"; not the day of "draft 2 May.md".
     rf"(?<![^\W_])(?:v(?:er(?:sion)?)?[-_. ]?|(?:{_STATE})[-_ ](?=\d\d?(?: ?\(|\.\w+$)))"
@@ -128,7 +129,7 @@ def equals_newest_first(
         and score(row) >= ABOUT_AS_GOOD_IN_SERIES * score(rows[0])
         and _is_of_series(row.passage.path, series)
     ]
-    copied_on = _day_of_copying(same_round)
+    copied_on = day_of_copying(row.passage for row in same_round)
     newest = [*about_as_good, *others]
     newest.sort(key=lambda row: recency(row, copied_on), reverse=True)
     return newest if near_best[0] in newest else [*newest, near_best[0]]
@@ -306,12 +307,19 @@ def words_with_names(passage: Passage) -> Set[str]:
     return frozenset(words_of(text))
 
 
-def _day_of_copying(rows: Iterable[Candidate]) -> str:
+def day_of(passage: Passage, copied_on: str) -> str:
+    """The date of a document, or the day on which its file was written; empty if it was copied."""
+    document = passage.document
+    written = (document.inferred_at or "")[:10]
+    return (document.updated_at or (written if written != copied_on else ""))[:10]
+
+
+def day_of_copying(passages: Iterable[Passage]) -> str:
     """The day on which most of the files without another date were written; empty if none is.
 
     They were copied or unpacked together, so that the day does not order their contents.
     """
-    found = (row.passage.document for row in rows)
+    found = (passage.document for passage in passages)
     written = {(document.document_id, document.inferred_at) for document in found}
     counts = Counter(time[:10] for _, time in written if time)
     day, documents = max(counts.items(), key=lambda item: (item[1], item[0]), default=("", 0))
@@ -332,11 +340,14 @@ def recency(row: Candidate, copied_on: str = "") -> tuple[int, bool, str, list[i
     document = row.passage.document
     if row.freshness == "undated" or "untrusted" in (document.trust_tier, document.origin):
         return 0, True, "", []
-    written = (document.inferred_at or "")[:10]
-    date = document.updated_at or (written if written != copied_on else "")
     versions = map(int, _V_NUMBER.findall(row.passage.path.rpartition("/")[2]))
     holds = recency_by_path(row.passage.path)[:2] >= (True, _WITHOUT_STATE)
-    return 2 if document.origin == "internal" else 1, holds, date[:10], [*versions]
+    return (
+        2 if document.origin == "internal" else 1,
+        holds,
+        day_of(row.passage, copied_on),
+        [*versions],
+    )
 
 
 def version_of(passage: Passage) -> tuple[float, ...]:
@@ -418,7 +429,9 @@ def names_version(task: str, passage: Passage) -> bool:
     if states := {state for state, order in _VERSION_OF_STATE.items() if order == version}:
         return not states.isdisjoint(words_of(task))
     number = re.escape(".".join(map(str, version)))
-    return bool(number) and re.search(rf"(?<![\d.])v?{number}(?!\.?\d)", task) is not None
+    # "1 December" is not the version of "menu v1"; that of a folder stands alone: "in Django 5".
+    before = _BEFORE_NUMBER if _V_NUMBER.search(passage.path) else r"(?<![\d.])v?"
+    return bool(number) and re.search(rf"{before}{number}(?!\.?\d)", task) is not None
 
 
 def standing_of(row: Candidate) -> tuple[object, ...]:

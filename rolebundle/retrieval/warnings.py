@@ -262,7 +262,7 @@ def _may_be_replaced(retrieval: Retrieval) -> str:
             figure, by, words = replaced
             said = f": {quoted(words)}" if words else " says that it changed"
             found.append(f"[{number}] has {figure}; {shown_name(by.passage.path)}{said}")
-        elif change := outdated_words(row, [other for _, other in shown], task):
+        elif change := outdated_words(row, retrieval.selected, task):
             later, words = change
             said = f": {quoted(words)}" if words else " says that something changed"
             found.append(f"[{number}] may be outdated: {shown_name(later.passage.path)}{said}")

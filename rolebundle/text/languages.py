@@ -24,7 +24,9 @@ from rolebundle.text.spellings import folded
 # -- function words --------------------------------------------------------------------------------
 
 _TABLES = data_file(__file__, "languages.toml")
-ENGLISH_STOP_WORDS = frozenset(_TABLES["english"].split())
+TITLES = frozenset(_TABLES["titles"].split())
+"""What stands before a name, such as ``Ms``."""
+ENGLISH_STOP_WORDS = frozenset(_TABLES["english"].split()) | TITLES
 
 NEGATIONS = frozenset("no not never none nobody nothing neither nor cannot without nowhere".split())
 """English words that deny; besides the contractions that end with "n't"."""

@@ -10,10 +10,11 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
-from itertools import product
+from itertools import filterfalse, product
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from rolebundle.contracts.dates import is_of_date
 from rolebundle.lazy import lazy_module, lazy_pattern
 from rolebundle.resources import data_file
 from rolebundle.text.words import content_words, language_of, stems_of
@@ -35,7 +36,7 @@ BESIDE = 80
 """Characters before and after a number that say what it is of."""
 _JOINING_WORDS = 3
 """Between an old figure and a new one: "8th is moved to 22 May", not "3rd lesson is moved to"."""
-_MAX_GONE = 4
+_MAX_GONE = 6
 """How many words behind "not" it denies."""
 _EXCERPT = 70
 """Characters before a statement that are shown with it."""
@@ -59,11 +60,11 @@ class Replaced(NamedTuple):
     context: str
 
 
-def _expanded(text: str | list[str], words: Mapping[str, str]) -> str:
+def _expanded(text: str | list[str], words: Mapping[str, str | list[str]]) -> str:
     """A pattern of the table, with the meanings of its ``%words%``, which may have others."""
     text = "".join(text)
     while names := [name for name in re.findall(r"%(\w+)%", text) if name in words]:
-        text = text.replace(f"%{names[0]}%", words[names[0]])
+        text = text.replace(f"%{names[0]}%", "".join(words[names[0]]))
     return text
 
 
@@ -72,8 +73,10 @@ def _pattern(text: str | list[str]) -> re.Pattern[str]:
 
 
 _BEFORE, _BEHIND = map(_pattern, _TABLES["cues"].values())
-_LABEL, _WEEKDAY, _BEFORE_DAY = map(_pattern, _TABLES["names"].values())
-_SAYS_PAST, _SAYS_CHANGE, _SAYS_NEW = map(_pattern, _TABLES["says"].values())
+_LABEL, _WEEKDAY, _BEFORE_DAY, _LIMIT = map(_pattern, _TABLES["names"].values())
+_SAYS = {  # Lines may end anywhere in a sentence.
+    kind: _pattern("".join(text).replace(" ", r"\s+")) for kind, text in _TABLES["says"].items()
+}
 _GONE = [*map(_pattern, _TABLES["words_gone"].values())]
 _STATEMENTS = [*map(_pattern, _TABLES["statements"].values())]
 _START = attrgetter("start")
@@ -83,8 +86,8 @@ _BREAK = re.compile(r"[.;:!?]\s|\n\s*\n")
 
 @cache
 def _document_pattern(name: str) -> re.Pattern[str]:
-    words = {key: "".join(text) for key, text in _TABLES["documents"].items()}
-    return re.compile(_expanded(words[name], words), re.IGNORECASE | re.MULTILINE | re.DOTALL)
+    text = _expanded(f"%{name}%", _TABLES["documents"])
+    return re.compile(text, re.IGNORECASE | re.MULTILINE | re.DOTALL)
 
 
 def document_statements(text: str, names: str) -> Iterator[str]:
@@ -97,14 +100,17 @@ def document_statements(text: str, names: str) -> Iterator[str]:
         text: of a paragraph, list, heading or table.
         names: the title and path of its document, which may be the subject of a sentence.
     """
-    parts = "cue", "sentence", "self", "not", "behind"
-    cue, sentence, own, no, behind = map(_document_pattern, parts)
+    parts = "cue", "sentence", "self", "not", "behind", "void"
+    cue, sentence, own, no, behind, void = map(_document_pattern, parts)
     for match in sentence.finditer(text) if cue.search(text) else ():
         subject, words = match["subject"].strip(" *_\n"), " ".join(match["words"].split())
         named = content_words(subject)
         is_own = named <= content_words(names) if named else not (subject or match["plural"])
         if (is_own or own.match(subject)) and not (no.search(subject) or behind.search(words)):
             yield f"{'replaced_by' if match['replaced_by'] else 'replaces'} {words}"
+    for match in void.finditer(text) if cue.search(text) else ():
+        if content_words(match["words"]) & content_words(names):
+            yield f"replaces {' '.join(match['words'].split())}"
 
 
 def is_same(figure: Figure, other: Figure) -> bool:
@@ -119,19 +125,13 @@ def is_same(figure: Figure, other: Figure) -> bool:
     )
 
 
-def says_change(text: str) -> bool:
-    """Whether a text speaks of a change."""
-    return _SAYS_CHANGE.search(text) is not None or bool(replaced_figures(text))
+def says(text: str, *kinds: Literal["past", "change", "new", "who", "same", "there"]) -> bool:
+    """Whether a text says something of these kinds.
 
-
-def says_new(text: str) -> bool:
-    """Whether a text speaks of a change, or of what holds from now on."""
-    return _SAYS_NEW.search(text) is not None or says_change(text)
-
-
-def says_past(text: str) -> bool:
-    """Whether a text speaks of what held before."""
-    return _SAYS_PAST.search(text) is not None
+    What held before; a change; what holds from now on; who does what another one did; that
+    something stays; what cannot be "there", at the place in the sentence before it.
+    """
+    return any(_SAYS[kind].search(text) for kind in kinds)
 
 
 @lru_cache(maxsize=1024)
@@ -139,13 +139,13 @@ def gone_statements(text: str) -> tuple[tuple[frozenset[str], str], ...]:
     """What a text says does not, or no longer, hold, if it is no figure.
 
     Returns:
-        The stems of the content words among the first four, and the words that say so.
+        The stems of the content words among the first six, and the words that say so.
     """
     found, language = [], language_of(text)  # A few words alone seldom show their language.
     for line in (" ".join(part.split()) for part in re.split(r"\n\s*\n", text)):
         for match in (match for pattern in _GONE for match in pattern.finditer(line)):
             words, least = match["old"].split()[:_MAX_GONE], max(0, match.start() - _EXCERPT)
-            stems = frozenset(stems_of(" ".join(words), language).content)
+            stems = frozenset(stems_of(" ".join(filterfalse(is_of_date, words)), language).content)
             if stems and not _NUMBER.search(" ".join(words)):
                 start = line.rfind(". ", least, match.start()) + 2
                 start = start if start > 1 else least and line.find(" ", least) + 1
@@ -156,6 +156,11 @@ def gone_statements(text: str) -> tuple[tuple[frozenset[str], str], ...]:
 def words_gone(text: str) -> frozenset[str]:
     """The stems of the words of which a text says that they do not, or no longer, hold."""
     return frozenset[str]().union(*(stems for stems, _ in gone_statements(text)))
+
+
+def is_limit(text: str, figure: Figure) -> bool:
+    """Whether a figure of a text is a limit: "by 5 March", "up to 3 euros"."""
+    return _LIMIT.search(text, max(0, figure.start - _REACH), figure.start) is not None
 
 
 def digits_in(text: str) -> set[str]:

@@ -182,7 +182,7 @@ _INITIALS = re.compile(r"[^\W\d_](?:\.[^\W\d_])*")
 _MONTH = re.compile(
     r"\s+(?:jan|feb|mär|apr|ma[ijy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])", re.IGNORECASE
 )
-_ENDING = re.compile(r"[\w.'’]*$")
+_ENDING = re.compile(r"[\w.:'’]*$")
 _BEFORE_ORDINALS = re.compile(r"\b(?:vom|am|zum|im|beim|de[rnms]|die|das|bis) *$", re.IGNORECASE)
 """German words before a number with a full stop: ``vom 4.``, ``die 2. Mahnung``."""
 

@@ -323,13 +323,14 @@ def check_citation(
             return "unknown_citation", named[0], note
     if own.words < _MIN_COMPARED or is_unspaced(prose):
         return "cited", named[0], ""
-    if place and own.share < LESS * best.share:
-        return "wrong_place", place, f"the words of the sentence are at {place.locator}"
-    if own.share or own.words < 2 * _MIN_COMPARED:
+    is_elsewhere = place is not None and own.share < LESS * best.share
+    if not is_elsewhere and (own.share or own.words < 2 * _MIN_COMPARED):
         return "cited", named[0], ""
     if language_of(prose) != language_of(named[0].content):
         note = "the sentence and the passage are in different languages"
         return "unchecked_language", named[0], note
+    if place and is_elsewhere:
+        return "wrong_place", place, f"the words of the sentence are at {place.locator}"
     note = "the passage has none of the sentence's words"
     return "unrelated_citation", named[0], note
 

@@ -23,7 +23,7 @@ from rolebundle.retrieval.versions import (
     newer_by_path,
 )
 from rolebundle.storage.corpus import joined
-from rolebundle.text.replaced import says_past
+from rolebundle.text.replaced import says
 from rolebundle.text.words import place_to_cut
 from rolebundle.verify.draft import Sentence
 from rolebundle.verify.sentences import is_repeated
@@ -101,7 +101,7 @@ def check_sources(
         stating = [
             by.path
             for by in stated[passage.chunk_id]
-            if not (names_document(text, by, passage) or says_past(own))
+            if not (names_document(text, by, passage) or says(own, "past"))
         ]
         newer = [*by_name[:1], *stating]
         of_newer = [p for p in passages.values() if p.path in newer]

@@ -13,10 +13,12 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
+from rolebundle.contracts.dates import is_of_date
 from rolebundle.contracts.documents import Passage
 from rolebundle.resources import data_file
-from rolebundle.text.languages import ENGLISH_STOP_WORDS
-from rolebundle.text.replaced import digits_in
+from rolebundle.retrieval.query import words_of
+from rolebundle.text.languages import ENGLISH_STOP_WORDS, TITLES
+from rolebundle.text.replaced import digits_in, says
 from rolebundle.text.tokens import tokens_of
 from rolebundle.text.words import content_words, language_of, stem
 from rolebundle.verify.draft import sentence_starts
@@ -64,7 +66,7 @@ def best_match(text: str, passages: Sequence[Passage]) -> Match:
 
 @lru_cache(maxsize=1024)
 def sentences_of(content: str) -> tuple[str, ...]:
-    """The sentences of a text, with what stands between them."""
+    """The sentences and items of a text."""
     return tuple(content[a:b] for a, b in pairwise((*sentence_starts(content), len(content))))
 
 
@@ -79,27 +81,35 @@ def _windows(content: str) -> tuple[tuple[str, frozenset[str]], ...]:
 
 
 def _without_numbers(text: str) -> frozenset[str]:
-    return frozenset(word for word in content_words(text) if not word.isdecimal())
+    """The content words of a text without its numbers, days of the week and months."""
+    dates = content_words(" ".join(filter(is_of_date, words_of(text))))
+    return frozenset(word for word in content_words(text) - dates if not word.isdecimal())
 
 
-def sentences_about(text: str, other: str, least: float = 0.0) -> list[str]:
-    """The sentences of another text that have more than this share of the words of a text."""
+def sentences_about(text: str, other: str, share: float, least: int) -> list[str]:
+    """The sentences of another text that have more than a share of the words of a text, and two."""
     words = _without_numbers(text)
     shared = {sentence: words & content_words(sentence) for sentence in sentences_of(other)}
-    return [sentence for sentence, own in shared.items() if len(own) > least * len(words)]
+    return [s for s, own in shared.items() if len(own) > share * len(words) and len(own) >= least]
 
 
-def sentences_like(text: str, passage: Passage) -> Iterator[tuple[str, bool]]:
+def sentences_like(text: str, passage: Passage) -> list[tuple[str, frozenset[str], frozenset[str]]]:
     """The sentences of a passage with a word of a text, and another one there or in its headings.
 
-    With each of them: whether both words are in the sentence.
+    Those with most of them are first. With each: these words, and those of the sentence that are no
+    names.
     """
     words = _without_numbers(text)
     head = content_words(" ".join((passage.document.title, *passage.headings)))
-    for sentence in sentences_of(passage.content):
+    found = []
+    for before, one in pairwise(("", *sentences_of(passage.content))):
+        sentence = before + one if says(one, "there") else one
         shared = words & content_words(sentence)
-        if shared and not sentence.startswith("#") and len(shared | (words & head)) > 1:
-            yield sentence, len(shared) > 1
+        is_statement = not one.lstrip("-* ").startswith(("#", "[ ]", "[x]"))
+        if shared and is_statement and len(shared | (words & head)) > 1:
+            names = content_words(" ".join(n[0] for s in (text, sentence) for n in names_in(s)))
+            found.append((sentence, shared | (words & head), shared - names))
+    return sorted(found, key=lambda row: len(row[1]), reverse=True)
 
 
 # -- near copies -----------------------------------------------------------------------------------
@@ -186,9 +196,10 @@ def is_repeated(text: str, source: Passage, others: Sequence[Passage]) -> bool:
     """Whether others repeat the sentences of a source with most words, or a figure, of a text."""
     content = "\n".join(_line_of(other) for other in others)
     shared = {s: len(content_words(text) & content_words(s)) for s in sentences_of(source.content)}
-    least = max(1, max(shared.values(), default=0) / 2)
-    digits = digits_in(text)
-    own = (s for s, n in shared.items() if n >= least or (n and digits & digits_in(s)))
+    least = max(shared.values(), default=0) / 2
+    own = [s for s, n in shared.items() if n > least]
+    digits = digits_in(text) - digits_in(" ".join(own))
+    own += [s for s, n in shared.items() if 0 < n <= least and digits & digits_in(s)]
     return any(shared.values()) and all(tokens_of(s).line.lower() in content for s in own)
 
 
@@ -213,7 +224,8 @@ def names_in(text: str) -> Iterator[re.Match[str]]:
     """
     has_names = language_of(text) not in _CAPITALIZING
     for match in _NAME.finditer(text):
-        is_word = " " not in match[0] or match[0].split()[0].lower() in ENGLISH_STOP_WORDS
+        first = match[0].split()[0].lower()
+        is_word = " " not in match[0] or first in ENGLISH_STOP_WORDS - TITLES
         is_name = has_names and not (
             is_word and SENTENCE_START.search(text, max(0, match.start() - 40), match.start())
         )
@@ -228,7 +240,8 @@ def unknown_parts(name: str, evidence: Sequence[Passage]) -> list[str]:
     for part in re.split(r"[\s()./\\,:`\[\]{}'\"]+", name):
         token = tokens_of(part).line.lower()
         forms = token, f"{token.rstrip()}s ", f"{token.rstrip().removesuffix('s')} "
-        if sum(map(str.isalpha, part)) > 1 and not any(f in line for f in forms for line in lines):
+        is_word = sum(map(str.isalpha, part)) > 1 and part.lower() not in TITLES
+        if is_word and not any(f in line for f in forms for line in lines):
             unknown.append(part)
     return unknown
 

@@ -15,6 +15,7 @@ from functools import cached_property
 from itertools import islice, pairwise, product
 from time import monotonic
 
+from rolebundle.contracts.dates import is_of_date
 from rolebundle.contracts.documents import Passage, message_of
 from rolebundle.contracts.verification import (
     CheckedPassage,
@@ -30,8 +31,15 @@ from rolebundle.contracts.verification import (
 )
 from rolebundle.retrieval.messages import is_later_mail, without_attribution
 from rolebundle.retrieval.passage_text import quoted, shown_name
+from rolebundle.retrieval.query import words_of
 from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.retrieval.versions import is_in_later_file, is_later_section, is_older
+from rolebundle.retrieval.versions import (
+    day_of,
+    day_of_copying,
+    is_in_later_file,
+    is_later_section,
+    is_older,
+)
 from rolebundle.scan.confidential import find_secrets
 from rolebundle.storage.corpus import Corpus, joined
 from rolebundle.storage.digests import verify_passages
@@ -40,17 +48,16 @@ from rolebundle.text.replaced import (
     Replaced,
     beside_numbers,
     digits_in,
+    is_limit,
     is_same,
     may_replace,
     replaced_figures,
-    says_change,
-    says_new,
-    says_past,
+    says,
     without_figures,
     words_gone,
 )
 from rolebundle.text.tokens import is_inside
-from rolebundle.text.words import content_words, counted, language_of
+from rolebundle.text.words import content_words, counted, is_ordinary, language_of
 from rolebundle.verify.draft import Citation, Sentence, parse_draft
 from rolebundle.verify.evidence import DraftEvidence, check_citation, cited_lines, titled
 from rolebundle.verify.figures import LONGER, PLACE_END, FigureCheck, check_figures
@@ -67,6 +74,7 @@ from rolebundle.verify.sentences import (
     names_in,
     sentences_about,
     sentences_like,
+    sentences_of,
     unknown_parts,
 )
 
@@ -211,6 +219,7 @@ class SentenceCheck:
         found = *self.cited, *self._all, *self._beside, *later
         self.passages = {p.chunk_id: p for p in found}
         self._all = [*self.passages.values()]
+        self._copied_on = day_of_copying(self._all)
 
     @property
     def has_one_language(self) -> bool:
@@ -336,7 +345,13 @@ class SentenceCheck:
     @cached_property
     def _is_of_past(self) -> bool:
         """Whether the sentence speaks of what was before, or of a change."""
-        return says_past(self._text) or says_change(self._text)
+        return says(self._text, "past", "change") or bool(replaced_figures(self._text))
+
+    @cached_property
+    def _people(self) -> list[str]:
+        """The names of more than one word in the sentence."""
+        names = (name[0] for name in names_in(self._prose) if " " in name[0])
+        return [n for n in names if not any(w.isdigit() or is_of_date(w) for w in words_of(n))]
 
     @cached_property
     def _words(self) -> frozenset[str]:
@@ -352,13 +367,9 @@ class SentenceCheck:
         known = " ".join([self._prose, *(_own_text(p) for p in originals)])
         replies = [p for p in self._all if any(_is_reply(p, quote) for quote in quotes)]
         later = [p for p in self._all if is_later_mail(p, passage)]
-        is_date = figure.unit == "date"
         for name, mails in (("the mail that quotes it", replies), ("a later mail about it", later)):
-            # Another price or hour of a mail that does not quote may be of another thing.
-            if not is_date and mails is later:
-                continue
-            least = 0.0 if is_date else COVERED
-            texts = ["".join(sentences_about(self._text, _own_text(p), least)) for p in mails]
+            source = _own_text(passage)
+            texts = ["".join(self._about(figure, source, _own_text(p))) for p in mails]
             explained = {
                 r.new.text
                 for p in mails
@@ -372,6 +383,32 @@ class SentenceCheck:
                     return f"{name} has {', '.join(others)}"
         return ""
 
+    def _about(self, figure: Figure, source: str, mail: str) -> list[str]:
+        """The sentences of a mail that have another figure; none if the mail says that this stays.
+
+        They have the words of the draft, or of the earlier mail, ``source``, beside it; or they say
+        what is new, if that mail has no other figure of this kind, such as a price, or the day
+        until which something is due.
+        """
+        of_source, sentences = find_figures(source), sentences_of(mail)
+        own = [f for f in of_source if is_same(f, figure)]
+        if not own:
+            return []
+
+        def is_like(other: Figure, text: str) -> bool:
+            return other.unit == figure.unit and is_limit(text, other) == is_limit(source, own[0])
+
+        is_only = own == [f for f in of_source if is_like(f, source)]
+        text = without_figures(self._prose, find_figures(self._prose))
+        beside = [s for s in sentences_about(text, source, 0.0, 1) if own[0].text in s]
+        least = (0.0, 1) if figure.unit == "date" else (COVERED, 2)
+        about = [{*sentences_about(one, mail, *least)} for one in (text, *beside)]
+        others = [s for s in sentences if any(is_like(f, s) for f in find_figures(s))]
+        if any(says(s, "same") and s in about[0] and s not in others for s in sentences):
+            return []
+        near = frozenset[str]().union(*about)
+        return [s for s in others if s in near or (is_only and says(s, "new", "change"))]
+
     def _changed_by_text(self) -> Iterator[Finding]:
         """What later texts say is gone, and later minutes or other series say is new."""
         later = [p for p in self._all if p not in self.cited and not self._is_of_past]
@@ -383,15 +420,24 @@ class SentenceCheck:
 
     def _change(self, later: Passage, passage: Passage) -> str:
         """The sentence of a later passage that says another thing; "" without one."""
-        date, later_date = ((p.document.updated_at or "")[:10] for p in (passage, later))
-        own, names = content_words(self._text), content_words(later.document.title)
+        date, later_date = (passage.document.updated_at or "")[:10], day_of(later, self._copied_on)
+        own = content_words(without_figures(self._text, find_figures(self._text)))
+        names = content_words(later.document.title)
         # Of a passage without a date, a later text must be about the same by its name.
         is_later = later_date > date and bool(date or own & names)
         known = words_gone(self._text) | words_gone(passage.content)
-        is_in_series = is_in_later_file(later, passage)
-        for sentence, has_two in sentences_like(self._text, later) if is_later else ():
-            is_new = has_two and is_in_series and says_new(sentence)
-            if is_new or not (own - known).isdisjoint(words_gone(sentence)):
+        is_related = is_in_later_file(later, passage) or is_later_mail(later, passage)
+        head = content_words(" ".join((later.document.title, *later.headings[-1:])))
+        for sentence, shared, nouns in sentences_like(self._text, later) if is_later else ():
+            gone = words_gone(sentence) & (own - known)
+            is_same = is_related or len(gone) > 1 or not all(map(is_ordinary, shared - gone))
+            is_about = is_related or len(shared) > COVERED * len(own)
+            is_change = len(nouns) > 1 and says(sentence, "change")
+            is_new = says(sentence, "new", "change") and not all(map(is_ordinary, nouns - head))
+            is_new |= says(sentence, "who") and any(name not in sentence for name in self._people)
+            # What a changed figure is of, the check of figures says.
+            is_about &= not (says(sentence, "same") or replaced_figures(sentence))
+            if (is_about and (is_change or is_new)) or (gone and is_same):
                 return " ".join(sentence.split())
         return ""
 
@@ -403,10 +449,11 @@ class SentenceCheck:
             cited = [*self.cited, *self._beside] if name["identifier"] and self.cited else []
             begins = not name["identifier"] and SENTENCE_START.search(self._prose[: name.start()])
             # An acronym may stand for words of the evidence.
-            unknown = (
-                [] if begins or name["acronym"] else unknown_parts(name[0], cited or self._all)
-            )
-            unknown = unknown or self._swapped(name)
+            is_unchecked = begins or name["acronym"]
+            unknown = [] if is_unchecked else unknown_parts(name[0], cited or self._all)
+            # Another language may have other acronyms.
+            if not name["acronym"] or self.has_one_language:
+                unknown = unknown or self._swapped(name)
             if unknown and not any(f.start < end and start < f.end for f in figures):
                 note = f"the evidence does not have: {', '.join(unknown[:5])}"
                 yield self._finding("unknown_name", start, end, note=note)

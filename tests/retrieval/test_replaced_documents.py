@@ -67,6 +67,9 @@ def first(bundle: RetrievalBundle) -> str:
         "La presente regola sostituisce SR-14.",
         "Deze regel vervangt SR-14.",
         "Niniejsza zasada zastępuje SR-14.",
+        "The safety rule SR-14 is no longer valid.",
+        "Die Rule SR-14 gilt nicht mehr.",
+        "The safety rule of February 2023 is no longer valid.",
     ],
 )
 def test_a_document_says_in_many_ways_that_it_replaces_another(
@@ -162,9 +165,23 @@ def test_the_note_is_there_if_the_newer_one_has_none_of_the_words(tmp_path: Path
     assert notes(bundle) == "SR-21.md replaces [1], by their texts"
 
 
-@pytest.mark.parametrize("part", ["clause", "item", "point"])
-def test_who_changes_a_part_does_not_replace_the_document(tmp_path: Path, part: str) -> None:
-    amending = NEW.format(f"This replaces {part} 6 of SR-14.")
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "This replaces clause 6 of SR-14.",
+        "This replaces the rules in item 6 of SR-14.",
+        "Dies ersetzt Punkt 6 von SR-14.",
+        "Ceci remplace l'article 6 de SR-14.",
+        "Esto sustituye al apartado 6 de SR-14.",
+        "Questo sostituisce il punto 6 di SR-14.",
+        "Dit vervangt punt 6 van SR-14.",
+        "To zastępuje punkt 6 z SR-14.",
+        "Item 6 of the safety rule SR-14 is no longer valid.",
+        "The decision of 14 February 2023 is no longer valid.",
+    ],
+)
+def test_who_changes_a_part_does_not_replace_the_document(tmp_path: Path, statement: str) -> None:
+    amending = NEW.format(statement)
     bundle = answered(tmp_path, {"SR-14.md": OLD, "SR-21.md": amending})
     assert (first(bundle), notes(bundle)) == ("SR-14.md", "")
 
@@ -194,6 +211,18 @@ def test_a_later_text_says_that_words_of_a_passage_are_gone(
     bundle = answered(tmp_path, {"a.md": PARTY, "b.md": later}, "party club food for all")
     said = '] may be outdated: b.md: "'
     assert (said in notes(bundle)) == is_noted
+
+
+@pytest.mark.parametrize(
+    "later",
+    ["[15.11.26] Ann: Lumen does the school photos, not Foto Steiner.\n",
+     "The school photos are by Lumen instead of Foto Steiner.\n"],
+)  # fmt: skip
+def test_a_later_chat_without_a_date_says_it_too(tmp_path: Path, later: str) -> None:
+    chat = "\n".join(f"[{day}.11.26] Bo: The key of the hall." for day in range(10, 15))
+    files = {"2026-09-15 m.md": "Foto Steiner comes. It is the school photographer.\n"}
+    bundle = answered(tmp_path, {**files, "chat.txt": f"{chat}\n{later}"}, "school photographer")
+    assert "not Foto Steiner" in notes(bundle) or "instead of Foto" in notes(bundle)
 
 
 def test_the_words_of_also_show_what_changed(tmp_path: Path) -> None:

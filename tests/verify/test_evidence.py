@@ -394,6 +394,18 @@ def test_a_citation_of_something_else_is_unrelated(engine_citations: Engine) -> 
     assert (finding.code, finding.fails) == ("unrelated_citation", True)
 
 
+def test_words_elsewhere_say_nothing_of_a_citation_in_another_language(tmp_path: Path) -> None:
+    offer = "Pour la pose il nous faut un échafaudage côté rue, et une place pour notre camion."
+    estimate = "The scaffold on the street side is needed for the fitting of the windows."
+    documents = [document("offer", [offer]), document("estimate", [estimate])]
+    draft = (
+        "For the fitting of the windows he needs the scaffold on the street side (offer.md:1-1)."
+    )
+    with Engine(build(tmp_path, documents)) as engine:
+        found = citations(engine.verify(VerifyRequest(draft=draft, now=NOW)))
+    assert [f.code for f in found] == ["unchecked_language"]
+
+
 def test_another_language_is_a_remark(engine_citations: Engine) -> None:
     draft = (
         "Les sauvegardes de cet entrepôt central sont conservées pour un mois entier dans la ville "
@@ -593,11 +605,60 @@ def test_a_correction_is_found_with_and_without_citation(
     assert answer.counts.get("old_source") == 1
 
 
+TRIP = f"""{FIRST_MAIL.partition("Subject")[0]}Subject: Zoo trip
+Date: Mon, 2 Feb 2026 09:00:00 +0000
+
+We go to the zoo on Thursday 22 April 2027. Lessons are from 10:00 to 11:30. The bus leaves at 9:35.
+
+The trip costs 14 euros per child. Pocket money is not allowed. Bring goggles. Bo Lind runs the trip.
+Please send the forms by 5 March 2027. A note is needed for each child.
+"""
+CHANGE = f"""{FIRST_MAIL.partition("Subject")[0]}Subject: Re: Zoo trip
+Date: Tue, 3 Mar 2026 10:00:00 +0000
+
+We now go on Tuesday 4 May 2027, but the bus leaves at 9:20. The price per child falls
+to 11 euros. Children may now bring up to 3 euros of pocket money. Goggles are forbidden.
+
+Eva Holm takes over the trip. The forms are still due on the same day. The rule about the note does
+not change.
+"""
+
+
+@pytest.mark.parametrize(
+    ("sentence", "note"),
+    [
+        ("The zoo trip is on Thursday 22 April 2027", "a later mail about it has 4 May 2027"),
+        ("The bus to the zoo leaves at 9:35", "a later mail about it has 9:20"),
+        ("The zoo trip costs 14 euros", "a later mail about it has 11 euros"),
+        ("Pocket money is not allowed on the trip", "pocket money"),
+        ("Goggles are brought to the zoo", "Goggles are forbidden"),
+        ("Bo Lind runs the trip to the zoo", "Eva Holm takes over the trip."),
+        ("The forms for the zoo go to Bo by 5 March 2027", None),
+        ("Lessons are from 10:00 to 11:30", None),
+        ("A note is needed for each child", None),
+    ],
+)
+def test_what_a_reply_in_another_file_changes(
+    tmp_path: Path, sentence: str, note: str | None
+) -> None:
+    write_files(tmp_path / "mails", {"a.eml": TRIP, "b.eml": CHANGE})
+    workspace = Workspace(tmp_path / "c.db")
+    with Admin(workspace) as admin:
+        admin.ingest([tmp_path / "mails"], IngestOptions(lexical_only=True))
+    with Engine(workspace) as engine:
+        answer = engine.verify(VerifyRequest(draft=f"{sentence} (a.eml:6-9)."))
+    notes = [f.note or "" for f in answer.findings if f.code == "old_source"]
+    assert (note in notes[0] if notes and note else notes == []) and bool(notes) == bool(note)
+
+
 MINUTES = {
     "2026-03-12 minutes.md": "# Bonfires\n\nBonfires are allowed from dusk on.\n\n"
-    "# Tools\n\nThe mower costs 300 euros. Ana has the keys of the shed.\n",
+    "# Tools\n\nThe mower costs 300 euros. Ana has the keys of the shed.\n\n"
+    "# Walk on the route\n\nThe walk on route South is at 7:30. Ms Lund is in charge of it. It is cleaned by Tom and Lena.\n",
     "2026-06-11 minutes.md": "# Bonfires\n\nBonfires are no longer allowed.\n\n"
-    "# Tools\n\nThe mower of 300 euros was bought. Bo has the keys of the shed.\n",
+    "# Tools\n\nThe mower of 300 euros was bought. Bo has the keys of the shed.\n\n"
+    "# Walk on the route\n\nEva leads the walk on the route from now on. Ms Holm is ill.\n"
+    "Order of the signs changed: Ann, Tom, Lena. A phone goes to a parent, no longer to the child.\n",
     "note.md": "Date: 2026-07-01\n\nBo has the keys of the shed.\n"
     "The gutters of the shed will be zinc, not copper.\n",
     "offer.md": "Date: 2026-05-01\n\nThe gutters of the shed are made of copper. It has two doors.\n",
@@ -614,6 +675,9 @@ MINUTES = {
         ("Bo has the keys of the shed (2026-06-11 minutes.md:7).", False),
         ("The gutters of the shed are copper (offer.md:3).", True),
         ("The shed has two doors (offer.md:3).", False),
+        ("The walk on route South is at 7:30 (2026-03-12 minutes.md:11).", False),
+        ("Ms Lund is in charge of the walk (2026-03-12 minutes.md:11).", False),
+        ("It is cleaned by Tom and Lena (2026-03-12 minutes.md:11).", False),
         ("The gutters of the shed are zinc (note.md:4).", False),
     ],
 )
@@ -636,6 +700,7 @@ def test_what_later_minutes_change(tmp_path: Path, draft: str, is_old: bool) -> 
         ("In v1 the deposit is 40 % of the sum (fees v1.md:1-1).", False),
         ("The deposit is 30 % (fees v2.md:1-1).", False),
         ("The key costs 5 euros (fees v1.md:1-1).", False),
+        ("On 1 December the deposit is 40 % (fees v1.md:1-1).", True),
     ],
 )
 def test_who_cites_an_old_version_does_not_say_that_it_is_old(
