@@ -22,7 +22,8 @@ Reading = tuple[str, Any]
 Range = tuple[int, int]
 Units = list[tuple[str, Fraction]]
 
-CURRENCIES = ("$", "€", "£", "¥", "₹", "franc")
+_CURRENCIES = ("$", "€", "£", "¥", "₹", "franc")
+_POWERS = str.maketrans("23", "²³")
 _SIGNED = ("°C", "°F", "°", "version")
 _LONG = 4
 """Two equal numbers with this many digits, without zeros at the end, are no coincidence."""
@@ -31,7 +32,10 @@ _TABLES = data_file(__file__, "figures.toml")
 
 
 class Cell(NamedTuple):
-    """A cell of a table, the headings of its column and row, and the other words of its row."""
+    """A cell of a table, the headings of its column and row, and the other cells of its row.
+
+    Cells with digits are blank in ``beside``, whose cells are divided by "|".
+    """
 
     start: int
     text: str
@@ -54,7 +58,9 @@ class Figure:
         amount: the number before its unit; ``None`` if it is no number.
         step: what one unit of its last written digit is worth: 100,000 in "1.9 million".
         per: what it is a rate of: "time 1" in "5 MB/s"; "" if it is no rate.
+        rate: the words for that which follow what is counted: " cells per batch".
         nouns: the stems of up to three words that follow a bare number.
+        label: the stem of the content word right before it: "flat 7".
         words: the stems of its sentence; in a table, of its cell and headings.
         near: the stems of the part of the sentence that is about this figure, and not about the one
             before or after it.
@@ -72,7 +78,9 @@ class Figure:
     amount: Fraction | None = None
     step: Fraction = Fraction(1)
     per: str = ""
+    rate: str = ""
     nouns: tuple[str, ...] = ()
+    label: str = ""
     words: frozenset[str] = frozenset()
     near: frozenset[str] = frozenset()
     shared: frozenset[str] = frozenset()
@@ -141,7 +149,7 @@ def _units() -> dict[str, Units]:
 
 def units_of(name: str) -> Units:
     """The dimensions and factors of a unit's name or symbol; empty if it is not known."""
-    units = _units()
+    units, name = _units(), name.translate(_POWERS)
     return units.get(name) or (units.get(name.lower(), []) if len(name) > 1 else [])
 
 
@@ -188,10 +196,6 @@ _FIGURE = re.compile(
 )
 _SCALE = re.compile(rf"[- \u00a0]?((?i:{_either(_LARGE)}))\b\.?|([mMGT])(?!\w)")
 _WORKING = re.compile(r"\b(?:working|business)\b", re.IGNORECASE)
-_RATE = re.compile(
-    rf"{_GAP}?/{_GAP}?([^\W\d]+)| (?:per|pro) ([^\W\d]+)"
-    r"| (?:an?|each|every) (second|minute|hour|day|week|month|year)\b"
-)
 _NAMED = re.compile(
     r"(?:\w ?[A-Z]\w*|^[A-Z]\w+|\b[Vv]ersions?|\b[Rr]eleases?)(?: [<>=~^]=?)?\s{1,40}$"
 )
@@ -267,10 +271,7 @@ def _number(own: re.Match[str], part: dict[str, str], text: str, has_comma: bool
         readings = [("", value) for value in values]
     elif text[end - 1] == "m" and text[end - 2].isdigit():
         readings += [("time", values[0] * 60)]
-    per = ""
-    if rate := _RATE.match(text, end):
-        name, end = next(filter(None, rate.groups())), rate.end()
-        per = " ".join(map(str, units_of(name)[0])) if units_of(name) else stem(name.lower())
+    per, end, rate = _rate(text, end)
     if (
         "." in part.get("digits", "")
         and end == own.end()
@@ -279,7 +280,7 @@ def _number(own: re.Match[str], part: dict[str, str], text: str, has_comma: bool
         readings.insert(0, ("version", own[0]))
     return Figure(
         start, end, " ".join(text[start:end].split()), tuple(readings), values[0], step, per=per,
-        is_counting=is_counting and not units,
+        rate=rate, is_counting=is_counting and not units,
     )  # fmt: skip
 
 
@@ -346,6 +347,22 @@ def _unit_after(text: str, end: int) -> tuple[Units, int]:
     return (units, match.end()) if units else ([], end)
 
 
+def _rate(text: str, end: int) -> tuple[str, int, str]:
+    """What a number is a rate of, its end, and the words behind that if it counts something."""
+    match = _BESIDE["rate"].match(text, end)
+    if match is None:
+        return "", end, ""
+    units, after = _unit_after(text, match.start("of"))
+    unit, factor = units[0] if units else ("", Fraction(1))
+    unit = unit.removeprefix("working ")
+    if match["time"] and unit not in ("time", "month"):
+        return "", end, ""  # "Three apples a child".
+    part = {"q": 4, "h": 2}[match["part"][0].lower()] if match["part"] else 1
+    name = f"{unit} {factor / part}" if unit else stem(match["of"].lower())
+    after = after if unit else match.end()
+    return (name, end, text[end:after]) if match["counted"] else (name, after, "")
+
+
 def _with_shared_units(figures: list[Figure], text: str) -> list[Figure]:
     """Give the first numbers of a range or list the unit of the last: "5 to 10 minutes"."""
     shared = list(figures)
@@ -370,11 +387,14 @@ _COLUMN = re.compile(r"\S+(?: \S+)*")
 _NARROW = re.compile(r"^\S.*?(?=(?: (?=\S*\d)\S+){2,}$)|(?<= )(?=\S*\d)\S+(?=(?: (?=\S*\d)\S+)*$)")
 """The columns of a line that ends with numbers: a label, and each number."""
 _DIGIT = re.compile(r"\d")
+_NUMBER = re.compile(r"\W*\d(?!\d{3}$)")
+"""How a cell begins that is no heading; a year may be one."""
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|\n(?![ \t]*[a-z])|(?<![^\n]{40})\n")
 """A line of prose may go on in the next line, in lowercase."""
 _SEPARATORS = [re.compile(pattern, re.IGNORECASE) for pattern in _TABLES["separators"]]
 _NOUN = re.compile(rf"(?:{_GAP}|-)([^\W\d_]+)")
+_LABEL = re.compile(rf"(?<![^\W\d_])([^\W\d_]{{3,30}}){_GAP}$")
 _REACH = 120
 """Characters: so far from a figure are the words that count, in a long sentence."""
 _UNIT_NAME = re.compile(
@@ -401,8 +421,11 @@ def _in_context(figures: list[Figure], text: str) -> list[Figure]:
         shared = frozenset[str]()
         cell = cell_at(cells, place)
         nouns = () if figure.unit else _nouns(text[: cell.end] if cell else text, figure.end)
-        if cell and (cell.column or cell.row):
-            units = _named_units(cell.column) or _named_units(cell.row)
+        if cell:
+            # A cell of its own may have the unit: "| 92 | m2 |".
+            name = re.split(r"[|\n]", text[cell.end + 1 : cell.end + _REACH], maxsplit=1)[0].strip()
+            units = units_of(name) if len(name) > 1 or name.islower() else Units()
+            units = units or _named_units(cell.column) or _named_units(cell.row)
             beside = f"{cell.row} {cell.column} {cell.text}"
             own = f"{beside} {cell.beside}"
         else:
@@ -425,9 +448,11 @@ def _in_context(figures: list[Figure], text: str) -> list[Figure]:
             measured = tuple((unit, figure.amount * factor) for unit, factor in units)
         bound = _BESIDE["bound_before"].search(text[max(0, place - _REACH) : place])
         after = _BESIDE["bound_after"].match(text, figure.end)
+        label = _LABEL.search(text[max(0, place - _REACH) : place])
         return replace(
             figure,
             nouns=nouns,
+            label="".join(stems_in(label[1])) if label else "",
             words=frozenset(stems_in(beside)),
             near=words_near(own),
             shared=shared,
@@ -438,8 +463,13 @@ def _in_context(figures: list[Figure], text: str) -> list[Figure]:
         )
 
     placed = [*map(with_context, figures)]
-    for before, (at, figure) in zip(placed, [*enumerate(placed)][1:], strict=False):
-        if not figure.near and figure.start - before.end < 6:  # "23 June at 2 pm"
+    for at, figure in enumerate(placed[1:], 1):
+        before = placed[at - 1]
+        if joint := _BESIDE["joint"].fullmatch(text, before.end, figure.start):
+            near = before.near | figure.near
+            placed[at - 1] = replace(before, near=near) if joint["range"] else before
+            placed[at] = replace(figure, near=near)
+        elif not figure.near and figure.start - before.end < 6:  # "23 June at 2 pm"
             placed[at] = replace(figure, near=before.near)
     return placed
 
@@ -482,27 +512,33 @@ def _cells_in(text: str) -> Iterator[Cell]:
             columns = [*_NARROW.finditer(line)]
         if is_row or len(columns) > 2:
             if not set(line) <= set("|:-+= \t\r"):
-                start += 0 if columns else len(line) - len(line.lstrip())
-                cells = columns or re.finditer(r"[^|]+", line.strip())
+                # Without a border, the first cell may be blank: " | 10 kg | 340".
+                border = len(line) - len(line.lstrip()) if line.rstrip().endswith("|") else 0
+                cells = columns or re.compile(r"[^|]+").finditer(line.rstrip(), border)
                 rows.append([(start + match.start(), match[0]) for match in cells])
             continue
-        if len(rows) > 1:
+        if len(rows) > 1 or (rows and len(rows[0]) > 3):
             yield from _headed(rows)
         rows = []
 
 
 def _headed(rows: list[list[tuple[int, str]]]) -> Iterator[Cell]:
-    """The cells of a table with their headings. A first row with figures is no header."""
-    header = [cell.strip() for _, cell in rows[0]]
-    header = [] if any(re.match(r"\W*\d(?!\d{3}$)", cell) for cell in header) else header
+    """The cells of a table with their headings.
+
+    A row with figures is no header. A title or a date may stand above it, in shorter rows.
+    """
+    names = [[cell.strip() for _, cell in row] for row in rows]
     name = ""
+    wide = (n for n, row in enumerate(names[:5]) if all(len(row) > len(up) for up in names[:n]))
+    top = next((n for n in wide if not any(map(_NUMBER.match, names[n]))), len(rows))
     for number, row in enumerate(rows):
         # A row may have more lines, and more cells that name it.
         name = row[0][1].strip() or name
-        words = " ".join(cell for _, cell in row[1:] if not _DIGIT.search(cell))
+        words = " | ".join("" if _DIGIT.search(cell) else cell.strip() for _, cell in row[1:])
+        header = names[top] if number > top else []
         for column, (start, cell) in enumerate(row):
-            heading = header[column] if number and column < len(header) else ""
-            yield Cell(start, cell, heading, name if column and heading else "", words)
+            heading = header[column] if column < len(header) else ""
+            yield Cell(start, cell, heading, name if column else "", words)
 
 
 @lru_cache(maxsize=16_384)
@@ -536,6 +572,11 @@ def _named_units(text: str) -> Units:
 # -- equality --------------------------------------------------------------------------------------
 
 
+def is_money(figure: Figure) -> bool:
+    """Whether a figure may be an amount of money: "5 pounds" is a mass, too."""
+    return any(unit in _CURRENCIES for unit, _ in figure.readings)
+
+
 def is_equal(figure: Figure, other: Figure) -> bool:
     """Whether a figure of the evidence has the same value."""
     is_version = figure.unit == "version"
@@ -550,7 +591,7 @@ def is_equal(figure: Figure, other: Figure) -> bool:
         return False
     if abs(figure.amount) != abs(other.amount):
         return False
-    if figure.unit in CURRENCIES and ("", other.amount) in other.readings and not other.nouns:
+    if is_money(figure) and ("", other.amount) in other.readings and not other.nouns:
         return True  # Tables seldom repeat it.
     # "Level 9" is the option -9. A long number is the same one in whatever column it is.
     is_long = len(re.sub(r"\D", "", figure.text).strip("0")) >= _LONG

@@ -3,7 +3,7 @@
 The others are those of the sentence, of the one before it, and of what the sentence cites. Many
 figures give many results, one of which is soon the figure of the draft by chance. A result counts
 only if the figure has so many digits that this is unlikely, or if the sentence says that it
-calculates ("in all", "cheaper", "half", "so").
+calculates ("in all", "cheaper", "half", "so"). The numbers of names and paths do not count.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from typing import NamedTuple
 
 from rolebundle.resources import data_file
 from rolebundle.storage.stored_values import grouped
-from rolebundle.text.figures import CURRENCIES, Figure
+from rolebundle.text.figures import Figure, is_equal, is_money
 from rolebundle.text.languages import NUMBER_WORDS
 
 _MAX_OPERANDS = 12
 _DAY = 86_400
+_POINTS = ("date", "clock")
 _MONTH = Fraction(365 * _DAY, 12)
 _YEARS = range(1900, 2101)
 _WORDS = data_file(__file__, "words.toml")["calculation"]
@@ -71,17 +72,25 @@ def derivation(
     amount = float(figure.amount) if figure.amount is not None else 111
     digits = len(re.sub(r"\D", "", f"{abs(amount):.10g}").strip("0"))
     is_said = calculates(text)
-    certainty = digits + 2 * is_said
+    certainty = digits + 2 * is_said - 1
     # The evidence counts with words what has nothing to do with a sentence that calculates nothing.
     others = others if is_said else (f for f in others if not f.text.isalpha())
-    operands = [(f, 0 if f in own else 1) for f in [*own, *others][:_MAX_OPERANDS]]
+    operands = [(figure, 0) for figure in own]
+    for other in others:  # What is written twice is one.
+        if len(operands) < _MAX_OPERANDS and not any(is_equal(other, f) for f, _ in operands):
+            operands.append((other, 1))
+    points = {place for place, (f, _) in enumerate(operands) if f.unit in _POINTS}
     for unit, _ in figure.readings[:2]:
         target = next(_values(figure, unit), None)
         if target:
             for term in _results(unit, target, figure, operands, words):
-                is_same = term.value == target or fits(figure, target, term.value)
-                if unit in CURRENCIES and not is_said and min(term.operands) >= len(own):
+                if unit in _POINTS and len(term.operands & points) != 1:
+                    continue  # A point in time is another one and a duration.
+                has_constant = max(term.operands) >= len(operands)
+                is_rounded = not has_constant and fits(figure, target, term.value)
+                if is_money(figure) and not is_said and min(term.operands) >= len(own):
                     continue  # Two amounts of the evidence are no reason for a third one.
+                is_same = term.value == target or is_rounded
                 if is_same and certainty > term.cost + (term.value != target):  # Rounded.
                     return f"{term.text} = {figure.text}"
     return ""
@@ -136,13 +145,13 @@ def _results(
         if not values and is_bare and not other.nouns and other.amount and figure.amount:
             values = [other.amount * target / figure.amount]
         terms += [_Term(value, *name) for value in values if value]
-        if other.readings[0][0] == "date":
+        if other.unit in _POINTS:
             days.add(place)  # No day is multiplied.
         if not other.amount or other.unit in ("version", "name"):
             continue
         alike.append((other, _Term(Fraction(other.readings[0][1]), *name)))
         share = other.amount / 100
-        if other.unit == "%" != unit:
+        if other.unit == "%" != unit and share != 1:
             factors += [_Term(n, *name) for n in (share, 1 + share, 1 - share) if n]
         elif is_bare or (other.unit != unit and unit not in ("", "x")):
             factors.append(_Term(other.amount, *name))

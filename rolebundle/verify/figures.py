@@ -5,6 +5,7 @@ A figure is compared by its value and unit, not by its notation (see ``text/figu
 - A number with a unit needs one with that unit, or one that converts to it exactly. A bare number
   needs a bare one, or the same digits if they are many.
 - The draft may say less: "May 2026" for "3 May 2026". It may not say more.
+- It needs the same rate: not "per hour" for "per minute".
 - A number that is rounded, or calculated from two figures of the sentence or of the evidence,
   holds; the note has the true value or the calculation.
 - It stands beside words of the draft: the value of one row of a table, or of one part of a
@@ -29,13 +30,13 @@ from typing import NamedTuple
 
 from rolebundle.contracts.verification import FindingCode
 from rolebundle.text.figures import (
-    CURRENCIES,
     Cell,
     Figure,
     Reading,
     cell_at,
     find_figures,
     is_equal,
+    is_money,
     words_near,
 )
 from rolebundle.text.words import stem
@@ -45,7 +46,6 @@ _POOL = 10
 """From how many figures of the evidence a figure may be calculated. They are in the sentences that
 are most like its own."""
 _BEFORE = 4  # Figures of the sentence before.
-_SAME = re.compile(r"\b(?:those|these|the|that|this|both|all)\s$", re.IGNORECASE)
 _SHORT = 600
 """Characters: a passage as short says itself what to calculate ("half")."""
 _MOST_ROUNDED = 0.06
@@ -64,6 +64,7 @@ PLACE_END = "\n\x1e\n"
 LONGER = re.compile(r"\d+(?:[.,]\d+)+|\d{2,}")
 """Numbers that name a row or column ("10–24.9 kg", "2027"): one digit is found by chance."""
 _SENTENCE_END = re.compile(r"[.;:!?]\s|\n\s*\n|\n\s*[-*•]")
+_LINE_END = re.compile(r"\n")
 _WIDE = 200  # Characters of a row.
 _LIST_NUMBER = re.compile(r"\s*(?:#{1,6}\s+(?:\d+\.)*\d+[.)]?|(?:\d+\.)*\d+[.)]|\(\d+\))\s")
 
@@ -117,7 +118,8 @@ def check_figures(
         previous: the two sentences before it.
     """
     match = _LIST_NUMBER.match(sentence)
-    figures = [f for f in find_figures(sentence) if not match or f.start >= match.end()]
+    stated = find_figures(sentence)
+    figures = [_of_draft(f) for f in stated if not match or f.start >= match.end()]
     places = [n for n, text in enumerate(evidence) if text in cited] or [*range(len(evidence))]
     words = " ".join([sentence, *(text for text in cited if len(text) < _SHORT)])
     before = find_figures(previous)[-_BEFORE:]
@@ -130,19 +132,21 @@ def check_figures(
         others = sorted(near, key=lambda other: abs(other.start - figure.start))[:_POOL]
         named = {*LONGER.findall(sentence)}.difference(LONGER.findall(figure.text))
         figure = replace(figure, near=figure.near | named)  # noqa: PLW2901
+        first = None
         for reading in (figure, *_with_unit_before(figure, others), *own.without_year(figure)):
             check = own.check(reading, figures)
+            first = first or check
             if check is None or check.outcome != "unsupported_figure":
                 break
             found = own.operands(reading)
             calculation = derivation(reading, others, [*before, *found], sentence, words)
             if not calculation and calculates(sentence):
                 calculation = own.sum_note(reading)
-            if not calculation and found and _SAME.search(sentence[: figure.start]):
-                calculation = next((f.text for f in before if is_equal(reading, f)), "")
             if calculation and figure.cell is None:
                 check = check._replace(outcome="computed", note=calculation)
                 break
+        else:
+            check = first
         if check is None:
             continue
         if check.passage is not None:
@@ -154,6 +158,14 @@ def check_figures(
                 is_beside = anywhere.passage in places_beside
                 check = anywhere if is_beside else check._replace(note=note)
         yield check
+
+
+def _of_draft(figure: Figure) -> Figure:
+    """A figure beside the words of its part of the sentence; of all of it, if there is only one."""
+    own = words_near(figure.text)
+    near = figure.near - own
+    words = frozenset(word for word in figure.words if not word.isdecimal())
+    return replace(figure, near=near if len(near) > 1 else words - own)
 
 
 def _with_unit_before(figure: Figure, others: Sequence[Figure]) -> list[Figure]:
@@ -189,16 +201,16 @@ def _figures_of(text: str) -> list[Figure]:
         if row:
             figure = replace(figure, cell=row, near=words_near(row.row), shared=frozenset())  # noqa: PLW2901
         near, start = figure.near, figure.start
-        if figure.cell:
-            before, after = text[max(0, start - _WIDE) : start], text[start : start + _WIDE]
-            line = before.rpartition("\n")[2] + after.partition("\n")[0]
-            near |= {*LONGER.findall(f"{figure.cell.column} {line}")}
-        else:
-            before, after = text[max(0, start - _WIDE) : start], text[figure.end : start + _WIDE]
-            near |= {*LONGER.findall(_SENTENCE_END.split(before)[-1])}
-            near |= {*LONGER.findall(_SENTENCE_END.split(after)[0])}
+        end = _LINE_END if figure.cell else _SENTENCE_END
+        before = end.split(text[max(0, start - _WIDE) : start])[-1]
+        after = end.split(text[figure.end : start + _WIDE])[0]
+        column = figure.cell.column if figure.cell else ""
+        near |= {*LONGER.findall(f"{column} {before} {after}")}
+        if not figure.cell:
             line_start = text.rfind("\n", 0, start) + 1
-            if section := _SECTION.match(text[line_start : line_start + _SECTION_CHARS]):
+            section = _SECTION.match(text[line_start : line_start + _SECTION_CHARS])
+            # A bare number names a thing: "Lindenweg 14".
+            if section and (figure.unit or is_year(figure)):
                 near |= words_near(section[1])  # The figure of a heading is about its section.
         figures.append(replace(figure, readings=readings, near=near))
     return figures
@@ -225,7 +237,9 @@ class _Index:
             if _NUMBERING.search(texts[n][max(0, figure.start - 20) : figure.end + 2])
         }
         self._texts = [" ".join(text.lower().split()) for text in texts]
-        self.counted = {noun for figure, _ in self._figures for noun in figure.nouns}
+        self._place_ends = [text.find(PLACE_END) for text in texts]
+        in_texts = (f for f, n in self._figures if f.start > self._place_ends[n])
+        self.counted = {noun for figure in in_texts for noun in figure.nouns}
         self._having = defaultdict[object, list[int]](list)
         values = defaultdict[str, list[tuple[Fraction, int]]](list)
         for place, (figure, _) in enumerate(self._figures):
@@ -238,10 +252,12 @@ class _Index:
                     values[unit].append((value, place))
         self._values = {unit: sorted(of_unit) for unit, of_unit in values.items()}
         self._ranked = lru_cache(self._rank)
-        self._place_ends = [text.find(PLACE_END) for text in texts]
+        ends = enumerate(self._place_ends)  # Names begin with the path.
+        self._files = [texts[n].partition("\n")[0] if end > 0 else str(n) for n, end in ends]
+        self._of_places = [f for f, n in self._figures if f.start < self._place_ends[n]]
         columns = defaultdict[tuple[int, str], list[Figure]](list)
         for figure, n in self._figures:
-            if figure.cell and (figure.cell.column or figure.unit in CURRENCIES):
+            if figure.cell and (figure.cell.column or is_money(figure)):
                 columns[n, figure.cell.column].append(figure)
         self._sums: dict[tuple[str, Fraction | int], str] = {
             (cells[0].unit, sum(amounts)): f"the sum of {name!r}"
@@ -263,7 +279,12 @@ class _Index:
         numbering = self._numbering if figure.is_counting else set[int]()
         equal = self._nearest(figure, self._with_keys(figure) - numbering, is_equal)
         same = equal or self._nearest(figure, self._close(figure) - self._numbering, _is_rounded)
-        if same := [(other, n) for other, n in same if not _is_other_rate(figure, other)]:
+        of_rate = [(other, n) for other, n in same if not _is_other_rate(figure, other)]
+        if same and not of_rate:
+            note = f'the evidence says "{same[0][0].text}{same[0][0].rate}"'
+            end = figure.end + len(figure.rate)
+            return bare._replace(end=end, note=note, is_contradicted=True)
+        if same := of_rate:
             if moved := self._moved(figure, same, stated):
                 note = f'the evidence has "{moved.text}" beside these words'
                 return bare._replace(note=note, is_contradicted=True, others=(moved.text,))
@@ -302,7 +323,8 @@ class _Index:
         """The figures that one may be calculated from; none if one of them has its value."""
         if any(is_equal(figure, self._figures[at][0]) for at in self._with_keys(figure)):
             return []
-        return self._ranked(figure.words, figure.kind)
+        ranked = self._ranked(figure.words, figure.kind)
+        return [other for other in ranked if other.unit or other not in self._of_places]
 
     def sum_note(self, figure: Figure) -> str:
         """Of which column of a table a figure is the sum, of three cells or more; "" if of none."""
@@ -357,21 +379,26 @@ class _Index:
         self, figure: Figure, found: Sequence[tuple[Figure, int]], stated: Sequence[Figure]
     ) -> Figure | None:
         """The figure that stands beside the draft's words, if the draft's stands beside others."""
-        same, passages = [other for other, _ in found], {n for _, n in found}
+        same, files = [other for other, _ in found], {self._files[n] for _, n in found}
+        if all(one.cell and not one.cell.row and not one.unit for one in same):
+            return None  # It is the number of a row: "item 281".
         beside = frozenset[str]().union(*(other.near | other.shared for other in same))
         kinds = {figure.kind, *(other.kind for other in same)}
         best, moved = 0, None
+        labels = {other.label for other in same} - {""}
         counted = frozenset(figure.nouns[:1]).difference(*(other.nouns[:1] for other in same))
         own = (figure.near - beside) | counted
         for at in {at for word in own for at in self._having[("near", word)]}:
             other, passage = self._figures[at]
-            if passage not in passages or other.kind not in kinds or other in same:
+            if self._files[passage] not in files or other.kind not in kinds or other in same:
                 continue  # Two texts may both be right.
             if other.start < self._place_ends[passage]:
                 continue  # The date of a file is not in place of one in its text.
             is_one = other.amount == 1 and stem(other.text.split()[-1]) in figure.near
             if is_one or (figure.unit and other.nouns):
                 continue  # "A day" is one day.
+            if figure.label != other.label and figure.label in labels:
+                continue  # "Version 2" of chapter 4.
             if (other.is_counting and not figure.is_counting) or is_year(other) != is_year(figure):
                 continue  # "Price list 2024", "two sides".
             gained = (figure.near & other.near - beside) | counted.intersection(other.nouns[:1])
@@ -381,8 +408,9 @@ class _Index:
             is_alike = other.cell is not None or not figure.near.isdisjoint(beside)
             is_alike |= any(one.shared and one.shared == other.shared for one in same)
             # The draft may have that one, too, if it does not swap them.
+            is_mixed = all(_mixes_rows(figure.near, one.cell, other.cell) for one in same)
             if (
-                3 * loss <= len(gained)
+                (is_mixed or 3 * loss <= len(gained))
                 and len(gained) + is_alike > max(best, 1)
                 and not any(
                     is_equal(one, other)
@@ -403,6 +431,17 @@ def _keys(figure: Figure) -> Iterator[object]:
         yield from (
             (unit, -value) for unit, value in figure.readings if isinstance(value, Fraction)
         )
+
+
+def _mixes_rows(words: frozenset[str], own: Cell | None, other: Cell | None) -> bool:
+    """Whether words name a cell of another row, and not the one in its place."""
+    if not own or not other:
+        return False
+    cells, others = ([cell.row, *cell.beside.split("|")] for cell in (own, other))
+    pairs = (
+        (words_near(cell), words_near(theirs)) for cell, theirs in zip(cells, others, strict=False)
+    )
+    return any(a and b and b <= words and a.isdisjoint(words) for a, b in pairs)
 
 
 def _is_other_rate(figure: Figure, other: Figure) -> bool:

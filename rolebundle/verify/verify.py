@@ -90,7 +90,7 @@ _REQUIRED = frozenset((*_COUNTED, "wording"))
 _MAX_SOURCE = 400
 """Characters around the same figures in what is cited, with which later texts are searched."""
 _DOUBTS: tuple[Outcome, Outcome] = ("failed", "check")
-_BETWEEN_WORDS = re.compile(r"[-_/.]")
+_BETWEEN_WORDS = re.compile(r"[-_/.](?!\d)|(?<!\d)[-_/.]")
 _IGNORED = {"verdict": "clean", "fails": False}
 _UNCHECKED = ("unchecked_language", "unknown_name", "uncovered", "differs")
 

@@ -28,7 +28,7 @@ from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.documents import StoredDocument
 from rolebundle.text.figures import find_figures
 from rolebundle.verify.draft import FileNames, parse_draft
-from rolebundle.verify.figures import FigureCheck, check_figures
+from rolebundle.verify.figures import PLACE_END, FigureCheck, check_figures
 from rolebundle.verify.findings import CODES
 from support.amounts import lengths, linear_time
 from support.corpora import NOW, build, chunk, document
@@ -390,6 +390,10 @@ SAME = [
     ("52 weeks: 18 weeks at full pay", "52 weeks, 18 fully paid"), ("the 8th day", "day 8"),
     ("twice a year", "two times a year"), ("at least 9 days", "9 days or more, at least 9 days"),
     ("| Year | Cost ($ million) |\n|---|---|\n| First | 12 |", "It cost $12 million."),
+    ("until 4\nDecember", "until 4 December"), ("in December\n2026", "in December 2026"),
+    ("92 m2 and 5 cm3", "92 m² and 5 cubic centimetres"), ("| Floor | 92 | m2 | 126 |", "92 m² of floor"),
+    ("$5 per m2", "$5 per square metre"),
+    ("| Survey | 1,180 |\n| Valuation | 520 |", "The survey costs 1,180 pounds."),
 ]  # fmt: skip
 
 # Evidence, and a draft that states something else.
@@ -402,6 +406,8 @@ DIFFERENT = [
     ("10 per day", "10 per hour"), ("20-30%", "20-35%"),
     ("at least 55 miles", "at most 55 miles"), ("at the latest after 9 days", "no sooner than 9 days"),
     ("The minimum period is one hour.", "The maximum is one hour."),
+    ("8 cells per composition", "8 cells per batch"), ("0.3 mbar per hour", "0.3 mbar per minute"),
+    ("$8 for each quarter of an hour", "$8 for each hour"),
 ]  # fmt: skip
 
 LATENCIES = """
@@ -497,6 +503,28 @@ BLOCKS = (
 BADGES = "A visitor badge expires after 15 minutes and a staff badge expires after 5 minutes."
 
 
+ESTIMATE = """
+Cost estimate, version 3
+Date | 2026-11-20
+Code | Item | Firm | Quantity | Unit | Unit price CHF | Total CHF
+221 | Windows | Tissot | 14 | pc | 2242 | 31388
+224 | Roof tiles | Dach Sutter | 165 | m2 | 76 | 12540
+230 | Electrics | Strasser | 1 | lump | 43900 | 43900
+"""
+CONTINUED = "258 | Kitchen | Lanz | 1 | lump | 35890\n281 | Parquet | Holz Iseli | 92 | m2 | 126"
+SHIFTS = """
+Station | From | To | Helper
+Cake table | 11:00 | 12:30 | Ivan Petrov
+Drinks | 11:00 | 13:30 | Robert Hahn
+Drinks | 13:30 | 16:00 | Claire Moreau
+Clearing up | 16:00 | 18:00 | Omar Farouk
+"""
+ROOM_BOOK = (
+    "# Room book Lindenweg 14\n\nRoom | Floor | Walls\nBedroom 1 | Oak | Lime\nBath | Tiles | Tiles"
+)
+TASKS = "- Lena: reply to the reviewer, by 4 December\n- Lena: poster template, by 8 January"
+PYTHONS = "Users of\nUbuntu 9.10 can install Python 2.5, 2.6, and 3.1,\nwith Python 2.6 as default."
+JVM = "The JVM Specification version 2, Sections 4.8 and 4.9, was the basis of some constraints."
 BILLS = "- Water - £10.25\n- Rent - £20.00\n- Ann - £15.50\n- Gas - £9.00\n- Mail - £6.00\n"
 ROWS = [*(f"Hall {n}: {n}7{n} chairs" for n in range(20)), "Income £852,730", "Costs £821,206"]
 LIBRARY = "\n".join(ROWS)
@@ -600,6 +628,26 @@ DAYS = "Sports day is on 1 June at 11 am on the field.\n\nOur prize day is on 3 
         ),
         ("A cancellation within 14 days costs 25% of the rent.", CANCELLED, False),
         ("A cancellation within 14 days costs 50% of the rent.", CANCELLED, True),
+        ("The windows come to 31,388 francs.", ESTIMATE, True),
+        ("Roof tiles cost 76 francs per m2, for 165 m2.", ESTIMATE, True),
+        ("Roof tiles come to 31,388 francs.", ESTIMATE, False),
+        ("The quantity of 230 is 1.", ESTIMATE, True),
+        ("Parquet: 92 m2 at CHF 126.", CONTINUED, True),
+        ("Kitchen: 92 m2 at CHF 126.", CONTINUED, False),
+        ("Ivan Petrov sells cake from 11:00 to 12:30.", SHIFTS.split("\n")[2], True),
+        ("Claire Moreau serves drinks from 13:30 to 16:00.", SHIFTS, True),
+        ("Robert Hahn serves drinks from 13:30 to 16:00 at the fair.", SHIFTS, False),
+        ("Omar Farouk is at the cake table from 11:00 to 12:30.", SHIFTS, False),
+        ("Bedroom 1 has oak as its floor.", ROOM_BOOK, True),
+        ("Lena still owes the reply, to the reviewer, by 4 December.", TASKS, True),
+        ("Lena still owes the reply, to the reviewer, by 8 January.", TASKS, False),
+        (
+            "There are 12 instead of 8 cells in a batch.",
+            "It grows from 8 to 12 cells in a batch.",
+            True,
+        ),
+        ("On Ubuntu 9.10 you could install Python 2.5, 2.6 and 3.1.", PYTHONS, True),
+        ("Sections 4.8 and 4.9 of version 2 were the basis of constraints.", JVM, True),
     ],
 )
 def test_a_figure_stands_beside_the_words_of_the_draft(
@@ -612,6 +660,20 @@ def test_the_cited_lines_count_before_the_rest_of_their_passage() -> None:
     lines = "Sailings need at least 6 people."
     [check] = check_figures("At most 6 people sail.", [lines], [lines, f"{lines} Others need 6."])
     assert check.outcome == "unsupported_figure"
+
+
+def test_a_rate_of_another_time_is_named_with_what_it_counts() -> None:
+    draft = "It leaks 0.3 mbar per minute."
+    [check] = check_figures(draft, [], ["It leaks 0.3 mbar per hour."])
+    assert draft[check.start : check.end] == "0.3 mbar per minute"
+    assert check.note == 'the evidence says "0.3 mbar per hour"'
+
+
+def test_rows_of_two_parts_of_a_file_are_not_mixed() -> None:
+    head, *rows = SHIFTS.strip().split("\n")
+    parts = ["\n".join(("shifts.csv", PLACE_END, head, *some)) for some in (rows[:2], rows[2:])]
+    draft = "Omar Farouk is at the cake table from 11:00 to 12:30."
+    assert {check.outcome for check in check_figures(draft, parts, parts)} == {"unsupported_figure"}
 
 
 def test_swapped_cells_do_not_pass() -> None:
@@ -671,10 +733,33 @@ def test_a_result_without_a_cue_or_of_nothing_is_no_calculation(draft: str) -> N
 
 
 @pytest.mark.parametrize(
+    ("draft", "evidence"),
+    [
+        ("The firm pays CHF 400 for each day.", "CHF 250 for each day, at most CHF 10,000."),
+        ("The watch lasts one hour.", "A watch of two hours on plots 14 and 14."),
+        ("It closes at 17:00 each day.", "It is open from 11:00 to 16:00 each day."),
+        ("There are 28 windows.", "14 windows, of which 14 are new, and 10 doors."),
+        ("There are 24 windows.", "14 windows and 10 doors."),
+        ("A limit of 8192 files.", "A limit of 4096 files, at a use of 100%."),
+        ("There are 12 windows left.", f"10 list.md{PLACE_END}There are 22 windows."),
+    ],
+)
+def test_chance_is_no_calculation(draft: str, evidence: str) -> None:
+    assert "computed" not in outcomes(draft, evidence)
+
+
+def test_the_numbers_of_a_date_in_the_name_of_a_file_are_no_figures(tmp_path: Path) -> None:
+    file = document("2026-10-13_treads", ["Treads 3 and 7 are changed."])
+    with Engine(build(tmp_path, [file])) as engine:
+        answer = engine.verify(VerifyRequest(draft="Treads 13 and 7 are changed.", now=NOW))
+    assert answer.counts["unsupported_figure"] == answer.counts["figure_found"] == 1
+
+
+@pytest.mark.parametrize(
     ("draft", "evidence", "calculation"),
     [
         ("The rest is £545.", "Of £690 we credit £145.", "£690 − £145 = £545"),
-        ("Two of them at £145 make £290.", "Each is £145.", "£145 + £145 = £290"),
+        ("Two of them at £145 make £290.", "Each is £145.", "£145 × Two = £290"),
         ("A fee of 20%, £138.", "The fee is 20% of the bill. The bill is £690.", "£690 × 20%"),
         ("The gap is 8 minutes.", "Bus: 13 minutes. Train: 5 minutes.", "13 minutes − 5 minutes"),
         ("Together they take 18 minutes.", "Bus 13 minutes, train 5 minutes.", "13 minutes + 5"),
