@@ -26,10 +26,10 @@ from rolebundle.text.words import stem
 
 JUDGED_PER_RANKING = 5
 """The evidence is judged by the first 5 passages of the ranking, and by the best 5 by BM25."""
-COVERAGE_PER_LOG, CLOSENESS_WEIGHT = 0.055, 2.0
-"""The evidence is weak if ``coverage / (0.055 · ln(1 + N)) + 2 · closeness`` is below 1 for all
-these passages. The divisor grows with the number N of visible chunks, because among many of them
-one has more of the words by chance. docs/quality.md has how both numbers were chosen."""
+COVERAGE_WEIGHT, CLOSENESS_WEIGHT = 18, 10
+"""The evidence is weak if ``18 · coverage + 10 · closeness`` is below ``ln(1 + N)`` for all these
+passages. The bound grows with the number N of visible chunks, because among many of them one has
+more of the words, and is closer, by chance. docs/quality.md has how both numbers were chosen."""
 ENOUGH_COVERAGE, ENOUGH_CLOSENESS = 0.25, 0.5
 """A passage with this coverage or this closeness is evidence for the task."""
 ENOUGH_SHARE, ENOUGH_NATS = 0.65, 24
@@ -189,15 +189,14 @@ class Evidence(NamedTuple):
         supports = [self.support(rowid) for rowid in rowids]
         best = max(supports, key=lambda support: support.coverage, default=Support())
         closest = max((self._closeness(rowid) or 0.0 for rowid in self.cosines), default=0.0)
-        enough = COVERAGE_PER_LOG * math.log1p(max(1, self.chunks))
         strengths = [
-            support.coverage / enough + CLOSENESS_WEIGHT * (support.closeness or 0.0)
+            COVERAGE_WEIGHT * support.coverage + CLOSENESS_WEIGHT * (support.closeness or 0.0)
             for support in supports
         ]
         task_support: TaskSupport = "supported"
         if not any(self.frequencies) and closest < ENOUGH_CLOSENESS:
             task_support = "off_topic"
-        elif max(strengths, default=0.0) < 1:
+        elif max(strengths, default=0.0) < math.log1p(max(1, self.chunks)):
             task_support = "weak"
         return self._replace(best_support=best, task_support=task_support)
 

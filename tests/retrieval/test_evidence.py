@@ -97,8 +97,8 @@ ONE_OF_FOUR: dict[str, Any] = {"matches": {1: {0}}, "frequencies": (1,) * 4}
     [
         # With few of its words the evidence is weak, the less so the closer a passage is.
         (ONE_OF_FOUR, "weak"),
-        (ONE_OF_FOUR | {"cosines": {1: 0.26}}, "weak"),
-        (ONE_OF_FOUR | {"cosines": {1: 0.27}}, "supported"),
+        (ONE_OF_FOUR | {"cosines": {1: 0.29}}, "weak"),
+        (ONE_OF_FOUR | {"cosines": {1: 0.30}}, "supported"),
         # In a large corpus more of them are needed.
         (ONE_OF_FOUR | {"chunks": 9}, "supported"),
         (ONE_OF_FOUR | {"chunks": 10**6}, "weak"),
