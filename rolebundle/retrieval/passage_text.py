@@ -155,7 +155,8 @@ def limit_reason(metadata: Mapping[str, Any]) -> str:
     if not all(flag.startswith(PERSONAL_FLAG) for flag in flags):
         return "flagged"
     if origin in _ORIGINS:
-        return f"{'a mail ' * (metadata.get('document_type') == 'mail')}{_ORIGINS[origin]}"
+        is_mail = metadata.get("document_type") == "mail"
+        return "a mail, which anybody can send" if is_mail else _ORIGINS[origin]
     if metadata.get("sensitivity") == "confidential":
         return "confidential"
     return "personal data" if flags else ""

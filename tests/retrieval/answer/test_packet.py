@@ -344,7 +344,7 @@ def test_what_leads_may_be_used_for_stands_once() -> None:
 
 
 @pytest.mark.parametrize(("values", "reason"), [
-    ({"origin": "external", "document_type": "mail"}, "a mail from outside"),
+    ({"origin": "external", "document_type": "mail"}, "a mail, which anybody can send"),
     ({"origin": "external"}, "from outside"), ({"trust_tier": "untrusted"}, "untrusted"),
     ({"flags": ["instruction_override", "personal_email"]}, "flagged"),
     ({"flags": ["personal_email"]}, "personal data"), ({"sensitivity": "confidential"}, "confidential"),
