@@ -248,7 +248,7 @@ def outdated_words(
     for row in others:
         if date < day_of(row.passage, copied_on) and _may_speak_of(row, first):
             in_names = first_names & content_words(row.passage.document.title)
-            for stems, words in gone_statements(row.passage.content):
+            for stems, words, _ in gone_statements(row.passage.content):
                 near = in_names | content_words(words) if date else in_names
                 gone, shared = stems & own, (asked - stems) & near
                 # Who shares only ordinary words may speak of something else.

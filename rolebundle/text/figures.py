@@ -59,6 +59,7 @@ class Figure:
         step: what one unit of its last written digit is worth: 100,000 in "1.9 million".
         per: what it is a rate of: "time 1" in "5 MB/s"; "" if it is no rate.
         rate: the words for that which follow what is counted: " cells per batch".
+        language: of the text that a number stands in.
         nouns: the stems of up to three words that follow a bare number.
         label: the stem of the content word right before it: "flat 7".
         words: the stems of its sentence; in a table, of its cell and headings.
@@ -79,6 +80,7 @@ class Figure:
     step: Fraction = Fraction(1)
     per: str = ""
     rate: str = ""
+    language: str = ""
     nouns: tuple[str, ...] = ()
     label: str = ""
     words: frozenset[str] = frozenset()
@@ -102,12 +104,12 @@ class Figure:
 
 def find_figures(text: str) -> list[Figure]:
     """The figures of a text in their order. Ordinals in words do not count."""
-    has_comma = (latin_language(text) or "en") != "en"
+    language = latin_language(text) or "en"
     figures: list[Figure] = []
     position = 0
     while match := _FIGURE.search(text, position):
         is_long = len(match[0]) > _LONGEST and match.lastgroup != "name"
-        figure = None if is_long else _read(match, text, has_comma)
+        figure = None if is_long else _read(match, text, language)
         position = match.end() if is_long else max(figure.end if figure else 0, match.start() + 1)
         figures += [figure] if figure else []
     return _in_context(_with_shared_units(figures, text), text)
@@ -167,11 +169,13 @@ def _either(words: Iterable[str]) -> str:
 
 
 _SMALL, _LARGE, _MONTHS, _FRACTIONS = map(_numbered, ("small", "large", "months", "fractions"))
+_FEASTS = {name: day for day, names in _TABLES["feasts"].items() for name in names}
 _LETTERS = {"M": 10**6, "G": 10**9, "T": 10**12}
 _WORDS = {name: "".join(pieces) for name, pieces in _TABLES["words"].items()} | {
     "small": _either(_SMALL),
     "months": _either(_MONTHS),
     "fractions": _either(_FRACTIONS),
+    "feasts": _either(_FEASTS).replace("'", "['’]"),
 }
 _GAP = _WORDS["gap"]
 
@@ -199,10 +203,12 @@ _WORKING = re.compile(r"\b(?:working|business)\b", re.IGNORECASE)
 _NAMED = re.compile(
     r"(?:\w ?[A-Z]\w*|^[A-Z]\w+|\b[Vv]ersions?|\b[Rr]eleases?)(?: [<>=~^]=?)?\s{1,40}$"
 )
-_JOINT = re.compile(r"\s?(?:-|–|—|to|and|or|by|against|bis|und|oder|à|et|ou|x|×|,|, and|, or|/)\s?")
+_JOINT = re.compile(
+    r"\s?(?:-|–|—|to|and|or|by|against|bis|und|oder|à|et|ou|al?|tot|e|en|y|x|×|,|, and|, or|/)\s?"
+)
 
 
-def _read(match: re.Match[str], text: str, has_comma: bool) -> Figure | None:
+def _read(match: re.Match[str], text: str, language: str) -> Figure | None:
     """The figure that begins at a match; ``None`` if the match turns out not to be one."""
     kind, start = match.lastgroup or "", match.start()
     own = _EACH[kind].match(text, start)
@@ -234,12 +240,14 @@ def _read(match: re.Match[str], text: str, has_comma: bool) -> Figure | None:
     elif kind not in ("number", "word"):
         readings = _dates(kind, part)
     else:
-        return _number(own, part, text, has_comma)
+        return _number(own, part, text, language)
     return Figure(start, start + len(found), found, tuple(readings)) if readings else None
 
 
 def _dates(kind: str, part: dict[str, str]) -> list[Reading]:
     """The dates that a notation may mean: day and month of a numeric one may be swapped."""
+    if feast := part.get("feast", "").lower().replace("’", "'"):
+        return [("date", (None, *map(int, _FEASTS[feast].split("-"))))]
     name = part.get("month", "").lower()
     year, month, day = (int(part.get(key, 0)) or None for key in ("year", "mm", "day"))
     dates = [(year, _MONTHS.get(name, month), day)]
@@ -247,13 +255,15 @@ def _dates(kind: str, part: dict[str, str]) -> list[Reading]:
     return [("date", d) for d in dates if 1 <= (d[1] or 1) <= 12 and 1 <= (d[2] or 1) <= 31]
 
 
-def _number(own: re.Match[str], part: dict[str, str], text: str, has_comma: bool) -> Figure | None:
+def _number(own: re.Match[str], part: dict[str, str], text: str, language: str) -> Figure | None:
     """A number with its scale, its unit and what it is a rate of."""
     start, end, step, units = own.start(), own.end(), Fraction(1), Units()
     is_counting = False
     if "digits" in part:
-        values, step = _values(part["digits"], has_comma)
         units = units_of(part.get("currency") or part.get("code") or "")
+        # No amount of money has three decimals.
+        of_money = {*_CURRENCIES}.intersection(u for u, _ in units or _unit_after(text, end)[0])
+        values, step = _values(part["digits"], language != "en" or bool(of_money))
     else:
         value, end = _words(text, start, end)
         values, is_counting = [value], value <= 12
@@ -280,7 +290,7 @@ def _number(own: re.Match[str], part: dict[str, str], text: str, has_comma: bool
         readings.insert(0, ("version", own[0]))
     return Figure(
         start, end, " ".join(text[start:end].split()), tuple(readings), values[0], step, per=per,
-        rate=rate, is_counting=is_counting and not units,
+        rate=rate, language=language, is_counting=is_counting and not units,
     )  # fmt: skip
 
 
@@ -337,12 +347,12 @@ def _unit_after(text: str, end: int) -> tuple[Units, int]:
     match = _BESIDE["unit"].match(text, end)
     if match is None:
         return [], end
-    name = match[2].replace("per cent", "percent")
+    name = match[2].replace("per cent", "percent").replace(" ", "" if match[2][0] in "°º" else " ")
     units = units_of("percentage-points" if name.startswith("percentage") else name)
     if _WORKING.search(match[0]):
         units = [(f"working {unit}", factor) for unit, factor in units]
-    if match[1]:
-        power = 2 if match[1].lower() == "square" else 3
+    if word := (match[1] or match[3] or "").lower():
+        power = 3 if re.match("[ck]u[bú]", word) else 2
         units = [(f"{unit}{power}", factor**power) for unit, factor in units if unit == "length"]
     return (units, match.end()) if units else ([], end)
 
@@ -392,14 +402,14 @@ _NUMBER = re.compile(r"\W*\d(?!\d{3}$)")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|\n(?![ \t]*[a-z])|(?<![^\n]{40})\n")
 """A line of prose may go on in the next line, in lowercase."""
-_SEPARATORS = [re.compile(pattern, re.IGNORECASE) for pattern in _TABLES["separators"]]
+SEPARATORS = [re.compile(pattern, re.IGNORECASE) for pattern in _TABLES["separators"]]
 _NOUN = re.compile(rf"(?:{_GAP}|-)([^\W\d_]+)")
 _LABEL = re.compile(rf"(?<![^\W\d_])([^\W\d_]{{3,30}}){_GAP}$")
 _REACH = 120
 """Characters: so far from a figure are the words that count, in a long sentence."""
 _UNIT_NAME = re.compile(
     r"(?<![\w/])[^\W\d_]{3,14}(?![^\W_])"
-    r"|(?:(?<=[(\[_0])|(?<=0 ))[^\W\d_]{1,14}(?=[)\]\s=:/]|$)|[%$€£¥]|°[CF]?"
+    r"|(?:(?<=[(\[_0])|(?<=0 ))[^\W\d_]{1,14}(?=[)\]\s=:/]|$)|[%$€£¥]|°[CF]?|(?:^|(?<= ))[a-z]{2}$"
 )
 
 _SCALE_OF_UNIT = re.compile(r"\b1?[, ]?000(?= ?[^\W\d])|thousands?\b|millions?\b", re.IGNORECASE)
@@ -479,7 +489,7 @@ def _split(text: str, start: int, end: int) -> Range:
 
     That is at the last of the strongest separators between them; without one, all is about both.
     """
-    for separator in _SEPARATORS:
+    for separator in SEPARATORS:
         if found := [match.start() for match in separator.finditer(text, start, end)]:
             return found[-1], found[-1]
     return end, start

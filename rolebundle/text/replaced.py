@@ -135,11 +135,12 @@ def says(text: str, *kinds: Literal["past", "change", "new", "who", "same", "the
 
 
 @lru_cache(maxsize=1024)
-def gone_statements(text: str) -> tuple[tuple[frozenset[str], str], ...]:
+def gone_statements(text: str) -> tuple[tuple[frozenset[str], str, frozenset[str]], ...]:
     """What a text says does not, or no longer, hold, if it is no figure.
 
     Returns:
-        The stems of the content words among the first six, and the words that say so.
+        The stems of the content words among the first six, the words that say so, and the stems of
+        those before them in their sentence, such as its subject.
     """
     found, language = [], language_of(text)  # A few words alone seldom show their language.
     for line in (" ".join(part.split()) for part in re.split(r"\n\s*\n", text)):
@@ -149,13 +150,14 @@ def gone_statements(text: str) -> tuple[tuple[frozenset[str], str], ...]:
             if stems and not _NUMBER.search(" ".join(words)):
                 start = line.rfind(". ", least, match.start()) + 2
                 start = start if start > 1 else least and line.find(" ", least) + 1
-                found.append((stems, line[start : match.end()]))
+                subject = frozenset(stems_of(line[start : match.start()], language).content)
+                found.append((stems, line[start : match.end()], subject))
     return tuple(found)
 
 
 def words_gone(text: str) -> frozenset[str]:
     """The stems of the words of which a text says that they do not, or no longer, hold."""
-    return frozenset[str]().union(*(stems for stems, _ in gone_statements(text)))
+    return frozenset[str]().union(*(stems for stems, *_ in gone_statements(text)))
 
 
 def is_limit(text: str, figure: Figure) -> bool:

@@ -22,7 +22,7 @@ from rolebundle.contracts.verification import Finding, FindingCode, VerifyReques
 from rolebundle.errors import UsageError
 from rolebundle.retrieval.filter import policy_rejection, without_later_superseders
 from rolebundle.retrieval.lanes import open_lanes
-from rolebundle.retrieval.lookup import lines_of_file
+from rolebundle.retrieval.lookup import columns_of, lines_of_file
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.statements import stated_versions
@@ -308,6 +308,8 @@ def check_citation(
     else:
         own = best_match(prose, lines)
     best = best_match(prose, passages)
+    if best.passage and any(p.chunk_id == best.passage.chunk_id for p in lines):
+        best = best_match(prose, _parts(best.passage) or [best.passage])
     place = best.passage if best.share >= FOUND_SHARE else None
     if not named:
         note = f"the evidence has no passage {citation.target[:200]}"
@@ -341,18 +343,27 @@ def cited_lines(locator: str, passage: Passage) -> Passage:
     The rows of a table keep their header.
     """
     lines, (_, start, end) = passage.content.split("\n"), _lines_of(locator)
-    of_file = lines_of_file(
-        passage.content, passage.start_line, passage.end_line, passage.document.attributes
-    )
-    named = [n for n, at in enumerate(of_file or ()) if at[0] <= end and start <= at[1]]
+    of_file = enumerate(_lines_of_file(passage))
+    named = [n for n, (first, last) in of_file if first <= end and start <= last]
     if not named:
         return passage
-    cited, top = lines[named[0] : named[-1] + 1], (first := named[0])
-    while 0 < top < len(lines) and {lines[top][:1], lines[top - 1][:1]} <= {"|", "+"}:
-        top -= 1
-    rules = [n for n in range(top + 1, first) if not lines[n].strip("|:-+= ")]
-    text = "\n".join([*lines[top : rules[0] + 1 if rules else top], *cited])
+    head = filter(None, [columns_of(passage, named[0])])
+    text = "\n".join([*head, *lines[named[0] : named[-1] + 1]])
     return passage._replace(content=text) if text.strip() else passage
+
+
+def _lines_of_file(passage: Passage) -> list[tuple[int, int]]:
+    start, end, attributes = passage.start_line, passage.end_line, passage.document.attributes
+    return lines_of_file(passage.content, start, end, attributes) or []
+
+
+def _parts(passage: Passage) -> list[Passage]:
+    """The lines of a passage, and two and three of them together; the rows of a table alone."""
+    at, lines = _lines_of_file(passage), passage.content.split("\n")
+    sizes = range(1 if columns_of(passage, len(lines) - 1) else 3)
+    numbers = [(n, n + more) for more in sizes for n in range(len(at) - more) if lines[n].strip()]
+    spans = ((at[first][0], at[last][1]) for first, last in numbers)
+    return [cited_lines(f":{a}-{b}", passage)._replace(start_line=a, end_line=b) for a, b in spans]
 
 
 def titled(prose: str, passages: Sequence[Passage]) -> list[Passage]:

@@ -409,6 +409,8 @@ class _Index:
             is_alike |= any(one.shared and one.shared == other.shared for one in same)
             # The draft may have that one, too, if it does not swap them.
             is_mixed = all(_mixes_rows(figure.near, one.cell, other.cell) for one in same)
+            # "The first £250, for water damage £500": all words of the other one.
+            is_mixed |= not other.cell and len(gained) > 1 and other.near - beside <= gained
             if (
                 (is_mixed or 3 * loss <= len(gained))
                 and len(gained) + is_alike > max(best, 1)
@@ -445,8 +447,10 @@ def _mixes_rows(words: frozenset[str], own: Cell | None, other: Cell | None) -> 
 
 
 def _is_other_rate(figure: Figure, other: Figure) -> bool:
-    """Whether two figures are rates of different times, or of different things."""
+    """Whether two figures are rates of different times, or of different things in one language."""
     rates = figure.per, other.per
+    if figure.language != other.language and not all(" " in rate for rate in rates):
+        return False
     is_time = [rate.startswith(("time", "month")) for rate in rates]
     return all(rates) and rates[0] != rates[1] and is_time[0] == is_time[1]
 

@@ -174,7 +174,7 @@ def difference(text: str, passages: Sequence[Passage]) -> tuple[str, Passage, st
             theirs = content_words(sentence)
             opposites = [
                 f'"{word}" for "{other}"'
-                for word in sorted(words - theirs)
+                for word in sorted(words - theirs - denied)
                 for other in _OPPOSITE_OF.get(word, ())
                 if other in theirs - words
             ]
@@ -185,7 +185,8 @@ def difference(text: str, passages: Sequence[Passage]) -> tuple[str, Passage, st
             turned = (affirmed - denied) & (denies_too - affirms)
             near = (_polarity(other)[1] for other in sentences[max(0, number - 1) : number + 2])
             turned |= (denied - affirmed) & affirms.difference(*near)
-            if _REFUSAL.search(text) or _REFUSAL.search(sentence):
+            is_opposite = any(_OPPOSITE_OF.get(word, set()) & affirms for word in denied)
+            if is_opposite or _REFUSAL.search(text) or _REFUSAL.search(sentence):
                 turned = frozenset()
             found = f'"not" before "{min(turned)}"' if turned else "".join(opposites[:1])
             best = share, found, passage, sentence.strip()

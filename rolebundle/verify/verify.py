@@ -6,7 +6,6 @@ bundle, ids or corpus ───────┴▶ checks ─▶ findings ─▶ 
 
 from __future__ import annotations
 
-import csv
 import re
 from bisect import bisect_left
 from collections import Counter
@@ -48,6 +47,7 @@ from rolebundle.text.replaced import (
     Replaced,
     beside_numbers,
     digits_in,
+    gone_statements,
     is_limit,
     is_same,
     may_replace,
@@ -77,6 +77,7 @@ from rolebundle.verify.sentences import (
     sentences_of,
     unknown_parts,
 )
+from rolebundle.verify.swaps import other_cell, swapped_names, table_or_text
 
 DEFAULT_SECONDS = 45.0
 """For the checks, if the request has no deadline: many callers wait 60 seconds."""
@@ -327,7 +328,8 @@ class SentenceCheck:
             shared = self._words & content_words(f"{names}\n{old.context}")
             words = words_near(f"{names}\n{other.content}").union(LONGER.findall(other.content))
             beside = check.figure.near & near - words
-            is_cell = check.found and check.found.cell and check.found.cell.column
+            cell = check.found.cell if check.found else None
+            is_cell = cell and cell.column and cell.row  # The first cell names its row.
             is_related = passage is not None and (
                 is_later_mail(other, passage) or is_later_section(other, passage)
             )
@@ -429,7 +431,9 @@ class SentenceCheck:
         is_related = is_in_later_file(later, passage) or is_later_mail(later, passage)
         head = content_words(" ".join((later.document.title, *later.headings[-1:])))
         for sentence, shared, nouns in sentences_like(self._text, later) if is_later else ():
-            gone = words_gone(sentence) & (own - known)
+            stated = gone_statements(sentence)
+            gone = frozenset[str]().union(*(old for old, _, of in stated if not of or of & own))
+            gone &= own - known
             is_same = is_related or len(gone) > 1 or not all(map(is_ordinary, shared - gone))
             is_about = is_related or len(shared) > COVERED * len(own)
             is_change = len(nouns) > 1 and says(sentence, "change")
@@ -451,11 +455,12 @@ class SentenceCheck:
             # An acronym may stand for words of the evidence.
             is_unchecked = begins or name["acronym"]
             unknown = [] if is_unchecked else unknown_parts(name[0], cited or self._all)
+            where = "evidence does" if unknown else "cited lines do"
             # Another language may have other acronyms.
             if not name["acronym"] or self.has_one_language:
                 unknown = unknown or self._swapped(name)
             if unknown and not any(f.start < end and start < f.end for f in figures):
-                note = f"the evidence does not have: {', '.join(unknown[:5])}"
+                note = f"the {where} not have: {', '.join(unknown[:5])}"
                 yield self._finding("unknown_name", start, end, note=note)
 
     def _swapped(self, name: re.Match[str]) -> list[str]:
@@ -491,7 +496,12 @@ class SentenceCheck:
         elif match.words:
             yield self._finding("uncovered", start, end, note="no passage has enough of its words")
         exact = self._exact or self.cited
-        found = difference(self._text, exact or self._all) or other_qualifier(self._text, exact)
+        found = (
+            difference(self._text, exact or self._all)
+            or other_qualifier(self._text, exact)
+            or other_cell(self._prose, self.cited, exact)
+            or swapped_names(self._prose, exact)
+        )
         if found:
             yield self._finding("differs", start, end, found[1], f"differs: {found[0]}", found[2])
 
@@ -515,16 +525,7 @@ def _text_of(passage: Passage) -> str:
     # A draft may name the file, the year in its name, or the date that is shown with it.
     path, document = passage.path, passage.document
     names = path, _BETWEEN_WORDS.sub(" ", path), document.title, (document.updated_at or "")[:10]
-    return "\n".join((*names, *passage.headings, PLACE_END, _table_or_text(passage)))
-
-
-def _table_or_text(passage: Passage) -> str:
-    """The text of a passage; the cells of separated values are divided as in other tables."""
-    lines = passage.content.split("\n")
-    if not passage.path.endswith((".csv", ".tsv")):
-        return passage.content
-    delimiter = max(",;\t", key=lines[0].count)
-    return "\n".join(" | ".join(row) for row in csv.reader(lines, delimiter=delimiter))
+    return "\n".join((*names, *passage.headings, PLACE_END, table_or_text(passage)))
 
 
 def _not_checked(text: str, sentences: Sequence[Sentence], first: int) -> Finding:

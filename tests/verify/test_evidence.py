@@ -275,7 +275,38 @@ def test_false_citations_name_the_true_place(
 def test_a_citation_of_other_lines_of_its_passage_is_wrong(engine_citations: Engine) -> None:
     draft = "Access tokens live for fifteen minutes (audit.md:7-7)."
     [finding] = citations(verified_citations(engine_citations, draft))
-    assert (finding.code, finding.locator) == ("wrong_place", "audit.md:5-7")
+    assert (finding.code, finding.locator) == ("wrong_place", "audit.md:5-5")
+
+
+ROTA = """day,shift,guard,first aider
+2026-11-08,morning,Joan Pratt,Hanna Cole
+2026-11-14,evening,Doris Fenwick,Alan Tring
+2026-11-15,morning,Samir Haddad,Ted Bowyer
+"""
+
+
+@pytest.mark.parametrize(
+    ("draft", "code", "place"),
+    [
+        ("On 14 November Alan Tring is first aider (rota.csv:3).", "cited", "1-4"),
+        ("Doris Fenwick is guard, Alan Tring first aider (rota.csv:2).", "wrong_place", "3-3"),
+        ("The evening guard is Joan Pratt (rota.csv:3).", "differs", "1-4"),
+        ("Alan Tring has the evening with Joan Pratt (rota.csv).", "differs", "1-4"),
+    ],
+)
+def test_a_row_is_read_with_its_header_and_not_with_other_rows(
+    tmp_path: Path, draft: str, code: str, place: str
+) -> None:
+    workspace = Workspace(tmp_path / "c.db")
+    with Admin(workspace) as admin:
+        admin.ingest(
+            [write_files(tmp_path / "f", {"rota.csv": ROTA})], IngestOptions(lexical_only=True)
+        )
+    with Engine(workspace) as engine:
+        answer = engine.verify(VerifyRequest(draft=draft))
+    found = {str(f.code): f for f in answer.findings}
+    assert answer.verdict == ("clean" if code == "cited" else "check")
+    assert (found[code].locator or "").endswith(f"rota.csv:{place}")
 
 
 ROWS = """| Card | Working days |
@@ -654,11 +685,13 @@ def test_what_a_reply_in_another_file_changes(
 MINUTES = {
     "2026-03-12 minutes.md": "# Bonfires\n\nBonfires are allowed from dusk on.\n\n"
     "# Tools\n\nThe mower costs 300 euros. Ana has the keys of the shed.\n\n"
-    "# Walk on the route\n\nThe walk on route South is at 7:30. Ms Lund is in charge of it. It is cleaned by Tom and Lena.\n",
+    "# Walk on the route\n\nThe walk on route South is at 7:30. Ms Lund is in charge of it. It is cleaned by Tom and Lena.\n\n"
+    "# Choir\n\nThe choir is held in the kitchen.\n",
     "2026-06-11 minutes.md": "# Bonfires\n\nBonfires are no longer allowed.\n\n"
     "# Tools\n\nThe mower of 300 euros was bought. Bo has the keys of the shed.\n\n"
     "# Walk on the route\n\nEva leads the walk on the route from now on. Ms Holm is ill.\n"
     "Order of the signs changed: Ann, Tom, Lena. A phone goes to a parent, no longer to the child.\n",
+    "2026-07-02 minutes.md": "# Party\n\nThe party is not held in the kitchen.\n",
     "note.md": "Date: 2026-07-01\n\nBo has the keys of the shed.\n"
     "The gutters of the shed will be zinc, not copper.\n",
     "offer.md": "Date: 2026-05-01\n\nThe gutters of the shed are made of copper. It has two doors.\n",
@@ -679,6 +712,7 @@ MINUTES = {
         ("Ms Lund is in charge of the walk (2026-03-12 minutes.md:11).", False),
         ("It is cleaned by Tom and Lena (2026-03-12 minutes.md:11).", False),
         ("The gutters of the shed are zinc (note.md:4).", False),
+        ("The choir is held in the kitchen (2026-03-12 minutes.md:15).", False),
     ],
 )
 def test_what_later_minutes_change(tmp_path: Path, draft: str, is_old: bool) -> None:
@@ -774,6 +808,9 @@ Always wash hands before and after handling food.
 Don't mix meat with other food.
 The rights in a badge are not passed on and end in May. A cover prevents meat juice from getting onto
 other food. Price without tax: 918 euros net.
+In frost keep the windows shut and call the office. Old hinges are no longer taken back by the shop.
+The club pays only when the broken bench is exchanged. The van is used by Petra only; Emre has the
+trailer.
 """
 
 
@@ -799,6 +836,10 @@ def verified_statements(engine: Engine, draft: str) -> Verification:
         ("Some of the owners can give a folder to a team [1].", '"some" for "all"'),
         ("An owner must share a folder [1].", '"must" for "may"'),
         ("After the relay starts, set RELAY_TIMEOUT in the cluster [1].", '"after" for "before"'),
+        ("In frost open the windows and call [1].", '"open" for "shut"'),
+        ("The shop still takes back hinges [1].", '"still" for "no longer"'),
+        ("The club pays before the bench is exchanged [1].", '"before" for "only when"'),
+        ("The van is used by Emre, while Petra has the trailer [1].", '"Emre" for "Petra"'),
     ],
 )
 def test_a_near_copy_that_differs_is_to_be_checked(
@@ -827,6 +868,9 @@ def test_a_near_copy_that_differs_is_to_be_checked(
         "The price without tax is 918 euros net.",
         "All owners may share a folder, and must share it with other teams only [1].",
         "Set the variable first, and start the relay service after it is set [1].",
+        "In frost do not open the windows, and call the office [1].",
+        "Nobody in the club wants to pay before someone has exchanged the bench [1].",
+        "Emre has the trailer, while the van is used by Petra [1].",
     ],
 )
 def test_a_faithful_copy_does_not_differ(engine_statements: Engine, draft: str) -> None:

@@ -393,6 +393,13 @@ SAME = [
     ("until 4\nDecember", "until 4 December"), ("in December\n2026", "in December 2026"),
     ("92 m2 and 5 cm3", "92 m² and 5 cubic centimetres"), ("| Floor | 92 | m2 | 126 |", "92 m² of floor"),
     ("$5 per m2", "$5 per square metre"),
+    ("| Legno | mm | Settimane |\n|---|---|---|\n| Noce | 30 | 5 |", "Noce of 30 mm in 5 weeks"),
+    ("18 to 20 C", "18 to 20 degrees"), ("18 to 20 °C", "18 to 20 ° C"), ("2450 EUR", "2.450 EUR"),
+    ("chiuso dal 23 dicembre al 7 gennaio", "closed from 23 December to 7 January"),
+    ("op 3 maart 2026 en 1 mei", "on 3 March 2026 and 1 May"), ("am 24. Dezember", "Christmas Eve"),
+    ("il prezzo del legno sale a 1.395 EUR per metro cubo", "1,395 EUR per cubic metre"),
+    ("die vierzehn Gläser", "the fourteen glasses"), ("Das Essen ist mit 30 EUR pro Person nicht teuer.", "30 EUR per guest"),
+    ("Ada looked at the cup on 28 May. Insure it for £7,800 from 1 July 2026.", "Since July 2026 the cup is insured for £7,800, after Ada valued it."),
     ("| Survey | 1,180 |\n| Valuation | 520 |", "The survey costs 1,180 pounds."),
 ]  # fmt: skip
 
@@ -408,6 +415,9 @@ DIFFERENT = [
     ("The minimum period is one hour.", "The maximum is one hour."),
     ("8 cells per composition", "8 cells per batch"), ("0.3 mbar per hour", "0.3 mbar per minute"),
     ("$8 for each quarter of an hour", "$8 for each hour"),
+    ("am 25. Dezember", "Christmas Eve"),
+    ("1.395 EUR per metro cubo", "1,395 EUR per square metre"),
+    ("We bear the first £25 of each claim; for water damage £50.", "We bear £25 for water damage."),
 ]  # fmt: skip
 
 LATENCIES = """
