@@ -16,7 +16,8 @@ from typing import Any
 from rolebundle.resources import data_file
 
 _SENTENCE_AFTER_DAY = re.compile(r"(?:(?<=\d{4})|(?<=-\d\d))[.;]\s+(?=\S)")
-_CITATION_KEY = re.compile(r"(?<!\w)@[^\W\d]\w*")
+_LABEL = re.compile(r"(?<!\w)(?:@[^\W\d]\w*|[A-Z]{1,4}-\d{4}[-/]\d+(?![-/\d]))")
+"""The key of a citation, ``@Hansson2021``, or a label such as ``AB-2026-0412``."""
 
 
 @cache
@@ -101,10 +102,10 @@ def date_in_name(name: str) -> str:
     """The date in the name of a file: ``2026``, ``2026-03`` or ``2026-03-12``; empty if none.
 
     ``2026-03-12``, ``20260312``, ``12.03.2026``, ``12 March 2026``, ``march26``, ``Q1 2026``,
-    ``2026-W12``, ``2026``. The most exact one counts; of several that differ none. The year of a
-    citation key, ``@Hansson2021``, is of another work.
+    ``2026-W12``, ``2026``. The most exact one counts; of several that differ none. The numbers of
+    a citation key, ``@Hansson2021``, or of a label, ``AB-2026-0412``, are no date.
     """
-    dates = {date for date, _ in _dates_in(_plain(_CITATION_KEY.sub(" ", name)))}
+    dates = {date for date, _ in _dates_in(_plain(_LABEL.sub(" ", name)))}
     found = {date for date in dates if len(date) == max(map(len, dates))}
     return found.pop() if len(found) == 1 else ""
 

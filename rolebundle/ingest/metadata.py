@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from calendar import monthrange
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -167,7 +167,7 @@ def resolve(
     harmless = {f"document_id: {derived_id}", f"document_id: {parsed.key}"}
     self_declared = authority.self_declared(weighed)
     own_keys = flattened({**inferred, **attributes})
-    names = f"{merged['title']} {PurePosixPath(path).stem}"
+    names = merged["title"], PurePosixPath(path).stem
     lists = {name: tuple(value) for name, value in merged.items() if isinstance(value, list)}
     return DocumentMetadata(
         **{**merged, **lists},
@@ -226,7 +226,7 @@ def _with_reading(
     parsed: ParsedDocument,
     dated_by: str,
     shown_type: tuple[str, str] | None,
-    names: str,
+    names: tuple[str, str],
 ) -> Attributes:
     """The attributes with what the reader says, of which the document can declare nothing."""
     pairs = [(k, text) for k, texts in attributes for text in texts if not k.startswith(OF_READING)]
@@ -238,7 +238,8 @@ def _with_reading(
     pairs += [(CHECKBOX, s) for b in parsed.blocks if b.kind != "code" for s in tasks_in(b.text)]
     # What a mail quotes is said of another message.
     own = (b.text for b in parsed.blocks if b.kind != "code" and not message_of(b.anchor)[1])
-    said = (s for text in own for s in document_statements(text, names))
+    texts = chain(names[:1], own)
+    said = (s for text in texts for s in document_statements(text, " ".join(names)))
     pairs += [(STATEMENT, statement) for statement in islice(dict.fromkeys(said), _MAX_STATEMENTS)]
     if parsed.left_out >= _MIN_LEFT_OUT:
         pairs.append((PARTLY_READ, "true"))

@@ -11,7 +11,7 @@ from itertools import islice
 
 from rolebundle.contracts.documents import SENDER_FIELD, Passage, message_of
 from rolebundle.retrieval.query import words_of
-from rolebundle.retrieval.values import Candidate, ranking_order
+from rolebundle.retrieval.values import Candidate, put_behind, ranking_order
 from rolebundle.retrieval.versions import (
     ABOUT_AS_GOOD,
     MAX_CHECKED_FOR_NEWER,
@@ -90,9 +90,7 @@ def put_later_ones_behind(ranked: list[Candidate], task: str) -> None:
         best = next(later, None)
         if best is not None:
             best.later_than = first.chunk_id
-        if best is not None and best.final < (behind := math.nextafter(first.final, -math.inf)):
-            best.set_final(behind, f"later, about the matter of {first.chunk_id}")
-            ranked.sort(key=ranking_order)
+            put_behind(ranked, best, first, "later, about the matter of")
 
 
 def is_later_mail(later: Passage, first: Passage) -> bool:

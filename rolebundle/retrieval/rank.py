@@ -14,7 +14,7 @@ from rolebundle.retrieval.messages import combine_quotes, put_later_ones_behind,
 from rolebundle.retrieval.query import words_of
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.scoring import add_role_part, has_phrase, scale_by_range, score_hits
-from rolebundle.retrieval.statements import put_newer_versions_first
+from rolebundle.retrieval.statements import put_amendments_behind, put_newer_versions_first
 from rolebundle.retrieval.values import Candidate, Pool, Weights, ranking_order
 from rolebundle.retrieval.versions import (
     ABOUT_AS_GOOD,
@@ -83,6 +83,7 @@ def rank(
     if words_if_newest is not None:
         put_newest_first(ranked, request.min_score, words_if_newest)
     put_later_ones_behind(ranked, request.task)
+    put_amendments_behind(ranked, request.task)
     for row in reversed(_with_open_tasks(ranked, request, words_if_newest)):
         _lift(ranked, row, 1, "open task")
     for phrase in rare_exact:

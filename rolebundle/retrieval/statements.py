@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from itertools import product
-from typing import Any
+from typing import Any, Literal
 
 from rolebundle.contracts.dates import date_in_name, is_month
 from rolebundle.contracts.documents import STATEMENT, Passage
 from rolebundle.lazy import lazy_module
 from rolebundle.retrieval.query import words_of
-from rolebundle.retrieval.values import Candidate, ranking_order
+from rolebundle.retrieval.values import Candidate, put_behind, ranking_order
 from rolebundle.retrieval.versions import (
     ABOUT_AS_GOOD,
     MAX_CHECKED_FOR_NEWER,
@@ -26,6 +26,7 @@ from rolebundle.retrieval.versions import (
     newer_by_path,
     recency_by_path,
 )
+from rolebundle.text.amended import change_for, changes
 from rolebundle.text.languages import STOP_WORDS, stop_words_of
 from rolebundle.text.replaced import (
     BESIDE,
@@ -42,6 +43,7 @@ from rolebundle.text.words import content_words, is_ordinary
 figures = lazy_module("rolebundle.text.figures")
 
 _LABEL = re.compile(r"(?<![^\W_])([^\W\d_]+)[-_ .]?(\d+[a-z]?)(?![^\W_])", re.IGNORECASE)
+_YEAR_LABEL = re.compile(r"(?<![^\W_])([A-Z]{1,4}-\d{4})[-/](\d+)(?![^\W_])")
 _VERSION = re.compile(r"(?<![^\W_])v(?:er(?:sion)?)?[-_. ]?(\d+(?:\.\d+)*)", re.IGNORECASE)
 _DAY = re.compile(r"(?:\d\d?\.? |(?<= )(?=[A-Z]))([^\W\d_]{3,})")
 _FUNCTION_WORDS = stop_words_of((*STOP_WORDS,))
@@ -86,12 +88,45 @@ def stated_versions(first: Passage, others: Iterable[Passage]) -> list[Passage]:
     what is from outside replaces only what has the same sender. Empty if a declaration
     supersedes the first one.
     """
-    others = [*others]
-    if first.superseded_by or not any(map(_statements, (first, *others))):
-        return []
-    known = {p.document.document_id: p for p in (*others, first)}
-    rows = [p for p in known.values() if p is not first and _may_say(p, first)]
-    return [p for p in rows if _says_it_replaces(p, first, known.values())]
+    return [p for p in _stating("replaces", first, [*others]) if _may_say(p, first)]
+
+
+def amending_passages(first: Passage, others: Iterable[Passage]) -> list[Passage]:
+    """The passages of each document that changes parts of the document of a passage, as it says.
+
+    The same holds as for :func:`stated_versions`, but what is from outside may say it, too.
+    """
+    known = {p.chunk_id: p for p in others}.values()
+    ids = {p.document.document_id for p in _stating("amends", first, known)}
+    return [p for p in known if p.document.document_id in ids]
+
+
+def amendment(first: Passage, others: Iterable[Passage], task: str) -> tuple[Passage, str] | None:
+    """The passage that amends what a passage says about a task, and its sentence.
+
+    The sentence is empty for a text from outside about one of another sender.
+    """
+    for by in amending_passages(first, others):
+        names, heading = names_of(first), " ".join(first.headings[-1:])
+        found = changes(first.content, heading, by.content, names)
+        asked = content_words(task, first.content) - content_words(names, first.content)
+        if change := change_for(asked, found, first.content, heading):
+            return by, change.new.text if _may_say(by, first) else ""
+    return None
+
+
+def names_of(passage: Passage) -> str:
+    """The title and the name of the file of a passage."""
+    return f"{passage.document.title} {_stem(passage)}"
+
+
+def put_amendments_behind(ranked: list[Candidate], task: str) -> None:
+    """Put what amends one of the first three passages, as to the task, directly behind it."""
+    for first in [row for row in ranked if row.can_be_selected][:MAX_CHECKED_FOR_NEWER]:
+        rows = {row.passage.chunk_id: row for row in ranked if row.can_be_selected}
+        by, words = amendment(first.passage, (r.passage for r in rows.values()), task) or (None, "")
+        if by and words:
+            put_behind(ranked, rows[by.chunk_id], first, "amends")
 
 
 def names_document(text: str, named: Passage, other: Passage) -> bool:
@@ -105,45 +140,67 @@ def _statements(passage: Passage) -> list[tuple[str, str]]:
 
 
 def _may_say(new: Passage, old: Passage) -> bool:
-    document = new.document
+    """Whether it may displace the old one; what is from outside, only one of the same sender."""
     senders = [dict(p.document.attributes).get("from") for p in (new, old)]
     is_from_same = senders[0] is not None and senders[0] == senders[1]
-    return (
-        "untrusted" not in (document.trust_tier, document.origin)
-        and not is_draft_by_path(new.path)
-        and not is_older(new, old)
-        and may_displace(Candidate(new), Candidate(old))
-        and (document.origin != "external" or is_from_same)
-    )
+    is_equal = may_displace(Candidate(new), Candidate(old))
+    return is_equal and (new.document.origin != "external" or is_from_same)
 
 
-def _says_it_replaces(new: Passage, old: Passage, known: Iterable[Passage]) -> bool:
-    def is_said(kind: str, by: Passage, named: Passage) -> bool:
-        own = _stem(named), _stem(by)
+def _stating(
+    kind: Literal["replaces", "amends"], old: Passage, others: Collection[Passage]
+) -> list[Passage]:
+    """A passage of each document that replaces, or amends, that of a passage, as they say."""
+    if old.superseded_by or not any(map(_statements, (old, *others))):
+        return []
+    known = {p.document.document_id: p for p in (*others, old)}
+
+    def is_said(said: str, by: Passage, named: Passage) -> bool:
+        stems = _stem(named), _stem(by)
         return any(
-            said == kind
-            and best > 0
-            and all(_name_strength(words, p, by) < best for p in known if _stem(p) not in own)
-            for said, words in _statements(by)
-            for best in [_name_strength(words, named, by)]
+            one == said
+            and (best := _name_strength(words, named, by, said)) > 0
+            and all(
+                _name_strength(words, p, by, said) < best
+                # What amends a document has a name like it.
+                or (said == "amends" and any(own == said for own, _ in _statements(p)))
+                for p in known.values()
+                if _stem(p) not in stems
+            )
+            for one, words in _statements(by)
         )
 
-    return is_said("replaces", new, old) or is_said("replaced_by", old, new)
+    return [
+        new
+        for new in known.values()
+        if new is not old
+        and "untrusted" not in (new.document.trust_tier, new.document.origin)
+        and not is_draft_by_path(new.path)
+        and not is_older(new, old)
+        and _may_speak_of(Candidate(new), Candidate(old))
+        and (is_said(kind, new, old) or (kind == "replaces" and is_said("replaced_by", old, new)))
+    ]
 
 
-def _name_strength(text: str, named: Passage, other: Passage) -> int:
+def _name_strength(text: str, named: Passage, other: Passage, kind: str = "") -> int:
     """How much of a name of a document a text has; 0 if this does not tell it from another one.
 
     What tells it is a label that the other one does not have, such as ``SR-14``; its version; its
     date; or all words of its title or of the name of its file, but for those of the other one's. If
     that one has all of them, all are needed, and at least two. But for labels, both documents, or
-    this one and the text, must have a word in common.
+    this one and the text, must have a word in common. What "amends" it may have its label, and may
+    name it by words of its names, if two stand there or in its own ones.
     """
     date, other_date = ((p.document.updated_at or "")[:10] for p in (named, other))
     dates, versions = {*_dates_in(text, other_date[:4])}, {*_VERSION.findall(text)}
     written = {*words_of(text), *dates}
-    other_names = f"{other.document.title} {_stem(other)}"
-    labels = _labels(text) - _labels(other_names)
+    other_names = names_of(other)
+    is_part = kind == "amends"
+    labels = _labels(text) - (frozenset() if is_part else _labels(other_names))
+    asked = naming_words(filter(str.isalpha, words_of(text))) - _FUNCTION_WORDS
+    own_names = naming_words(words_of(names_of(named))) - _FUNCTION_WORDS
+    shared = own_names & asked.union(words_of(other_names))
+    is_named = is_part and not (dates or labels) and asked <= shared and len(shared) > 1 and asked
     found = 0
     for name in (named.document.title, _stem(named)):
         words = {word for word in words_of(name) if len(word) > 1 or word.isdecimal()}
@@ -151,7 +208,7 @@ def _name_strength(text: str, named: Passage, other: Passage) -> int:
         related = (naming_words(words) - _FUNCTION_WORDS) & written.union(words_of(other_names))
         is_dated = any(map(date.startswith, dates))
         is_version = not versions.isdisjoint(_VERSION.findall(name))
-        is_told = is_dated or is_version or telling <= written
+        is_told = is_dated or is_version or is_named or telling <= written
         if not labels.isdisjoint(_labels(name)) or (related and is_told):
             found = max(found, 1 + len(words & written) + is_dated)
     return found
@@ -160,7 +217,7 @@ def _name_strength(text: str, named: Passage, other: Passage) -> int:
 @lru_cache(maxsize=4096)
 def _labels(text: str) -> frozenset[str]:
     """Words with a number: ``SR-14`` as ``sr14``. No dates and versions."""
-    return frozenset(
+    return frozenset(map("-".join, _YEAR_LABEL.findall(text))) | frozenset(
         f"{word}{number}".casefold()
         for word, number in _LABEL.findall(folded(text))
         if naming_words([word.casefold()])

@@ -6,6 +6,7 @@ query ─▶ Query ─▶ lanes ─▶ Pool ─▶ score_hits ─▶ Candidates 
 ``NamedTuple`` compiles such texts at import, which takes time.
 """
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
@@ -575,3 +576,10 @@ def ranking_order(row: Candidate) -> tuple[int, float, float, str]:
     before the diversity penalty, and then by chunk id.
     """
     return row.round, -row.final, -row.unadjusted_score, row.chunk_id
+
+
+def put_behind(ranked: list[Candidate], row: Candidate, first: Candidate, reason: str) -> None:
+    """Put a row that ranks lower directly behind another one."""
+    if row.final < (behind := math.nextafter(first.final, -math.inf)):
+        row.set_final(behind, f"{reason} {first.chunk_id}")
+        ranked.sort(key=ranking_order)

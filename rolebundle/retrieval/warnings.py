@@ -25,7 +25,12 @@ from rolebundle.retrieval.evidence import shown_kinds
 from rolebundle.retrieval.passage_text import one_line, quoted, shown_name
 from rolebundle.retrieval.query import words_of
 from rolebundle.retrieval.select import conflicts
-from rolebundle.retrieval.statements import outdated_figure, outdated_words, stated_versions
+from rolebundle.retrieval.statements import (
+    amendment,
+    outdated_figure,
+    outdated_words,
+    stated_versions,
+)
 from rolebundle.retrieval.values import MIN_LEAD_SCORE, Candidate, Retrieval
 from rolebundle.retrieval.versions import (
     MAX_CHECKED_FOR_NEWER,
@@ -247,7 +252,8 @@ def _may_be_replaced(retrieval: Retrieval) -> str:
     """Which candidates are newer than a first passage, or which of these is old, by their paths.
 
     Also which of them says that a figure or words of a first passage no longer hold, or is later
-    and about the same matter; and which document replaces that of a first passage, by their texts.
+    and about the same matter; and which document replaces or amends that of a first passage, by
+    their texts.
     But for figures and words, the passages have something of the task in common.
     """
     paths, found = [row.passage.path for row in retrieval.ranked], list[str]()
@@ -274,6 +280,11 @@ def _may_be_replaced(retrieval: Retrieval) -> str:
             for by in stated_versions(row.passage, known)
             if documents.index(row.passage.document) == number - 1
         ]
+        if amended := amendment(row.passage, known, task):
+            amending, words = amended
+            said = f"amends [{number}], by its text: {quoted(words)}"
+            said = said if words else f"says that it amends [{number}]"
+            found.append(f"{shown_name(amending.locator_path)} {said}")
         found += [
             f"[{place}] is later than [{number}], about the same matter"
             for place, later in shown

@@ -85,7 +85,8 @@ _BREAK = re.compile(r"[.;:!?]\s|\n\s*\n")
 
 
 @cache
-def _document_pattern(name: str) -> re.Pattern[str]:
+def document_pattern(name: str) -> re.Pattern[str]:
+    """An expression of the table about documents."""
     text = _expanded(f"%{name}%", _TABLES["documents"])
     return re.compile(text, re.IGNORECASE | re.MULTILINE | re.DOTALL)
 
@@ -93,15 +94,15 @@ def _document_pattern(name: str) -> re.Pattern[str]:
 def document_statements(text: str, names: str) -> Iterator[str]:
     """What a text says of itself and another document: ``replaces SR-14 of 14 February 2023``.
 
-    The first word is ``replaces`` or ``replaced_by``; then come the words that name the other one,
-    up to the end of the sentence, 120 characters at most.
+    The first word is ``replaces``, ``replaced_by`` or ``amends`` (changes parts of it); then come
+    the words that name the other one, up to the end of the sentence, 120 characters at most.
 
     Args:
         text: of a paragraph, list, heading or table.
         names: the title and path of its document, which may be the subject of a sentence.
     """
     parts = "cue", "sentence", "self", "not", "behind", "void"
-    cue, sentence, own, no, behind, void = map(_document_pattern, parts)
+    cue, sentence, own, no, behind, void = map(document_pattern, parts)
     for match in sentence.finditer(text) if cue.search(text) else ():
         subject, words = match["subject"].strip(" *_\n"), " ".join(match["words"].split())
         named = content_words(subject)
@@ -111,6 +112,13 @@ def document_statements(text: str, names: str) -> Iterator[str]:
     for match in void.finditer(text) if cue.search(text) else ():
         if content_words(match["words"]) & content_words(names):
             yield f"replaces {' '.join(match['words'].split())}"
+    for match in document_pattern("amends").finditer(text):
+        before = _BREAK.split(text[max(0, match.start() - BESIDE) : match.start()])[-1]
+        around = f"{before}{_BREAK.split(text[match.start() : match.end() + BESIDE])[0]}"
+        words = " ".join((match["title"] or match["words"]).split())
+        is_said = digits_in(words) and says(around, "change") and not no.search(before)
+        if match["title"] or is_said:
+            yield f"amends {words}"
 
 
 def is_same(figure: Figure, other: Figure) -> bool:

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 from functools import cache, lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 import Stemmer
@@ -71,9 +72,12 @@ def stems_of(text: str, language: str) -> Stems:
 
 
 @lru_cache(maxsize=2048)
-def content_words(text: str) -> frozenset[str]:
-    """The stems of the content words of a text; pairs of letters in a script without spaces."""
-    return frozenset(stems_of(text, language_of(text)).content)
+def content_words(text: str, like: str = "") -> frozenset[str]:
+    """The stems of the content words of a text; pairs of letters in a script without spaces.
+
+    A few words seldom show their language, but the text ``like`` which they are does.
+    """
+    return frozenset(stems_of(text, language_of(like or text)).content)
 
 
 @lru_cache(maxsize=16_384)
@@ -203,3 +207,25 @@ def is_no_sentence_end(text: str, stop: int) -> bool:
         is_ordinal = _MONTH.match(following) or _BEFORE_ORDINALS.search(before)
         return before[-1:] in ("", "\n", ".", ":", ";") or is_ordinal is not None
     return word in _ABBREVIATIONS or (word != "i" and _INITIALS.fullmatch(word) is not None)
+
+
+_SENTENCE_BREAK = re.compile(
+    r"[.!?][\"')\]”’»*_`]*\s+(?=[^\sa-z])|[。！？]|\n[ \t]*\n\s*"
+    r"|\n(?=[ \t]*(?:[-*•+|#>]|\d+[.)]|[a-z]\))[ \t])|(?:^|(?<=\n))[ \t]*#[^\n]*\n"
+)
+
+
+@lru_cache(maxsize=1024)
+def sentence_starts(content: str) -> tuple[int, ...]:
+    """Where the sentences and items of a passage begin, in order; the first is 0."""
+    starts = {0}
+    for match in _SENTENCE_BREAK.finditer(content):
+        if match[0][0] != "." or not is_no_sentence_end(content, match.start()):
+            starts.add(match.end())
+    return tuple(sorted(starts))
+
+
+@lru_cache(maxsize=1024)
+def sentences_of(content: str) -> tuple[str, ...]:
+    """The sentences and items of a text."""
+    return tuple(content[a:b] for a, b in pairwise((*sentence_starts(content), len(content))))

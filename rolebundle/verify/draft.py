@@ -21,7 +21,6 @@ import unicodedata
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
 from itertools import pairwise
 from operator import itemgetter
 from typing import Any, Literal, NamedTuple, TypeVar
@@ -547,19 +546,3 @@ def _states_something(sentence: Sentence) -> bool:
     if sentence.kind != "quote" and ending in (":", "：") and len(words) <= _LEAD_IN_WORDS:
         return has_digit
     return len(words) > 1 or has_digit or any(len(w) > 3 and not w.isascii() for w in words)
-
-
-_BREAK = re.compile(
-    r"[.!?][\"')\]”’»*_`]*\s+(?=[^\sa-z])|[。！？]|\n[ \t]*\n\s*"
-    r"|\n(?=[ \t]*(?:[-*•+|#>]|\d+[.)])[ \t])|(?:^|(?<=\n))[ \t]*#[^\n]*\n"
-)
-
-
-@lru_cache(maxsize=1024)
-def sentence_starts(content: str) -> tuple[int, ...]:
-    """Where the sentences and items of a passage begin, in order; the first is 0."""
-    starts = {0}
-    for match in _BREAK.finditer(content):
-        if match[0][0] != "." or not is_no_sentence_end(content, match.start()):
-            starts.add(match.end())
-    return tuple(sorted(starts))

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from rolebundle.contracts.documents import Passage, locator_path, message_of
@@ -141,7 +142,6 @@ class DraftEvidence:
 
         Also one of what says that it replaces a file.
         """
-        stating = self._usable(stating_passages(self._corpus)) if cited else []
         names = document_names(self._corpus) if cited and not self.is_named else []
         for path, passage in cited.items():
             self.raise_if_interrupted()
@@ -150,7 +150,12 @@ class DraftEvidence:
             newer = newer_by_path(passage, paths, "")[:DEPTH]
             stored = (passages_at_lines(self._corpus, one, 1, MAX_CITED_LINES) for one in newer)
             yield from next(filter(None, map(self._usable, stored)), [])
-            yield from stated_versions(passage, stating)
+            yield from stated_versions(passage, self.stating)
+
+    @cached_property
+    def stating(self) -> list[Passage]:
+        """A passage of each document that says something of another one."""
+        return self._usable(stating_passages(self._corpus))
 
     def named_by(self, citation: Citation, candidates: Sequence[Passage]) -> list[Passage]:
         """The passages that a citation names: lines name each passage that shares a line with them.

@@ -15,9 +15,9 @@ from typing import NamedTuple
 from rolebundle.contracts.documents import Passage
 from rolebundle.resources import data_file
 from rolebundle.text.languages import ENGLISH_STOP_WORDS
-from rolebundle.text.words import content_words, stem
+from rolebundle.text.words import content_words, sentences_of, stem
 from rolebundle.verify.quotes import denies, lower_words
-from rolebundle.verify.sentences import CLAUSE_END, sentences_of
+from rolebundle.verify.sentences import CLAUSE_END
 
 _WORDS = data_file(__file__, "words.toml")
 _GROUPS = list(_WORDS["qualifiers"].values())

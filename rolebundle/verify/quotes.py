@@ -27,8 +27,7 @@ from rolebundle.text.languages import (
     likely_languages,
 )
 from rolebundle.text.tokens import Tokens, tokens_of
-from rolebundle.text.words import WORD, stem
-from rolebundle.verify.draft import sentence_starts
+from rolebundle.text.words import WORD, sentence_starts, stem
 
 MIN_SIMILARITY = 75.0
 """Percent of the characters that must agree for ``near``."""

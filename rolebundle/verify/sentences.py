@@ -20,8 +20,7 @@ from rolebundle.retrieval.query import words_of
 from rolebundle.text.languages import ENGLISH_STOP_WORDS, TITLES
 from rolebundle.text.replaced import digits_in, says
 from rolebundle.text.tokens import tokens_of
-from rolebundle.text.words import content_words, language_of, stem
-from rolebundle.verify.draft import sentence_starts
+from rolebundle.text.words import content_words, language_of, sentences_of, stem
 from rolebundle.verify.quotes import denies, lower_words
 
 COVERED = 0.5
@@ -62,12 +61,6 @@ def best_match(text: str, passages: Sequence[Passage]) -> Match:
             if share > best.share:
                 best = Match(share, len(words), passage, window)
     return best
-
-
-@lru_cache(maxsize=1024)
-def sentences_of(content: str) -> tuple[str, ...]:
-    """The sentences and items of a text."""
-    return tuple(content[a:b] for a, b in pairwise((*sentence_starts(content), len(content))))
 
 
 @lru_cache(maxsize=1024)

@@ -10,9 +10,9 @@ from itertools import combinations
 from rolebundle.contracts.documents import Passage
 from rolebundle.text.figures import SEPARATORS
 from rolebundle.text.replaced import says
-from rolebundle.text.words import content_words
+from rolebundle.text.words import content_words, sentences_of
 from rolebundle.verify.quotes import denies, lower_words
-from rolebundle.verify.sentences import names_in, sentences_of
+from rolebundle.verify.sentences import names_in
 
 _CLAUSE_END = re.compile("|".join(pattern.pattern for pattern in SEPARATORS), re.IGNORECASE)
 

@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 from functools import cached_property
-from itertools import islice, pairwise, product
+from itertools import chain, islice, pairwise, product
 from time import monotonic
 
 from rolebundle.contracts.dates import is_of_date
@@ -32,6 +32,7 @@ from rolebundle.retrieval.messages import is_later_mail, without_attribution
 from rolebundle.retrieval.passage_text import quoted, shown_name
 from rolebundle.retrieval.query import words_of
 from rolebundle.retrieval.request import ResolvedRequest
+from rolebundle.retrieval.statements import amending_passages, names_of
 from rolebundle.retrieval.versions import (
     day_of,
     day_of_copying,
@@ -42,6 +43,7 @@ from rolebundle.retrieval.versions import (
 from rolebundle.scan.confidential import find_secrets
 from rolebundle.storage.corpus import Corpus, joined
 from rolebundle.storage.digests import verify_passages
+from rolebundle.text.amended import changes, says_the_old, statements_of
 from rolebundle.text.figures import Figure, find_figures, words_near
 from rolebundle.text.replaced import (
     Replaced,
@@ -57,7 +59,7 @@ from rolebundle.text.replaced import (
     words_gone,
 )
 from rolebundle.text.tokens import is_inside
-from rolebundle.text.words import content_words, counted, is_ordinary, language_of
+from rolebundle.text.words import content_words, counted, is_ordinary, language_of, sentences_of
 from rolebundle.verify.draft import Citation, Sentence, parse_draft
 from rolebundle.verify.evidence import DraftEvidence, check_citation, cited_lines, titled
 from rolebundle.verify.figures import LONGER, PLACE_END, FigureCheck, check_figures
@@ -74,7 +76,6 @@ from rolebundle.verify.sentences import (
     names_in,
     sentences_about,
     sentences_like,
-    sentences_of,
     unknown_parts,
 )
 from rolebundle.verify.swaps import other_cell, swapped_names, table_or_text
@@ -238,7 +239,7 @@ class SentenceCheck:
         if self._sentence.has_content:
             yield from self._coverage({f.chunk_id for f in figures if f.code == "figure_found"})
             if not any(found.code == "old_source" for found in figures):
-                yield from islice(self._changed_by_text(), 1)
+                yield from islice(chain(self._amended(), self._changed_by_text()), 1)
 
     def _finding(
         self, code: FindingCode, start: int, end: int, passage: Passage | None = None,
@@ -410,6 +411,33 @@ class SentenceCheck:
             return []
         near = frozenset[str]().union(*about)
         return [s for s in others if s in near or (is_only and says(s, "new", "change"))]
+
+    def _amended(self) -> Iterator[Finding]:
+        """What a document that amends a cited one has in place of what the sentence says."""
+        cited = {} if self._is_of_past else {p.document: p for p in self.cited}
+        for document, first in cited.items():
+            passages = [p for p in self.cited if p.document == document]
+            for by in amending_passages(first, (*self._evidence.stating, *self._all)):
+                for passage, text in (
+                    self._changes(passages, by) if by.document not in cited else ()
+                ):
+                    note = f"{shown_name(by.path)} amends it: {quoted(shortened(text))}"
+                    yield self._finding(
+                        "old_source", self._start, self._sentence.end, passage, note
+                    )
+
+    def _changes(self, passages: Sequence[Passage], by: Passage) -> Iterator[tuple[Passage, str]]:
+        """The sentences of another passage that amend what the sentence says, and where it is."""
+        names = names_of(passages[0])
+        text = " ".join(passage.content for passage in passages)
+        words = content_words(self._prose, text) - content_words(names, text)
+        shared = [len(words & s.words) for p in passages for s in statements_of(p.content)]
+        for passage in passages:
+            heading = " ".join(passage.headings[-1:])
+            for change in changes(passage.content, heading, by.content, names):
+                own, least = len(words & change.old.words), min(max(shared), len(change.old.words))
+                if 2 * own >= max(least, 1) and says_the_old(self._prose, change, by.content):
+                    yield passage, change.new.text
 
     def _changed_by_text(self) -> Iterator[Finding]:
         """What later texts say is gone, and later minutes or other series say is new."""

@@ -32,6 +32,9 @@ NOW = datetime(2026, 11, 28, 15, tzinfo=UTC)  # a Saturday
     # A citation key names another work.
     ("@Hansson2021 rest.md", ""), ("notes on @li2020a.md", ""), ("@de_vries_2019.md", ""),
     ("@Hansson2021 read 2026-03-12.md", "2026-03-12"), ("@2026-03-12 call.md", "2026-03-12"),
+    # A label names a thing.
+    ("AB-2026-0412 kitchen.docx", ""), ("Wiegand L-2026-07.docx", ""), ("L-2026-07 2026-09-01.md", "2026-09-01"),
+    ("minutes-2026-07.md", "2026-07"), ("PR-2026-07-12.md", "2026-07-12"),
     # Two things can be meant, or nothing.
     ("03-04-2025 x.md", "2025"), ("2026-02-30.md", "2026"), ("rates 2025-2026.pdf", ""),
     ("2026-03-01 to 2026-03-05.md", ""), ("v120260301.md", ""), ("python-3.10.12.md", ""),

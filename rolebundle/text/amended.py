@@ -1,0 +1,154 @@
+"""Which sentences of a document a later one changes: "Clause 5: no photography". Pure."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from itertools import filterfalse, product
+from typing import TYPE_CHECKING, NamedTuple
+
+from rolebundle.contracts.dates import is_of_date
+from rolebundle.lazy import lazy_module
+from rolebundle.text.replaced import document_pattern, is_same, says, without_figures
+from rolebundle.text.words import WORD, content_words, is_ordinary, sentences_of
+
+# What few answers need is loaded by them.
+if TYPE_CHECKING:
+    from rolebundle.text.figures import Figure
+reading = lazy_module("rolebundle.text.figures")
+
+_ITEM = re.compile(r"\W|\w{1,2}[.)]\s")
+
+
+class Statement(NamedTuple):
+    """A sentence, the number of its clause or "", and its words and figures."""
+
+    text: str
+    clause: str
+    words: frozenset[str]
+    figures: tuple[Figure, ...]
+
+
+class Change(NamedTuple):
+    """A sentence of a document, and the one of a later document that holds in its place."""
+
+    old: Statement
+    new: Statement
+
+
+def denies(text: str) -> bool:
+    """Whether a sentence says that something is not so, or forbidden."""
+    return document_pattern("denial").search(text) is not None
+
+
+def _kind_of(figure: Figure) -> str:
+    return figure.unit or "".join(figure.nouns[:1])
+
+
+@lru_cache(maxsize=1024)
+def statements_of(
+    text: str, heading: str = "", *, of_others: bool = False
+) -> tuple[Statement, ...]:
+    """The sentences of a text.
+
+    Their clauses are those of the text, whose first one may be in its heading; or ``of_others``,
+    the ones that the sentences name: "Clause 5: …", "(number 5)".
+    """
+    own, named = map(document_pattern, ("own_number", "part_number"))
+    found = own.search(f"# {heading}")
+    clause, before = found["heading"] if found else "", ""
+    statements = list[Statement]()
+    for sentence in sentences_of(text):
+        if of_others:
+            found = named.search(sentence)
+            begins = _ITEM.match(sentence.lstrip()) or before.endswith("\n\n")
+            is_new = begins and content_words(named.sub(" ", before))  # Not below "Clause 5".
+            clause = found["number"] if found else "" if is_new else clause
+        elif found := own.search(sentence):
+            clause = found["heading"] or found["line"]
+        figures = (*reading.find_figures(sentence),)
+        words = content_words(without_figures(named.sub(" ", sentence), figures), text)
+        dates = content_words(" ".join(filter(is_of_date, WORD.findall(sentence))), text)
+        statements.append(Statement(sentence, clause, words - dates, figures))
+        before = sentence
+    return (*statements,)
+
+
+def changes(old: str, heading: str, new: str, names: str) -> list[Change]:
+    """The sentences of a text that a text which amends it changes.
+
+    They are of one clause, as the new one says, or half of the words of one of them are the same,
+    or a word and the kind of a figure. What "stays" changes nothing.
+
+    Args:
+        old: the text of a passage.
+        heading: its own one, which may have the number of a clause.
+        new: the text of a document that amends its document.
+        names: of the first document; their words are in sentences about anything.
+    """
+    common, found = content_words(names, old), list[Change]()
+    for later in statements_of(new, of_others=True):
+        pairs = [(_likeness(own, later, common), own) for own in statements_of(old, heading)]
+        likeness, own = max(pairs, key=lambda pair: pair[0], default=((), None))
+        if own is not None and likeness and not says(later.text, "same"):
+            found.append(Change(own, later))
+    return found
+
+
+def _likeness(old: Statement, new: Statement, common: frozenset[str]) -> tuple[float, ...]:
+    """How much they are about the same, the more the higher; empty if they are not.
+
+    Whether they are of one clause; how many kinds of figures differ, and how many words are shared;
+    the part of the old one's words.
+    """
+    shared = (old.words & new.words) - common
+    is_clause = old.clause == new.clause != ""
+    kinds = {_kind_of(own) for own, other in product(*_alike(old, new)) if not is_same(own, other)}
+    is_like = 2 * len(shared) >= min(len(old.words), len(new.words)) and len(shared) > 1
+    forms = [frozenset(map(str.lower, WORD.findall(one.text))) for one in (old, new)]
+    telling = filterfalse(is_ordinary, shared | (forms[0] & forms[1]))  # "Fitting", but not "fit".
+    is_telling = bool(kinds) and any(content_words(word) & shared for word in telling)
+    is_other_clause = old.clause and new.clause and not is_clause
+    if not shared or is_other_clause or not (is_clause or is_like or is_telling):
+        return ()
+    return is_clause, len(kinds), len(shared), len(shared) / len(old.words)
+
+
+def _alike(old: Statement, new: Statement) -> list[list[Figure]]:
+    """The figures of both of a kind that both have, such as money, dates or persons."""
+    kinds = {*map(_kind_of, old.figures)} & {*map(_kind_of, new.figures)} - {""}
+    return [[f for f in one.figures if _kind_of(f) in kinds] for one in (old, new)]
+
+
+def change_for(asked: frozenset[str], found: list[Change], old: str, heading: str) -> Change | None:
+    """The change of what some words ask for; ``None`` if the text has other sentences about it."""
+    best = max((len(asked & own.words) for own in statements_of(old, heading)), default=0)
+    near = [(len(asked & (c.old.words | c.new.words)), c) for c in found]
+    most, change = max(near, key=lambda pair: pair[0], default=(0, None))
+    return change if most >= max(best, 1) else None
+
+
+def says_the_old(text: str, change: Change, amending: str) -> bool:
+    """Whether a sentence says what was changed: its figure, its words, or that it is (not) so.
+
+    Args:
+        text: the sentence, as somebody else writes it.
+        change: the old sentence, which it is about, and the new one.
+        amending: the text with the new one, which may repeat other parts of the old one.
+    """
+    (old, new), words = change, content_words(text, amending)
+    later = statements_of(amending, of_others=True)
+    if any(
+        says(s.text, "same") and 0 < len(words & s.words) >= len(words & new.words) for s in later
+    ):
+        return False
+    olds, news = _alike(old, new)
+    if olds and news:
+        olds.sort(key=lambda figure: len(figure.near & new.words))
+        changed = {_kind_of(figure): figure for figure in olds}.values()
+        own = [f for f in reading.find_figures(text) if any(is_same(f, o) for o in changed)]
+        known = [figure for statement in later for figure in statement.figures]
+        return any(not any(is_same(f, other) for other in known) for f in own)
+    gone, added = words & (old.words - new.words), words & (new.words - old.words)
+    is_turned = denies(old.text) != denies(new.text) and denies(old.text) == denies(text)
+    return is_turned or len(gone) >= max(len(added), 1)

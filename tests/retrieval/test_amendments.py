@@ -1,0 +1,146 @@
+"""A document that changes parts of another one stands behind it, and a note quotes it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from ingest.office.word import docx, paragraph
+from retrieval.test_replaced_documents import MAIL, answered, first, notes, verified
+
+LEASE = (
+    "# Lease contract LC-2021/03\n\nDate: 1 March 2021\n\n"
+    "## 2. Rent\n\nThe rent is 2,950 euros a month. Running costs are 410 euros a month.\n\n"
+    "## 5. Gate\n\nRepairs of the gate are paid by the tenant. The landlord looks after the roof.\n\n"
+    "## 6. Light\n\nIt seats 140 persons. Lamps hang in the window, with at most 150 lux.\n\n"
+    "## 7. Subletting\n\nSubletting is not permitted.\n"
+)
+CHANGES = (
+    "a) The rent is 3,180 euros (number 2).\n\n"
+    "b) Repairs of the gate are paid by the landlord (number 5).\n\n"
+    "c) Lamps hang in the case (number 6). The limit of 150 lux stays. It seats 116 persons.\n\n"
+    "d) Subletting of up to 100 square metres is permitted.\n\nAll other terms stay.\n"
+)
+TITLE = "Amendment 1 to the lease contract of 1 March 2021"
+AMENDMENT = "# {}\n\nDate: 22 September 2026\n\n" + CHANGES
+TASK = "May we do subletting?"
+QUOTE = 'amends [1], by its text: "d) Subletting of up to 100 square metres is permitted."'
+
+
+def files(statement: str = TITLE, **more: str) -> Mapping[str, str]:
+    return {"lease.md": LEASE, "letter.md": AMENDMENT.format(statement), **more}
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        TITLE,
+        "First amendment to lease contract LC-2021/03",
+        "Addendum no. 2 to LC-2021/03",
+        "Letter\n\nThe following clauses of the lease of 1 March 2021 are changed.",
+        "Letter\n\nWe confirm the changes to contract LC-2021/03:",
+        "Letter\n\nThis replaces clause 7 of LC-2021/03.",
+        "1. Nachtrag zum Mietvertrag LC-2021/03",
+        "Änderung des Vertrags LC-2021/03",
+        "Brief\n\nZiffer 7 von LC-2021/03 wird ersetzt.",
+        "Avenant n° 1 au contrat LC-2021/03",
+        "Adenda al contrato LC-2021/03",
+        "Modifica al contratto LC-2021/03",
+        "Wijziging van contract LC-2021/03",
+        "Aneks nr 1 do umowy LC-2021/03",
+    ],
+)
+def test_a_document_says_in_many_ways_that_it_changes_another(
+    tmp_path: Path, statement: str
+) -> None:
+    bundle = answered(tmp_path, files(statement), TASK)
+    assert first(bundle) == "lease.md"
+    assert f"letter.md {QUOTE}" in notes(bundle)
+
+
+@pytest.mark.parametrize("suffix", ["html", "docx", "txt"])
+def test_in_other_formats(tmp_path: Path, suffix: str) -> None:
+    parts = AMENDMENT.format(TITLE).replace("# ", "").split("\n\n")
+    contents: dict[str, str | bytes] = {
+        "html": "".join(f"<p>{part}</p>" for part in parts),
+        "docx": docx("".join(map(paragraph, parts))),
+        "txt": "\n".join(parts),
+    }
+    found = {"lease.md": LEASE, f"letter.{suffix}": contents[suffix]}
+    assert QUOTE in notes(answered(tmp_path, found, TASK))
+
+
+@pytest.mark.parametrize("head", ["## Clause 7", "Clause 7:", "**§ 7**"])
+def test_a_clause_may_be_a_heading(tmp_path: Path, head: str) -> None:
+    text = f"# {TITLE}\n\nDate: 22 September 2026\n\n{head}\n\nSubletting is allowed from May.\n"
+    bundle = answered(tmp_path, {"lease.md": LEASE, "letter.md": text}, TASK)
+    assert '"Subletting is allowed from May."' in notes(bundle)
+
+
+def test_what_amends_a_passage_comes_right_behind_it(tmp_path: Path) -> None:
+    text = "Hall {}: repairs by the tenant, and no more than this.\n"
+    others = {f"hall {n}.md": text.format(n) for n in range(2)}
+    task = "lease contract: repairs of the gate by the tenant"
+    bundle = answered(tmp_path, files("Addendum no. 2 to LC-2021/03", **others), task)
+    paths = [(passage.citation.locator or "").rpartition(":")[0] for passage in bundle.selected]
+    assert paths == ["lease.md", "letter.md"]
+
+
+def test_a_part_of_the_passage_that_did_not_change_has_no_note(tmp_path: Path) -> None:
+    assert notes(answered(tmp_path, files(), "Who looks after the roof?")) == ""
+
+
+HARMLESS: dict[str, Mapping[str, str]] = {
+    "another one": files(
+        "Amendment to the lease contract of 1 May 2021",
+        **{"barn.md": "# Lease contract of the barn\n\nDate: 1 May 2021\n\nIt is subletting."},
+    ),
+    "nothing named": files("Letter"),
+    "no change": files("Letter\n\nThere are no changes to contract LC-2021/03."),
+    "older": {**files(), "letter.md": AMENDMENT.format(TITLE).replace("2026", "2019")},
+    "untrusted": {**files(), "letter.md": f"---\ntrust_tier: untrusted\n---\n{AMENDMENT.format(TITLE)}"},
+    "draft": {"lease.md": LEASE, "letter draft.md": AMENDMENT.format(TITLE)},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", HARMLESS)
+def test_other_documents_amend_nothing(tmp_path: Path, case: str) -> None:
+    assert "amends" not in notes(answered(tmp_path, HARMLESS[case], TASK))
+    draft = "Subletting is not permitted (lease.md)."
+    assert "amends" not in str(verified(tmp_path / "v", HARMLESS[case], draft).findings)
+
+
+def test_a_mail_from_outside_is_not_quoted_against_an_own_file(tmp_path: Path) -> None:
+    mail = MAIL.replace("Gloves", "Amendment to LC-2021/03").format("X <x@x.example>", CHANGES)
+    bundle = answered(tmp_path, {"lease.md": LEASE, "m.eml": mail}, TASK)
+    assert notes(bundle) == "m.eml says that it amends [1]"
+
+
+@pytest.mark.parametrize(
+    ("draft", "quote"),
+    [
+        ("Subletting is not permitted", "d) Subletting"),
+        ("The rent is 2,950 euros a month", "a) The rent"),
+        ("Gate repairs are at the tenant's expense", "b) Repairs"),
+        ("Lamps hang in the window", "c) Lamps"),
+        ("It seats 140 persons", "It seats"),
+        ("Running costs are 410 euros a month", ""),
+        ("The landlord looks after the roof", ""),
+        ("The lamps have at most 150 lux", ""),
+        ("Before, subletting was not permitted", ""),
+        ("Subletting of up to 100 square metres is permitted", ""),
+    ],
+)
+def test_a_draft_that_cites_what_was_changed(tmp_path: Path, draft: str, quote: str) -> None:
+    found = verified(tmp_path, files(), f"{draft} (lease.md).").findings
+    said = [f.note or "" for f in found if f.code == "old_source"]
+    assert len(said) == bool(quote)
+    assert all(f'letter.md amends it: "{quote}' in note for note in said)
+
+
+def test_short_sentences_are_in_the_language_of_their_text(tmp_path: Path) -> None:
+    old = "# Mietvertrag MV-2021/4\n\n## § 5 Tor\n\nReparaturen am Tor bezahlt der Mieter. Das Dach hält der Vermieter instand.\n"
+    new = "# 1. Nachtrag zu MV-2021/4\n\n§ 5: Reparaturen am Tor bezahlt der Vermieter.\n"
+    draft = "Die Reparaturen am Tor zahlt der Mieter (Mietvertrag.md)."
+    answer = verified(tmp_path, {"Mietvertrag.md": old, "Nachtrag.md": new}, draft)
+    assert 'amends it: "§ 5: Reparaturen' in str(answer.findings)
