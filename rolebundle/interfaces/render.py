@@ -26,6 +26,7 @@ from rolebundle.interfaces.layout import (
 from rolebundle.retrieval.packet import nearest_lines, use_limits
 from rolebundle.retrieval.passage_text import (
     ELLIPSIS,
+    MIN_WRAPPED,
     UNDECLARED_TIER,
     best_span,
     caution,
@@ -55,16 +56,16 @@ _TRUST: Mapping[str, Kind] = {
     "strong": "good", "mixed": "caution", "weak": "rejected", "undeclared": "caution",
 }  # fmt: skip
 _EXCERPT_CHARS = 240
-_MAX_ROWS, _ROW_CHARS, _MIN_WRAPPED = 2, 120, 50
+_MAX_ROWS, _ROW_CHARS = 2, 120
 """How many lines of what length are added to an excerpt, because they have other words of the
-query; the least length of a line whose paragraph goes on."""
+query."""
 _ROW = re.compile(
     r"\||[,;\t]\S[^,;\t\n]*[,;\t]\S|\d [^\d\n]*\d\S* [^\d\n]*\d|\n\s*(?:[-*+•#]+|\d+\W) "
 )
 """In two lines, of which one is no prose: a border, values without a space between them, or three
 numbers; before a heading or the item of a list, its mark."""
 _UNDECLARED = f"{UNDECLARED_TIER} trust, "
-_FIGURES = re.compile(r":? ?cosine -?[\d.]+, closeness [\d.]+")
+_FIGURES = re.compile(r"\Ahas .*the task's .*|:? ?cosine -?[\d.]+, closeness [\d.]+")
 _CODE = re.compile(rf" ({'|'.join(REJECTIONS)})\b")
 """The figures of a reason, and the codes in a sentence, which are for those who ask to explain."""
 _USE = {"continue": "", "warn": "use with care", "degrade": "use with care", "block": "no answer"}
@@ -376,7 +377,7 @@ def excerpt(
         if not _SEPARATES.fullmatch(line.strip()) and line.strip(_HEADING_MARKS) not in shown_above
     ]
     text = "".join(
-        line + ("\n" if len(line) < _MIN_WRAPPED or _ROW.search(f"{line}\n{under}") else " ")
+        line + ("\n" if len(line) < MIN_WRAPPED or _ROW.search(f"{line}\n{under}") else " ")
         for line, under in pairwise([*(lines or content.splitlines()), ""])
     )
     rows = [*pairwise([0, *accumulate(map(len, text.splitlines(keepends=True)))])]

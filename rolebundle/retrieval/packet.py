@@ -54,8 +54,8 @@ from rolebundle.retrieval.passage_text import (
     shown_place,
     words_searched,
 )
-from rolebundle.retrieval.values import MIN_LEAD_SCORE
-from rolebundle.text.words import counted, first_of, language_of, place_to_cut, stems_of
+from rolebundle.text.tasks import OPEN_BOXES, tasks_in
+from rolebundle.text.words import counted, first_of, language_of, stems_of
 
 _LINK = re.compile(
     r"!?\[[^\]\n]*\](?:\([^)\n]*\)|\[[^\]\n]*\])|`[^`\n]+ <[^>\n]+>`_+|\bhttps?://\S+"
@@ -65,7 +65,8 @@ _CELL_END = re.compile(r" \|(?=\s|$)(?:[\s|]|-+(?= ?\|))*")
 """Also of the empty cells that follow, and of rows of dashes."""
 _UNDERLINE = re.compile(r"([=\-~^\"'`*+#:.])\1{2,}\s*")
 _MIN_PROSE_BYTES = 25
-"""A line of fewer letters, in UTF-8, is no prose: an item, a key, a name."""
+"""A line of fewer letters, in UTF-8, is no prose, but an item, a key, a name, if it is none of"""
+_SHORT_SENTENCE = re.compile(r"(?:\w+\W+){3}\w+[.!?]\s*\Z")
 
 MAX_CHARS = 2_600
 """Characters of a packet if the request has no limit of its own."""
@@ -94,8 +95,11 @@ _MIN_HEADING_CHARS = 12
 _HALF_WORD = re.compile(r"(?<![›…,\s])(?:,?\s+|,(?=\D))[^\s,›]{1,20}…\Z")
 _SENTENCE_END = re.compile(r"[.!?;|…。！？]\W*\Z")
 _FIRST_LEADS, _LONG_LEAD_CHARS = 3, 300
-"""How many leads are longer if there is room, because they often answer. There are no others if the
-documents have little of the task, or if a request with `also` has one passage near the best."""
+"""How many leads are the longest if there is room, because they often answer, and how long. There
+are no others if the documents have little of the task, if passages with open tasks answer, or if a
+request with `also` has one passage near the best."""
+_LEAD_STEPS = 150, 75, 37, 18, 9
+"""By how many characters leads become longer, the first ones by twice as many, step by step."""
 _NOTE_CHARS = 60
 """A note about what was left out is shorter."""
 
@@ -133,11 +137,10 @@ def packet(
     line_chars = min(_LINE_CHARS, int(max_chars * _LINE_SHARE))
     words = words_searched(bundle.query.lexical_query, bundle.query.task_text)
     opening = [*_opening_lines(bundle, overlay)]
-    in_full, as_leads = _full_and_leads(bundle)
+    in_full, as_leads = _full_and_leads(bundle, words)
     dumped = [*_with_title_once(passage.model_dump(exclude_none=True) for passage in in_full)]
     details = [passage_details({**values, "allowed_actions": None}) for values in dumped]
-    first = details[0] if len(details) > 1 else []
-    common = [note for note in first if all(note in notes for notes in details)]
+    common = [n for n in details[0] if all(n in notes for notes in details)] if details[1:] else []
     details = [[note for note in notes if note not in common] for notes in details]
     before = [one_line(line, 2 * line_chars) for line in _lines_before(bundle)]
     after = [one_line(line, 2 * line_chars) for line in _lines_after(bundle, common)]
@@ -150,15 +153,15 @@ def packet(
     leads = _leads_of(as_leads, words, cosines_of)
     lead_chars = min(_size(leads), int(place_chars * _LEADS_SHARE))
     block_chars = place_chars - lead_chars - _size(nearest := nearest_lines(bundle))
-    first_chars, shown = int(max_chars * _MIN_FIRST_PASSAGE_SHARE), list[str]()
+    shown = list[str]()
     headers = [passage_header(*both) for both in zip(dumped, details, strict=True)]
     unframed_chars = block_chars - _size(headers) - _FRAME_CHARS * len(headers)
-    passage_chars = max(
-        int(max_chars * _MIN_PASSAGE_SHARE),
-        _equal_length([len(v["content"]) for v in dumped], unframed_chars),
-    )
+    passage_chars = _equal_length([len(v["content"]) for v in dumped], unframed_chars)
     for values, notes in zip(dumped, details, strict=True):
-        length = passage_chars if shown else max(passage_chars, first_chars)
+        # Open tasks are short, and several passages have them.
+        is_first = not shown and words.isdisjoint(OPEN_BOXES)
+        share = _MIN_FIRST_PASSAGE_SHARE if is_first else _MIN_PASSAGE_SHARE
+        length = max(passage_chars, int(max_chars * share))
         text = _fenced_passage(values, notes, words, length, block_chars - _size(shown), cosines_of)
         if not text:
             break
@@ -171,17 +174,17 @@ def packet(
     # If all leads fit, there is no note about them.
     lead_chars += _NOTE_CHARS if _size(leads) < lead_chars + _NOTE_CHARS else 0
     leads = _fitting(leads, lead_chars - 1)
-    brief_shown = _fitting(brief, lead_chars - _size(leads))
-    if len(leads) == len(as_leads):
-        room = int(lead_chars - _size(leads + brief_shown)) - 1
-        leads = _longer(leads, as_leads, words, cosines_of, room)
+    brief_shown, more_chars = _fitting(brief, lead_chars - _size(leads)), 0
+    for step in _LEAD_STEPS if len(leads) == len(as_leads) else ():
+        longer = _leads_of(as_leads, words, cosines_of, more_chars + step)
+        if _size([*longer, *brief_shown]) < lead_chars:
+            leads, more_chars = longer, more_chars + step
     lead_by_id = dict(zip((passage.chunk_id for passage in as_leads), leads, strict=False))
     left_out = _left_out(
         len(as_leads) - len(leads), line_count - len(before_shown) - len(after) - len(brief_shown)
     )
-    shown_ids = text_by_id.keys() | lead_by_id.keys()
     body, next_leads = _by_rank(bundle.selected, text_by_id, lead_by_id)
-    next_leads += use_limits(p for p in bundle.selected if p.chunk_id in shown_ids)
+    next_leads += use_limits(p for p in bundle.selected if p.chunk_id in {*text_by_id, *lead_by_id})
     end = ["", *nearest, *next_leads, *brief_shown, *after, *left_out]
     return "\n".join([*opening, *before_shown, *body, *end]).rstrip("\n")
 
@@ -221,7 +224,9 @@ def _by_rank(
     return body, [leads[chunk_id] for chunk_id in ids[end:] if chunk_id in leads]
 
 
-def _full_and_leads(bundle: RetrievalBundle) -> tuple[list[SelectedPassage], list[SelectedPassage]]:
+def _full_and_leads(
+    bundle: RetrievalBundle, words: set[str]
+) -> tuple[list[SelectedPassage], list[SelectedPassage]]:
     """The passages that are shown, and those that are leads.
 
     Filed facts come after the documents, and are shown.
@@ -233,18 +238,19 @@ def _full_and_leads(bundle: RetrievalBundle) -> tuple[list[SelectedPassage], lis
     if documents and not (bundle.request and bundle.request.limit):
         with_text = [p for p in documents if _first_said(p.content) >= 0] or documents
         least = _MIN_RELATIVE_SCORE * with_text[0].scores.final
-        in_full = near_best = [*takewhile(lambda p: p.scores.final >= least, with_text)]
-        if also := bundle.request and bundle.request.also:
+        near_best = [*takewhile(lambda p: p.scores.final >= least, with_text)]
+        in_full = near_best[:_MAX_PASSAGES]
+        if not words.isdisjoint(OPEN_BOXES):
+            with_tasks = [p for p in documents if "open" in tasks_in(p.content)]
+            in_full = [p for p in documents if p in with_tasks or p in in_full]
+            few_leads = few_leads or bool(with_tasks)
+        elif also := bundle.request and bundle.request.also:
             # What answers a second subject has few words of the others.
             wordings = [bundle.query.task_text, *also]
             is_alone = len(near_best) == 1 and _has_words_of_each(near_best[0], wordings)
             in_full = near_best if is_alone else with_text[: _MAX_PASSAGES + 1]
             few_leads = few_leads or is_alone
-        else:
-            in_full = near_best[:_MAX_PASSAGES]
-    shown = {passage.chunk_id for passage in in_full}
-    least = MIN_LEAD_SCORE * max((passage.scores.final for passage in documents), default=0.0)
-    as_leads = [p for p in documents if p.chunk_id not in shown and p.scores.final >= least]
+    as_leads = [passage for passage in documents if passage not in in_full]
     return [*in_full, *facts], as_leads[:_FIRST_LEADS] if few_leads else as_leads
 
 
@@ -262,7 +268,9 @@ def _first_said(content: str, words: Collection[str] = (), least: int = _MIN_PRO
     """
     start = 0
     for line, under in pairwise([*content.splitlines(keepends=True), ""]):
-        is_prose = len(letters_of(_LINK.sub("", line)).encode()) >= least
+        is_prose = (
+            _SHORT_SENTENCE.search(line) or len(letters_of(_LINK.sub("", line)).encode()) >= least
+        )
         if line.startswith(("```", "~~~", "    ", "\t")) or (
             not line.startswith("#")
             and not _UNDERLINE.fullmatch(under)
@@ -314,7 +322,7 @@ def lead_text(
     length: int = _LONG_LEAD_CHARS,
     cosines_of: CosinesWithTask | None = None,
 ) -> str:
-    """The last heading above a passage, and the sentences that fit best, on one line.
+    """The last heading above the sentences of a passage that fit best, and these, on one line.
 
     Of a table the header row and the row that fits best, with one that has other words of the task
     or else those below it.
@@ -328,8 +336,6 @@ def lead_text(
         if header := header_above(rows, len(rows) - 1, table_below):
             content, table_below = "\n".join(rows[header.end :]), header.text
     start, end = best_span(content, words, length, cosines_of, table_below=table_below)
-    if len(letters_of(content[start:end]).encode()) < _MIN_PROSE_BYTES:
-        end = start + place_to_cut(content[start:], length)
     part = content[start:end].rstrip()
     is_whole = _SENTENCE_END.search(part) or "\n" in f"{content}\n"[start + len(part) : end + 1]
     part += "" if is_whole else "…"
@@ -345,7 +351,7 @@ def lead_text(
     heading = header.text if header else [passage.title or "", *passage.headings][-1]
     known = letters_of(f"{passage.citation.locator} {text}")
     room = length - len(row) - 3 if header else length // 3
-    is_known = all(letters_of(word) in known for word in heading.split())
+    is_known = part[:1] == "#" or all(letters_of(word) in known for word in heading.split())
     if is_known or room < min(len(heading), _MIN_HEADING_CHARS):
         return _whole_words(text, length)
     return _whole_words(f"{_whole_words(heading, room)} › {text}", length)
@@ -377,45 +383,21 @@ def _leads_of(
     passages: Iterable[SelectedPassage],
     words: Collection[str],
     cosines_of: CosinesWithTask | None,
-    more_chars: Sequence[int] = (0, 0),
+    more_chars: int = 0,
 ) -> list[str]:
     """The lines of next places, without what these may be used for.
 
-    The first ones, and the others, get ``more_chars``.
+    They get ``more_chars``, the first ones twice as many.
     """
     leads = []
     for count, passage in enumerate(passages):
         name = shown_place(passage.citation.model_dump()) or shown_name(passage.chunk_id)
         place = f"[{passage.rank}] {name}"
         length = max(_MIN_QUOTE_CHARS, _LEAD_CHARS - len(place) - 5)
-        length = min(length + more_chars[count >= _FIRST_LEADS], _LONG_LEAD_CHARS)
+        length = min(length + more_chars * (1 + (count < _FIRST_LEADS)), _LONG_LEAD_CHARS)
         mark = mark_note(passage.metadata.mark.model_dump() if passage.metadata.mark else None)
         text = lead_text(passage, words, length, cosines_of)
         leads.append(_lead_line(place, text, passage.metadata.flags, mark))
-    return leads
-
-
-def _longer(
-    leads: list[str],
-    passages: Sequence[SelectedPassage],
-    words: Collection[str],
-    cosines_of: CosinesWithTask | None,
-    room: int,
-) -> list[str]:
-    """The leads; longer, the first ones before the others, if all fit with ``room`` characters."""
-    # A longer lead may use more than its part, because its short text may have left some unused.
-    first = other = 0
-    most, others = _size(leads) + room, max(1, len(leads) - _FIRST_LEADS)
-    for parts in (_FIRST_LEADS, 2 * _FIRST_LEADS):
-        longer = _leads_of(passages, words, cosines_of, (max(0, room // parts), 0))
-        if _size(longer) <= most:
-            leads, first = longer, max(0, room // parts)
-            break
-    for parts in (1, 2):
-        other = (most - _size(leads)) // (parts * others)
-        longer = _leads_of(passages, words, cosines_of, (first, other))
-        if _size(longer) <= most:
-            return longer
     return leads
 
 

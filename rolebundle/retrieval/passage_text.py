@@ -34,10 +34,16 @@ _CAUTION_CHARS = 2_000
 _MAX_STARTS = 500
 MAX_COPIES = 3
 _BREAK = re.compile(
-    r"\n\s*\n|(?<=[.!?:;|{}…])\n|\n(?=[ \t]*(?:[-*+•|]|\d+[.)])[ \t])|(?<=[.!?…])\s+|(?<=[。！？])"
+    r"\n\s*\n|(?<=[.!?:;|{}…])\n|\n(?=[ \t]*(?:[-*+•|]|#+|\d+[.)])[ \t])"
+    r"|(?<=[.!?…])\s+|(?<=[。！？])"
 )
 """Where a paragraph, a sentence, or a line of code, of a table or of a list may end."""
-_LINE_END = re.compile(r"\n")
+_LINE_END = re.compile(r"\n+")
+_INTRODUCES = re.compile(r"(?:^#+ .*|:)\s*\Z", re.MULTILINE)
+"""A heading, or what announces the next sentence: it says nothing without it."""
+MIN_WRAPPED = 50
+"""A line of prose goes on in the next one if it is as long."""
+_WRAPPED = re.compile(rf"^.{{{MIN_WRAPPED},}}\n(?=[ \t]*(?:[^\W\d_]|\d\d? ))", re.MULTILINE)
 _ITEM = re.compile(r"\s*(?:[-*+•]|\d+[.)])\s")
 _HEAD_LINE_CHARS = 200
 """The first line of a table, list or definition is shown above a part of it if it is shorter."""
@@ -321,9 +327,11 @@ def best_span(
 ) -> tuple[int, int]:
     """The begin and end of the part of a text that answers best.
 
-    Of equal parts the first. A word counts more if fewer sentences of the text have it. That of a
-    table begins with the row that has most of them, or with the newest one if the task asks for
-    it; the header row, which is shown above, has none.
+    It begins with a sentence, and does not end with a heading. If the words ask for open tasks, it
+    is from the first to the last one of those that fit. Of equal parts the first. A word counts
+    more if fewer sentences of the text have it. That of a table begins with the row that has most
+    of them, or with the newest one if the task asks for it; the header row, which is shown above,
+    has none.
 
     Args:
         content: the text.
@@ -334,6 +342,7 @@ def best_span(
     """
     ends = {0, len(content), *(m.end() for m in _BREAK.finditer(content) if _is_break(m))}
     is_table = table_below is not None
+    in_sentence = {m.end() for m in _WRAPPED.finditer("" if is_table else content)} - ends
     rows = content.rstrip().split("\n") if is_table else [""]
     header = header_above(rows, len(rows) - 1, table_below)
     header_end = len("\n".join(rows[: header.end])) if header else 0
@@ -343,6 +352,8 @@ def best_span(
     breaks = sorted(ends)
     breaks = [*breaks[: -1 : 1 + len(breaks) // _MAX_STARTS], len(content)]
     folded = [content[start:end].casefold() for start, end in pairwise(breaks)]
+    introduces = [_INTRODUCES.search(text) is not None for text in folded]
+    is_task = [any(box in text for box in OPEN_BOXES if box in words) for text in folded]
     stems = [*map(_stem, words)]
     word_sets = [
         frozenset(word for word in stems if word in text and start >= header_end)
@@ -359,21 +370,26 @@ def best_span(
     cosines = [0.0] * len(folded) if cosines_of is None or len(folded) < 2 else cosines_of(folded)
     near = [max(0.0, cosine) for cosine in cosines]
     all_near = math.fsum(near) or 1.0
-    best, most = (0, length), -math.inf
+    best, most = (0, 0), -math.inf
     for first, start in enumerate(breaks[:-1]):
         last = max(first + 1, bisect_right(breaks, start + length) - 1)
+        while introduces[last - 1] and last > first + 1:
+            last -= 1
         having = frozenset[str]().union(*word_sets[first:last])
         own = word_sets[first] if is_table else ()
         of_words = math.fsum(map(weights.__getitem__, having))
         of_words += _ROW_WEIGHT * math.fsum(map(weights.__getitem__, own))
         meaning = max(cosines[first:last]) + math.fsum(near[first:last]) / all_near
-        value = of_words / all_words + _MEANING_WEIGHT * meaning
+        value = of_words / all_words + _MEANING_WEIGHT * meaning + sum(is_task[first:last])
         if value > most + 1e-9:
-            end = start + place_to_cut(content[start:], length)
-            best, most = (start, min(breaks[last], end)), value
+            best, most = (first, last), value
         if last == len(breaks) - 1 and not is_table:
             break
-    return best
+    first, last = best
+    if tasks := [index for index in range(first, last) if is_task[index]]:
+        first, last = tasks[0], tasks[-1] + 1
+    start = max(place for place in breaks[: first + 1] if place not in in_sentence)
+    return start, min(breaks[last], start + place_to_cut(content[start:], length))
 
 
 def _stem(word: str) -> str:

@@ -295,10 +295,6 @@ class Weights(NamedTuple):
         return min(1.0, self.lane_score(row) / (self.lexical + self.semantic) / FULL_LANE_SCORE)
 
 
-MIN_LEAD_SCORE = 0.5
-"""The share of the best score below which a packet names no place, and no note is about one."""
-
-
 @dataclass(slots=True)
 class Candidate:
     """A passage that a lane proposed: a row of the score sheet. Each step writes its columns.

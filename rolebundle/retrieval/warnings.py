@@ -31,7 +31,7 @@ from rolebundle.retrieval.statements import (
     outdated_words,
     stated_versions,
 )
-from rolebundle.retrieval.values import MIN_LEAD_SCORE, Candidate, Retrieval
+from rolebundle.retrieval.values import Candidate, Retrieval
 from rolebundle.retrieval.versions import (
     MAX_CHECKED_FOR_NEWER,
     is_old_by_path,
@@ -60,6 +60,8 @@ _READ_FOR_LANGUAGE, _LANGUAGE_CHARS = 40, 400
 """How many passages tell the languages of documents, and how many characters of each."""
 MAX_LANGUAGES = 3
 """How many languages of documents are named."""
+_MIN_NOTED_SCORE = 0.5
+"""The share of the best score below which no note is about a passage."""
 MAX_MISSING_WORDS = 5
 """How many missing words are named; the others are counted."""
 _MAX_KINDS_CHARS = 500
@@ -261,7 +263,7 @@ def _may_be_replaced(retrieval: Retrieval) -> str:
     others = [row for row in retrieval.ranked if row.can_be_selected][:MAX_REPLACING]
     known = [*(row.passage for row in retrieval.ranked), *retrieval.stating]
     documents = [row.passage.document for row in retrieval.selected]
-    least = MIN_LEAD_SCORE * max((row.final for row in retrieval.selected), default=0.0)
+    least = _MIN_NOTED_SCORE * max((row.final for row in retrieval.selected), default=0.0)
     shown = [(n, row) for n, row in enumerate(retrieval.selected, 1) if row.final >= least]
     for number, row in shown[:MAX_CHECKED_FOR_NEWER]:
         if replaced := outdated_figure(row, others, task):

@@ -44,13 +44,14 @@ def test_reasons_are_not_cut() -> None:
     assert "; ".join([*reasons, " ".join(reasons)]) in " ".join(lines.split())
 
 
-def test_undeclared_trust_alone_is_no_reason() -> None:
+def test_undeclared_trust_and_a_number_of_words_are_no_reasons() -> None:
     bundle = bundle_of(["the token"], "t")
     [chunk] = bundle.selected
     plain = chunk.model_copy(update={"reasons_selected": ["general trust, stale"]})
     text = render.text(bundle.model_copy(update={"selected": [plain]}))
     assert "why:" not in text and "general trust" not in text
-    assert "why: " in render.text(bundle)
+    assert "why: " not in render.text(bundle)
+    assert "why: has the task's only word" in render.text(bundle, explain=True)
 
 
 def test_a_command_to_copy_names_the_corpus() -> None:

@@ -625,6 +625,12 @@ def test_a_part_has_the_words_and_whole_sentences() -> None:
     assert best_part(CONTENT, [], 30) == "First line."
 
 
+@pytest.mark.parametrize("heading", ["## Open tasks\n\n", "These are open:\n", "Open: \n  "])
+def test_a_part_does_not_end_with_what_announces_the_next_one(heading: str) -> None:
+    text = f"The van is open. It is white.\n\n{heading}- paint the long fence of the yard"
+    assert best_part(text, ["open", "van"], 50) == "The van is open. It is white."
+
+
 @pytest.mark.parametrize(
     "sentence",
     [

@@ -248,14 +248,14 @@ def scored(*finals: float, limit: int | None = None) -> RetrievalBundle:
     ("finals", "limit", "shown", "leads"),
     [
         ([0.9] * 8, None, 2, 6),
-        ([0.9, 0.8, 0.7, 0.46, 0.44], None, 2, 2),
+        ([0.9, 0.8, 0.7, 0.46, 0.44], None, 2, 3),
         ([0.9, 0.73, 0.71], None, 2, 1),
         ([0.9, 0.71, 0.58], None, 1, 2),
-        ([0.9, 0.1], None, 1, 0),
+        ([0.9, 0.1], None, 1, 1),
         ([0.9] + [0.1] * 7, 8, 8, 0),
     ],
 )
-def test_without_a_limit_at_most_two_passages_are_shown_and_others_near_the_best_are_leads(
+def test_without_a_limit_at_most_two_passages_near_the_best_are_shown_and_others_are_leads(
     finals: list[float], limit: int | None, shown: int, leads: int
 ) -> None:
     text = packet(scored(*finals, limit=limit))
@@ -391,7 +391,7 @@ def test_the_first_leads_are_longer_if_there_is_room() -> None:
     long = [changed(chunk, content=f"{words}{words}{words}") for chunk in bundle.selected]
     _, outside = read(packet(changed(bundle, selected=long)))
     lengths = [len(line) for line in outside if re.match(r"\[\d+\] .*\"$", line)]
-    assert len(lengths) == 8 and min(lengths[:3]) > 250 > max(lengths[3:])
+    assert len(lengths) == 8 and min(lengths[:3]) > 190 > max(lengths[3:])
 
 
 @pytest.mark.parametrize("budget", range(1_000, 3_000, 130))
@@ -426,6 +426,7 @@ LINKS = "## More\n\n- [The release token](https://a.example/token-of-the-release
         ("release | token\n3.0 | signed", False),
         ("```\nrelease token\n```", False),
         ("发布令牌由发布经理签署。", False),
+        ("7. Release\nIt is not signed.", False),
     ],
 )
 def test_links_headings_and_short_items_are_leads_if_another_place_answers(
@@ -478,6 +479,38 @@ def test_leads_have_the_boxes_of_the_passages() -> None:
     selected = [changed(passage, content=content) for passage in answer.selected]
     text = packet(changed(answer, selected=selected))
     assert "[ ] paint (1) the fence - [x] mow" in text
+
+
+def test_open_tasks_are_shown_before_all_else() -> None:
+    task = "- [x] mow the lawn\n- [ ] paint the fence\n- [x] sow\n- [ ] call Ann\n"
+    content = f"# Round\n\n{'The release token was signed. ' * 30}\n\n## Tasks\n\n{task}"
+    answer = scored(0.9, *[0.5] * 8)
+    selected = [changed(passage, content=content) for passage in answer.selected[:4]]
+    query = changed(answer.query, lexical_query=["opentask", "release", "token"])
+    passages, _ = read(packet(changed(answer, query=query, selected=selected)))
+    assert [*passages] == ["1", "2", "3", "4"]
+    shown = "## Tasks\n…\n- [ ] paint the fence\n- [x] sow\n- [ ] call Ann"
+    assert {*passages.values()} == {shown}
+
+
+MAIL = (
+    "Dear all,\n\nthe course of the autumn begins a week later than we had\n"
+    "told you, for the first time in the evening of Tuesday\n8 December in the hall of Lindenhof."
+    "\n\n## Tasks\n\nNone of them is open."
+)
+
+
+def test_a_lead_begins_with_its_sentence() -> None:
+    lead = changed(scored(0.9).selected[0], content=MAIL, headings=["Course"], title=None)
+    shown = (
+        "the course of the autumn begins a week later than we had told you, for the first time in …"
+    )
+    assert lead_text(lead, ["december", "lindenhof"], 90) == shown
+
+
+def test_the_heading_of_a_lead_is_the_nearest_one() -> None:
+    lead = changed(scored(0.9).selected[0], content=MAIL, headings=["Course, Tasks"], title=None)
+    assert lead_text(lead, ["none", "open"], 60) == "Tasks None of them is open."
 
 
 def test_thin_evidence_has_few_leads() -> None:
