@@ -25,7 +25,7 @@ NOW = datetime(2026, 11, 28, 15, tzinfo=UTC)  # a Saturday
     ("202603 sales.csv", "2026-03"), ("Prices 05.2026.pdf", "2026-05"),
     ("Q3 2026 report.pdf", "2026-07"), ("report-2026Q1.pdf", "2026-01"),
     ("minutes 20 May 24.txt", "2024-05-20"), ("to 31 Mar 26.xlsx", "2026-03-31"),
-    ("DN our 2026-088 Ek.txt", ""), ("dn 2026-0611 hinges.txt", ""), ("R-2026/0190.pdf", ""), ("Loan Wiegand L-2026-07.docx", "2026"), ("Order 2026 112.pdf", ""),
+    ("DN our 2026-088 Ek.txt", ""), ("dn 2026-0611 hinges.txt", ""), ("R-2026/0190.pdf", ""), ("Order 2026 112.pdf", ""),
     ("Handbook 2026.md", "2026"), ("FY2025 accounts.xlsx", "2025"), ("fees 2024-25.pdf", "2024"),
     ("Handbook 2026 (2025-12-10).md", "2025-12-10"),
     ("budget2026.xlsx", "2026"), ("Tax 2026.md", "2026"), ("Q3-2021 x.md", "2021-07"),
