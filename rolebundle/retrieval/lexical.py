@@ -164,8 +164,9 @@ def with_corrections(corpus: Corpus, query: Query) -> Query:
             words[position] = (*words[position], *known)
             stems += known
             continue
-        if not languages and len(base := stem(word)) >= MIN_LETTERS and is_english(base):
-            continue  # "Lends" is an English word.
+        singulars = {stem(word), word.removesuffix("s")}  # "Lends" and "novices" are English.
+        if not languages and any(len(s) >= MIN_LETTERS and is_english(s) for s in singulars):
+            continue
         changed = [
             other for other in one_change_away(word) if _is_likely_slip(word, other, languages)
         ]

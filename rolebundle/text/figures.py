@@ -409,7 +409,7 @@ _REACH = 120
 """Characters: so far from a figure are the words that count, in a long sentence."""
 _UNIT_NAME = re.compile(
     r"(?<![\w/])[^\W\d_]{3,14}(?![^\W_])"
-    r"|(?:(?<=[(\[_0])|(?<=0 ))[^\W\d_]{1,14}(?=[)\]\s=:/]|$)|[%$€£¥]|°[CF]?|(?:^|(?<= ))[a-z]{2}$"
+    r"|(?:(?<=[(\[_0])|(?<=0 ))[^\W\d_]{1,14}(?=[)\]\s=:/]|_\d|$)|[%$€£¥]|°[CF]?|(?:^|(?<= ))[a-z]{2}$"
 )
 
 _SCALE_OF_UNIT = re.compile(r"\b1?[, ]?000(?= ?[^\W\d])|thousands?\b|millions?\b", re.IGNORECASE)

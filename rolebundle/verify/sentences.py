@@ -162,7 +162,8 @@ def difference(text: str, passages: Sequence[Passage]) -> tuple[str, Passage, st
     affirmed, denied = _polarity(text)
     best: tuple[float, str, Passage, str] | None = None
     for passage in passages:
-        sentences = sentences_of(passage.content)
+        # In a table "no" is a number or a value.
+        sentences = sentences_of(passage.content) if passage.content_type != "table" else ()
         for number, sentence in enumerate(sentences):
             theirs = content_words(sentence)
             opposites = [
@@ -189,7 +190,9 @@ def difference(text: str, passages: Sequence[Passage]) -> tuple[str, Passage, st
 def is_repeated(text: str, source: Passage, others: Sequence[Passage]) -> bool:
     """Whether others repeat the sentences of a source with most words, or a figure, of a text."""
     content = "\n".join(_line_of(other) for other in others)
-    shared = {s: len(content_words(text) & content_words(s)) for s in sentences_of(source.content)}
+    is_table = source.content_type == "table"
+    parts = source.content.split("\n") if is_table else sentences_of(source.content)
+    shared = {part: len(content_words(text) & content_words(part)) for part in parts}
     least = max(shared.values(), default=0) / 2
     own = [s for s, n in shared.items() if n > least]
     digits = digits_in(text) - digits_in(" ".join(own))

@@ -60,6 +60,7 @@ from rolebundle.text.replaced import (
 )
 from rolebundle.text.tokens import is_inside
 from rolebundle.text.words import content_words, counted, is_ordinary, language_of, sentences_of
+from rolebundle.verify.cells import other_cell, table_or_text
 from rolebundle.verify.draft import Citation, Sentence, parse_draft
 from rolebundle.verify.evidence import DraftEvidence, check_citation, cited_lines, titled
 from rolebundle.verify.figures import LONGER, PLACE_END, FigureCheck, check_figures
@@ -78,7 +79,6 @@ from rolebundle.verify.sentences import (
     sentences_like,
     unknown_parts,
 )
-from rolebundle.verify.swaps import other_cell, swapped_names, table_or_text
 
 DEFAULT_SECONDS = 45.0
 """For the checks, if the request has no deadline: many callers wait 60 seconds."""
@@ -528,7 +528,6 @@ class SentenceCheck:
             difference(self._text, exact or self._all)
             or other_qualifier(self._text, exact)
             or other_cell(self._prose, self.cited, exact)
-            or swapped_names(self._prose, exact)
         )
         if found:
             yield self._finding("differs", start, end, found[1], f"differs: {found[0]}", found[2])

@@ -309,6 +309,25 @@ def test_a_row_is_read_with_its_header_and_not_with_other_rows(
     assert (found[code].locator or "").endswith(f"rota.csv:{place}")
 
 
+@pytest.mark.parametrize(
+    ("draft", "verdict"),
+    [
+        ("Ruth Oakley has plot B2 (list v1.csv:2).", "clean"),  # "No" is the name of a column.
+        ("Ian Dean has plot E6 (list v1.csv:3).", "check"),  # The newer list has another row.
+    ],
+)
+def test_a_row_that_a_newer_version_repeats_is_no_fault(
+    tmp_path: Path, draft: str, verdict: str
+) -> None:
+    rows = "no,name,plot\n103,Ruth Oakley,B2\n104,Ian Dean,{}\n"
+    files = {"list v1.csv": rows.format("E6"), "list v2.csv": rows.format("E7")}
+    workspace = Workspace(tmp_path / "c.db")
+    with Admin(workspace) as admin:
+        admin.ingest([write_files(tmp_path / "f", files)], IngestOptions(lexical_only=True))
+    with Engine(workspace) as engine:
+        assert engine.verify(VerifyRequest(draft=draft)).verdict == verdict
+
+
 ROWS = """| Card | Working days |
 |---|---|
 | Red | 5 |
@@ -809,8 +828,7 @@ Don't mix meat with other food.
 The rights in a badge are not passed on and end in May. A cover prevents meat juice from getting onto
 other food. Price without tax: 918 euros net.
 In frost keep the windows shut and call the office. Old hinges are no longer taken back by the shop.
-The club pays only when the broken bench is exchanged. The van is used by Petra only; Emre has the
-trailer.
+The club pays only when the broken bench is exchanged.
 """
 
 
@@ -839,7 +857,6 @@ def verified_statements(engine: Engine, draft: str) -> Verification:
         ("In frost open the windows and call [1].", '"open" for "shut"'),
         ("The shop still takes back hinges [1].", '"still" for "no longer"'),
         ("The club pays before the bench is exchanged [1].", '"before" for "only when"'),
-        ("The van is used by Emre, while Petra has the trailer [1].", '"Emre" for "Petra"'),
     ],
 )
 def test_a_near_copy_that_differs_is_to_be_checked(
@@ -870,7 +887,7 @@ def test_a_near_copy_that_differs_is_to_be_checked(
         "Set the variable first, and start the relay service after it is set [1].",
         "In frost do not open the windows, and call the office [1].",
         "Nobody in the club wants to pay before someone has exchanged the bench [1].",
-        "Emre has the trailer, while the van is used by Petra [1].",
+        "A shared folder holds no smaller amount than 20 GB for owners that are not guests.",
     ],
 )
 def test_a_faithful_copy_does_not_differ(engine_statements: Engine, draft: str) -> None:

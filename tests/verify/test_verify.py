@@ -369,7 +369,7 @@ SAME = [
     ("It cost $1.2bn in total.", "It cost 1.2 billion dollars."),
     ("a population of 1.4 billion", "1,400,000,000 people"),
     ("2026-05-03T14:30:00Z", "On 3 May 2026 at 14:30 UTC"),
-    ("retention_days = 30", "retention of 30 days"),
+    ("retention_days = 30", "retention of 30 days"), ("| hive | honey_kg_2026 |\n|---|---|\n| H5 | 19.8 |", "H5: 19.8 kg of honey"),
     ("4,800 euros (400 a month)", "400 euros a month"), ("| costs | 38.5 |", "It costs 38.50."),
     ("Requires Python >= 3.10", "It needs Python 3.10+."),
     ("1920x1080", "1920 × 1080"), ("60 km/h", "60 kilometres per hour"), ("1 TB", "1,000 GB"),

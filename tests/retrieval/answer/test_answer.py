@@ -416,6 +416,7 @@ def test_a_misspelled_word_is_searched_as_a_known_one_too_and_the_answer_says_so
         ("You should read which form it is", "wich form", "which for wich"),
         ("The quote is of the shop", "quoter of the shop", ""),
         ("The fair ends at eight", "lends benches", ""),
+        ("The shop has notices", "novices of the club", ""),
         ("The water is cold", "zwater", ""),
     ],
 )

@@ -1,20 +1,14 @@
-"""Whether a sentence gives a thing what its evidence gives another: cells, and names. Pure."""
+"""Whether a sentence gives a row of a table the cell of another one. Pure."""
 
 from __future__ import annotations
 
 import csv
-import re
 from collections.abc import Sequence
-from itertools import combinations
 
 from rolebundle.contracts.documents import Passage
-from rolebundle.text.figures import SEPARATORS
 from rolebundle.text.replaced import says
-from rolebundle.text.words import content_words, sentences_of
+from rolebundle.text.words import content_words
 from rolebundle.verify.quotes import denies, lower_words
-from rolebundle.verify.sentences import names_in
-
-_CLAUSE_END = re.compile("|".join(pattern.pattern for pattern in SEPARATORS), re.IGNORECASE)
 
 
 def table_or_text(passage: Passage) -> str:
@@ -71,29 +65,3 @@ def _rows(passage: Passage) -> list[list[str]]:
     lines = (line for line in table_or_text(passage).split("\n") if "|" in line)
     cells = (line.removeprefix("|").rstrip(" |").split("|") for line in lines)
     return [[*map(str.strip, row)] for row in cells]
-
-
-def swapped_names(text: str, passages: Sequence[Passage]) -> tuple[str, Passage, str] | None:
-    """Two names that a sentence has in the place of each other, or ``None``.
-
-    Returns:
-        What differs, the passage and its sentence.
-    """
-    names = {name[0] for name in names_in(text)}
-    for passage, sentence in ((p, s) for p in passages for s in sentences_of(p.content)):
-        known = names | {name[0] for name in names_in(sentence)}
-        both = sorted(name for name in known if name in text and name in sentence)
-        for pair in combinations(both, 2):
-            (own, other), (theirs, their_other) = (
-                [_words_beside(name, part, pair) for name in pair] for part in (text, sentence)
-            )
-            is_swapped = own & their_other and other & theirs
-            if is_swapped and not (own & theirs or other & their_other):
-                return f'"{pair[0]}" for "{pair[1]}"', passage, sentence.strip()
-    return None
-
-
-def _words_beside(name: str, text: str, names: Sequence[str]) -> frozenset[str]:
-    """The content words of the clauses with a name, without these names."""
-    clauses = (clause for clause in _CLAUSE_END.split(text) if name in clause)
-    return content_words(" ".join(clauses)) - content_words(" ".join(names))
