@@ -55,6 +55,7 @@ from support.amounts import lengths, linear_time
         ("The hall cannot make more than 200 euros of it.", []),
         ("Sie kostet 29 Euro, nicht 24.", ["24"]),
         ("Delivery is from 22 February 2027, not from the 8th.", ["8th"]),
+        ("The shop opens at 9:30 and not at 9:00.", ["9:00"]),
         ("The price is 12, not 15.", []),
         ("It takes 12 days, not more than 15 days.", []),
         ("The visit no. 14 is moved to 22 February.", []),
