@@ -63,9 +63,7 @@ def copies_among(rows: Iterable[Candidate], task: str = "") -> list[list[Candida
             text = tokens.tokens_of(text).line if len(formats) > 1 else " ".join(text.split())
             headings = () if len(text) >= STANDALONE_CHARS else row.passage.headings
             copies[(*headings, text)].append(row)
-        groups += (
-            _representative_first(same, task) if len(same) > 1 else same for same in copies.values()
-        )
+        groups += (_representative_first(same, task) for same in copies.values())
     return groups
 
 

@@ -17,6 +17,7 @@ from rolebundle.retrieval.values import Candidate, put_behind, ranking_order
 from rolebundle.retrieval.versions import (
     ABOUT_AS_GOOD,
     MAX_CHECKED_FOR_NEWER,
+    date_of,
     day_of,
     day_of_copying,
     is_draft_by_path,
@@ -60,9 +61,8 @@ def put_newer_versions_first(ranked: list[Candidate], task: str) -> None:
     passages = [row.passage for row in ranked]
     for first in ranked[:MAX_CHECKED_FOR_NEWER]:
         stating = stated_versions(first.passage, passages)
-        ids = {
-            p.document.document_id for p in stating if not names_document(task, first.passage, p)
-        }
+        unnamed = (p for p in stating if not names_document(task, first.passage, p))
+        ids = {p.document.document_id for p in unnamed}
         rows = [
             row
             for row in ranked
@@ -191,8 +191,7 @@ def _name_strength(text: str, named: Passage, other: Passage, kind: str = "") ->
     this one and the text, must have a word in common. What "amends" it may have its label, and may
     name it by words of its names, if two stand there or in its own ones.
     """
-    date, other_date = ((p.document.updated_at or "")[:10] for p in (named, other))
-    dates, versions = {*_dates_in(text, other_date[:4])}, {*_VERSION.findall(text)}
+    dates, versions = {*_dates_in(text, date_of(other)[:4])}, {*_VERSION.findall(text)}
     written = {*words_of(text), *dates}
     other_names = names_of(other)
     is_part = kind == "amends"
@@ -206,7 +205,7 @@ def _name_strength(text: str, named: Passage, other: Passage, kind: str = "") ->
         words = {word for word in words_of(name) if len(word) > 1 or word.isdecimal()}
         telling = words.difference(words_of(other_names)) or (words if len(words) > 1 else {name})
         related = (naming_words(words) - _FUNCTION_WORDS) & written.union(words_of(other_names))
-        is_dated = any(map(date.startswith, dates))
+        is_dated = any(map(date_of(named).startswith, dates))
         is_version = not versions.isdisjoint(_VERSION.findall(name))
         is_told = is_dated or is_version or is_named or telling <= written
         if not labels.isdisjoint(_labels(name)) or (related and is_told):
@@ -290,16 +289,15 @@ def _words_in_any_language(text: str) -> frozenset[str]:
 
 def outdated_words(
     first: Candidate, others: Sequence[Candidate], task: str
-) -> tuple[Candidate, str] | None:
+) -> tuple[str, Candidate, str] | None:
     """The one of others, with a later date, that says that words of a passage no longer hold.
 
     Another word of the task stands there, or in the names of both; in these if the passage has no
-    date. Returned with the words that say so, which are empty for a text from outside about an own
-    file.
+    date. Returned as by :func:`outdated_figure`, without a figure.
     """
     own, asked = content_words(first.passage.content), content_words(task)
     own = own - words_gone(first.passage.content)
-    date = (first.passage.document.updated_at or "")[:10]
+    date = date_of(first.passage)
     copied_on = day_of_copying(row.passage for row in others)
     first_names = content_words(f"{first.passage.document.title} {first.passage.path}")
     for row in others:
@@ -311,7 +309,7 @@ def outdated_words(
                 # Who shares only ordinary words may speak of something else.
                 is_same = len(gone) > 1 or not all(map(is_ordinary, shared))
                 if shared and 2 * len(gone) >= len(stems) and is_same:
-                    return row, words if may_displace(row, first) else ""
+                    return "", row, words if may_displace(row, first) else ""
     return None
 
 

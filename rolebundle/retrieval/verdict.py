@@ -87,11 +87,7 @@ def fallback_of(limitations: Sequence[Limitation], verdict: EmptyReason | None =
         if limitation.sentence and (limitation.action != "continue" or action == "continue")
     ]
     return Fallback.model_construct(
-        state=states[0],
-        states=states,
-        action=action,
-        message="; ".join(sentences),
-        verdict=verdict,
+        state=states[0], states=states, action=action, message="; ".join(sentences), verdict=verdict
     )
 
 

@@ -23,9 +23,8 @@ from rolebundle.text.languages import likely_languages, stop_words_of
 from rolebundle.text.spellings import folded
 from rolebundle.text.words import content_words
 
-_OLD, _OF_OLD, _COPY_OF, _DRAFT, _FINAL, _SIGNED = (
-    words.split() for words in data_file(__file__, "versions.toml").values()
-)
+_TABLE: Mapping[str, str] = data_file(__file__, "versions.toml")
+_OLD, _OF_OLD, _COPY_OF, _DRAFT, _FINAL, _SIGNED = map(str.split, _TABLE.values())
 _OLD_WORD = re.compile(rf"(?:^|[/ _.(-])(?:{'|'.join(_OLD)})(?=$|[/ _.)-])", re.IGNORECASE)
 _OLD_END = re.compile(
     rf"{_OLD_WORD.pattern}(?:[ _.()\d-]|v\d|{'|'.join(_OF_OLD)})*(?:/|(?<=\.)\w+$|$)"
@@ -141,8 +140,6 @@ def later_sections(first: Candidate, ranked: Iterable[Candidate], task: str) -> 
     They have the same heading, and half of the score. If every file of the series has that heading,
     such as "Decisions", a word of the task must stand in both texts.
     """
-    if not _date_by_path(first.passage.path):
-        return frozenset()
     rows = [row for row in ranked if _series(row.passage.path) == _series(first.passage.path)]
     later = [row for row in rows if is_later_section(row.passage, first.passage)]
     heading = _heading_words(first.passage)
@@ -191,8 +188,12 @@ def newer_by_path(first: Passage, paths: Iterable[str], task: str) -> list[str]:
 
 def is_older(passage: Passage, than: Passage) -> bool:
     """Whether both documents have a date, and the first one's is earlier."""
-    date, other = ((p.document.updated_at or "")[:10] for p in (passage, than))
-    return "" < date < other
+    return "" < date_of(passage) < date_of(than)
+
+
+def date_of(passage: Passage) -> str:
+    """The date of a document; empty if it has none."""
+    return (passage.document.updated_at or "")[:10]
 
 
 def _is_newer(path: str, than: str) -> bool:
@@ -309,9 +310,8 @@ def words_with_names(passage: Passage) -> Set[str]:
 
 def day_of(passage: Passage, copied_on: str) -> str:
     """The date of a document, or the day on which its file was written; empty if it was copied."""
-    document = passage.document
-    written = (document.inferred_at or "")[:10]
-    return (document.updated_at or (written if written != copied_on else ""))[:10]
+    written = (passage.document.inferred_at or "")[:10]
+    return date_of(passage) or (written if written != copied_on else "")
 
 
 def day_of_copying(passages: Iterable[Passage]) -> str:
@@ -406,12 +406,11 @@ def _without_version(path: str) -> tuple[str, frozenset[str]]:
 def _replaces(old: Passage, new: Passage, task: str) -> bool:
     """Whether the pages are versions of one page, and the new passage has most of the old one."""
     names = [_without_version(passage.path)[1] for passage in (old, new)]
-    is_version = version_of(old) < version_of(new)
-    if not (is_version and (names[0] <= names[1] or names[1] <= names[0])):
-        return False
     words, new_words = plain_words(old.content), plain_words(new.content)
     return (
-        len(words & new_words) >= _MIN_SHARED_WORDS * len(words)
+        version_of(old) < version_of(new)
+        and _is_part(*names)
+        and len(words & new_words) >= _MIN_SHARED_WORDS * len(words)
         and words & plain_words(task) <= new_words
         and not names_version(task, old)
     )

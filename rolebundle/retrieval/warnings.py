@@ -230,10 +230,8 @@ def _conflicting_evidence(retrieval: Retrieval) -> str:
     pairs: dict[frozenset[str], str] = {}
     for first, second in conflicts(retrieval.ranked, retrieval.request.limit):
         documents = frozenset((first.document.document_id, second.document.document_id))
-        sentence = (
-            f"{first.chunk_id} and {second.chunk_id} disagree, as one of their documents declares"
-        )
-        pairs.setdefault(documents, sentence)
+        ids = f"{first.chunk_id} and {second.chunk_id}"
+        pairs.setdefault(documents, f"{ids} disagree, as one of their documents declares")
     sentences = [*pairs.values()]
     more = len(sentences) - MAX_NAMED_CONFLICTS
     if more > 0:
@@ -266,14 +264,14 @@ def _may_be_replaced(retrieval: Retrieval) -> str:
     least = _MIN_NOTED_SCORE * max((row.final for row in retrieval.selected), default=0.0)
     shown = [(n, row) for n, row in enumerate(retrieval.selected, 1) if row.final >= least]
     for number, row in shown[:MAX_CHECKED_FOR_NEWER]:
-        if replaced := outdated_figure(row, others, task):
-            figure, by, words = replaced
-            said = f": {quoted(words)}" if words else " says that it changed"
-            found.append(f"[{number}] has {figure}; {shown_name(by.passage.path)}{said}")
-        elif change := outdated_words(row, retrieval.selected, task):
-            later, words = change
-            said = f": {quoted(words)}" if words else " says that something changed"
-            found.append(f"[{number}] may be outdated: {shown_name(later.passage.path)}{said}")
+        change = outdated_figure(row, others, task)
+        if change := change or outdated_words(row, retrieval.selected, task):
+            figure, by, words = change
+            what, changed = (
+                (f"has {figure};", "it") if figure else ("may be outdated:", "something")
+            )
+            said = f": {quoted(words)}" if words else f" says that {changed} changed"
+            found.append(f"[{number}] {what} {shown_name(by.passage.path)}{said}")
         rowid = row.passage.rowid
         if not retrieval.evidence.support(rowid).is_for_task:
             continue

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
-from itertools import filterfalse, product
+from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
-from rolebundle.contracts.dates import is_of_date
 from rolebundle.lazy import lazy_module
 from rolebundle.text.replaced import document_pattern, is_same, says, without_figures
-from rolebundle.text.words import WORD, content_words, is_ordinary, sentences_of
+from rolebundle.text.words import content_words, sentences_of
 
 # What few answers need is loaded by them.
 if TYPE_CHECKING:
     from rolebundle.text.figures import Figure
 reading = lazy_module("rolebundle.text.figures")
-
-_ITEM = re.compile(r"\W|\w{1,2}[.)]\s")
 
 
 class Statement(NamedTuple):
@@ -61,15 +57,13 @@ def statements_of(
     for sentence in sentences_of(text):
         if of_others:
             found = named.search(sentence)
-            begins = _ITEM.match(sentence.lstrip()) or before.endswith("\n\n")
-            is_new = begins and content_words(named.sub(" ", before))  # Not below "Clause 5".
+            is_new = content_words(named.sub(" ", before))  # Not below "Clause 5".
             clause = found["number"] if found else "" if is_new else clause
         elif found := own.search(sentence):
             clause = found["heading"] or found["line"]
         figures = (*reading.find_figures(sentence),)
         words = content_words(without_figures(named.sub(" ", sentence), figures), text)
-        dates = content_words(" ".join(filter(is_of_date, WORD.findall(sentence))), text)
-        statements.append(Statement(sentence, clause, words - dates, figures))
+        statements.append(Statement(sentence, clause, words, figures))
         before = sentence
     return (*statements,)
 
@@ -77,8 +71,8 @@ def statements_of(
 def changes(old: str, heading: str, new: str, names: str) -> list[Change]:
     """The sentences of a text that a text which amends it changes.
 
-    They are of one clause, as the new one says, or half of the words of one of them are the same,
-    or a word and the kind of a figure. What "stays" changes nothing.
+    They are of one clause, as the new one says, or half of the words of one of them are the same.
+    What "stays" changes nothing.
 
     Args:
         old: the text of a passage.
@@ -105,11 +99,8 @@ def _likeness(old: Statement, new: Statement, common: frozenset[str]) -> tuple[f
     is_clause = old.clause == new.clause != ""
     kinds = {_kind_of(own) for own, other in product(*_alike(old, new)) if not is_same(own, other)}
     is_like = 2 * len(shared) >= min(len(old.words), len(new.words)) and len(shared) > 1
-    forms = [frozenset(map(str.lower, WORD.findall(one.text))) for one in (old, new)]
-    telling = filterfalse(is_ordinary, shared | (forms[0] & forms[1]))  # "Fitting", but not "fit".
-    is_telling = bool(kinds) and any(content_words(word) & shared for word in telling)
     is_other_clause = old.clause and new.clause and not is_clause
-    if not shared or is_other_clause or not (is_clause or is_like or is_telling):
+    if not shared or is_other_clause or not (is_clause or is_like):
         return ()
     return is_clause, len(kinds), len(shared), len(shared) / len(old.words)
 
@@ -144,9 +135,7 @@ def says_the_old(text: str, change: Change, amending: str) -> bool:
         return False
     olds, news = _alike(old, new)
     if olds and news:
-        olds.sort(key=lambda figure: len(figure.near & new.words))
-        changed = {_kind_of(figure): figure for figure in olds}.values()
-        own = [f for f in reading.find_figures(text) if any(is_same(f, o) for o in changed)]
+        own = [f for f in reading.find_figures(text) if any(is_same(f, o) for o in olds)]
         known = [figure for statement in later for figure in statement.figures]
         return any(not any(is_same(f, other) for other in known) for f in own)
     gone, added = words & (old.words - new.words), words & (new.words - old.words)

@@ -19,7 +19,6 @@ from rolebundle.text.words import stem
 Reading = tuple[str, Any]
 """A dimension and a value in its base unit: ("time", 90) in seconds, ("", 3) for a bare number,
 ("date", (2026, 5, None)), ("version", "1.2"), ("name", "cve-2024-1")."""
-Range = tuple[int, int]
 Units = list[tuple[str, Fraction]]
 
 _CURRENCIES = ("$", "€", "£", "¥", "₹", "franc")
@@ -299,9 +298,8 @@ def _scale(text: str, end: int, *, is_money: bool) -> tuple[int, int]:
     product = 1
     while scale := _SCALE.match(text, end):
         name = scale[1] or scale[2]
-        factor = (
-            10**6 if name == "m" and is_money else _LETTERS.get(name) or _LARGE.get(name.lower())
-        )
+        factor = _LETTERS.get(name) or _LARGE.get(name.lower())
+        factor = 10**6 if name == "m" and is_money else factor
         if factor is None:
             break
         product, end = product * factor, scale.end()
@@ -409,7 +407,8 @@ _REACH = 120
 """Characters: so far from a figure are the words that count, in a long sentence."""
 _UNIT_NAME = re.compile(
     r"(?<![\w/])[^\W\d_]{3,14}(?![^\W_])"
-    r"|(?:(?<=[(\[_0])|(?<=0 ))[^\W\d_]{1,14}(?=[)\]\s=:/]|_\d|$)|[%$€£¥]|°[CF]?|(?:^|(?<= ))[a-z]{2}$"
+    r"|(?:(?<=[(\[_0])|(?<=0 ))[^\W\d_]{1,14}(?=[)\]\s=:/]|_\d|$)|[%$€£¥]|°[CF]?"
+    r"|(?:^|(?<= ))[a-z]{2}$"
 )
 
 _SCALE_OF_UNIT = re.compile(r"\b1?[, ]?000(?= ?[^\W\d])|thousands?\b|millions?\b", re.IGNORECASE)
@@ -484,7 +483,7 @@ def _in_context(figures: list[Figure], text: str) -> list[Figure]:
     return placed
 
 
-def _split(text: str, start: int, end: int) -> Range:
+def _split(text: str, start: int, end: int) -> tuple[int, int]:
     """Where what is about the first of two figures ends, and what is about the second begins.
 
     That is at the last of the strongest separators between them; without one, all is about both.

@@ -127,10 +127,8 @@ def is_same(figure: Figure, other: Figure) -> bool:
         dates = [[value for _, value in f.readings if value[2]] for f in (figure, other)]
         pairs = product(*dates)
         return any(all((x or y) == (y or x) for x, y in zip(a, b, strict=True)) for a, b in pairs)
-    are_counted = figure.nouns and other.nouns
-    return reading.is_equal(figure, other) and not (
-        are_counted and figure.nouns[0] not in other.nouns
-    )
+    is_of_other = figure.nouns and other.nouns and figure.nouns[0] not in other.nouns
+    return reading.is_equal(figure, other) and not is_of_other
 
 
 def says(text: str, *kinds: Literal["past", "change", "new", "who", "same", "there"]) -> bool:
@@ -254,9 +252,8 @@ def _replaced_by(match: re.Match[str], text: str, figures: Sequence[Figure]) -> 
 
 def _names_a_thing(hidden: str, figure: Figure, new: Figure | None = None) -> bool:
     """Whether a bare number is a name, such as "no. 4", also of what is moved to a new day."""
-    before, before_new = (
-        hidden[max(0, f.start - _REACH) : f.start] if f else "" for f in (figure, new)
-    )
+    pair = figure, new
+    before, before_new = (hidden[max(0, f.start - _REACH) : f.start] if f else "" for f in pair)
     is_moved = new is not None and (new.unit == "date" or _WEEKDAY.search(before_new))
     is_name = _LABEL.search(before) or (is_moved and not _BEFORE_DAY.search(before))
     return figure.unit in ("", "th") and bool(is_name)

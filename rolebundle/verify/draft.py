@@ -315,15 +315,12 @@ _QUOTE_CUT = re.compile(
 _CALLOUT = re.compile(r"[ \t]*(?:>[ \t]?)+\[!\w{1,20}\]")
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})[^`\r\n]*$")
 _RULE = re.compile(r" {0,3}([-*_=])(?:[ \t]*\1)*$")
-_MARKED: tuple[tuple[Kind, re.Pattern[str]], ...] = (
-    ("heading", re.compile(r" {0,3}#{1,6}(?:[ \t]+|$)")),
-    (
-        "item",
-        re.compile(
-            r"[ \t]*(?:[-*+•‣◦▪]|\d{1,9}[.)]|\[\^?[\w.-]{1,50}\]:)[ \t]+(?:\[[ xX]\][ \t]+)?"
-        ),
+_MARKED: dict[Kind, re.Pattern[str]] = {
+    "heading": re.compile(r" {0,3}#{1,6}(?:[ \t]+|$)"),
+    "item": re.compile(
+        r"[ \t]*(?:[-*+•‣◦▪]|\d{1,9}[.)]|\[\^?[\w.-]{1,50}\]:)[ \t]+(?:\[[ xX]\][ \t]+)?"
     ),
-)
+}
 
 
 def _blocks(text: str) -> Iterator[Sentence]:
@@ -338,7 +335,9 @@ def _blocks(text: str) -> Iterator[Sentence]:
         code_end = _fence_end(text, lines, number, searched)
         number += 1
         rule = _RULE.match(line)
-        marked = next(((k, m) for k, pattern in _MARKED if (m := pattern.match(line))), None)
+        marked = next(
+            ((k, m) for k, pattern in _MARKED.items() if (m := pattern.match(line))), None
+        )
         kind: Kind = "prose"
         begin, header = start, ""
         if block and is_open and "|" in line and "-" in line and set(line) <= set("|:- \t"):
@@ -513,10 +512,8 @@ def _pieces(
     """
     while end - start > length:
         limit = start + length
-        cut = 1 + max(
-            text.rfind("\n", start + 1, limit), text.rfind(" ", limit - _LONGEST_WORD, limit)
-        )
-        cut = cut or limit
+        ends = text.rfind("\n", start + 1, limit), text.rfind(" ", limit - _LONGEST_WORD, limit)
+        cut = 1 + max(ends) or limit
         at = bisect_right(inner, cut, key=itemgetter(0)) - 1
         if at >= 0 and inner[at][0] < cut < inner[at][1]:
             cut = inner[at][0] if inner[at][0] > start else inner[at][1]

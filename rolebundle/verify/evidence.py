@@ -32,11 +32,7 @@ from rolebundle.retrieval.versions import newer_by_path
 from rolebundle.retrieval.where import allowed_documents
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.documents import document_names
-from rolebundle.storage.passages import (
-    passages_at_lines,
-    passages_by_id,
-    stating_passages,
-)
+from rolebundle.storage.passages import passages_at_lines, passages_by_id, stating_passages
 from rolebundle.text.languages import is_unspaced
 from rolebundle.text.references import may_be_stored
 from rolebundle.text.words import language_of
@@ -78,9 +74,8 @@ class DraftEvidence:
         self.is_named = request.bundle is not None or request.chunk_ids is not None
         named = _named(request)
         ids = sorted({chunk_id for _, chunk_id, *_ in named if may_be_stored(chunk_id)})
-        stored = {
-            p.chunk_id: without_later_superseders(p, resolved) for p in passages_by_id(corpus, ids)
-        }
+        found = (without_later_superseders(p, resolved) for p in passages_by_id(corpus, ids))
+        stored = {passage.chunk_id: passage for passage in found}
         failures: dict[str, Finding] = {}
         for name in named:
             number, chunk_id = name[:2]
@@ -111,9 +106,7 @@ class DraftEvidence:
         self.raise_if_interrupted()
         lanes = open_lanes(self._corpus, build_query(text, None), None)
         pool = lanes.propose(Pool(), DEPTH, self._allowed)
-        hits = sorted(
-            pool.hits.values(), key=lambda hit: (-(hit.bm25 or 0.0), hit.passage.chunk_id)
-        )
+        hits = sorted(pool.hits.values(), key=lambda h: (-(h.bm25 or 0.0), h.passage.chunk_id))
         ranked = [hit.passage for hit in hits]
         usable = self._usable(ranked)
         if len(usable) < len(ranked) and self._allowed is None:
@@ -192,9 +185,7 @@ class DraftEvidence:
 
     def _usable(self, stored: Iterable[Passage]) -> list[Passage]:
         passages = (without_later_superseders(passage, self._request) for passage in stored)
-        return [
-            p for p in passages if is_evidence(p) and policy_rejection(p, self._request) is None
-        ]
+        return [p for p in passages if is_evidence(p) and not policy_rejection(p, self._request)]
 
 
 def _names_of(passage: Passage) -> tuple[str, ...]:
@@ -211,9 +202,7 @@ have, perhaps cut; ``None`` for any."""
 
 def _named(request: VerifyRequest) -> list[_Named]:
     if request.bundle is None:
-        return [
-            (number, name, None, False) for number, name in enumerate(request.chunk_ids or (), 1)
-        ]
+        return [(n, name, None, False) for n, name in enumerate(request.chunk_ids or (), 1)]
     selected = request.bundle.get("selected")
     if not isinstance(selected, list):
         raise _malformed("selected: is missing, or no list")
@@ -307,11 +296,8 @@ def check_citation(
     """
     is_lines = citation.kind == "locator"
     lines = [cited_lines(citation.target, p) for p in named] if is_lines else named
-    if lines and others:
-        text = "\n".join(dict.fromkeys(p.content for p in (*lines, *others)))
-        own = best_match(prose, [lines[0]._replace(content=text)])
-    else:
-        own = best_match(prose, lines)
+    text = "\n".join(dict.fromkeys(p.content for p in (*lines, *others)))
+    own = best_match(prose, [lines[0]._replace(content=text)] if lines and others else lines)
     best = best_match(prose, passages)
     if best.passage and any(p.chunk_id == best.passage.chunk_id for p in lines):
         best = best_match(prose, _parts(best.passage) or [best.passage])

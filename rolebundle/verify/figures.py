@@ -228,9 +228,7 @@ class _Index:
     """
 
     def __init__(self, texts: tuple[str, ...]) -> None:
-        self._figures = [
-            (figure, n) for n, text in enumerate(texts) for figure in _figures_of(text)
-        ]
+        self._figures = [(f, n) for n, text in enumerate(texts) for f in _figures_of(text)]
         self._numbering = {
             place
             for place, (figure, n) in enumerate(self._figures)
@@ -303,8 +301,6 @@ class _Index:
             *(self._figures[at][0] for at in of_kind[:_POOL]),
         ]
         kind = [o for o in nearest if o.kind == figure.kind and not o.is_counting]
-        if figure.unit == "th" and not kind:  # "The 3rd step" may count what is not numbered.
-            return None
         found = [*dict.fromkeys(other.text for other in kind)]
         names = ", ".join(f'"{other}"' for other in found[:3])
         alike = dict.fromkeys(o.text for o in kind if not figure.words.isdisjoint(o.words))
@@ -342,9 +338,8 @@ class _Index:
         found = set[int]()
         for unit, value in figure.readings if figure.amount else ():
             if isinstance(value, Fraction) and (values := self._values.get(unit)):
-                most = abs(value) * min(
-                    Fraction(_MOST_ROUNDED), abs(figure.step / (figure.amount or 1)) / 2
-                )
+                rounding = abs(figure.step / (figure.amount or 1)) / 2
+                most = abs(value) * min(Fraction(_MOST_ROUNDED), rounding)
                 first = bisect_left(values, (value - most, 0))
                 last = bisect_right(values, (value + most, len(self._figures)))
                 found.update(at for _, at in values[first:last])
@@ -430,9 +425,7 @@ def _keys(figure: Figure) -> Iterator[object]:
     yield from figure.readings
     if figure.amount is not None:
         yield "amount", abs(figure.amount)
-        yield from (
-            (unit, -value) for unit, value in figure.readings if isinstance(value, Fraction)
-        )
+        yield from ((unit, -n) for unit, n in figure.readings if isinstance(n, Fraction))
 
 
 def _mixes_rows(words: frozenset[str], own: Cell | None, other: Cell | None) -> bool:
@@ -440,9 +433,7 @@ def _mixes_rows(words: frozenset[str], own: Cell | None, other: Cell | None) -> 
     if not own or not other:
         return False
     cells, others = ([cell.row, *cell.beside.split("|")] for cell in (own, other))
-    pairs = (
-        (words_near(cell), words_near(theirs)) for cell, theirs in zip(cells, others, strict=False)
-    )
+    pairs = zip(map(words_near, cells), map(words_near, others), strict=False)
     return any(a and b and b <= words and a.isdisjoint(words) for a, b in pairs)
 
 

@@ -18,10 +18,7 @@ from rolebundle.retrieval.filter import age_days, age_note, freshness_of, labels
 from rolebundle.retrieval.passage_text import shown_name
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.statements import names_document, stated_versions
-from rolebundle.retrieval.versions import (
-    is_old_by_path,
-    newer_by_path,
-)
+from rolebundle.retrieval.versions import is_old_by_path, newer_by_path
 from rolebundle.storage.corpus import joined
 from rolebundle.text.replaced import says
 from rolebundle.text.words import place_to_cut

@@ -110,9 +110,7 @@ def _readings(text: str) -> tuple[tuple[re.Pattern[str], ...], ...]:
 def _literal(text: str) -> str:
     """A pattern of whole tokens. A comma or full stop at the end of a text may be the draft's."""
     tokens = tokens_of(text).line.split()
-    if not tokens:
-        return ""
-    end = f"(?:{re.escape(tokens.pop())} )?" if tokens[-1] in (".", ",") else ""
+    end = f"(?:{re.escape(tokens.pop())} )?" if tokens[-1:] in (["."], [","]) else ""
     pattern = "".join(f"{re.escape(token)} " for token in tokens)
     if pattern and tokens[0][0].lower() != tokens[0][0].upper():
         first = tokens[0][0]

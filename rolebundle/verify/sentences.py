@@ -18,7 +18,7 @@ from rolebundle.contracts.documents import Passage
 from rolebundle.resources import data_file
 from rolebundle.retrieval.query import words_of
 from rolebundle.text.languages import ENGLISH_STOP_WORDS, TITLES
-from rolebundle.text.replaced import digits_in, says
+from rolebundle.text.replaced import says
 from rolebundle.text.tokens import tokens_of
 from rolebundle.text.words import content_words, language_of, sentences_of, stem
 from rolebundle.verify.quotes import denies, lower_words
@@ -188,15 +188,13 @@ def difference(text: str, passages: Sequence[Passage]) -> tuple[str, Passage, st
 
 
 def is_repeated(text: str, source: Passage, others: Sequence[Passage]) -> bool:
-    """Whether others repeat the sentences of a source with most words, or a figure, of a text."""
+    """Whether others repeat the sentences of a source with most words of a text."""
     content = "\n".join(_line_of(other) for other in others)
     is_table = source.content_type == "table"
     parts = source.content.split("\n") if is_table else sentences_of(source.content)
     shared = {part: len(content_words(text) & content_words(part)) for part in parts}
     least = max(shared.values(), default=0) / 2
     own = [s for s, n in shared.items() if n > least]
-    digits = digits_in(text) - digits_in(" ".join(own))
-    own += [s for s, n in shared.items() if 0 < n <= least and digits & digits_in(s)]
     return any(shared.values()) and all(tokens_of(s).line.lower() in content for s in own)
 
 

@@ -34,6 +34,7 @@ from rolebundle.retrieval.query import words_of
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.statements import amending_passages, names_of
 from rolebundle.retrieval.versions import (
+    date_of,
     day_of,
     day_of_copying,
     is_in_later_file,
@@ -126,7 +127,7 @@ def verify(
         for number, sentence in enumerate(sentences):
             corpus.raise_if_interrupted()
             if end is not None and monotonic() > end:
-                findings.append(_not_checked(request.draft, sentences, number))
+                findings.append(_not_checked(request.draft, sentence.start, sentences[-1].end))
                 break
             near = (sentences[n] for n in (number - 1, number + 1) if 0 <= n < len(sentences))
             # What cites nothing is under the citations of its own paragraph or list item.
@@ -238,8 +239,10 @@ class SentenceCheck:
         yield from self._names([found.span for found in figures])
         if self._sentence.has_content:
             yield from self._coverage({f.chunk_id for f in figures if f.code == "figure_found"})
-            if not any(found.code == "old_source" for found in figures):
-                yield from islice(chain(self._amended(), self._changed_by_text()), 1)
+            is_old = any(found.code == "old_source" for found in figures)
+            changes = () if is_old else chain(self._amended(), self._changed_by_text())
+            for passage, note in islice(changes, 1):
+                yield self._finding("old_source", self._start, self._sentence.end, passage, note)
 
     def _finding(
         self, code: FindingCode, start: int, end: int, passage: Passage | None = None,
@@ -272,17 +275,15 @@ class SentenceCheck:
         for start, end in self._sentence.quotes:
             first, stop = start - self._start, end - self._start
             around = self._prose[:first], self._prose[stop:]
-            code, passage, true_text, note = check_quote(
-                text[first:stop], self._all, self.cited, around
-            )
-            is_own = is_term(text[first:stop]) and (code == "misattributed" or not self.cited)
+            quote = text[first:stop]
+            code, passage, true_text, note = check_quote(quote, self._all, self.cited, around)
+            is_own = is_term(quote) and (code == "misattributed" or not self.cited)
             # The draft answers a question that no passage has.
             is_own |= code == "absent" and not self.cited and text[:stop].endswith("?")
-            if code == "misattributed":  # What is wrong may be the citation.
-                stop = max([stop, *(c.end - self._start for c in self._sentence.citations)])
-            yield self._finding(
-                code, start, stop + self._start, passage, note, true_text, is_own=is_own
-            )
+            # What is wrong may be the citation.
+            ends = [c.end for c in self._sentence.citations if code == "misattributed"]
+            last = max([end, *ends])
+            yield self._finding(code, start, last, passage, note, true_text, is_own=is_own)
 
     def _figures(self) -> Iterator[Finding]:
         head = f"{self._sentence.header}\n" if self._sentence.kind == "row" else ""
@@ -342,8 +343,8 @@ class SentenceCheck:
     def _old(self) -> list[tuple[Passage, Replaced]]:
         """The figures that a passage says no longer hold, if the sentence speaks of no change."""
         passages = [p for p in self._all if may_replace(p.content, self._digits)]
-        passages = [] if passages and self._is_of_past else passages
-        return [(p, old) for p in passages for old in replaced_figures(p.content)]
+        is_of_past = bool(passages) and self._is_of_past
+        return [(p, old) for p in passages if not is_of_past for old in replaced_figures(p.content)]
 
     @cached_property
     def _is_of_past(self) -> bool:
@@ -373,17 +374,10 @@ class SentenceCheck:
         for name, mails in (("the mail that quotes it", replies), ("a later mail about it", later)):
             source = _own_text(passage)
             texts = ["".join(self._about(figure, source, _own_text(p))) for p in mails]
-            explained = {
-                r.new.text
-                for p in mails
-                for r in replaced_figures(p.content)
-                if r.new and not is_same(r.figure, figure)
-            }
             for check in check_figures(self._prose, texts, texts) if any(texts) else ():
-                others = [other for other in check.others if other not in explained]
                 is_other = check.figure.text == figure.text and check.found is None
-                if is_other and others and not any(other in known for other in others):
-                    return f"{name} has {', '.join(others)}"
+                if is_other and check.others and not any(other in known for other in check.others):
+                    return f"{name} has {', '.join(check.others)}"
         return ""
 
     def _about(self, figure: Figure, source: str, mail: str) -> list[str]:
@@ -412,19 +406,15 @@ class SentenceCheck:
         near = frozenset[str]().union(*about)
         return [s for s in others if s in near or (is_only and says(s, "new", "change"))]
 
-    def _amended(self) -> Iterator[Finding]:
+    def _amended(self) -> Iterator[tuple[Passage, str]]:
         """What a document that amends a cited one has in place of what the sentence says."""
         cited = {} if self._is_of_past else {p.document: p for p in self.cited}
         for document, first in cited.items():
             passages = [p for p in self.cited if p.document == document]
             for by in amending_passages(first, (*self._evidence.stating, *self._all)):
-                for passage, text in (
-                    self._changes(passages, by) if by.document not in cited else ()
-                ):
-                    note = f"{shown_name(by.path)} amends it: {quoted(shortened(text))}"
-                    yield self._finding(
-                        "old_source", self._start, self._sentence.end, passage, note
-                    )
+                amended = self._changes(passages, by) if by.document not in cited else ()
+                for passage, text in amended:
+                    yield passage, f"{shown_name(by.path)} amends it: {quoted(shortened(text))}"
 
     def _changes(self, passages: Sequence[Passage], by: Passage) -> Iterator[tuple[Passage, str]]:
         """The sentences of another passage that amend what the sentence says, and where it is."""
@@ -439,18 +429,17 @@ class SentenceCheck:
                 if 2 * own >= max(least, 1) and says_the_old(self._prose, change, by.content):
                     yield passage, change.new.text
 
-    def _changed_by_text(self) -> Iterator[Finding]:
+    def _changed_by_text(self) -> Iterator[tuple[Passage, str]]:
         """What later texts say is gone, and later minutes or other series say is new."""
         later = [p for p in self._all if p not in self.cited and not self._is_of_past]
         for other, passage in product(later, self.cited):
             is_same_file = other.document == passage.document
             if not is_same_file and (change := self._change(other, passage)):
-                note = f"{shown_name(other.locator)} is later: {quoted(shortened(change))}"
-                yield self._finding("old_source", self._start, self._sentence.end, passage, note)
+                yield passage, f"{shown_name(other.locator)} is later: {quoted(shortened(change))}"
 
     def _change(self, later: Passage, passage: Passage) -> str:
         """The sentence of a later passage that says another thing; "" without one."""
-        date, later_date = (passage.document.updated_at or "")[:10], day_of(later, self._copied_on)
+        date, later_date = date_of(passage), day_of(later, self._copied_on)
         own = content_words(without_figures(self._text, find_figures(self._text)))
         names = content_words(later.document.title)
         # Of a passage without a date, a later text must be about the same by its name.
@@ -496,16 +485,12 @@ class SentenceCheck:
         parts, words = unknown_parts(name[0], self._exact) if self._exact else [], name[0].split()
         for passage in self._exact if parts else ():
             for other in names_in(passage.content):
-                is_person = " " in name[0] and " " in other[0] and not other["identifier"]
-                is_kind = (
-                    bool(other["identifier"])
-                    if name["identifier"]
-                    else other[0].strip("`").isupper()
-                    if name["acronym"]
-                    else is_person
-                )
+                shown = other[0].strip("`")
+                is_kind = " " in name[0] and " " in shown and not other["identifier"]
+                if name.lastgroup:
+                    is_kind = bool(other["identifier"]) if name["identifier"] else shown.isupper()
                 is_alike = len(parts) == len(words) or not {*words}.isdisjoint(other[0].split())
-                if is_kind and is_alike and other[0].strip("`") not in self._text:
+                if is_kind and is_alike and shown not in self._text:
                     return parts
         return []
 
@@ -550,14 +535,13 @@ def _is_reply(passage: Passage, quote: Passage) -> bool:
 
 def _text_of(passage: Passage) -> str:
     # A draft may name the file, the year in its name, or the date that is shown with it.
-    path, document = passage.path, passage.document
-    names = path, _BETWEEN_WORDS.sub(" ", path), document.title, (document.updated_at or "")[:10]
+    path, title = passage.path, passage.document.title
+    names = path, _BETWEEN_WORDS.sub(" ", path), title, date_of(passage)
     return "\n".join((*names, *passage.headings, PLACE_END, table_or_text(passage)))
 
 
-def _not_checked(text: str, sentences: Sequence[Sentence], first: int) -> Finding:
-    """The finding on the sentences from ``first`` on, for which there was no time."""
-    start, end = sentences[first].start, sentences[-1].end
+def _not_checked(text: str, start: int, end: int) -> Finding:
+    """The finding on a part of the draft for which there was no time."""
     note = f"the rest of the draft was not checked in {DEFAULT_SECONDS:.0f} s"
     remedy = "Verify this part alone, or against a bundle; or set deadline_ms to a longer time."
     return finding("not_checked", start, end, text[start:end], None, note, remedy=remedy)
