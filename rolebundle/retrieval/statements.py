@@ -122,11 +122,17 @@ def names_of(passage: Passage) -> str:
 
 def put_amendments_behind(ranked: list[Candidate], task: str) -> None:
     """Put what amends one of the first three passages, as to the task, directly behind it."""
-    for first in [row for row in ranked if row.can_be_selected][:MAX_CHECKED_FOR_NEWER]:
-        rows = {row.passage.chunk_id: row for row in ranked if row.can_be_selected}
+    can_be_first = [row for row in ranked if row.can_be_selected]
+    for first in can_be_first[:MAX_CHECKED_FOR_NEWER] if have_statements(ranked) else ():
+        rows = {row.passage.chunk_id: row for row in can_be_first}
         by, words = amendment(first.passage, (r.passage for r in rows.values()), task) or (None, "")
         if by and words:
             put_behind(ranked, rows[by.chunk_id], first, "amends")
+
+
+def have_statements(rows: Iterable[Candidate]) -> bool:
+    """Whether a document of these says something of other documents."""
+    return any(_statements(row.passage) for row in rows)
 
 
 def names_document(text: str, named: Passage, other: Passage) -> bool:

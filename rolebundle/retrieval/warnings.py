@@ -27,6 +27,7 @@ from rolebundle.retrieval.query import words_of
 from rolebundle.retrieval.select import conflicts
 from rolebundle.retrieval.statements import (
     amendment,
+    have_statements,
     outdated_figure,
     outdated_words,
     stated_versions,
@@ -259,7 +260,8 @@ def _may_be_replaced(retrieval: Retrieval) -> str:
     paths, found = [row.passage.path for row in retrieval.ranked], list[str]()
     task = " ".join((retrieval.request.task, *retrieval.request.also))
     others = [row for row in retrieval.ranked if row.can_be_selected][:MAX_REPLACING]
-    known = [*(row.passage for row in retrieval.ranked), *retrieval.stating]
+    is_stated = bool(retrieval.stating) or have_statements(retrieval.ranked)
+    known = [*(row.passage for row in retrieval.ranked), *retrieval.stating] if is_stated else []
     documents = [row.passage.document for row in retrieval.selected]
     least = _MIN_NOTED_SCORE * max((row.final for row in retrieval.selected), default=0.0)
     shown = [(n, row) for n, row in enumerate(retrieval.selected, 1) if row.final >= least]
