@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,7 +14,7 @@ from rolebundle.contracts.request import NO_RERANK, RetrievalRequest
 from rolebundle.embedding.provider import EmbeddingProvider, ProviderSpec
 from rolebundle.embedding.registry import parse_rerank_spec
 from rolebundle.embedding.static import StaticProvider
-from rolebundle.errors import AccessDenied
+from rolebundle.errors import AccessDenied, EmbedderError
 from rolebundle.lazy import lazy_module
 from rolebundle.policy.approvals import NOT_FROM_REQUESTS, approval_question, ask_program
 from rolebundle.policy.audit import AuditNeeds
@@ -99,7 +99,8 @@ class Answering:
             audit_needs = AuditNeeds.of(inputs.corpus)
             cosines_of = None
             if request.packet and inputs.provider is not None and not retrieval.semantic_problem:
-                cosines_of = cosines_with_task(retrieval.query, StaticProvider())
+                with suppress(EmbedderError):  # Without it, words alone choose the parts.
+                    cosines_of = cosines_with_task(retrieval.query, StaticProvider())
         # After the snapshot, because the host's program and the files may take a while.
         agent = inputs.request.echo.agent
         approved_by, refusal = self._approval(request, agent, claimed_approver, approved_retrieval)

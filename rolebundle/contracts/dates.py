@@ -16,7 +16,7 @@ from typing import Any
 from rolebundle.resources import data_file
 
 _SENTENCE_AFTER_DAY = re.compile(r"(?:(?<=\d{4})|(?<=-\d\d))[.;]\s+(?=\S)")
-_LABEL = re.compile(r"(?<!\w)(?:@[^\W\d]\w*|[A-Z]{1,4}-\d{4}[-/]\d+(?![-/\d]))")
+_REFERENCE = re.compile(r"(?<!\w)(?:@[^\W\d]\w*|[A-Z]{1,4}-\d{4}[-/]\d+(?![-/\d]))")
 """The key of a citation, ``@Hansson2021``, or a label such as ``AB-2026-0412``."""
 
 
@@ -105,7 +105,7 @@ def date_in_name(name: str) -> str:
     ``2026-W12``, ``2026``. The most exact one counts; of several that differ none. The numbers of
     a citation key, ``@Hansson2021``, or of a label, ``AB-2026-0412``, are no date.
     """
-    dates = {date for date, _ in _dates_in(_plain(_LABEL.sub(" ", name)))}
+    dates = {date for date, _ in _dates_in(_plain(_REFERENCE.sub(" ", name)))}
     found = {date for date in dates if len(date) == max(map(len, dates))}
     return found.pop() if len(found) == 1 else ""
 
@@ -117,7 +117,7 @@ def _dates_in(text: str) -> Iterator[tuple[str, re.Match[str]]]:
 
 
 def stated_day(line: str) -> tuple[str, str]:
-    """The day in a line's first sentence, and how it is said to be the text's; or two empty texts.
+    """The day in the first sentence of a line, and the form that dates the text; empty for none.
 
     ``label`` (``Stand: 2.11.2026, Bonn``), ``alone`` (``Bonn, 2 November 2026``), or ``title``: as
     a title has it (``Minutes of 2 November 2026``), and not that of something else (``Reply to your

@@ -92,6 +92,7 @@ _LEAD_CHARS = 120
 _MIN_QUOTE_CHARS = 60
 _MIN_HEADING_CHARS = 12
 """Less of a heading is not shown."""
+_ITEM_OR_ROW = re.compile(r"\s*(?:[-*+•|#>\[]|\w{1,3}[.)]\s)|.*[.:!?]\s*\Z")
 _HALF_WORD = re.compile(r"(?<![›…,\s])(?:,?\s+|,(?=\D))[^\s,›]{1,20}…\Z")
 _SENTENCE_END = re.compile(r"[.!?;|…。！？]\W*\Z")
 _FIRST_LEADS, _LONG_LEAD_CHARS = 3, 300
@@ -330,7 +331,7 @@ def lead_text(
     table_below = None
     least = 1 if passage.content_type in ("table", "code") else _MIN_PROSE_BYTES
     content = passage.content[max(0, _first_said(passage.content, words, least)) :]
-    content = _without_signature(content) if passage.metadata.document_type == "mail" else content
+    content = _without_signature(content) if least > 1 else content
     if passage.content_type == "table":
         rows, table_below = content.rstrip().split("\n"), heading_of_table(dict(passage))
         if header := header_above(rows, len(rows) - 1, table_below):
@@ -358,9 +359,11 @@ def lead_text(
 
 
 def _without_signature(text: str) -> str:
-    """A text without the short lines at its end."""
+    """A text of a mail or letter without the short lines at its end, unless they are items."""
     lines = text.rstrip().split("\n")
     while len(lines) > 1 and len(letters_of(lines[-1]).encode()) < _MIN_PROSE_BYTES:
+        if _ITEM_OR_ROW.match(lines[-1]):
+            break
         lines.pop()
     return "\n".join(lines)
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, lru_cache
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any
 from unicodedata import numeric
 
 from rolebundle.resources import data_file
 from rolebundle.text.languages import ENGLISH_STOP_WORDS, latin_language
+from rolebundle.text.tables import Cell, cells_in
 from rolebundle.text.words import stem
 
 Reading = tuple[str, Any]
@@ -28,24 +29,6 @@ _LONG = 4
 """Two equal numbers with this many digits, without zeros at the end, are no coincidence."""
 
 _TABLES = data_file(__file__, "figures.toml")
-
-
-class Cell(NamedTuple):
-    """A cell of a table, the headings of its column and row, and the other cells of its row.
-
-    Cells with digits are blank in ``beside``, whose cells are divided by "|".
-    """
-
-    start: int
-    text: str
-    column: str
-    row: str
-    beside: str = ""
-
-    @property
-    def end(self) -> int:
-        """Where it ends."""
-        return self.start + len(self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -391,12 +374,6 @@ def _with_shared_units(figures: list[Figure], text: str) -> list[Figure]:
 
 # -- context ---------------------------------------------------------------------------------------
 
-_COLUMN = re.compile(r"\S+(?: \S+)*")
-_NARROW = re.compile(r"^\S.*?(?=(?: (?=\S*\d)\S+){2,}$)|(?<= )(?=\S*\d)\S+(?=(?: (?=\S*\d)\S+)*$)")
-"""The columns of a line that ends with numbers: a label, and each number."""
-_DIGIT = re.compile(r"\d")
-_NUMBER = re.compile(r"\W*\d(?!\d{3}$)")
-"""How a cell begins that is no heading; a year may be one."""
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|\n(?![ \t]*[a-z])|(?<![^\n]{40})\n")
 """A line of prose may go on in the next line, in lowercase."""
@@ -422,7 +399,7 @@ def _in_context(figures: list[Figure], text: str) -> list[Figure]:
             blank[figure.start : figure.end] = " " * (figure.end - figure.start)
     plain = "".join(blank)
     edges = [0, *(match.end() for match in _SENTENCE_END.finditer(plain)), len(text) + 1]
-    cells, units_of_text = [*_cells_in(text)], _named_units(text)
+    cells, units_of_text = [*cells_in(text)], _named_units(text)
     values = [figure for figure in figures if figure.unit != "name"]
 
     def with_context(figure: Figure) -> Figure:
@@ -508,46 +485,6 @@ def _nouns(text: str, end: int) -> tuple[str, ...]:
         nouns += stems_of_name(match[1])
         end = match.end()
     return tuple(nouns)
-
-
-def _cells_in(text: str) -> Iterator[Cell]:
-    """The cells of tables: the rows are lines with "|", or in three columns with wide gaps."""
-    rows, position = list[list[tuple[int, str]]](), 0
-    for line in [*text.split("\n"), ""]:
-        start, position = position, position + len(line) + 1
-        is_row = "|" in line or (rows and line.startswith("+-")) or line.startswith("+=")
-        columns = () if is_row else [*_COLUMN.finditer(line)]
-        if not is_row and len(columns) < 3 and len(line) < _REACH:
-            columns = [*_NARROW.finditer(line)]
-        if is_row or len(columns) > 2:
-            if not set(line) <= set("|:-+= \t\r"):
-                # Without a border, the first cell may be blank: " | 10 kg | 340".
-                border = len(line) - len(line.lstrip()) if line.rstrip().endswith("|") else 0
-                cells = columns or re.compile(r"[^|]+").finditer(line.rstrip(), border)
-                rows.append([(start + match.start(), match[0]) for match in cells])
-            continue
-        if len(rows) > 1 or (rows and len(rows[0]) > 3):
-            yield from _headed(rows)
-        rows = []
-
-
-def _headed(rows: list[list[tuple[int, str]]]) -> Iterator[Cell]:
-    """The cells of a table with their headings.
-
-    A row with figures is no header. A title or a date may stand above it, in shorter rows.
-    """
-    names = [[cell.strip() for _, cell in row] for row in rows]
-    name = ""
-    wide = (n for n, row in enumerate(names[:5]) if all(len(row) > len(up) for up in names[:n]))
-    top = next((n for n in wide if not any(map(_NUMBER.match, names[n]))), len(rows))
-    for number, row in enumerate(rows):
-        # A row may have more lines, and more cells that name it.
-        name = row[0][1].strip() or name
-        words = " | ".join("" if _DIGIT.search(cell) else cell.strip() for _, cell in row[1:])
-        header = names[top] if number > top else []
-        for column, (start, cell) in enumerate(row):
-            heading = header[column] if column < len(header) else ""
-            yield Cell(start, cell, heading, name if column else "", words)
 
 
 @lru_cache(maxsize=16_384)

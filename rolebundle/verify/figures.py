@@ -30,7 +30,6 @@ from typing import NamedTuple
 
 from rolebundle.contracts.verification import FindingCode
 from rolebundle.text.figures import (
-    Cell,
     Figure,
     Reading,
     cell_at,
@@ -39,6 +38,7 @@ from rolebundle.text.figures import (
     is_money,
     words_near,
 )
+from rolebundle.text.tables import Cell
 from rolebundle.text.words import stem
 from rolebundle.verify.derived import calculates, derivation, fits, is_year
 

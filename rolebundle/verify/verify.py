@@ -44,7 +44,7 @@ from rolebundle.retrieval.versions import (
 from rolebundle.scan.confidential import find_secrets
 from rolebundle.storage.corpus import Corpus, joined
 from rolebundle.storage.digests import verify_passages
-from rolebundle.text.amended import changes, says_the_old, statements_of
+from rolebundle.text.amended import changes, provisions_of, says_the_old
 from rolebundle.text.figures import Figure, find_figures, words_near
 from rolebundle.text.replaced import (
     Replaced,
@@ -421,7 +421,7 @@ class SentenceCheck:
         names = names_of(passages[0])
         text = " ".join(passage.content for passage in passages)
         words = content_words(self._prose, text) - content_words(names, text)
-        shared = [len(words & s.words) for p in passages for s in statements_of(p.content)]
+        shared = [len(words & s.words) for p in passages for s in provisions_of(p.content)]
         for passage in passages:
             heading = " ".join(passage.headings[-1:])
             for change in changes(passage.content, heading, by.content, names):

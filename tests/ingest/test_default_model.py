@@ -117,6 +117,15 @@ def complete(db: Path) -> None:
         owner.complete(admin.workspace)
 
 
+def test_without_the_static_model_words_choose_the_parts_of_a_packet(db, monkeypatch):
+    complete(db)
+    broken = Mock(side_effect=EmbedderError("model_unusable", "it cannot be read", "install it"))
+    monkeypatch.setattr("rolebundle.embedding.static.StaticProvider.embed_queries", broken)
+    with Engine(db) as engine:
+        assert "token is old" in Operations(engine).text("retrieve", {"task": "the old token"})
+    assert broken.called
+
+
 class TestChoice:
     def test_english_texts_get_the_english_model(self, db):
         spec, reason = chosen(db)

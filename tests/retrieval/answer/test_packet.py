@@ -464,10 +464,11 @@ def test_more_characters_are_advised_only_if_they_show_more(codes: list[str]) ->
     assert "more place" not in large
 
 
-def test_a_lead_of_a_mail_has_no_signature() -> None:
+@pytest.mark.parametrize("kind", ["mail", "letter"])
+def test_a_lead_has_no_signature(kind: str) -> None:
     bundle = scored(0.9, 0.5)
     mail = "Dear Ana,\nthe harbour opens on Monday at eight.\nBest regards\nRelease Token"
-    metadata = {**bundle.selected[1].metadata.model_dump(), "document_type": "mail"}
+    metadata = {**bundle.selected[1].metadata.model_dump(), "document_type": kind}
     lead = changed(bundle.selected[1], content=mail, metadata=metadata)
     text = packet(changed(bundle, selected=[bundle.selected[0], lead]))
     assert "the harbour opens on Monday" in text and "regards" not in text
