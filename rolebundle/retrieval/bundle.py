@@ -333,8 +333,8 @@ def _reasons(row: Candidate, support: Support) -> Iterator[str]:
         yield f"{mark.state.replace('_', ' ')} by {mark.marked_by}: {mark.reason}"
     if row.diversity_penalty:
         yield f"source diversity −{row.diversity_penalty:.2f}"
-    if row.lifted_for:
-        yield f"{'lowered' if row.lift < 0 else 'lifted'}: {'; '.join(row.lifted_for)}"
+    if row.lift_reasons:
+        yield f"{'lowered' if row.lift < 0 else 'lifted'}: {'; '.join(row.lift_reasons)}"
 
 
 def scores_of(row: Candidate) -> Scores:

@@ -89,7 +89,7 @@ def put_later_ones_behind(ranked: list[Candidate], task: str) -> None:
         )
         best = next(later, None)
         if best is not None:
-            best.later_than = first.chunk_id
+            best.follows_up = first.chunk_id
             put_behind(ranked, best, first, "later, about the matter of")
 
 

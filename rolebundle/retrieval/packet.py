@@ -65,7 +65,8 @@ _CELL_END = re.compile(r" \|(?=\s|$)(?:[\s|]|-+(?= ?\|))*")
 """Also of the empty cells that follow, and of rows of dashes."""
 _UNDERLINE = re.compile(r"([=\-~^\"'`*+#:.])\1{2,}\s*")
 _MIN_PROSE_BYTES = 25
-"""A line of fewer letters, in UTF-8, is no prose, but an item, a key, a name, if it is none of"""
+"""A line of fewer letters, in UTF-8, is no prose, but an item, a key or a name. A short sentence of
+at least four words is prose."""
 _SHORT_SENTENCE = re.compile(r"(?:\w+\W+){3}\w+[.!?]\s*\Z")
 
 MAX_CHARS = 2_600

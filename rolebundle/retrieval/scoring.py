@@ -188,7 +188,7 @@ def add_moved_from(
 
 def _lost_without(rule: str, row: Candidate, request: ResolvedRequest, weights: Weights) -> float:
     """What a passage's final score would lose without a rule; 0 if a lift holds the passage."""
-    if row.lifted_for:
+    if row.lift_reasons:
         return 0.0
     if rule in row.metadata_factors:
         others = [factor for name, factor in row.metadata_factors.items() if name != rule]

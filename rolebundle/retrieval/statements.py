@@ -41,7 +41,7 @@ from rolebundle.text.replaced import (
 from rolebundle.text.spellings import folded
 from rolebundle.text.words import content_words, is_ordinary
 
-figures = lazy_module("rolebundle.text.figures")
+text_figures = lazy_module("rolebundle.text.figures")
 
 _LABEL = re.compile(r"(?<![^\W_])([^\W\d_]+)[-_ .]?(\d+[a-z]?)(?![^\W_])", re.IGNORECASE)
 _YEAR_LABEL = re.compile(r"(?<![^\W_])([A-Z]{1,4}-\d{4})[-/](\d+)(?![^\W_])")
@@ -60,7 +60,7 @@ def put_newer_versions_first(ranked: list[Candidate], task: str) -> None:
     """
     passages = [row.passage for row in ranked]
     for first in ranked[:MAX_CHECKED_FOR_NEWER]:
-        stating = stated_versions(first.passage, passages)
+        stating = replacing_passages(first.passage, passages)
         unnamed = (p for p in stating if not names_document(task, first.passage, p))
         ids = {p.document.document_id for p in unnamed}
         rows = [
@@ -81,23 +81,27 @@ def put_newer_versions_first(ranked: list[Candidate], task: str) -> None:
             ranked.sort(key=ranking_order)
 
 
-def stated_versions(first: Passage, others: Iterable[Passage]) -> list[Passage]:
+def replacing_passages(first: Passage, others: Iterable[Passage]) -> list[Passage]:
     """A passage of each document that replaces the document of a passage, as one of the two says.
 
     They are trusted as much, no older, and no drafts. What is untrusted says nothing of others, and
     what is from outside replaces only what has the same sender. Empty if a declaration
     supersedes the first one.
     """
-    return [p for p in _stating("replaces", first, [*others]) if _may_say(p, first)]
+    return [
+        p
+        for p in _passages_saying("replaces", first, [*others])
+        if _may_be_quoted_against(p, first)
+    ]
 
 
 def amending_passages(first: Passage, others: Iterable[Passage]) -> list[Passage]:
     """The passages of each document that changes parts of the document of a passage, as it says.
 
-    The same holds as for :func:`stated_versions`, but what is from outside may say it, too.
+    The same holds as for :func:`replacing_passages`, but what is from outside may say it, too.
     """
     known = {p.chunk_id: p for p in others}.values()
-    ids = {p.document.document_id for p in _stating("amends", first, known)}
+    ids = {p.document.document_id for p in _passages_saying("amends", first, known)}
     return [p for p in known if p.document.document_id in ids]
 
 
@@ -111,7 +115,7 @@ def amendment(first: Passage, others: Iterable[Passage], task: str) -> tuple[Pas
         found = changes(first.content, heading, by.content, names)
         asked = content_words(task, first.content) - content_words(names, first.content)
         if change := change_for(asked, found, first.content, heading):
-            return by, change.new.text if _may_say(by, first) else ""
+            return by, change.new.text if _may_be_quoted_against(by, first) else ""
     return None
 
 
@@ -145,7 +149,7 @@ def _statements(passage: Passage) -> list[tuple[str, str]]:
     return [(kind, words) for kind, _, words in (text.partition(" ") for text in texts)]
 
 
-def _may_say(new: Passage, old: Passage) -> bool:
+def _may_be_quoted_against(new: Passage, old: Passage) -> bool:
     """Whether it may displace the old one; what is from outside, only one of the same sender."""
     senders = [dict(p.document.attributes).get("from") for p in (new, old)]
     is_from_same = senders[0] is not None and senders[0] == senders[1]
@@ -153,7 +157,7 @@ def _may_say(new: Passage, old: Passage) -> bool:
     return is_equal and (new.document.origin != "external" or is_from_same)
 
 
-def _stating(
+def _passages_saying(
     kind: Literal["replaces", "amends"], old: Passage, others: Collection[Passage]
 ) -> list[Passage]:
     """A passage of each document that replaces, or amends, that of a passage, as they say."""
@@ -183,7 +187,7 @@ def _stating(
         and "untrusted" not in (new.document.trust_tier, new.document.origin)
         and not is_draft_by_path(new.path)
         and not is_older(new, old)
-        and _may_speak_of(Candidate(new), Candidate(old))
+        and _may_contradict(Candidate(new), Candidate(old))
         and (is_said(kind, new, old) or (kind == "replaces" and is_said("replaced_by", old, new)))
     ]
 
@@ -191,21 +195,28 @@ def _stating(
 def _name_strength(text: str, named: Passage, other: Passage, kind: str = "") -> int:
     """How much of a name of a document a text has; 0 if this does not tell it from another one.
 
-    What tells it is a label that the other one does not have, such as ``SR-14``; its version; its
-    date; or all words of its title or of the name of its file, but for those of the other one's. If
-    that one has all of them, all are needed, and at least two. But for labels, both documents, or
-    this one and the text, must have a word in common. What "amends" it may have its label, and may
-    name it by words of its names, if two stand there or in its own ones.
+    What tells it is one of these:
+
+    - a label that the other one does not have, such as ``SR-14``;
+    - its version or its date;
+    - all words of its title, or of the name of its file, that the other one does not have there.
+      If that one has all of them, all are needed, and at least two.
+
+    But for labels, both documents, or this one and the text, must have a word in common. What
+    "amends" it may have its label, and may name it by words of its names, if two stand there or in
+    its own ones.
     """
     dates, versions = {*_dates_in(text, date_of(other)[:4])}, {*_VERSION.findall(text)}
     written = {*words_of(text), *dates}
     other_names = names_of(other)
-    is_part = kind == "amends"
-    labels = _labels(text) - (frozenset() if is_part else _labels(other_names))
+    is_amending = kind == "amends"
+    labels = _labels(text) - (frozenset() if is_amending else _labels(other_names))
     asked = naming_words(filter(str.isalpha, words_of(text))) - _FUNCTION_WORDS
     own_names = naming_words(words_of(names_of(named))) - _FUNCTION_WORDS
     shared = own_names & asked.union(words_of(other_names))
-    is_named = is_part and not (dates or labels) and asked <= shared and len(shared) > 1 and asked
+    is_named = (
+        is_amending and not (dates or labels) and asked <= shared and len(shared) > 1 and asked
+    )
     found = 0
     for name in (named.document.title, _stem(named)):
         words = {word for word in words_of(name) if len(word) > 1 or word.isdecimal()}
@@ -263,12 +274,12 @@ def outdated_figure(
             row is first
             or not day_of(row.passage, copied_on)
             or is_older(row.passage, first.passage)
-            or not _may_speak_of(row, first)
+            or not _may_contradict(row, first)
             or not may_replace(text, digits)
         ):
             continue
         replaced = replaced_figures(text)
-        found: list[Any] = figures.find_figures(content) if replaced else []
+        found: list[Any] = text_figures.find_figures(content) if replaced else []
         for figure, old in product(found, replaced):
             reach = _BESIDE_DATE if figure.unit == "date" else BESIDE
             start, end = max(0, figure.start - reach), figure.end + reach
@@ -301,25 +312,33 @@ def outdated_words(
     Another word of the task stands there, or in the names of both; in these if the passage has no
     date. Returned as by :func:`outdated_figure`, without a figure.
     """
-    own, asked = content_words(first.passage.content), content_words(task)
-    own = own - words_gone(first.passage.content)
     date = date_of(first.passage)
     copied_on = day_of_copying(row.passage for row in others)
+    later = [
+        (row, statements)
+        for row in others
+        if date < day_of(row.passage, copied_on)
+        and _may_contradict(row, first)
+        and (statements := gone_statements(row.passage.content))
+    ]
+    if not later:
+        return None
+    own, asked = content_words(first.passage.content), content_words(task)
+    own = own - words_gone(first.passage.content)
     first_names = content_words(f"{first.passage.document.title} {first.passage.path}")
-    for row in others:
-        if date < day_of(row.passage, copied_on) and _may_speak_of(row, first):
-            in_names = first_names & content_words(row.passage.document.title)
-            for stems, words, _ in gone_statements(row.passage.content):
-                near = in_names | content_words(words) if date else in_names
-                gone, shared = stems & own, (asked - stems) & near
-                # Who shares only ordinary words may speak of something else.
-                is_same = len(gone) > 1 or not all(map(is_ordinary, shared))
-                if shared and 2 * len(gone) >= len(stems) and is_same:
-                    return "", row, words if may_displace(row, first) else ""
+    for row, statements in later:
+        in_names = first_names & content_words(row.passage.document.title)
+        for stems, words, _ in statements:
+            near = in_names | content_words(words) if date else in_names
+            gone, shared = stems & own, (asked - stems) & near
+            # Who shares only ordinary words may speak of something else.
+            is_telling = len(gone) > 1 or not all(map(is_ordinary, shared))
+            if shared and 2 * len(gone) >= len(stems) and is_telling:
+                return "", row, words if may_displace(row, first) else ""
     return None
 
 
-def _may_speak_of(row: Candidate, first: Candidate) -> bool:
+def _may_contradict(row: Candidate, first: Candidate) -> bool:
     """Whether it may displace the first one, or is from outside, and trusted as much."""
     document, other = row.passage.document, first.passage.document
     is_as_trusted = document.trust_tier == other.trust_tier

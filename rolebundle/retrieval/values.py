@@ -328,9 +328,9 @@ class Candidate:
         near_equal_factor: the part of ``role_factor`` that lets the role choose among passages that
             answer about equally.
         moved_from: for each rule that changed its place, the place without this one rule.
-        lifted_for: why it has a lift.
+        lift_reasons: why it has a lift.
         duplicate_of: the chunk id of the candidate that stands for it, if it is a copy.
-        later_than: the chunk id of one of the first three whose matter it is about, with a later
+        follows_up: the chunk id of one of the first three whose matter it is about, with a later
             date: a mail, or a section of a dated series.
         is_partial: whether the passage of ``duplicate_of`` has more text: it is quoted in part.
         newer_version: the chunk id of a newer version of its page that stands for it.
@@ -365,9 +365,9 @@ class Candidate:
     role_factor: float = 1.0
     near_equal_factor: float = 0.0
     moved_from: Mapping[str, int] = field(default_factory=dict)
-    lifted_for: tuple[str, ...] = ()
+    lift_reasons: tuple[str, ...] = ()
     duplicate_of: str | None = None
-    later_than: str | None = None
+    follows_up: str | None = None
     is_partial: bool = False
     newer_version: str | None = None
     differing_line: str = ""
@@ -410,7 +410,7 @@ class Candidate:
         """Give it another final score, higher or lower, and say why."""
         self.lift += final - self.final
         self.final = final
-        self.lifted_for = (*self.lifted_for, reason)
+        self.lift_reasons = (*self.lift_reasons, reason)
 
     def weigh(self, weights: Weights) -> None:
         """Write the sum of the four components."""
@@ -448,7 +448,7 @@ class Retrieval:
         rerank_ms: how long that took; ``None`` if it was not requested.
         missing_exact: the exact words and phrases of the task that no visible passage has.
         unmet_where: names the keys of ``where`` that exclude every document; empty if one matches.
-        stating: a passage of each allowed document that says that it replaces another.
+        stating: a passage of each allowed document that says that it replaces or amends another.
         best_forbidden: the rejected candidates that would be selected if they were not forbidden.
         may_have_trusted: whether a visible document is preferred or authoritative; taken for true
             in a large corpus, where looking takes too long.

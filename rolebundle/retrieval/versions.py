@@ -140,6 +140,8 @@ def later_sections(first: Candidate, ranked: Iterable[Candidate], task: str) -> 
     They have the same heading, and half of the score. If every file of the series has that heading,
     such as "Decisions", a word of the task must stand in both texts.
     """
+    if not _date_by_path(first.passage.path):
+        return frozenset()
     rows = [row for row in ranked if _series(row.passage.path) == _series(first.passage.path)]
     later = [row for row in rows if is_later_section(row.passage, first.passage)]
     heading = _heading_words(first.passage)
@@ -274,14 +276,14 @@ def _is_of_series(path: str, series: Iterable[_Series]) -> bool:
     return any(
         own.folder == other.folder
         and (
-            (_is_part(own.words, other.words) and bool(own.words) == bool(other.words))
-            or (own.before == other.before != frozenset() and _is_part(own.names, other.names))
+            (_is_subset(own.words, other.words) and bool(own.words) == bool(other.words))
+            or (own.before == other.before != frozenset() and _is_subset(own.names, other.names))
         )
         for other in series
     )
 
 
-def _is_part(words: frozenset[str], others: frozenset[str]) -> bool:
+def _is_subset(words: frozenset[str], others: frozenset[str]) -> bool:
     """Whether one of them has all words of the other one."""
     return words <= others or others <= words
 
@@ -406,14 +408,11 @@ def _without_version(path: str) -> tuple[str, frozenset[str]]:
 def _replaces(old: Passage, new: Passage, task: str) -> bool:
     """Whether the pages are versions of one page, and the new passage has most of the old one."""
     names = [_without_version(passage.path)[1] for passage in (old, new)]
+    if version_of(old) >= version_of(new) or not _is_subset(*names) or names_version(task, old):
+        return False
     words, new_words = plain_words(old.content), plain_words(new.content)
-    return (
-        version_of(old) < version_of(new)
-        and _is_part(*names)
-        and len(words & new_words) >= _MIN_SHARED_WORDS * len(words)
-        and words & plain_words(task) <= new_words
-        and not names_version(task, old)
-    )
+    shares_most = len(words & new_words) >= _MIN_SHARED_WORDS * len(words)
+    return shares_most and words & plain_words(task) <= new_words
 
 
 @lru_cache(maxsize=256)

@@ -30,7 +30,7 @@ from rolebundle.retrieval.statements import (
     have_statements,
     outdated_figure,
     outdated_words,
-    stated_versions,
+    replacing_passages,
 )
 from rolebundle.retrieval.values import Candidate, Retrieval
 from rolebundle.retrieval.versions import (
@@ -279,7 +279,7 @@ def _may_be_replaced(retrieval: Retrieval) -> str:
             continue
         found += [
             f"{shown_name(by.locator_path)} replaces [{number}], by their texts"
-            for by in stated_versions(row.passage, known)
+            for by in replacing_passages(row.passage, known)
             if documents.index(row.passage.document) == number - 1
         ]
         if amended := amendment(row.passage, known, task):
@@ -290,7 +290,7 @@ def _may_be_replaced(retrieval: Retrieval) -> str:
         found += [
             f"[{place}] is later than [{number}], about the same matter"
             for place, later in shown
-            if later.later_than == row.chunk_id
+            if later.follows_up == row.chunk_id
             and retrieval.evidence.support(rowid, later.passage.rowid).is_for_task
         ]
         name = shown_name(row.passage.path)

@@ -306,7 +306,7 @@ def _score_trace(
         vocabulary=list(own.matched_phrases),
         moved_from={rule: own.moved_from.get(rule, place) for rule in own.rules},
         mark_factor=mark_factor(mark.owner_state) if mark and mark.owner_state else None,
-        lift="; ".join(own.lifted_for),
+        lift="; ".join(own.lift_reasons),
         place=place,
         of=len(ranked),
         rank=replay.rank_offset + selected.index(own) + 1 if own in selected else None,

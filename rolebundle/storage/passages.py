@@ -145,7 +145,7 @@ MAX_STATING = 300
 
 
 def stating_passages(corpus: Corpus) -> list[Passage]:
-    """The first passage of each trusted document that says that it replaces another one."""
+    """The first passage of each trusted document that says that it changes another."""
     latest = (
         "d.id IN (SELECT id FROM document WHERE attributes LIKE ? AND trust_tier <> 'untrusted' "
         "ORDER BY updated_at DESC, id LIMIT ?) AND c.ordinal = 0"

@@ -13,10 +13,10 @@ from rolebundle.text.words import content_words, sentences_of
 # What few answers need is loaded by them.
 if TYPE_CHECKING:
     from rolebundle.text.figures import Figure
-reading = lazy_module("rolebundle.text.figures")
+text_figures = lazy_module("rolebundle.text.figures")
 
 
-class Provision(NamedTuple):
+class ReadSentence(NamedTuple):
     """A sentence, the number of its clause or "", and its words and figures."""
 
     text: str
@@ -28,8 +28,8 @@ class Provision(NamedTuple):
 class Change(NamedTuple):
     """A sentence of a document, and the one of a later document that holds in its place."""
 
-    old: Provision
-    new: Provision
+    old: ReadSentence
+    new: ReadSentence
 
 
 def _is_denied(text: str) -> bool:
@@ -42,30 +42,30 @@ def _kind_of(figure: Figure) -> str:
 
 
 @lru_cache(maxsize=1024)
-def provisions_of(
+def read_sentences(
     text: str, heading: str = "", *, of_others: bool = False
-) -> tuple[Provision, ...]:
+) -> tuple[ReadSentence, ...]:
     """The sentences of a text.
 
     Their clauses are those of the text, whose first one may be in its heading; or ``of_others``,
     the ones that the sentences name: "Clause 5: …", "(number 5)".
     """
     own, named = map(document_pattern, ("own_number", "part_number"))
-    found = own.search(f"# {heading}")
-    clause, before = found["heading"] if found else "", ""
-    provisions = list[Provision]()
+    match = own.search(f"# {heading}")
+    clause, before = match["heading"] if match else "", ""
+    found = list[ReadSentence]()
     for sentence in sentences_of(text):
         if of_others:
-            found = named.search(sentence)
-            is_new = content_words(named.sub(" ", before))  # Not below "Clause 5".
-            clause = found["number"] if found else "" if is_new else clause
-        elif found := own.search(sentence):
-            clause = found["heading"] or found["line"]
-        figures = (*reading.find_figures(sentence),)
+            match = named.search(sentence)
+            had_words = content_words(named.sub(" ", before))  # Not below "Clause 5".
+            clause = match["number"] if match else "" if had_words else clause
+        elif match := own.search(sentence):
+            clause = match["heading"] or match["line"]
+        figures = (*text_figures.find_figures(sentence),)
         words = content_words(without_figures(named.sub(" ", sentence), figures), text)
-        provisions.append(Provision(sentence, clause, words, figures))
+        found.append(ReadSentence(sentence, clause, words, figures))
         before = sentence
-    return (*provisions,)
+    return (*found,)
 
 
 def changes(old: str, heading: str, new: str, names: str) -> list[Change]:
@@ -81,15 +81,15 @@ def changes(old: str, heading: str, new: str, names: str) -> list[Change]:
         names: of the first document; their words are in sentences about anything.
     """
     common, found = content_words(names, old), list[Change]()
-    for later in provisions_of(new, of_others=True):
-        pairs = [(_likeness(own, later, common), own) for own in provisions_of(old, heading)]
+    for later in read_sentences(new, of_others=True):
+        pairs = [(_likeness(own, later, common), own) for own in read_sentences(old, heading)]
         likeness, own = max(pairs, key=lambda pair: pair[0], default=((), None))
         if own is not None and likeness and not says(later.text, "same"):
             found.append(Change(own, later))
     return found
 
 
-def _likeness(old: Provision, new: Provision, common: frozenset[str]) -> tuple[float, ...]:
+def _likeness(old: ReadSentence, new: ReadSentence, common: frozenset[str]) -> tuple[float, ...]:
     """How much they are about the same, the more the higher; empty if they are not.
 
     Whether they are of one clause; how many kinds of figures differ, and how many words are shared;
@@ -105,7 +105,7 @@ def _likeness(old: Provision, new: Provision, common: frozenset[str]) -> tuple[f
     return is_clause, len(kinds), len(shared), len(shared) / len(old.words)
 
 
-def _alike(old: Provision, new: Provision) -> list[list[Figure]]:
+def _alike(old: ReadSentence, new: ReadSentence) -> list[list[Figure]]:
     """The figures of both of a kind that both have, such as money, dates or persons."""
     kinds = {*map(_kind_of, old.figures)} & {*map(_kind_of, new.figures)} - {""}
     return [[f for f in one.figures if _kind_of(f) in kinds] for one in (old, new)]
@@ -113,7 +113,7 @@ def _alike(old: Provision, new: Provision) -> list[list[Figure]]:
 
 def change_for(asked: frozenset[str], found: list[Change], old: str, heading: str) -> Change | None:
     """The change of what some words ask for; ``None`` if the text has other sentences about it."""
-    best = max((len(asked & own.words) for own in provisions_of(old, heading)), default=0)
+    best = max((len(asked & own.words) for own in read_sentences(old, heading)), default=0)
     near = [(len(asked & (c.old.words | c.new.words)), c) for c in found]
     most, change = max(near, key=lambda pair: pair[0], default=(0, None))
     return change if most >= max(best, 1) else None
@@ -128,15 +128,15 @@ def says_the_old(text: str, change: Change, amending: str) -> bool:
         amending: the text with the new one, which may repeat other parts of the old one.
     """
     (old, new), words = change, content_words(text, amending)
-    later = provisions_of(amending, of_others=True)
+    later = read_sentences(amending, of_others=True)
     if any(
         says(s.text, "same") and 0 < len(words & s.words) >= len(words & new.words) for s in later
     ):
         return False
     olds, news = _alike(old, new)
     if olds and news:
-        own = [f for f in reading.find_figures(text) if any(is_same(f, o) for o in olds)]
-        known = [figure for provision in later for figure in provision.figures]
+        own = [f for f in text_figures.find_figures(text) if any(is_same(f, o) for o in olds)]
+        known = [figure for sentence in later for figure in sentence.figures]
         return any(not any(is_same(f, other) for other in known) for f in own)
     gone, added = words & (old.words - new.words), words & (new.words - old.words)
     is_turned = _is_denied(old.text) != _is_denied(new.text) and _is_denied(old.text) == _is_denied(

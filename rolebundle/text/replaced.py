@@ -21,10 +21,10 @@ from rolebundle.text.words import content_words, language_of, stems_of
 
 # What few answers need is loaded by them.
 if TYPE_CHECKING:
-    from rolebundle.text import figures as reading
+    from rolebundle.text import figures as text_figures
     from rolebundle.text.figures import Figure, Reading
 else:
-    reading = lazy_module("rolebundle.text.figures")
+    text_figures = lazy_module("rolebundle.text.figures")
 
 _TABLES = data_file(__file__, "replaced.toml")
 _NUMBER = re.compile(r"\d+(?:[.,'’]\d{3}(?!\d))*(?:[.,]\d{1,2}(?![.,]?\d))?")
@@ -73,7 +73,7 @@ def _pattern(text: str | list[str]) -> re.Pattern[str]:
 
 
 _BEFORE, _BEHIND = map(_pattern, _TABLES["cues"].values())
-_LABEL, _WEEKDAY, _BEFORE_DAY, _LIMIT = map(_pattern, _TABLES["names"].values())
+_NUMBER_LABEL, _WEEKDAY, _BEFORE_DAY, _LIMIT = map(_pattern, _TABLES["names"].values())
 _SAYS = {  # Lines may end anywhere in a sentence.
     kind: _pattern("".join(text).replace(" ", r"\s+")) for kind, text in _TABLES["says"].items()
 }
@@ -128,7 +128,7 @@ def is_same(figure: Figure, other: Figure) -> bool:
         pairs = product(*dates)
         return any(all((x or y) == (y or x) for x, y in zip(a, b, strict=True)) for a, b in pairs)
     is_of_other = figure.nouns and other.nouns and figure.nouns[0] not in other.nouns
-    return reading.is_equal(figure, other) and not is_of_other
+    return text_figures.is_equal(figure, other) and not is_of_other
 
 
 def says(text: str, *kinds: Literal["past", "change", "new", "who", "same", "there"]) -> bool:
@@ -210,7 +210,7 @@ def without_figures(text: str, figures: Iterable[Figure], sign: str = " ") -> st
 def replaced_figures(text: str) -> tuple[Replaced, ...]:
     """The figures of a text that it says no longer hold, in any order."""
     is_likely = may_replace(text, digits_in(text))
-    figures = reading.find_figures(text) if is_likely else []
+    figures = text_figures.find_figures(text) if is_likely else []
     hidden = without_figures(text, figures, _HIDDEN)
     matches = (m for statement in _STATEMENTS for m in statement.finditer(hidden) if figures)
     found = (replaced for match in matches for replaced in _replaced_by(match, text, figures))
@@ -256,7 +256,7 @@ def _names_a_thing(hidden: str, figure: Figure, new: Figure | None = None) -> bo
     pair = figure, new
     before, before_new = (hidden[max(0, f.start - _REACH) : f.start] if f else "" for f in pair)
     is_moved = new is not None and (new.unit == "date" or _WEEKDAY.search(before_new))
-    is_name = _LABEL.search(before) or (is_moved and not _BEFORE_DAY.search(before))
+    is_name = _NUMBER_LABEL.search(before) or (is_moved and not _BEFORE_DAY.search(before))
     return figure.unit in ("", "th") and bool(is_name)
 
 

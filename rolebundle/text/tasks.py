@@ -16,7 +16,7 @@ _PAIRS = [[frozenset(words.split()) for words in pair] for pair in _TABLE["pairs
 _BOX = re.compile(
     r"^[ \t>|]*(?:(?:[-*+•]|\d{1,9}[.)])[ \t]+)?(\[[ xX]\](?=[ \t,;|])|[☐☑☒])[ \t]*\S", re.MULTILINE
 )
-_LABEL = re.compile(
+_TASK_LABEL = re.compile(
     rf"(?:^[ \t>|#*•-]*|(?<=[.!?] ))(?:{'|'.join(_TABLE['labels'])})(?:[ \t]*:|\**[ \t]*$)",
     re.MULTILINE,
 )
@@ -27,7 +27,7 @@ def tasks_in(text: str) -> list[str]:
 
     The line may be in a list, a quote or a table. A label, such as ``TODO:``, may be a line alone.
     """
-    labels = ["open"] if _LABEL.search(text) else []
+    labels = ["open"] if _TASK_LABEL.search(text) else []
     return ["open" if box in OPEN_BOXES else "done" for box in _BOX.findall(text)] or labels
 
 

@@ -54,7 +54,7 @@ _PATTERNS = [
     )
     for word in (_WORD, _DIVIDED)
 ]
-_LABEL = re.compile(r"(?<![\w\])])\[[^\[\]]+\](\[[^\[\]\n]+\])")  # Of a link: [text][label].
+_LINK_LABEL = re.compile(r"(?<![\w\])])\[[^\[\]]+\](\[[^\[\]\n]+\])")  # Of a link: [text][label].
 _REMOVED = re.compile(rf"[{_INVISIBLE}]|[-‐][ \t]*\r?\n[ \t>]*")
 _FORMS = str.maketrans(
     dict.fromkeys('“”„‟«»″〝〞〟「」『』"‘’‚‛‹›′´ʼʻʹ', "'")
@@ -67,7 +67,7 @@ _FORMS = str.maketrans(
 def tokens_of(text: str, *, joins_lines: bool = False) -> Tokens:
     """The tokens of a text. ``joins_lines``: a hyphen at the end of a line divides a word."""
     found, spans = [], []
-    labels = [match.span(1) for match in _LABEL.finditer(text)]
+    labels = [match.span(1) for match in _LINK_LABEL.finditer(text)]
     for match in _PATTERNS[joins_lines].finditer(text):
         if match["skipped"] is not None or is_inside(match.start(), labels):
             continue

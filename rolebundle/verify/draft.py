@@ -238,7 +238,7 @@ class Sentence(NamedTuple):
         has_content: false for headings, questions and other text that states nothing.
         quotes: the ranges between quotation marks.
         header: the head of its table.
-        block: where its paragraph, item or row begins.
+        block_start: where its paragraph, item or row begins.
     """
 
     start: int
@@ -249,7 +249,7 @@ class Sentence(NamedTuple):
     quotes: tuple[Range, ...] = ()
     citations: tuple[Citation, ...] = ()
     header: str = ""
-    block: int = 0
+    block_start: int = 0
 
     def prose(self, *, with_quotes: bool = False) -> str:
         """The text with spaces instead of its citations and quotes."""
@@ -267,7 +267,9 @@ def parse_draft(text: str, names: FileNames = _NO_NAMES) -> Iterator[Sentence]:
     """The sentences of a draft, in order, with their quotes and citations."""
     for block in _blocks(text):
         for first, last in _pieces(text, block.start, block.end, (), _MAX_BLOCK):
-            part = block._replace(start=first, end=last, text=text[first:last], block=block.start)
+            part = block._replace(
+                start=first, end=last, text=text[first:last], block_start=block.start
+            )
             yield from _sentences_of_block(text, part, names)
 
 

@@ -26,7 +26,7 @@ from rolebundle.retrieval.lanes import open_lanes
 from rolebundle.retrieval.lookup import columns_of, lines_of_file
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.retrieval.statements import stated_versions
+from rolebundle.retrieval.statements import replacing_passages
 from rolebundle.retrieval.values import Pool
 from rolebundle.retrieval.versions import newer_by_path
 from rolebundle.retrieval.where import allowed_documents
@@ -143,7 +143,7 @@ class DraftEvidence:
             newer = newer_by_path(passage, paths, "")[:DEPTH]
             stored = (passages_at_lines(self._corpus, one, 1, MAX_CITED_LINES) for one in newer)
             yield from next(filter(None, map(self._usable, stored)), [])
-            yield from stated_versions(passage, self.stating)
+            yield from replacing_passages(passage, self.stating)
 
     @cached_property
     def stating(self) -> list[Passage]:

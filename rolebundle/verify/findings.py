@@ -17,7 +17,7 @@ from rolebundle.resources import data_file
 from rolebundle.retrieval.filter import age_days, age_note, freshness_of, labels_of
 from rolebundle.retrieval.passage_text import shown_name
 from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.retrieval.statements import names_document, stated_versions
+from rolebundle.retrieval.statements import names_document, replacing_passages
 from rolebundle.retrieval.versions import is_old_by_path, newer_by_path
 from rolebundle.storage.corpus import joined
 from rolebundle.text.replaced import says
@@ -94,7 +94,7 @@ def check_sources(
         own = next((s.prose(with_quotes=True) for s in sentences if use.span.start < s.end), "")
         by_name = newer_by_path(passage, [p.path for p in passages.values()], text)
         if passage.chunk_id not in stated:
-            stated[passage.chunk_id] = stated_versions(passage, passages.values())
+            stated[passage.chunk_id] = replacing_passages(passage, passages.values())
         stating = [
             by.path
             for by in stated[passage.chunk_id]

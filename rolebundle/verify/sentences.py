@@ -80,7 +80,7 @@ def _without_numbers(text: str) -> frozenset[str]:
 
 
 def sentences_about(text: str, other: str, share: float, least: int) -> list[str]:
-    """The sentences of another text that have more than a share of the words of a text, and two."""
+    """The sentences of another text with more than a share of a text's words, and ``least``."""
     words = _without_numbers(text)
     shared = {sentence: words & content_words(sentence) for sentence in sentences_of(other)}
     return [s for s, own in shared.items() if len(own) > share * len(words) and len(own) >= least]

@@ -44,7 +44,7 @@ from rolebundle.retrieval.versions import (
 from rolebundle.scan.confidential import find_secrets
 from rolebundle.storage.corpus import Corpus, joined
 from rolebundle.storage.digests import verify_passages
-from rolebundle.text.amended import changes, provisions_of, says_the_old
+from rolebundle.text.amended import changes, read_sentences, says_the_old
 from rolebundle.text.figures import Figure, find_figures, words_near
 from rolebundle.text.replaced import (
     Replaced,
@@ -131,7 +131,7 @@ def verify(
                 break
             near = (sentences[n] for n in (number - 1, number + 1) if 0 <= n < len(sentences))
             # What cites nothing is under the citations of its own paragraph or list item.
-            near = (s for s in near if sentence.citations or s.block == sentence.block)
+            near = (s for s in near if sentence.citations or s.block_start == sentence.block_start)
             beside = [citation for other in near for citation in other.citations]
             previous = " ".join(s.prose() for s in sentences[max(0, number - 2) : number])
             checker = SentenceCheck(sentence, evidence, beside, previous)
@@ -240,8 +240,8 @@ class SentenceCheck:
         if self._sentence.has_content:
             yield from self._coverage({f.chunk_id for f in figures if f.code == "figure_found"})
             is_old = any(found.code == "old_source" for found in figures)
-            changes = () if is_old else chain(self._amended(), self._changed_by_text())
-            for passage, note in islice(changes, 1):
+            changed = () if is_old else chain(self._amended(), self._changed_by_text())
+            for passage, note in islice(changed, 1):
                 yield self._finding("old_source", self._start, self._sentence.end, passage, note)
 
     def _finding(
@@ -421,7 +421,7 @@ class SentenceCheck:
         names = names_of(passages[0])
         text = " ".join(passage.content for passage in passages)
         words = content_words(self._prose, text) - content_words(names, text)
-        shared = [len(words & s.words) for p in passages for s in provisions_of(p.content)]
+        shared = [len(words & s.words) for p in passages for s in read_sentences(p.content)]
         for passage in passages:
             heading = " ".join(passage.headings[-1:])
             for change in changes(passage.content, heading, by.content, names):
@@ -430,7 +430,7 @@ class SentenceCheck:
                     yield passage, change.new.text
 
     def _changed_by_text(self) -> Iterator[tuple[Passage, str]]:
-        """What later texts say is gone, and later minutes or other series say is new."""
+        """What later texts say is gone, and later files of a series, or mails, say is new."""
         later = [p for p in self._all if p not in self.cited and not self._is_of_past]
         for other, passage in product(later, self.cited):
             is_same_file = other.document == passage.document
@@ -451,14 +451,14 @@ class SentenceCheck:
             stated = gone_statements(sentence)
             gone = frozenset[str]().union(*(old for old, _, of in stated if not of or of & own))
             gone &= own - known
-            is_same = is_related or len(gone) > 1 or not all(map(is_ordinary, shared - gone))
+            is_telling = len(gone) > 1 or not all(map(is_ordinary, shared - gone))
             is_about = is_related or len(shared) > COVERED * len(own)
             is_change = len(nouns) > 1 and says(sentence, "change")
             is_new = says(sentence, "new", "change") and not all(map(is_ordinary, nouns - head))
             is_new |= says(sentence, "who") and any(name not in sentence for name in self._people)
             # What a changed figure is of, the check of figures says.
             is_about &= not (says(sentence, "same") or replaced_figures(sentence))
-            if (is_about and (is_change or is_new)) or (gone and is_same):
+            if (is_about and (is_change or is_new)) or (gone and (is_related or is_telling)):
                 return " ".join(sentence.split())
         return ""
 

@@ -89,7 +89,7 @@ def test_a_later_mail_about_the_matter_comes_directly_behind(
     put_later_ones_behind(rows, "fee of a boat")
     expected = ["first", "later", "other"] if is_behind else ["first", "other", "later"]
     assert [row.chunk_id for row in rows] == expected
-    assert {row.chunk_id: row.later_than for row in rows}["later"] == (
+    assert {row.chunk_id: row.follows_up for row in rows}["later"] == (
         "first" if is_behind else None
     )
 
