@@ -32,7 +32,7 @@ class Change(NamedTuple):
     new: ReadSentence
 
 
-def _is_denied(text: str) -> bool:
+def is_denied(text: str) -> bool:
     """Whether a sentence says that something is not so, or forbidden."""
     return document_pattern("denial").search(text) is not None
 
@@ -139,7 +139,7 @@ def says_the_old(text: str, change: Change, amending: str) -> bool:
         known = [figure for sentence in later for figure in sentence.figures]
         return any(not any(is_same(f, other) for other in known) for f in own)
     gone, added = words & (old.words - new.words), words & (new.words - old.words)
-    is_turned = _is_denied(old.text) != _is_denied(new.text) and _is_denied(old.text) == _is_denied(
+    is_turned = is_denied(old.text) != is_denied(new.text) and is_denied(old.text) == is_denied(
         text
     )
     return is_turned or len(gone) >= max(len(added), 1)

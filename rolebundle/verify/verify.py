@@ -44,7 +44,7 @@ from rolebundle.retrieval.versions import (
 from rolebundle.scan.confidential import find_secrets
 from rolebundle.storage.corpus import Corpus, joined
 from rolebundle.storage.digests import verify_passages
-from rolebundle.text.amended import changes, read_sentences, says_the_old
+from rolebundle.text.amended import changes, is_denied, read_sentences, says_the_old
 from rolebundle.text.figures import Figure, find_figures, words_near
 from rolebundle.text.replaced import (
     Replaced,
@@ -92,6 +92,10 @@ _REQUIRED = frozenset((*_COUNTED, "wording"))
 """The checks that are required by default."""
 _MAX_SOURCE = 400
 """Characters around the same figures in what is cited, with which later texts are searched."""
+_MIN_SHARED_SHARE = 0.3
+"""What share of the words of a sentence a later one about the same has."""
+_REPEATED = 0.65
+"""From this share on, it says the same."""
 _DOUBTS: tuple[Outcome, Outcome] = ("failed", "check")
 _BETWEEN_WORDS = re.compile(r"[-_/.](?!\d)|(?<!\d)[-_/.]")
 _IGNORED = {"verdict": "clean", "fails": False}
@@ -438,7 +442,11 @@ class SentenceCheck:
                 yield passage, f"{shown_name(other.locator)} is later: {quoted(shortened(change))}"
 
     def _change(self, later: Passage, passage: Passage) -> str:
-        """The sentence of a later passage that says another thing; "" without one."""
+        """The sentence of a later passage that says another thing; "" without one.
+
+        In a later file of a series, or a later mail about the matter, other words about the same are
+        another thing, unless it says somewhere that this stays.
+        """
         date, later_date = date_of(passage), day_of(later, self._copied_on)
         own = content_words(without_figures(self._text, find_figures(self._text)))
         names = content_words(later.document.title)
@@ -447,7 +455,10 @@ class SentenceCheck:
         known = words_gone(self._text) | words_gone(passage.content)
         is_related = is_in_later_file(later, passage) or is_later_mail(later, passage)
         head = content_words(" ".join((later.document.title, *later.headings[-1:])))
-        for sentence, shared, nouns in sentences_like(self._text, later) if is_later else ():
+        like = sentences_like(self._text, later) if is_later else []
+        is_other = is_related and later.content_type != "table"
+        is_other &= not any(self._stays(s, shared - head, own) for s, shared, _ in like)
+        for sentence, shared, nouns in like:
             stated = gone_statements(sentence)
             gone = frozenset[str]().union(*(old for old, _, of in stated if not of or of & own))
             gone &= own - known
@@ -458,9 +469,22 @@ class SentenceCheck:
             is_new |= says(sentence, "who") and any(name not in sentence for name in self._people)
             # What a changed figure is of, the check of figures says.
             is_about &= not (says(sentence, "same") or replaced_figures(sentence))
+            is_new |= (
+                is_other
+                and len(shared - head) > 1
+                and not nouns <= head
+                and len(shared) >= _MIN_SHARED_SHARE * len(own)
+            )
             if (is_about and (is_change or is_new)) or (gone and (is_related or is_telling)):
                 return " ".join(sentence.split())
         return ""
+
+    def _stays(self, later: str, shared: Set[str], own: Set[str]) -> bool:
+        """Whether a later sentence says that something stays, or nearly the same as the sentence."""
+        words = content_words(without_figures(later, find_figures(later)))
+        is_alike = len(shared & own) >= _REPEATED * min(len(own), len(words))
+        is_repeated = is_alike and is_denied(later) == is_denied(self._text)
+        return is_repeated or (bool(shared) and says(later, "same"))
 
     def _names(self, figures: Sequence[Span]) -> Iterator[Finding]:
         """The names that stand nowhere."""
