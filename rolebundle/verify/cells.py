@@ -1,14 +1,26 @@
-"""Whether a sentence gives a row of a table the cell of another one. Pure."""
+"""Whether a sentence says of a row of a table what another cell says. Pure."""
 
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Sequence
 
 from rolebundle.contracts.documents import Passage
 from rolebundle.text.replaced import says
 from rolebundle.text.words import content_words
 from rolebundle.verify.quotes import denies, lower_words
+from rolebundle.verify.sentences import CLAUSE_END
+
+_ANSWERS = {
+    "yes": re.compile(r"(?:yes|y|x|true|ja|oui|s[ií]|[✓✔☑])(?=\W|$)", re.IGNORECASE),
+    "no": re.compile(r"(?:no|n|none|false|nein|non|nee|[✗✘☐–-])$", re.IGNORECASE),
+    "perhaps": re.compile(
+        r"(?:may|might|can|traces?|perhaps|possibl|spuren|kann|puede|peut)", re.I
+    ),
+}
+"""Which cells answer the question that the head of their column asks."""
+_WITHOUT = ("without", "free", "neither", "nor")
 
 
 def table_or_text(passage: Passage) -> str:
@@ -54,10 +66,52 @@ def other_cell(
         others = frozenset().union(*found) - known
         for other in rows:
             for cell, mine in zip(other, row, strict=False):
-                is_free = bool(mine) and words.isdisjoint(content_words(mine))
+                is_free = bool(mine) and not _answer(cell) and words.isdisjoint(content_words(mine))
                 if is_free and others and content_words(cell) == others:
                     return f'"{cell}" for "{mine}"', passage, " | ".join(row)
     return None
+
+
+def other_answer(text: str, passages: Sequence[Passage]) -> tuple[str, Passage, str] | None:
+    """The cell, such as ``yes``, that a sentence about its row and column denies, or ``None``.
+
+    A clause has all words of the row's first cell, or follows one that has, and those of the head
+    of the column.
+
+    Returns:
+        What differs, the passage and the row.
+    """
+    for passage in passages:
+        head, *rows = _rows(passage) or [[]]
+        names, own = [content_words(row[0]) for row in rows], list[list[str]]()
+        for clause in CLAUSE_END.split(text.replace("-free", " free")):
+            words = content_words(clause)
+            named = zip(rows, names, strict=True)
+            own = [row for row, name in named if name and name <= words] or own
+            for name, cell in zip(head[1:], own[0][1:] if len(own) == 1 else (), strict=False):
+                answer, of_head = _answer(cell), content_words(name)
+                if answer and of_head and of_head <= words and _said_of(clause, of_head) != answer:
+                    return f'the row has "{cell}" for "{name}"', passage, " | ".join(own[0])
+    return None
+
+
+def _answer(cell: str) -> str:
+    return next((answer for answer, form in _ANSWERS.items() if form.match(cell)), "")
+
+
+def _said_of(clause: str, name: frozenset[str]) -> str:
+    """What a clause answers to the head of a column, whose words it has."""
+    words = lower_words(clause)
+    first = next(n for n, word in enumerate(words) if content_words(word) & name)
+    is_denied = any(denies(word) or word in _WITHOUT for word in words[:first])
+    is_perhaps = any(map(_ANSWERS["perhaps"].match, words))
+    return (
+        "no"
+        if is_denied or "free" in words[first + 1 : first + 2]
+        else "perhaps"
+        if is_perhaps
+        else "yes"
+    )
 
 
 def _rows(passage: Passage) -> list[list[str]]:

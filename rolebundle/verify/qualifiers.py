@@ -1,4 +1,4 @@
-"""Whether a sentence qualifies the same words in another way than its evidence (English). Pure.
+"""Whether a sentence qualifies the same words in another way than its evidence. Pure.
 
 A *qualifier* says how much ("all", "most"), whether ("must", "may"), when ("before", "after") or
 which of two opposites ("longer", "shorter"). Two of one group exclude each other.
@@ -15,7 +15,7 @@ from typing import NamedTuple
 from rolebundle.contracts.documents import Passage
 from rolebundle.resources import data_file
 from rolebundle.text.languages import ENGLISH_STOP_WORDS
-from rolebundle.text.words import content_words, sentences_of, stem
+from rolebundle.text.words import content_words, language_of, sentences_of, stem
 from rolebundle.verify.quotes import denies, lower_words
 from rolebundle.verify.sentences import CLAUSE_END
 
@@ -33,6 +33,9 @@ _END = re.compile(rf"{CLAUSE_END.pattern}|\band\b|,")
 _QUALIFIED_WORDS = 2
 """How many content words after a qualifier it is about."""
 _MIN_SHARED = 2
+_MIN_KNOWN = 0.34
+"""The least share of the words of a reason in the evidence."""
+_CONDITION, _REASON = (re.compile(text, re.IGNORECASE) for text in _WORDS["clauses"].values())
 """How many content words a sentence of the evidence must share."""
 
 
@@ -60,6 +63,50 @@ def qualifiers_in(sentence: str) -> tuple[Qualifier, ...]:
             about += _stems(before)[-_QUALIFIED_WORDS:]
         found.append(Qualifier(match[0].lower(), group, kind, frozenset(about)))
     return tuple(found)
+
+
+def lost_condition(text: str, passages: Sequence[Passage]) -> tuple[str, Passage, str] | None:
+    """The condition of a sentence of the evidence that a sentence repeats without it, or ``None``.
+
+    Returns:
+        What differs, the passage and its sentence.
+    """
+    words = content_words(text)
+    is_free = not _CONDITION.search(text)
+    for passage in passages if is_free else ():
+        for sentence in sentences_of(passage.content) if passage.content_type != "table" else ():
+            main, condition, rest = _split(sentence)
+            own, others = content_words(main), content_words(rest) - content_words(main)
+            shared = len(words & own)
+            is_repeated = shared >= _MIN_SHARED and 2 * shared >= len(own)
+            if condition and is_repeated and 2 * len(words & others) < len(others):
+                return f'the evidence goes on with "{condition}"', passage, sentence.strip()
+    return None
+
+
+def _split(sentence: str) -> tuple[str, str, str]:
+    """A sentence before its condition, the words that begin it, and what follows."""
+    match = _CONDITION.search(sentence)
+    if match is None:
+        return sentence, "", ""
+    return sentence[: match.start()], match[0], sentence[match.end() :]
+
+
+def unknown_reason(text: str, passages: Sequence[Passage]) -> tuple[str, Passage, str] | None:
+    """The reason that a sentence gives if the evidence has few of its words, or ``None``.
+
+    Returns:
+        What differs, the first passage, and no text of it.
+    """
+    match = _REASON.search(text)
+    words = content_words(match["reason"]) if match else frozenset[str]()
+    language = language_of(text)
+    own = [p for p in passages if words and language_of(p.content) == language]
+    parts = ("\n".join((p.document.title, *p.headings, p.content)) for p in own)
+    known = frozenset[str]().union(*map(content_words, parts))
+    if match and own and len(words & known) < _MIN_KNOWN * len(words):
+        return f'the reason "{match[0].strip()}" stands nowhere in it', own[0], ""
+    return None
 
 
 def _stems(text: str) -> list[str]:

@@ -61,13 +61,13 @@ from rolebundle.text.replaced import (
 )
 from rolebundle.text.tokens import is_inside
 from rolebundle.text.words import content_words, counted, is_ordinary, language_of, sentences_of
-from rolebundle.verify.cells import other_cell, table_or_text
+from rolebundle.verify.cells import other_answer, other_cell, table_or_text
 from rolebundle.verify.draft import Citation, Sentence, parse_draft
 from rolebundle.verify.evidence import DraftEvidence, check_citation, cited_lines, titled
 from rolebundle.verify.figures import LONGER, PLACE_END, FigureCheck, check_figures
 from rolebundle.verify.findings import check_sources, finding, shortened, validated_draft
 from rolebundle.verify.judge import Judge, opinion_findings
-from rolebundle.verify.qualifiers import other_qualifier
+from rolebundle.verify.qualifiers import lost_condition, other_qualifier, unknown_reason
 from rolebundle.verify.quotes import check_quote, is_term, lower_words
 from rolebundle.verify.sentences import (
     COVERED,
@@ -444,8 +444,8 @@ class SentenceCheck:
     def _change(self, later: Passage, passage: Passage) -> str:
         """The sentence of a later passage that says another thing; "" without one.
 
-        In a later file of a series, or a later mail about the matter, other words about the same are
-        another thing, unless it says somewhere that this stays.
+        In a later file of a series, or a later mail about the matter, other words about the same
+        are another thing, unless it says somewhere that this stays.
         """
         date, later_date = date_of(passage), day_of(later, self._copied_on)
         own = content_words(without_figures(self._text, find_figures(self._text)))
@@ -480,7 +480,7 @@ class SentenceCheck:
         return ""
 
     def _stays(self, later: str, shared: Set[str], own: Set[str]) -> bool:
-        """Whether a later sentence says that something stays, or nearly the same as the sentence."""
+        """Whether a later sentence says that something stays, or nearly the same."""
         words = content_words(without_figures(later, find_figures(later)))
         is_alike = len(shared & own) >= _REPEATED * min(len(own), len(words))
         is_repeated = is_alike and is_denied(later) == is_denied(self._text)
@@ -537,6 +537,9 @@ class SentenceCheck:
             difference(self._text, exact or self._all)
             or other_qualifier(self._text, exact)
             or other_cell(self._prose, self.cited, exact)
+            or other_answer(self._prose, exact)
+            or lost_condition(self._prose, exact)
+            or unknown_reason(self._prose, self.cited)
         )
         if found:
             yield self._finding("differs", start, end, found[1], f"differs: {found[0]}", found[2])
