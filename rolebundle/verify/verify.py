@@ -456,7 +456,9 @@ class SentenceCheck:
         is_related = is_in_later_file(later, passage) or is_later_mail(later, passage)
         head = content_words(" ".join((later.document.title, *later.headings[-1:])))
         like = sentences_like(self._text, later) if is_later else []
+        headings = [content_words(" ".join(p.headings[-1:])) for p in (later, passage)]
         is_other = is_related and later.content_type != "table"
+        is_other &= not (headings[0] and headings[0].isdisjoint(headings[1] | own))
         is_other &= not any(self._stays(s, shared - head, own) for s, shared, _ in like)
         for sentence, shared, nouns in like:
             stated = gone_statements(sentence)
@@ -474,6 +476,7 @@ class SentenceCheck:
                 and len(shared - head) > 1
                 and not nouns <= head
                 and len(shared) >= _MIN_SHARED_SHARE * len(own)
+                and digits_in(sentence).isdisjoint(digits_in(self._text))
             )
             if (is_about and (is_change or is_new)) or (gone and (is_related or is_telling)):
                 return " ".join(sentence.split())

@@ -283,6 +283,11 @@ ROTA = """day,shift,guard,first aider
 2026-11-14,evening,Doris Fenwick,Alan Tring
 2026-11-15,morning,Samir Haddad,Ted Bowyer
 """
+FOOD = """product,milk,egg,nuts,soya
+Butter rolls,yes,yes,no,no
+Oat bars,no,no,no,yes
+Nut bread,no,no,yes,may contain
+"""
 
 
 @pytest.mark.parametrize(
@@ -292,6 +297,9 @@ ROTA = """day,shift,guard,first aider
         ("Doris Fenwick is guard, Alan Tring first aider (rota.csv:2).", "wrong_place", "3-3"),
         ("The evening guard is Joan Pratt (rota.csv:3).", "differs", "1-4"),
         ("Alan Tring has the evening with Joan Pratt (rota.csv).", "differs", "1-4"),
+        ("The butter rolls have milk, but no nuts (food.csv).", "cited", "1-4"),
+        ("The butter rolls contain no egg (food.csv).", "differs", "1-4"),
+        ("The nut bread is egg-free; it contains soya (food.csv).", "differs", "1-4"),
     ],
 )
 def test_a_row_is_read_with_its_header_and_not_with_other_rows(
@@ -300,13 +308,14 @@ def test_a_row_is_read_with_its_header_and_not_with_other_rows(
     workspace = Workspace(tmp_path / "c.db")
     with Admin(workspace) as admin:
         admin.ingest(
-            [write_files(tmp_path / "f", {"rota.csv": ROTA})], IngestOptions(lexical_only=True)
+            [write_files(tmp_path / "f", {"rota.csv": ROTA, "food.csv": FOOD})],
+            IngestOptions(lexical_only=True),
         )
     with Engine(workspace) as engine:
         answer = engine.verify(VerifyRequest(draft=draft))
     found = {str(f.code): f for f in answer.findings}
     assert answer.verdict == ("clean" if code == "cited" else "check")
-    assert (found[code].locator or "").endswith(f"rota.csv:{place}")
+    assert (found[code].locator or "").endswith(f".csv:{place}")
 
 
 @pytest.mark.parametrize(
@@ -705,12 +714,16 @@ MINUTES = {
     "2026-03-12 minutes.md": "# Bonfires\n\nBonfires are allowed from dusk on.\n\n"
     "# Tools\n\nThe mower costs 300 euros. Ana has the keys of the shed.\n\n"
     "# Walk on the route\n\nThe walk on route South is at 7:30. Ms Lund is in charge of it. It is cleaned by Tom and Lena.\n\n"
-    "# Choir\n\nThe choir is held in the kitchen.\n",
+    "# Choir\n\nThe choir is held in the kitchen.\n\n"
+    "# Badges\n\nThe spare key lies with Ana Ruiz. Each guest pays a pledge at the desk.\n"
+    "The chair may lend a badge to a guest. The safety round is at noon.\n",
     "2026-06-11 minutes.md": "# Bonfires\n\nBonfires are no longer allowed.\n\n"
     "# Tools\n\nThe mower of 300 euros was bought. Bo has the keys of the shed.\n\n"
     "# Walk on the route\n\nEva leads the walk on the route from now on. Ms Holm is ill.\n"
     "Order of the signs changed: Ann, Tom, Lena. A phone goes to a parent, no longer to the child.\n",
-    "2026-07-02 minutes.md": "# Party\n\nThe party is not held in the kitchen.\n",
+    "2026-07-02 minutes.md": "# Party\n\nThe party is not held in the kitchen.\n\n"
+    "# Badges\n\nThe spare key goes to Tom Berg. A guest pays a pledge at the desk.\n"
+    "The chair lends no badge to a guest any more. The safety round is dropped.\n",
     "note.md": "Date: 2026-07-01\n\nBo has the keys of the shed.\n"
     "The gutters of the shed will be zinc, not copper.\n",
     "offer.md": "Date: 2026-05-01\n\nThe gutters of the shed are made of copper. It has two doors.\n",
@@ -732,6 +745,10 @@ MINUTES = {
         ("It is cleaned by Tom and Lena (2026-03-12 minutes.md:11).", False),
         ("The gutters of the shed are zinc (note.md:4).", False),
         ("The choir is held in the kitchen (2026-03-12 minutes.md:15).", False),
+        ("The spare key is with Ana Ruiz (2026-03-12 minutes.md:19).", True),
+        ("Guests pay a pledge at the desk (2026-03-12 minutes.md:19).", False),
+        ("A guest may get a badge from the chair (2026-03-12 minutes.md:20).", True),
+        ("There is a safety round at noon (2026-03-12 minutes.md:20).", True),
     ],
 )
 def test_what_later_minutes_change(tmp_path: Path, draft: str, is_old: bool) -> None:
@@ -829,6 +846,7 @@ The rights in a badge are not passed on and end in May. A cover prevents meat ju
 other food. Price without tax: 918 euros net.
 In frost keep the windows shut and call the office. Old hinges are no longer taken back by the shop.
 The club pays only when the broken bench is exchanged.
+Water in the cellar is insured only if the pump was on. The bar is closed in May for repairs.
 """
 
 
@@ -857,6 +875,8 @@ def verified_statements(engine: Engine, draft: str) -> Verification:
         ("In frost open the windows and call [1].", '"open" for "shut"'),
         ("The shop still takes back hinges [1].", '"still" for "no longer"'),
         ("The club pays before the bench is exchanged [1].", '"before" for "only when"'),
+        ("Water in the cellar is insured [1].", 'goes on with "only if"'),
+        ("The bar is closed in May because of high wages [1].", '"because of high wages"'),
     ],
 )
 def test_a_near_copy_that_differs_is_to_be_checked(
@@ -888,6 +908,8 @@ def test_a_near_copy_that_differs_is_to_be_checked(
         "In frost do not open the windows, and call the office [1].",
         "Nobody in the club wants to pay before someone has exchanged the bench [1].",
         "A shared folder holds no smaller amount than 20 GB for owners that are not guests.",
+        "If the pump was on, water in the cellar is insured [1].",
+        "The bar is closed in May because it is repaired [1].",
     ],
 )
 def test_a_faithful_copy_does_not_differ(engine_statements: Engine, draft: str) -> None:
