@@ -15,7 +15,8 @@ from typing import Any
 
 from rolebundle.resources import data_file
 
-_SENTENCE_AFTER_DAY = re.compile(r"(?:(?<=\d{4})|(?<=-\d\d))[.;]\s+(?=\S)")
+_DAY_CHARS = 40
+"""Of a line, in which a day may stand."""
 _REFERENCE = re.compile(r"(?<!\w)(?:@[^\W\d]\w*|[A-Z]{1,4}-\d{4}[-/]\d+(?![-/\d]))")
 """The key of a citation, ``@Hansson2021``, or a label such as ``AB-2026-0412``."""
 
@@ -38,7 +39,7 @@ def _table() -> Any:
     newest = {_plain(words): _plain(words) for words in asking}
     newest |= {f"last {noun}": "last" for noun in table["newest"]["last"]}
     own = {"words": words, "patterns": patterns, "statements": statements, "newest": newest}
-    return table | own
+    return table | own | {name: compiled(table[name]) for name in ("entry", "part_end")}
 
 
 def newest_words() -> Mapping[str, str]:
@@ -64,16 +65,19 @@ def is_of_date(word: str) -> bool:
     return not {plain := _plain(word), plain.removesuffix("s")}.isdisjoint(names)
 
 
+def season_of(word: str) -> int:
+    """The number of a season in its year, spring is 1; 0 for another word."""
+    return _row_with(_table()["seasons"], f" {_plain(word)} ")
+
+
 def _month_of(word: str) -> int:
     """The number of a month, by at least three letters of its name; 0 for another word."""
-    own = f" {word}", f" ={word} "
-    rows = (
-        number
-        for number, row in enumerate(_table()["months"], 1)
-        for one in own
-        if one in f" {row} "
-    )
-    return next(rows, 0) if len(word) > 2 else 0
+    return _row_with(_table()["months"], f" {word}", f" ={word} ") if len(word) > 2 else 0
+
+
+def _row_with(rows: list[str], *texts: str) -> int:
+    """The number of the first row with one of the texts; 0 without one."""
+    return next((n for n, row in enumerate(rows, 1) if any(t in f" {row} " for t in texts)), 0)
 
 
 def _date_of(match: re.Match[str]) -> str:
@@ -121,9 +125,10 @@ def stated_day(line: str) -> tuple[str, str]:
 
     ``label`` (``Stand: 2.11.2026, Bonn``), ``alone`` (``Bonn, 2 November 2026``), or ``title``: as
     a title has it (``Minutes of 2 November 2026``), and not that of something else (``Reply to your
-    letter of …``, ``Deadline on …``). The year has four digits.
+    letter of …``, ``Deadline on …``); or ``from``, when it begins to hold (``Valid from …``). The
+    year has four digits.
     """
-    text, *rest = _SENTENCE_AFTER_DAY.split(_plain(line), 1)
+    text, *rest = _table()["part_end"].split(_plain(line), 1)
     found = {d: match for d, match in _dates_in(text) if len(d) == 10 and d[:4] in match[0]}
     if len(found) != 1:
         return "", ""
@@ -131,6 +136,33 @@ def stated_day(line: str) -> tuple[str, str]:
     shape = f"{text[: match.start()]}DAY{text[match.end() :]}{' REST' if rest else ''}"
     forms = _table()["statements"].items()
     return next(((day, form) for form, pattern in forms if pattern.fullmatch(shape)), ("", ""))
+
+
+def entries_of(text: str, until: str) -> list[tuple[str, str]]:
+    """The parts of a text that begin with a day at the start of a line: it, and what follows it.
+
+    ``22 Oct  Editor: …``, or ``2026-11-17`` alone. The first part may have no day.
+
+    Args:
+        text: of notes, a log or a diary.
+        until: the last possible day of one without a year, ``2026-11-30``; "" if it is not known.
+    """
+    found = [("", list[str]())]
+    for line in text.split("\n"):
+        match = _table()["entry"].match(_plain(line[:_DAY_CHARS]))
+        if match and (day := _entry_day(match[0].rstrip(" ."), until)):
+            found.append((day, [line[match.end() :]]))
+        else:
+            found[-1][1].append(line)
+    return [(day, "\n".join(lines)) for day, lines in found if lines]
+
+
+@lru_cache(maxsize=4096)
+def _entry_day(written: str, until: str) -> str:
+    last, bare = int(until[:4] or 0), written.replace(" de ", " ")
+    # The last 29 February may be years ago.
+    days = (date_in_name(written), *(date_in_name(f"{bare}.{last - n}") for n in range(5)))
+    return next((day for day in days if len(day) == 10 and (day <= until or day == days[0])), "")
 
 
 def start_of(text: str, now: datetime) -> datetime | None:

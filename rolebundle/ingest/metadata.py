@@ -196,11 +196,11 @@ def _add_date(
     is_office = not is_mail and reader_name_for(path) in HEAVY_FORMATS
     latest = min(filter(None, (of_format, changed_at)), default="")
     may_state = not (parsed.key or parsed.has_fields) and (is_office or not of_format)
-    in_text = day_of_text(parsed.blocks) if may_state else ""
+    name = date_in_name(file_name)
+    in_text = day_of_text(parsed.blocks, latest[:10], name) if may_state else ""
     in_text = in_text if in_text <= latest[:10] else ""
     if in_text:
         merged["updated_at"] = of_format = utc_text(in_text) or ""
-    name = date_in_name(file_name)
     # The year has two digits after the name of a month.
     has_short_year = len(name) == len("2023-11") and name[:4] not in file_name
     may_be_day = has_short_year and re.search(rf"[^\W\d_][\W_]+{name[2:4]}(?!\d)", file_name)

@@ -9,32 +9,49 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from rolebundle.contracts.dates import stated_day
+from rolebundle.contracts.dates import entries_of, stated_day
 from rolebundle.ingest.parsed import Block
 
 _MAX_LINES = 12
 """How many lines with text are the beginning."""
 _PROSE_WORDS = 25
 """A paragraph of so many words ends it."""
-_DATED_LINE = re.compile(r"^(?=.{8,120}$).*\d{4}.*", re.MULTILINE)
-"""A longer line is no title, and no line of the head of a letter."""
+_DATED_LINE = re.compile(r"^(?=.{8,120}(?:$|(?<=\d{4})[.;]\s)).*\d{4}.*", re.MULTILINE)
+"""A longer sentence is no title, and no line of the head of a letter."""
 _FIRST_LINE = re.compile(r".*\Z|.{1,60}?\d(?:\W{1,3}\d\d?[:.h]\d\d)?\W*\n(?![^\W\d_A-Z])")
 """A first line that is a title: it stands alone, or ends with its day, and no sentence goes on."""
-_FORMS = ("label", "alone", "title")
-"""How a day is stated, the surest first."""
+_FORMS = ("label", "alone", "title", "from")
+"""How a day is stated, the surest first. The last one counts within the month of a file's name."""
+_LINES_PER_ENTRY = 4
 
 
-def day_of_text(blocks: Sequence[Block]) -> str:
+def day_of_text(blocks: Sequence[Block], until: str = "", name: str = "") -> str:
     """The day that a text states at its beginning, as ``2026-03-12``; empty if it states none.
 
-    A title is the first heading, or a first line that stands alone.
+    A title is the first heading, or a first line that stands alone. Notes whose lines or paragraphs
+    begin with days are of the last of these.
+
+    Args:
+        blocks: of the text.
+        until: the last possible day; "" if it is not known.
+        name: the year or month in the name of the file; "" without one.
     """
-    beginning = [*_stated(_beginning(blocks))]
+    beginning = [*_stated(_beginning(blocks), name)]
     if not beginning:
-        return ""
+        return _day_of_entries(blocks, until)
     best = min(beginning)[:2]
-    others = beginning if best[0] == _FORMS.index("label") else _stated(blocks)
+    others = _stated(blocks) if _FORMS[best[0]] in ("alone", "title") else beginning
     return max(day for *kind, day in others if tuple(kind) == best)
+
+
+def _day_of_entries(blocks: Sequence[Block], until: str) -> str:
+    """The last day, up to one, with which notes begin; "" if few lines do."""
+    own = (block.text for block in blocks if block.kind in ("paragraph", "list"))
+    days = [day for text in own for day, _ in entries_of(text, until) if day]
+    lines = sum(bool(line.strip()) for block in blocks for line in block.text.split("\n"))
+    is_log = len(days) > 1 and _LINES_PER_ENTRY * len(days) >= lines
+    is_ordered = days in (sorted(days), sorted(days, reverse=True))
+    return max((d for d in days if is_log and is_ordered and d <= until), default="")
 
 
 def _beginning(blocks: Sequence[Block]) -> Iterator[Block]:
@@ -51,15 +68,20 @@ def _beginning(blocks: Sequence[Block]) -> Iterator[Block]:
             return
 
 
-def _stated(blocks: Iterable[Block]) -> Iterator[tuple[int, int, str]]:
-    """The form of each stated day, the level of its heading (0 without one), and the day."""
+def _stated(blocks: Iterable[Block], name: str = "") -> Iterator[tuple[int, int, str]]:
+    """The form of each stated day, the level of its heading (0 without one), and the day.
+
+    Below the first heading, such as that of a sheet, a title may be one within the month of a name.
+    """
     for number, block in enumerate(blocks):
         is_heading = block.kind == "heading"
-        is_first = not number and _FIRST_LINE.match(block.text)
+        is_first = number < 2 and _FIRST_LINE.match(block.text)
         for line in _DATED_LINE.findall(block.text if block.kind != "code" else ""):
             day, form = stated_day(line)
-            form = "title" if is_heading else form
             is_title = is_heading or (is_first and block.text.startswith(line))
-            is_misplaced = not is_title if form == "title" else block.kind in ("list", "table")
-            if day and (form == "label" or not is_misplaced):
+            is_below = number and is_first and form == "title"
+            form = "title" if is_heading else "from" if is_below else form
+            is_prose = block.kind not in ("list", "table")
+            may_be = {"alone": is_prose, "title": is_title, "from": day.startswith(name or "-")}
+            if day and may_be.get(form, True):
                 yield _FORMS.index(form), block.level, day

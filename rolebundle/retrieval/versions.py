@@ -10,10 +10,11 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import lru_cache
+from itertools import filterfalse
 from operator import ge
 from typing import NamedTuple
 
-from rolebundle.contracts.dates import date_in_name, is_month, newest_words
+from rolebundle.contracts.dates import date_in_name, entries_of, is_month, newest_words, season_of
 from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.terms import TRUST_TIERS
 from rolebundle.resources import data_file
@@ -198,6 +199,14 @@ def date_of(passage: Passage) -> str:
     return (passage.document.updated_at or "")[:10]
 
 
+def dated_entries(passage: Passage) -> list[Passage]:
+    """The entries of notes whose text dates them, each as a passage of its day."""
+    document, by = passage.document, passage.document.dated_by
+    found = entries_of(passage.content, date_of(passage)) if by == "text" else []
+    dated = ((text, document._replace(updated_at=day)) for day, text in found if day)
+    return [passage._replace(content=text, document=of_day) for text, of_day in dated]
+
+
 def _is_newer(path: str, than: str) -> bool:
     """Whether a path says that it holds in place of another one. Days and months are of events.
 
@@ -214,6 +223,7 @@ def _is_newer(path: str, than: str) -> bool:
     are_comparable = dates[0] == dates[1] or all(not date or date.isdecimal() for date in dates)
     # "pep-2026" is a number, beside "pep-0249".
     are_comparable &= bool(dates[1]) or not re.search(r"(?<!\d)\d{4}(?!\d)", than)
+    are_comparable &= bool(order[2] % 1) == bool(other[2] % 1)  # Both have a season, or none.
     is_newer = are_comparable and order != other and all(map(ge, order, other))
     return is_newer and (_is_called_new(path) or not _is_called_new(than))
 
@@ -224,14 +234,24 @@ def _is_called_new(path: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def recency_by_path(path: str, old: re.Pattern[str] = _OLD_END) -> tuple[float, ...]:
-    """Numbers of a path, the higher the newer: not called old; state; year; version; copy."""
+    """Numbers of a path, the higher the newer: not called old; state; year; version; copy.
+
+    The season of a year is a part of its number: 2026.4 is the winter of 2026.
+    """
     states = [n for word in words_of(folded(path)) for n in _VERSION_OF_STATE.get(word, ())]
     state, date = max(states, default=_WITHOUT_STATE), _date_by_path(path)
     version = max(map(int, _V_NUMBER.findall(path)), default=0)
     copy = next(map(int, _COPY_NUMBER.findall(path)), 0)
     # Of what is signed, a number says nothing.
     numbers = (math.inf, math.inf) if state == math.inf else (version, copy)
-    return old.search(path) is None, state, int(date) if date.isdecimal() else 0, *numbers
+    year = int(date) + _season_by_path(path) / 10 if date.isdecimal() else 0
+    return old.search(path) is None, state, year, *numbers
+
+
+def _season_by_path(path: str) -> int:
+    """The season in the name of a file with a year; 0 without one."""
+    words = words_of(path.rpartition("/")[2]) if _date_by_path(path).isdecimal() else ()
+    return max(map(season_of, words), default=0)
 
 
 @lru_cache(maxsize=4096)
@@ -296,7 +316,9 @@ def _series(path: str) -> _Series:
     before, behind = (stem[: number.start()], stem[number.end() :]) if number else ("", "")
     names = " ".join(w for w in _WORD.findall(behind) if w.istitle() and len(w) > 2)
     texts = folders, stem, before, names
-    return _Series(*(naming_words(words_of(_NUMBER.sub(" ", folded(text)))) for text in texts))
+    is_left_out = season_of if _season_by_path(path) else is_month
+    named = (words_of(_NUMBER.sub(" ", folded(text))) for text in texts)
+    return _Series(*(naming_words(filterfalse(is_left_out, words)) for words in named))
 
 
 def naming_words(words: Iterable[str]) -> frozenset[str]:

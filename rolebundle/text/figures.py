@@ -537,7 +537,9 @@ def is_equal(figure: Figure, other: Figure) -> bool:
         return False
     if abs(figure.amount) != abs(other.amount):
         return False
-    if is_money(figure) and ("", other.amount) in other.readings and not other.nouns:
+    column = other.cell.column if other.cell else ""
+    is_open = is_money(figure) or _BESIDE["count"].fullmatch(column)
+    if is_open and ("", other.amount) in other.readings and not other.nouns:
         return True  # Tables seldom repeat it.
     # "Level 9" is the option -9. A long number is the same one in whatever column it is.
     is_long = len(re.sub(r"\D", "", figure.text).strip("0")) >= _LONG

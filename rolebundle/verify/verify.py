@@ -35,6 +35,7 @@ from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.statements import amending_passages, names_of
 from rolebundle.retrieval.versions import (
     date_of,
+    dated_entries,
     day_of,
     day_of_copying,
     is_in_later_file,
@@ -227,6 +228,7 @@ class SentenceCheck:
         self.passages = {p.chunk_id: p for p in found}
         self._all = [*self.passages.values()]
         self._copied_on = day_of_copying(self._all)
+        self._entries = [entry for passage in self._all for entry in dated_entries(passage)]
 
     @property
     def has_one_language(self) -> bool:
@@ -340,7 +342,8 @@ class SentenceCheck:
                 is_later_mail(other, passage) or is_later_section(other, passage)
             )
             if is_related or (shared and len(beside) <= (0 if is_cell else len(shared))):
-                return f"{shown_name(other.path)}: {quoted(old.words)}"
+                own = {p.path: "the cited text says that it no longer holds" for p in self.cited}
+                return f"{own.get(other.path, shown_name(other.path))}: {quoted(old.words)}"
         return ""
 
     @cached_property
@@ -372,25 +375,49 @@ class SentenceCheck:
         text = _message_text(passage)
         quotes = [p for p in self._quoted if p == passage or _message_text(p) in text]
         originals = [p for p in self._all if text in _message_text(p)]
-        known = " ".join([self._prose, *(_own_text(p) for p in originals)])
         replies = [p for p in self._all if any(_is_reply(p, quote) for quote in quotes)]
         later = [p for p in self._all if is_later_mail(p, passage)]
-        for name, mails in (("the mail that quotes it", replies), ("a later mail about it", later)):
-            source = _own_text(passage)
-            texts = ["".join(self._about(figure, source, _own_text(p))) for p in mails]
+        entry, *notes = self._later_entries(passage, figure)
+        sources = [
+            ("the mail that quotes it", passage, originals, replies),
+            ("a later mail about it", passage, originals, later),
+            *((f"a later entry of {shown_name(p.path)}", entry, [entry], [p]) for p in notes),
+        ]
+        for name, source, texts_before, mails in sources:
+            known = " ".join([self._prose, *map(_own_text, texts_before)])
+            texts = ["".join(self._about(figure, source, mail)) for mail in mails]
             for check in check_figures(self._prose, texts, texts) if any(texts) else ():
                 is_other = check.figure.text == figure.text and check.found is None
                 if is_other and check.others and not any(other in known for other in check.others):
                     return f"{name} has {', '.join(check.others)}"
         return ""
 
-    def _about(self, figure: Figure, source: str, mail: str) -> list[str]:
+    def _later_entries(self, passage: Passage, figure: Figure | None = None) -> list[Passage]:
+        """The entry of a passage of dated notes that the sentence is about, and later ones.
+
+        Of a passage without a date, all entries; for a figure those that say what changed.
+        """
+        cited = "\n".join(p.content for p in self._exact if p.chunk_id == passage.chunk_id)
+
+        def states(text: str) -> bool:
+            is_cited = not cited or any(line and line in cited for line in text.split("\n"))
+            return is_cited and (not figure or any(is_same(f, figure) for f in find_figures(text)))
+
+        own = [p for p in self._entries if p.chunk_id == passage.chunk_id and states(p.content)]
+        first = best_match(self._text, own).passage or passage
+        if not date_of(passage):
+            return [first, *(p for p in self._entries if not figure or says(p.content, "change"))]
+        of_file = (p for p in self._entries if p.document.document_id == first.document.document_id)
+        return [first, *(p for p in of_file if own and is_older(first, p))]
+
+    def _about(self, figure: Figure, first: Passage, later: Passage) -> list[str]:
         """The sentences of a mail that have another figure; none if the mail says that this stays.
 
-        They have the words of the draft, or of the earlier mail, ``source``, beside it; or they say
+        They have the words of the draft, or of the earlier mail, ``first``, beside it; or they say
         what is new, if that mail has no other figure of this kind, such as a price, or the day
-        until which something is due.
+        until which something is due. An entry of notes, which has many matters, has more of them.
         """
+        source, mail, is_entry = _own_text(first), _own_text(later), later in self._entries
         of_source, sentences = find_figures(source), sentences_of(mail)
         own = [f for f in of_source if is_same(f, figure)]
         if not own:
@@ -399,10 +426,10 @@ class SentenceCheck:
         def is_like(other: Figure, text: str) -> bool:
             return other.unit == figure.unit and is_limit(text, other) == is_limit(source, own[0])
 
-        is_only = own == [f for f in of_source if is_like(f, source)]
+        is_only = not is_entry and own == [f for f in of_source if is_like(f, source)]
         text = without_figures(self._prose, find_figures(self._prose))
         beside = [s for s in sentences_about(text, source, 0.0, 1) if own[0].text in s]
-        least = (0.0, 1) if figure.unit == "date" else (COVERED, 2)
+        least = (0.0, 1 + is_entry) if figure.unit == "date" else (COVERED, 2)
         about = [{*sentences_about(one, mail, *least)} for one in (text, *beside)]
         others = [s for s in sentences if any(is_like(f, s) for f in find_figures(s))]
         if any(says(s, "same") and s in about[0] and s not in others for s in sentences):
@@ -435,10 +462,13 @@ class SentenceCheck:
 
     def _changed_by_text(self) -> Iterator[tuple[Passage, str]]:
         """What later texts say is gone, and later files of a series, or mails, say is new."""
-        later = [p for p in self._all if p not in self.cited and not self._is_of_past]
-        for other, passage in product(later, self.cited):
-            is_same_file = other.document == passage.document
-            if not is_same_file and (change := self._change(other, passage)):
+        cited = () if self._is_of_past else self.cited
+        later = (p for p in self._all if p not in self.cited)
+        pairs = [pair for pair in product(later, cited) if pair[0].document != pair[1].document]
+        for first, *entries in map(self._later_entries, cited):
+            pairs += product(entries, [first])
+        for other, passage in pairs:
+            if change := self._change(other, passage):
                 yield passage, f"{shown_name(other.locator)} is later: {quoted(shortened(change))}"
 
     def _change(self, later: Passage, passage: Passage) -> str:
@@ -447,13 +477,13 @@ class SentenceCheck:
         In a later file of a series, or a later mail about the matter, other words about the same
         are another thing, unless it says somewhere that this stays.
         """
-        date, later_date = date_of(passage), day_of(later, self._copied_on)
+        date, day = date_of(passage), day_of(later, self._copied_on)
         own = content_words(without_figures(self._text, find_figures(self._text)))
         names = content_words(later.document.title)
         # Of a passage without a date, a later text must be about the same by its name.
-        is_later = later_date > date and bool(date or own & names)
-        known = words_gone(self._text) | words_gone(passage.content)
         is_related = is_in_later_file(later, passage) or is_later_mail(later, passage)
+        is_later = is_related or (day > date and (date or own & names or later in self._entries))
+        known = words_gone(self._text) | words_gone(passage.content)
         head = content_words(" ".join((later.document.title, *later.headings[-1:])))
         like = sentences_like(self._text, later) if is_later else []
         headings = [content_words(" ".join(p.headings[-1:])) for p in (later, passage)]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.contracts.dates import date_in_name, start_of, stated_day
+from rolebundle.contracts.dates import date_in_name, entries_of, start_of, stated_day
 from rolebundle.contracts.request import Where
 
 NOW = datetime(2026, 11, 28, 15, tzinfo=UTC)  # a Saturday
@@ -61,10 +61,24 @@ def test_the_date_in_a_name(name, found):
     ("Unterzeichnet am 2. November 2026", "2026-11-02", "label"), ("It replaces the version of 2 November 2026", "", ""),
     ("As of 2 November 2026 doors are locked", "2026-11-02", "title"), ("Due date: 2 November 2026", "", ""), ("Valid until 2 November 2026", "", ""), ("Date: 02/11/2026", "", ""),
     ("Date of birth: 2 November 1986", "", ""), ("Widerspruch zum Bescheid vom 2.11.2026", "", ""),
+    ("Sheet of 2 November 2026, written by Ann.", "2026-11-02", "label"), ("Merkblatt vom 2. November 2026", "2026-11-02", "label"),
+    ("Corrected budget of 2 November 2026, replaces the budget of 25 September 2026", "2026-11-02", "label"),
+    ("Budget corrigé du 2 novembre 2026", "2026-11-02", "label"), ("Your report of 2 November 2026 came.", "", ""),
+    ("Valid from 2 November 2026. It replaces the rules.", "2026-11-02", "from"), ("Preise ab 2.11.2026", "2026-11-02", "from"),
     ("Date: 2 nov 26", "", ""), ("Date: 2 May 2026 to 5 May 2026", "", ""), ("Edition of May 2026", "", ""),
 ])  # fmt: skip
 def test_the_day_that_a_line_states_of_its_text(line, day, form):
     assert stated_day(line) == (day, form)
+
+
+@pytest.mark.parametrize(("line", "day", "rest"), [
+    ("22 Oct  Editor: ill", "2026-10-22", "  Editor: ill"), ("- 4 August 2026, 10:15. Ann", "2026-08-04", ", 10:15. Ann"),
+    ("Mon 5 Jan: x", "2026-01-05", ": x"), ("22. Okt. Anruf", "2026-10-22", ". Anruf"), ("22.10. Anruf", "2026-10-22", " Anruf"),
+    ("le 3 mars: x", "2026-03-03", ": x"), ("22 de octubre: x", "2026-10-22", ": x"), ("December 24 x", "2025-12-24", " x"),
+    ("2026-11-17", "2026-11-17", ""), ("22 people", "", "22 people"), ("1.2. Rates", "", "1.2. Rates"),
+])  # fmt: skip
+def test_the_day_that_an_entry_of_notes_begins_with(line, day, rest):
+    assert entries_of(line, "2026-11-28") == [(day, rest)]
 
 
 @pytest.mark.parametrize(("text", "found"), [

@@ -329,6 +329,13 @@ TEXTS_WITH_DATES = [
     ("2023-01-05\n\nCalled.\n\n2023-02-07\n\nCalled again.\n", "2023-02-07"),
     ("Phone note 27 November 2023, 14:10\nUrs Ek, by Jo\n\n- Crane: 10 December.\n", "2023-11-27"),
     ("| Date | 2023-11-20 |\n|---|---|\n| Site | Quay |\n", "2023-11-20"),
+    ("# Quay\n\nSigned 2 November 2023. " + "It changes the rules of the quay. " * 4, "2023-11-02"),
+    ("Notes\n\n17 Oct  Ek: ill.\n18 Oct  Jo.\n2 Dec  Crane.\n", "2023-12-02"),
+    (
+        "# Notes\n\n4 May 2023, 10:15. Ek is ill.\n\n9 May 2023. Jo.\n\n9 May 2025. Fair.\n",
+        "2023-05-09",
+    ),
+    ("# Quay\n\n9 May 2023 was hot.\n\n4 May 2022 was not.\n\n5 May 2023 too.\n", ""),
     ("The quay of 2 November 2023\nis closed.\n", ""),
     ("# Quay\n\n| Opened | 2023-11-20 |\n|---|---|\n| 2023-01-05 | Ek |\n", ""),
     ("# Letter\n\nDate: 4 May 2024\n\nA later day than that of the file.\n", ""),
@@ -449,6 +456,19 @@ class TestIngest:
         [found] = self.dates(tmp_path).values()
         of_text = (f"{date}T00:00:00Z", None)
         assert found == (of_text if date else (None, "2024-05-03T08:00:00Z"))
+
+    @pytest.mark.parametrize(
+        ("name", "text", "date"),
+        [
+            ("rules 2023-11.md", "# Rules\n\nSheet of 2 November 2023, by Ek.\n", "2023-11-02"),
+            ("rules 2023-11.md", "# Rules\n\nValid from 9 November 2023.\n", "2023-11-09"),
+            ("prices 2023.md", "# Prices\n\nPrices of Ek, 2 May 2023\n\nTea: 2\n", "2023-05-02"),
+            ("prices 2022.md", "# Prices\n\nValid from 2 May 2023.\n", "2022-01-01"),
+        ],
+    )
+    def test_the_text_has_the_day_of_the_month_in_the_name(self, tmp_path, name, text, date):
+        write_dates(tmp_path / "n" / name, text, at=MAY)
+        assert self.dates(tmp_path) == {f"n/{name}": (f"{date}T00:00:00Z", None)}
 
     def test_a_touched_file_keeps_its_date(self, tmp_path):
         """The date is that of the text, as the corpus first saw it."""

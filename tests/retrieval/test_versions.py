@@ -179,6 +179,9 @@ def test_a_file_of_the_archive_comes_after_its_newer_version() -> None:
         ("plan v2 Anna.md", "plan v3 (after call).md"),
         ("old plan.md", "plan.md"),
         ("Kopie von plan v2.md", "plan v3.md"),
+        ("prices spring 2026.xlsx", "prices winter 2026 NEW.xlsx"),
+        ("Karte Herbst 2025.pdf", "Karte Frühling 2026.pdf"),
+        ("menu été 2026.pdf", "menu automne 2026.pdf"),
     ],
 )
 def test_which_of_two_files_is_newer_by_their_names(older: str, newer: str) -> None:
@@ -202,6 +205,8 @@ def test_which_of_two_files_is_newer_by_their_names(older: str, newer: str) -> N
         ("v1 plan.md", "v2 notes.md"),
         ("backup and software.md", "software.md"),
         ("pep-0249.rst", "pep-2026.rst"),
+        ("menu 2026.pdf", "menu winter 2026.pdf"),
+        ("winter menu v1.pdf", "summer menu v2.pdf"),
     ],
 )
 def test_files_of_other_days_or_names_are_no_versions(one: str, other: str) -> None:

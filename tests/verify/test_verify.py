@@ -401,6 +401,10 @@ SAME = [
     ("die vierzehn Gläser", "the fourteen glasses"), ("Das Essen ist mit 30 EUR pro Person nicht teuer.", "30 EUR per guest"),
     ("Ada looked at the cup on 28 May. Insure it for £7,800 from 1 July 2026.", "Since July 2026 the cup is insured for £7,800, after Ada valued it."),
     ("| Survey | 1,180 |\n| Valuation | 520 |", "The survey costs 1,180 pounds."),
+    ("| Item | Units | Rate |\n|---|---|---|\n| Sound | 9 | 210 |", "Sound for nine days"),
+    ("not above 230 degrees", "230 degrees or less"), ("nicht unter 4 Grad", "4 degrees or more"),
+    ("pas plus de 8 jours", "at most 8 days"), ("no más de 4 kg", "up to 4 kg"), ("now more than 5 kg", "at least 5 kg"),
+    ("Shed 1 may be used.", "Shed 1 is free."), ("Rules from 3 may to 5 june", "from 3 May"),
 ]  # fmt: skip
 
 # Evidence, and a draft that states something else.
@@ -412,7 +416,8 @@ DIFFERENT = [
     ("https://a.com/x", "https://a.com/y"), ("a few days", "5 days"), ("5 Mb", "5 MB"),
     ("10 per day", "10 per hour"), ("20-30%", "20-35%"),
     ("at least 55 miles", "at most 55 miles"), ("at the latest after 9 days", "no sooner than 9 days"),
-    ("The minimum period is one hour.", "The maximum is one hour."),
+    ("The minimum period is one hour.", "The maximum is one hour."), ("not below 4 kg", "at most 4 kg"),
+    ("| Item | Rate |\n|---|---|\n| Sound | 9 |", "Sound for nine days"), ("Shed 1 may be used.", "It is on 1 May."),
     ("8 cells per composition", "8 cells per batch"), ("0.3 mbar per hour", "0.3 mbar per minute"),
     ("$8 for each quarter of an hour", "$8 for each hour"),
     ("am 25. Dezember", "Christmas Eve"),
