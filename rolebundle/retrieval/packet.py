@@ -116,6 +116,9 @@ _ASK_AGAIN = (
     "Ask once more with other words. If that finds nothing either, say that the documents do not "
     "answer the question."
 )
+_QUOTED, _BY_TEXT = re.compile(r'"[^"]*"'), re.compile(r"\bby (?:its text|their texts)\b")
+# If all named documents say themselves that they replace or amend others.
+_USE_IT = "Answer from it."
 _CLAIM_NOTHING = "Do not claim anything about these documents."
 _READ_NEAREST = "The nearest places may answer in other words: read them, and claim nothing else."
 _PROHIBITION = re.compile(r"(?:do not|don['’]t|never|no|avoid)\b", re.IGNORECASE)
@@ -474,7 +477,8 @@ def _lines_before(bundle: RetrievalBundle) -> Iterator[str]:
     for warning in bundle.warnings:
         meaning = WARNINGS[warning.code]
         if meaning.shown == "note" and not is_empty:
-            yield f"Note: {warning.message}. {meaning.advice}"
+            is_said = all(map(_BY_TEXT.search, _QUOTED.sub("", warning.message).split("; ")))
+            yield f"Note: {warning.message}. {_USE_IT if is_said else meaning.advice}"
     for constraint in bundle.constraints or ():
         line = constraint_line(constraint.model_dump())
         yield f"Decision about this task (call check before you act): {line}"

@@ -74,7 +74,8 @@ def rank(
         row.weigh(weights)
     copy_groups = combine_copies(allowed, request.task)
     combine_quotes(allowed)
-    combine_versions(allowed, " ".join((request.task, *request.also)))
+    wordings = " ".join((request.task, *request.also))
+    combine_versions(allowed, wordings)
     ranked = sorted(allowed, key=ranking_order)
     penalize_sources(ranked, request)
     ranked.sort(key=ranking_order)
@@ -83,7 +84,7 @@ def rank(
     if words_if_newest is not None:
         put_newest_first(ranked, request.min_score, words_if_newest)
     put_later_ones_behind(ranked, request.task)
-    put_amendments_behind(ranked, request.task)
+    put_amendments_behind(ranked, wordings)
     for row in reversed(_with_open_tasks(ranked, request, words_if_newest)):
         _lift(ranked, row, 1, "open task")
     for phrase in rare_exact:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence, Set
 from functools import lru_cache
 from itertools import product
 from typing import Any, Literal
@@ -39,7 +40,7 @@ from rolebundle.text.replaced import (
     words_gone,
 )
 from rolebundle.text.spellings import folded
-from rolebundle.text.words import content_words, is_ordinary
+from rolebundle.text.words import content_words, is_english, is_ordinary
 
 text_figures = lazy_module("rolebundle.text.figures")
 
@@ -48,6 +49,11 @@ _YEAR_LABEL = re.compile(r"(?<![^\W_])([A-Z]{1,4}-\d{4})[-/](\d+)(?![^\W_])")
 _VERSION = re.compile(r"(?<![^\W_])v(?:er(?:sion)?)?[-_. ]?(\d+(?:\.\d+)*)", re.IGNORECASE)
 _DAY = re.compile(r"(?:\d\d?\.? |(?<= )(?=[A-Z]))([^\W\d_]{3,})")
 _FUNCTION_WORDS = stop_words_of((*STOP_WORDS,))
+_HEAD = 600
+"""Characters of a passage that may have the number of its document."""
+_ADDRESS = re.compile(r"\S+@\S+")
+_MIN_ISSUER = 5
+"""Letters of the name of an issuer."""
 _BESIDE_DATE = 200
 """Characters beside a date that say what it is of: a passage seldom has the same one twice."""
 
@@ -108,14 +114,16 @@ def amending_passages(first: Passage, others: Iterable[Passage]) -> list[Passage
 def amendment(first: Passage, others: Iterable[Passage], task: str) -> tuple[Passage, str] | None:
     """The passage that amends what a passage says about a task, and its sentence.
 
-    The sentence is empty for a text from outside about one of another sender.
+    The sentence is empty for a text from outside about one of another sender, and if it is not
+    known which one of several clauses is asked for.
     """
     for by in amending_passages(first, others):
         names, heading = names_of(first), " ".join(first.headings[-1:])
         found = changes(first.content, heading, by.content, names)
         asked = content_words(task, first.content) - content_words(names, first.content)
-        if change := change_for(asked, found, first.content, heading):
-            return by, change.new.text if _may_be_quoted_against(by, first) else ""
+        change = change_for(asked, found, first.content, heading)
+        if change or (found and asked.isdisjoint(content_words(first.content))):
+            return by, change.new.text if change and _may_amend(by, first) else ""
     return None
 
 
@@ -129,8 +137,8 @@ def put_amendments_behind(ranked: list[Candidate], task: str) -> None:
     can_be_first = [row for row in ranked if row.can_be_selected]
     for first in can_be_first[:MAX_CHECKED_FOR_NEWER] if have_statements(ranked) else ():
         rows = {row.passage.chunk_id: row for row in can_be_first}
-        by, words = amendment(first.passage, (r.passage for r in rows.values()), task) or (None, "")
-        if by and words:
+        by, _ = amendment(first.passage, (r.passage for r in rows.values()), task) or (None, "")
+        if by and _may_amend(by, first.passage):
             put_behind(ranked, rows[by.chunk_id], first, "amends")
 
 
@@ -151,10 +159,26 @@ def _statements(passage: Passage) -> list[tuple[str, str]]:
 
 def _may_be_quoted_against(new: Passage, old: Passage) -> bool:
     """Whether it may displace the old one; what is from outside, only one of the same sender."""
-    senders = [dict(p.document.attributes).get("from") for p in (new, old)]
-    is_from_same = senders[0] is not None and senders[0] == senders[1]
-    is_equal = may_displace(Candidate(new), Candidate(old))
-    return is_equal and (new.document.origin != "external" or is_from_same)
+    is_from_same = "" != _sender(new) == _sender(old)
+    is_trusted = new.document.origin != "external" or is_from_same
+    return is_trusted and may_displace(Candidate(new), Candidate(old))
+
+
+def _may_amend(new: Passage, old: Passage) -> bool:
+    """Whether its words may stand beside the old one; also a mail of who is named there.
+
+    The name is that of the domain, which is harder to take than one before the address.
+    """
+    domain = _sender(new).rpartition("@")[2].rstrip(">").split(".")[:-1]
+    name = next((part for part in reversed(domain) if len(part) >= _MIN_ISSUER), "")
+    text = "".join(words_of(folded(_ADDRESS.sub(" ", f"{names_of(old)} {old.content}"))))
+    is_named = name and all(part in text for part in name.split("-")) and not is_english(name)
+    return bool(is_named and new.document.origin == "external") or _may_be_quoted_against(new, old)
+
+
+def _sender(passage: Passage) -> str:
+    """Name and address of who sent a mail; empty for other files."""
+    return "".join(dict(passage.document.attributes).get("from", ())[:1])
 
 
 def _passages_saying(
@@ -164,15 +188,22 @@ def _passages_saying(
     if old.superseded_by or not any(map(_statements, (old, *others))):
         return []
     known = {p.document.document_id: p for p in (*others, old)}
+    numbers = defaultdict[str, frozenset[str]](frozenset)
+    for p in (*others, old) if kind == "amends" else ():
+        numbers[p.document.document_id] |= _labels(p.content[:_HEAD])
+
+    def strength(words: str, named: Passage, by: Passage, said: str) -> int:
+        return _name_strength(words, named, by, said, numbers[named.document.document_id])
 
     def is_said(said: str, by: Passage, named: Passage) -> bool:
         stems = _stem(named), _stem(by)
         return any(
             one == said
-            and (best := _name_strength(words, named, by, said)) > 0
+            and (best := strength(words, named, by, said)) > 0
             and all(
-                _name_strength(words, p, by, said) < best
-                # What amends a document has a name like it.
+                strength(words, p, by, said) < best
+                # What amends a document, and a mail about it, have names like it.
+                or (said == "amends" and _sender(p) and not _sender(named))
                 or (said == "amends" and any(own == said for own, _ in _statements(p)))
                 for p in known.values()
                 if _stem(p) not in stems
@@ -192,7 +223,9 @@ def _passages_saying(
     ]
 
 
-def _name_strength(text: str, named: Passage, other: Passage, kind: str = "") -> int:
+def _name_strength(
+    text: str, named: Passage, other: Passage, kind: str = "", numbers: Set[str] = frozenset()
+) -> int:
     """How much of a name of a document a text has; 0 if this does not tell it from another one.
 
     What tells it is one of these:
@@ -203,8 +236,8 @@ def _name_strength(text: str, named: Passage, other: Passage, kind: str = "") ->
       If that one has all of them, all are needed, and at least two.
 
     But for labels, both documents, or this one and the text, must have a word in common. What
-    "amends" it may have its label, and may name it by words of its names, if two stand there or in
-    its own ones.
+    "amends" it may have its label, may name it by one of the ``numbers`` that stand in it, and by
+    words of its names, if two stand there or in its own ones.
     """
     dates, versions = {*_dates_in(text, date_of(other)[:4])}, {*_VERSION.findall(text)}
     written = {*words_of(text), *dates}
@@ -222,10 +255,13 @@ def _name_strength(text: str, named: Passage, other: Passage, kind: str = "") ->
         words = {word for word in words_of(name) if len(word) > 1 or word.isdecimal()}
         telling = words.difference(words_of(other_names)) or (words if len(words) > 1 else {name})
         related = (naming_words(words) - _FUNCTION_WORDS) & written.union(words_of(other_names))
+        month = date_in_name(name)
         is_dated = any(map(date_of(named).startswith, dates))
+        is_dated |= len(month) == len("2026-08") and any(d.startswith(month) for d in dates)
         is_version = not versions.isdisjoint(_VERSION.findall(name))
         is_told = is_dated or is_version or is_named or telling <= written
-        if not labels.isdisjoint(_labels(name)) or (related and is_told):
+        is_numbered = is_amending and not labels.isdisjoint(numbers)
+        if is_numbered or not labels.isdisjoint(_labels(name)) or (related and is_told):
             found = max(found, 1 + len(words & written) + is_dated)
     return found
 
@@ -329,7 +365,7 @@ def outdated_words(
     for row, statements in later:
         in_names = first_names & content_words(row.passage.document.title)
         for stems, words, _ in statements:
-            near = in_names | content_words(words) if date else in_names
+            near = content_words(words) if date else in_names
             gone, shared = stems & own, (asked - stems) & near
             # Who shares only ordinary words may speak of something else.
             is_telling = len(gone) > 1 or not all(map(is_ordinary, shared))

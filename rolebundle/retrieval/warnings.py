@@ -266,27 +266,32 @@ def _may_be_replaced(retrieval: Retrieval) -> str:
     least = _MIN_NOTED_SCORE * max((row.final for row in retrieval.selected), default=0.0)
     shown = [(n, row) for n, row in enumerate(retrieval.selected, 1) if row.final >= least]
     for number, row in shown[:MAX_CHECKED_FOR_NEWER]:
-        change = outdated_figure(row, others, task)
-        if change := change or outdated_words(row, retrieval.selected, task):
-            figure, by, words = change
-            what, changed = (
-                (f"has {figure};", "it") if figure else ("may be outdated:", "something")
-            )
-            said = f": {quoted(words)}" if words else f" says that {changed} changed"
-            found.append(f"[{number}] {what} {shown_name(by.passage.path)}{said}")
         rowid = row.passage.rowid
-        if not retrieval.evidence.support(rowid).is_for_task:
-            continue
+        is_for_task = retrieval.evidence.support(rowid).is_for_task
+        # The first one is answered from.
+        is_used = is_for_task or number == 1
+        amending, amended = (is_used and amendment(row.passage, known, task)) or (None, "")
+        change = outdated_figure(row, others, task)
+        change = change or outdated_words(row, retrieval.selected, task)
+        if change and not (
+            amending and amended and amending.document == change[1].passage.document
+        ):
+            figure, by, words = change
+            what = f"has {figure};" if figure else "may be outdated:"
+            changed = f" says that {'it' if figure else 'something'} changed"
+            said = f": {quoted(words)}" if words else changed
+            found.append(f"[{number}] {what} {shown_name(by.passage.path)}{said}")
         found += [
             f"{shown_name(by.locator_path)} replaces [{number}], by their texts"
             for by in replacing_passages(row.passage, known)
-            if documents.index(row.passage.document) == number - 1
+            if is_used and documents.index(row.passage.document) == number - 1
         ]
-        if amended := amendment(row.passage, known, task):
-            amending, words = amended
-            said = f"amends [{number}], by its text: {quoted(words)}"
-            said = said if words else f"says that it amends [{number}]"
+        if amending:
+            said = f"amends [{number}], by its text: {quoted(amended)}"
+            said = said if amended else f"says that it amends [{number}]"
             found.append(f"{shown_name(amending.locator_path)} {said}")
+        if not is_for_task:
+            continue
         found += [
             f"[{place}] is later than [{number}], about the same matter"
             for place, later in shown

@@ -108,7 +108,7 @@ def _no_corpus(path: Path) -> UsageError:
     return UsageError(
         "corpus_missing",
         f"{path}: there is no corpus here",
-        "run `rolebundle ingest PATH` first, or name another file with --db",
+        "name a folder with --in FOLDER, or run `rolebundle ingest PATH`, or name a file with --db",
     )
 
 

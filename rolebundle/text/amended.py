@@ -8,12 +8,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rolebundle.lazy import lazy_module
 from rolebundle.text.replaced import document_pattern, is_same, says, without_figures
-from rolebundle.text.words import content_words, sentences_of
+from rolebundle.text.words import content_words, is_ordinary, sentences_of
 
 # What few answers need is loaded by them.
 if TYPE_CHECKING:
     from rolebundle.text.figures import Figure
 text_figures = lazy_module("rolebundle.text.figures")
+
+_DIGITS_OF_NAME = 2
+"""Digits of the number of a thing, such as shed 12; longer ones are often values."""
+
+_MAX_OF_CLAUSE = 4
+"""Sentences of a clause, with its heading, that is about one matter."""
 
 
 class ReadSentence(NamedTuple):
@@ -61,8 +67,9 @@ def read_sentences(
             clause = match["number"] if match else "" if had_words else clause
         elif match := own.search(sentence):
             clause = match["heading"] or match["line"]
-        figures = (*text_figures.find_figures(sentence),)
-        words = content_words(without_figures(named.sub(" ", sentence), figures), text)
+        plain = named.sub(lambda part: " " * len(part[0]), sentence)
+        figures = (*text_figures.find_figures(plain),)
+        words = content_words(without_figures(plain, figures), text)
         found.append(ReadSentence(sentence, clause, words, figures))
         before = sentence
     return (*found,)
@@ -81,28 +88,46 @@ def changes(old: str, heading: str, new: str, names: str) -> list[Change]:
         names: of the first document; their words are in sentences about anything.
     """
     common, found = content_words(names, old), list[Change]()
+    olds = [s for s in read_sentences(old, heading) if not s.text.lstrip().startswith("#")]
     for later in read_sentences(new, of_others=True):
-        pairs = [(_likeness(own, later, common), own) for own in read_sentences(old, heading)]
-        likeness, own = max(pairs, key=lambda pair: pair[0], default=((), None))
-        if own is not None and likeness and not says(later.text, "same"):
-            found.append(Change(own, later))
+        if says(later.text, "same"):
+            continue
+        pairs = [(_likeness(own, later, common), own) for own in olds]
+        best = max((likeness for likeness, _ in pairs), default=())
+        # It may also change others of its clause, if it has half of their words.
+        found += [
+            Change(own, later)
+            for likeness, own in pairs
+            if likeness and (likeness == best or (likeness[0] and 2 * likeness[-1] >= 1))
+        ]
     return found
 
 
 def _likeness(old: ReadSentence, new: ReadSentence, common: frozenset[str]) -> tuple[float, ...]:
     """How much they are about the same, the more the higher; empty if they are not.
 
-    Whether they are of one clause; how many kinds of figures differ, and how many words are shared;
-    the part of the old one's words.
+    Whether they are of one clause; how many kinds of figures differ, and how many words and named
+    things are shared; the part of the old one's words. Sheds 2 and 3 are not shed 1.
     """
-    shared = (old.words & new.words) - common
+    things, others = map(_named_things, (old, new))
+    shared: set[object] = {*(things & others), *((old.words & new.words) - common)}
     is_clause = old.clause == new.clause != ""
     kinds = {_kind_of(own) for own, other in product(*_alike(old, new)) if not is_same(own, other)}
-    is_like = 2 * len(shared) >= min(len(old.words), len(new.words)) and len(shared) > 1
+    # Who does something instead of another one may do it in other words.
+    is_telling = says(new.text, "change", "who") and not all(map(is_ordinary, old.words & shared))
+    is_most = 2 * len(shared) >= min(len(old.words), len(new.words))
+    is_like = len(shared) > 1 and (is_most or is_telling)
     is_other_clause = old.clause and new.clause and not is_clause
-    if not shared or is_other_clause or not (is_clause or is_like):
+    is_other_thing = things.isdisjoint(others) and bool({*dict(things)} & {*dict(others)})
+    if not shared or is_other_clause or is_other_thing or not (is_clause or is_like):
         return ()
     return is_clause, len(kinds), len(shared), len(shared) / len(old.words)
+
+
+def _named_things(sentence: ReadSentence) -> set[tuple[str, str]]:
+    """The nouns and numbers of things that have one, such as shed 1."""
+    bare = [f for f in sentence.figures if f.label and not (f.unit or f.nouns)]
+    return {(f.label, f.text) for f in bare if len(f.text) <= _DIGITS_OF_NAME}
 
 
 def _alike(old: ReadSentence, new: ReadSentence) -> list[list[Figure]]:
@@ -111,12 +136,24 @@ def _alike(old: ReadSentence, new: ReadSentence) -> list[list[Figure]]:
     return [[f for f in one.figures if _kind_of(f) in kinds] for one in (old, new)]
 
 
+def _nearest(figures: list[Figure], other: Figure) -> list[Figure]:
+    """The figures of the kind of another one that have most of the words beside it."""
+    shared = [(len(f.near & other.near), f) for f in figures if _kind_of(f) == _kind_of(other)]
+    return [f for number, f in shared if number == max(number for number, _ in shared)]
+
+
 def change_for(asked: frozenset[str], found: list[Change], old: str, heading: str) -> Change | None:
-    """The change of what some words ask for; ``None`` if the text has other sentences about it."""
-    best = max((len(asked & own.words) for own in read_sentences(old, heading)), default=0)
+    """The change of what some words ask for; ``None`` if the text has other sentences about it.
+
+    If it is one short clause and has none of the words, as a question in other words, its first
+    change.
+    """
+    sentences = read_sentences(old, heading)
+    best = max((len(asked & own.words) for own in sentences), default=0)
     near = [(len(asked & (c.old.words | c.new.words)), c) for c in found]
     most, change = max(near, key=lambda pair: pair[0], default=(0, None))
-    return change if most >= max(best, 1) else None
+    is_short = len({own.clause for own in sentences}) == 1 and len(sentences) <= _MAX_OF_CLAUSE
+    return change if most >= max(best, 0 if is_short else 1) else None
 
 
 def says_the_old(text: str, change: Change, amending: str) -> bool:
@@ -130,16 +167,17 @@ def says_the_old(text: str, change: Change, amending: str) -> bool:
     (old, new), words = change, content_words(text, amending)
     later = read_sentences(amending, of_others=True)
     if any(
-        says(s.text, "same") and 0 < len(words & s.words) >= len(words & new.words) for s in later
+        says(s.text, "same") and 0 < len(words & s.words & old.words) >= len(words & new.words)
+        for s in later
     ):
         return False
     olds, news = _alike(old, new)
     if olds and news:
+        olds = [figure for other in news for figure in _nearest(olds, other)]
         own = [f for f in text_figures.find_figures(text) if any(is_same(f, o) for o in olds)]
         known = [figure for sentence in later for figure in sentence.figures]
         return any(not any(is_same(f, other) for other in known) for f in own)
     gone, added = words & (old.words - new.words), words & (new.words - old.words)
-    is_turned = is_denied(old.text) != is_denied(new.text) and is_denied(old.text) == is_denied(
-        text
-    )
+    of_old, of_new, of_text = map(is_denied, (old.text, new.text, text))
+    is_turned = of_old != of_new and of_old == of_text
     return is_turned or len(gone) >= max(len(added), 1)

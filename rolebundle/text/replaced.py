@@ -39,7 +39,7 @@ _JOINING_WORDS = 3
 _MAX_GONE = 6
 """How many words behind "not" it denies."""
 _EXCERPT = 70
-"""Characters before a statement that are shown with it."""
+"""Characters before or behind a statement that are shown with it."""
 _CONTEXT = 200
 """Characters around a statement that say what it is about."""
 
@@ -116,7 +116,8 @@ def document_statements(text: str, names: str) -> Iterator[str]:
         before = _BREAK.split(text[max(0, match.start() - BESIDE) : match.start()])[-1]
         around = f"{before}{_BREAK.split(text[match.start() : match.end() + BESIDE])[0]}"
         words = " ".join((match["title"] or match["words"]).split())
-        is_said = digits_in(words) and says(around, "change") and not no.search(before)
+        is_change = match["changing"] or says(around, "change")
+        is_said = digits_in(words) and is_change and not no.search(before)
         if match["title"] or is_said:
             yield f"amends {words}"
 
@@ -158,7 +159,9 @@ def gone_statements(text: str) -> tuple[tuple[frozenset[str], str, frozenset[str
                 start = line.rfind(". ", least, match.start()) + 2
                 start = start if start > 1 else least and line.find(" ", least) + 1
                 subject = frozenset(stems_of(line[start : match.start()], language).content)
-                found.append((stems, line[start : match.end()], subject))
+                said = _BREAK.split(line[match.end() - 1 :] + " ", maxsplit=1)[0].rstrip()[1:]
+                cut = f"{said[:_EXCERPT].rpartition(' ')[0]}…" if len(said) > _EXCERPT else said
+                found.append((stems, line[start : match.end()] + cut, subject))
     return tuple(found)
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from ingest.office.word import docx, paragraph
 from retrieval.test_replaced_documents import MAIL, answered, first, notes, verified
+from rolebundle.retrieval.packet import packet
 
 LEASE = (
     "# Lease contract LC-2021/03\n\nDate: 1 March 2021\n\n"
@@ -40,7 +41,12 @@ def files(statement: str = TITLE, **more: str) -> Mapping[str, str]:
         "Letter\n\nThe following clauses of the lease of 1 March 2021 are changed.",
         "Letter\n\nWe confirm the changes to contract LC-2021/03:",
         "Letter\n\nThis replaces clause 7 of LC-2021/03.",
+        "Endorsement 2 to LC-2021/03",
+        "Letter\n\nAfter a visit we must change the lease LC-2021/03.",
+        "Letter\n\nI correct our contract of 1 March 2021:",
         "1. Nachtrag zum Mietvertrag LC-2021/03",
+        "Brief\n\nWir müssen den Vertrag LC-2021/03 ändern.",
+        "Lettre\n\nNous devons modifier le contrat LC-2021/03.",
         "Änderung des Vertrags LC-2021/03",
         "Brief\n\nZiffer 7 von LC-2021/03 wird ersetzt.",
         "Avenant n° 1 au contrat LC-2021/03",
@@ -90,6 +96,35 @@ def test_a_part_of_the_passage_that_did_not_change_has_no_note(tmp_path: Path) -
     assert notes(answered(tmp_path, files(), "Who looks after the roof?")) == ""
 
 
+SHORT = "# {}\n\nDate: 1 March 2021{}\n\n## 7. Subletting\n\nSubletting is not permitted.\n"
+NUMBERED = SHORT.format("House", ", given by Norvale Homes. Contract no. LC-2021/03.")
+
+
+OTHER_WORDS = "Harbour: may guests stay?"
+HARBOUR = LEASE.replace("Lease contract", "Harbour lease contract")
+
+
+def test_a_question_may_have_other_words(tmp_path: Path) -> None:
+    short = {**files(), "lease.md": SHORT.format("Harbour lease contract LC-2021/03", "")}
+    assert QUOTE in notes(answered(tmp_path / "a", short, OTHER_WORDS))
+    bundle = answered(tmp_path / "b", {**files(), "lease.md": HARBOUR}, OTHER_WORDS)
+    assert notes(bundle) == "letter.md says that it amends [1]"
+
+
+def test_the_number_of_a_document_may_stand_in_its_text(tmp_path: Path) -> None:
+    found = {**files("Change of LC-2021/03"), "house.md": NUMBERED}
+    found.pop("lease.md")
+    about = MAIL.replace("Gloves", "LC-2021/03").format("X <x@x.example>", "Thank you.")
+    bundle = answered(tmp_path, {**found, "about.eml": about.replace("2026", "2021")}, TASK)
+    assert QUOTE in notes(bundle)
+
+
+def test_what_says_itself_that_it_amends_is_to_be_used(tmp_path: Path) -> None:
+    harbour = {**files(), "lease.md": HARBOUR}
+    assert f"{QUOTE}. Answer from it." in packet(answered(tmp_path / "a", harbour, TASK))
+    assert "[1]. Find out which" in packet(answered(tmp_path / "b", harbour, OTHER_WORDS))
+
+
 HARMLESS: dict[str, Mapping[str, str]] = {
     "another one": files(
         "Amendment to the lease contract of 1 May 2021",
@@ -114,6 +149,56 @@ def test_a_mail_from_outside_is_not_quoted_against_an_own_file(tmp_path: Path) -
     mail = MAIL.replace("Gloves", "Amendment to LC-2021/03").format("X <x@x.example>", CHANGES)
     bundle = answered(tmp_path, {"lease.md": LEASE, "m.eml": mail}, TASK)
     assert notes(bundle) == "m.eml says that it amends [1]"
+
+
+@pytest.mark.parametrize(
+    ("sender", "is_quoted"),
+    [
+        ("Norvale <a@norvale.example>", True),
+        ("Norvale <a@mail.norvale.example>", True),
+        ("Norvale Homes <a@norvale.evilness.example>", False),
+        ("House <a@house.example>", False),
+    ],
+)
+def test_a_mail_of_who_is_named_in_the_document_is_quoted(
+    tmp_path: Path, sender: str, is_quoted: bool
+) -> None:
+    mail = MAIL.replace("Gloves", "Amendment to LC-2021/03").format(sender, CHANGES)
+    bundle = answered(tmp_path, {"lease.md": NUMBERED, "m.eml": mail}, TASK)
+    assert (QUOTE in notes(bundle)) == is_quoted
+    assert "m.eml" in notes(bundle)
+
+
+SHEDS = (
+    "# Lease contract LC-2021/03\n\nDate: 1 March 2021\n\n## 1. Sheds\n\nGuests may use sheds 2 and 3 "
+    "and the yard. Shed 1 is closed to the crew. The gate is closed on Sundays. The keeper, Mr. Adam"
+    " Renn, accompanies the guests during the whole visit.\n\n## 2. Sums\n\nThe boat is worth 900"
+    " euros, with an excess of 80 euros for each claim.\n"
+)
+SHED_CHANGES = (
+    "Clause 1: guests may also use shed 1, but not for storage. The gate is open on Sundays.\n\n"
+    "Mr. Renn is on leave; Mrs. Quill will accompany you instead.\n\nThe excess for each claim is 95"
+    " euros.\n\nAll other clauses stay as they are.\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("draft", "quote"),
+    [
+        ("Shed 1 is off limits for the crew", "Clause 1"),
+        ("The gate is closed on Sundays", "The gate"),
+        ("Mr. Adam Renn stays with the guests all the time", "Mr. Renn is"),
+        ("The excess is 80 euros for each claim", "The excess"),
+        ("Guests may use sheds 2 and 3 and the yard", ""),
+        ("The boat is worth 900 euros", ""),
+    ],
+)
+def test_of_a_clause_each_sentence_that_changes_counts(
+    tmp_path: Path, draft: str, quote: str
+) -> None:
+    letter = f"# {TITLE}\n\nDate: 22 September 2026\n\n{SHED_CHANGES}"
+    answer = verified(tmp_path, {"lease.md": SHEDS, "letter.md": letter}, f"{draft} (lease.md).")
+    assert (f'amends it: "{quote}' in str(answer.findings)) == bool(quote)
 
 
 @pytest.mark.parametrize(

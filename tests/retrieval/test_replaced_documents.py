@@ -102,6 +102,13 @@ def test_what_names_a_document_comes_above_it(
     assert (first(plain), first(bundle)) == (old, new)
 
 
+def test_the_name_of_the_older_one_may_have_only_its_month(tmp_path: Path) -> None:
+    old = OLD.replace("Issued: 14 February 2023\n\n", "").replace("SR-14", "of gloves")
+    new = NEW.format("This sheet replaces the one of 14 February 2023.")
+    bundle = answered(tmp_path, {"glove plan 2023-02.md": old, "glove talk.md": new})
+    assert '"glove talk.md" replaces [' in notes(bundle)
+
+
 @pytest.mark.parametrize("suffix", ["html", "docx", "csv", "txt"])
 def test_in_other_formats(tmp_path: Path, suffix: str) -> None:
     text = NEW.format(REPLACES).replace("# ", "")
@@ -268,6 +275,16 @@ def test_a_note_quotes_the_words_from_their_own_paragraph(tmp_path: Path) -> Non
     }
     bundle = answered(tmp_path, files, "Where does the dog sleep?")
     assert '] may be outdated: cat.md: "The dog' in notes(bundle)
+
+
+def test_a_note_quotes_a_whole_sentence_about_the_task(tmp_path: Path) -> None:
+    files = {
+        "team 2026-09-07.md": "# Team meeting\n\nThe party is at the Anchor pub.\n",
+        "team 2026-11-02.md": "# Team meeting\n\nThe party moves from the Anchor pub to Rossi's.\n",
+    }
+    sentence = "The party moves from the Anchor pub to Rossi's"
+    assert sentence in notes(answered(tmp_path / "a", files, "Where is the party?"))
+    assert sentence not in notes(answered(tmp_path / "b", files, "When is the meeting?"))
 
 
 def test_a_number_behind_a_function_word_names_nothing(tmp_path: Path) -> None:

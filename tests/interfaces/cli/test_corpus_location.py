@@ -22,6 +22,12 @@ def test_where_the_corpus_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert invoke("status", "--json", "--db", option).json()["location"] == str(option)
 
 
+@pytest.mark.parametrize("command", ["ls", "get a.md", "grep x", "retrieve x", "verify -"])
+def test_who_has_no_corpus_is_told_to_name_a_folder(tmp_path: Path, command: str) -> None:
+    outcome = invoke(*command.split(), "--db", tmp_path / "none.db", stdin="A token.")
+    assert "next: name a folder with --in FOLDER" in outcome.err
+
+
 @pytest.mark.parametrize("name", ["", "/tmp/\udcff.db"])
 def test_a_corpus_name_that_is_empty_or_no_text(tmp_path: Path, name: str) -> None:
     for command in (("status",), ("ingest", str(tmp_path)), ("corpus", "purge")):
