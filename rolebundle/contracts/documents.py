@@ -48,6 +48,8 @@ WRAPPED = f"{OF_READING}wrapped"
 CHECKBOX = f"{OF_READING}task"
 STATEMENT = f"{OF_READING}statement"
 """What the text says of itself and another document: ``replaces SR-14 of 14 February 2023``."""
+LANGUAGE = f"{OF_READING}language"
+"""The language of the text, as ISO 639-1 code, if it is not English."""
 OBSERVED_TYPE = f"{OF_READING}document_type"
 """The type that a document shows without a declaration, and what shows it."""
 

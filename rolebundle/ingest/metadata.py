@@ -21,6 +21,7 @@ from rolebundle.contracts.documents import (
     ATTACHED,
     CHECKBOX,
     DATED_BY,
+    LANGUAGE,
     NOTES_OF_READING,
     OBSERVED_TYPE,
     OF_READING,
@@ -50,6 +51,7 @@ from rolebundle.resources import data_file
 from rolebundle.text.decoding import one_line
 from rolebundle.text.replaced import document_statements
 from rolebundle.text.tasks import tasks_in
+from rolebundle.text.words import language_of
 
 _DESCRIPTIVE_KEYS = keys_that(DESCRIBES)
 _BY_LETTERS = {folded_key(key): key for key in keys_that(DESCRIBES, MATCHED)}
@@ -62,6 +64,8 @@ _MAX_NOTES = 20
 _MAX_SHOWN = 80
 """Characters of a value in a message."""
 _MAX_STATEMENTS = 5
+_PROSE_KINDS, _LANGUAGE_CHARS = ("heading", "paragraph", "list"), 2_000
+"""The blocks that tell the language of a document, and how many characters of them."""
 _MIN_LEFT_OUT = 0.1
 """A document of which the reader left out such a share is partly read."""
 
@@ -240,6 +244,8 @@ def _with_reading(
     own = (b.text for b in parsed.blocks if b.kind != "code" and not message_of(b.anchor)[1])
     texts = chain(names[:1], own)
     said = (s for text in texts for s in document_statements(text, " ".join(names)))
+    prose = "\n".join(b.text for b in parsed.blocks if b.kind in _PROSE_KINDS)[:_LANGUAGE_CHARS]
+    pairs += [(LANGUAGE, code) for code in [language_of(prose)] if code not in ("en", "und")]
     pairs += [(STATEMENT, statement) for statement in islice(dict.fromkeys(said), _MAX_STATEMENTS)]
     if parsed.left_out >= _MIN_LEFT_OUT:
         pairs.append((PARTLY_READ, "true"))

@@ -20,6 +20,7 @@ from datetime import datetime
 from time import perf_counter
 
 from rolebundle.contracts.bundle import CorpusState, IndexState, ReplicaState
+from rolebundle.contracts.documents import LANGUAGE
 from rolebundle.contracts.terms import TRUSTED_TIERS
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import CorpusCorrupt
@@ -48,7 +49,7 @@ from rolebundle.storage.corpus import Corpus, corpus_counts
 from rolebundle.storage.digests import verify_passages
 from rolebundle.storage.documents import count_trusted, prefetch_files_of_chunks
 from rolebundle.storage.opening import latest_version
-from rolebundle.storage.passages import stating_passages
+from rolebundle.storage.passages import passages_in_other_languages, stating_passages
 from rolebundle.storage.publications import load_manifest
 from rolebundle.storage.vector_index import EmbeddingIndex
 
@@ -182,6 +183,12 @@ def _search_in_rounds(
         rerank_problem=reranker.problem if reranker else "",
         rerank_ms=reranker.milliseconds if reranker else None,
         stating=[p for p in stating_passages(lanes.corpus) if not policy_rejection(p, request)],
+        languages=Counter(
+            language
+            for p in passages_in_other_languages(lanes.corpus)
+            if not policy_rejection(p, request)
+            for language in dict(p.document.attributes).get(LANGUAGE, ())
+        ),
         best_forbidden=best_forbidden(retrieval) if would_answer else (),
         may_have_trusted=_may_have_trusted(lanes.corpus, retrieval),
     )

@@ -449,6 +449,7 @@ class Retrieval:
         missing_exact: the exact words and phrases of the task that no visible passage has.
         unmet_where: names the keys of ``where`` that exclude every document; empty if one matches.
         stating: a passage of each allowed document that says that it replaces or amends another.
+        languages: language → how many allowed documents are in it, but for English.
         best_forbidden: the rejected candidates that would be selected if they were not forbidden.
         may_have_trusted: whether a visible document is preferred or authoritative; taken for true
             in a large corpus, where looking takes too long.
@@ -480,6 +481,7 @@ class Retrieval:
     missing_exact: Sequence[str] = ()
     unmet_where: str = ""
     stating: Sequence[Passage] = ()
+    languages: Mapping[str, int] = field(default_factory=dict)
     best_forbidden: Sequence[Candidate] = ()
     may_have_trusted: bool = True
     facts: "Retrieval | None" = None

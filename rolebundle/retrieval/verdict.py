@@ -19,7 +19,7 @@ from rolebundle.contracts.terms import (
 from rolebundle.resources import data_file
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.values import Candidate, Retrieval
-from rolebundle.retrieval.warnings import freshness_posture, in_other_languages, narrowed_by
+from rolebundle.retrieval.warnings import freshness_posture, narrowed_by, other_languages
 from rolebundle.text.words import counted
 
 # -- what to do with the answer ------------------------------------------------------------------
@@ -171,7 +171,8 @@ def _why_empty(verdict: EmptyReason, retrieval: Retrieval) -> str:
         reason = f"the search was incomplete ({rejections}); the semantic lane {state}"
     else:
         reason = _why_none_selected(verdict, retrieval, rejections)
-        reason += in_other_languages(retrieval) if verdict in _WITHOUT_EVIDENCE else ""
+        languages = other_languages(retrieval) if verdict in _WITHOUT_EVIDENCE else ""
+        reason += f"; {languages}: ask in these, too (`also`)" if languages else ""
     return reason + narrowed_by(request.echo.where)
 
 

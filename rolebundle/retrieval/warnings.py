@@ -7,7 +7,7 @@ message, which is empty if the warning does not hold.
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
@@ -57,8 +57,6 @@ MAX_NAMED_REPLACEMENTS = 2
 MAX_REPLACING = 10
 """How many of the best candidates are searched for what they say no longer holds."""
 _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th|e|er|ère|ème|[ºª°])", re.IGNORECASE)
-_READ_FOR_LANGUAGE, _LANGUAGE_CHARS = 40, 400
-"""How many passages tell the languages of documents, and how many characters of each."""
 MAX_LANGUAGES = 3
 """How many languages of documents are named."""
 _MIN_NOTED_SCORE = 0.5
@@ -122,24 +120,23 @@ def _weak_evidence(retrieval: Retrieval) -> str:
     found = f"the best passage has {words_found(best.matched_words, best.total_words)}"
     without = f", and none of the first mentions: {missing}" if missing else ""
     narrowed = narrowed_by(retrieval.request.echo.where)
-    return f"thin evidence: {found}{without}{narrowed}{in_other_languages(retrieval)}"
+    return f"thin evidence: {found}{without}{narrowed}"
 
 
-def in_other_languages(retrieval: Retrieval) -> str:
-    """What to do if a tenth of the best documents is in a language that no wording is in.
-
-    A short passage alone may seem to be in another one.
-    """
-    texts = defaultdict[str, str](str)
-    for row in retrieval.ranked[:_READ_FOR_LANGUAGE]:
-        texts[row.passage.document.document_id] += f"{row.passage.content[:_LANGUAGE_CHARS]}\n"
-    counts = Counter(map(language_of, texts.values()))
+def other_languages(retrieval: Retrieval) -> str:
+    """How many documents are in languages that no wording is in; English if most of them are."""
     # A text of keywords may seem to be in another language. Then it may be English, too.
-    asked = {"und"}.union(*({*w.languages, language_of(w.text)} for w in retrieval.query.wordings))
-    least = max(2, counts.total() / 10)
-    others = [name for name, count in counts.most_common() if count >= least and name not in asked]
-    named = ", ".join(others[:MAX_LANGUAGES])
-    return f"; some documents are in {named}: ask in these languages, too (`also`)" if named else ""
+    asked = set[str]().union(
+        *({*w.languages, language_of(w.text)} for w in retrieval.query.wordings)
+    )
+    counts = Counter(retrieval.languages)
+    in_english = retrieval.corpus_state.documents - counts.total()
+    counts["en"] = in_english if in_english > counts.total() else 0
+    others = [
+        (name, number) for name, number in counts.most_common() if number and name not in asked
+    ]
+    named = [f"{number} in {name}" for name, number in others[:MAX_LANGUAGES]]
+    return f"documents in other languages: {', '.join(named)}" if named else ""
 
 
 def _no_high_trust_match(retrieval: Retrieval) -> str:
@@ -333,10 +330,7 @@ def _seen_unknown(retrieval: Retrieval) -> str:
 def _words_missing(retrieval: Retrieval) -> str:
     names = _names_missing(retrieval) if retrieval.selected else []
     named = first_of(names, MAX_MISSING_WORDS)
-    if not named:
-        return ""
-    is_weak = retrieval.evidence.task_support != "supported"  # Then that caution says it.
-    return f"no passage mentions: {named}{'' if is_weak else in_other_languages(retrieval)}"
+    return f"no passage mentions: {named}" if named else ""
 
 
 def may_lack_documents(retrieval: Retrieval) -> bool:
@@ -461,6 +455,7 @@ CONDITIONS: Mapping[WarningCode, Callable[[Retrieval], str]] = {
     "INDEX_STALE": _index_stale,
     "WORDS_MISSING": _words_missing,
     "WORDS_CORRECTED": _words_corrected,
+    "OTHER_LANGUAGES": other_languages,
     "REPLICA_STALE": _replica_stale,
     "DATABASE_UNREACHABLE": _database_unreachable,
     "SEEN_UNKNOWN": _seen_unknown,

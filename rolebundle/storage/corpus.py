@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 
 import apsw
 
-from rolebundle.contracts.documents import STATEMENT
+from rolebundle.contracts.documents import LANGUAGE, STATEMENT
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.lazy import Floats, Integers, lazy_module
 from rolebundle.storage import seal, sqlite
@@ -399,15 +399,18 @@ class CorpusContents(NamedTuple):
     """Whether a visible document claims to supersede another one."""
     has_statements: bool
     """Whether the text of a visible document says that it replaces another one."""
+    has_languages: bool
+    """Whether a visible document is not in English."""
 
 
 @once_in_snapshot
 def corpus_contents(corpus: Corpus) -> CorpusContents:
     """Of what kinds a corpus has anything."""
-    stating = "document WHERE attributes LIKE ?"
-    tables = ("main.policy", "main.mark", "main.decision", "supersession", stating)
+    having = "document WHERE attributes LIKE ?"
+    tables = ("main.policy", "main.mark", "main.decision", "supersession", having, having)
     exist = ", ".join(f"EXISTS (SELECT 1 FROM {table})" for table in tables)
-    return CorpusContents(*map(bool, corpus.rows(f"SELECT {exist}", (f'%"{STATEMENT}"%',))[0]))
+    keys = f'%"{STATEMENT}"%', f'%"{LANGUAGE}"%'
+    return CorpusContents(*map(bool, corpus.rows(f"SELECT {exist}", keys)[0]))
 
 
 @once_in_snapshot

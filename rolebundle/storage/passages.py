@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, get_type_hints
 
-from rolebundle.contracts.documents import ATTACHED, REMEMBERED_KIND, STATEMENT, Passage
+from rolebundle.contracts.documents import ATTACHED, LANGUAGE, REMEMBERED_KIND, STATEMENT, Passage
 from rolebundle.storage import marks
 from rolebundle.storage.corpus import Corpus, corpus_contents
 from rolebundle.storage.documents import (
@@ -141,17 +141,30 @@ def passages_of_documents(
 
 
 MAX_STATING = 300
-"""How many documents are read for what they say of others, the latest ones that are trusted."""
+"""How many documents are read for what they say of others, or their language, the latest ones."""
 
 
 def stating_passages(corpus: Corpus) -> list[Passage]:
     """The first passage of each trusted document that says that it changes another."""
+    has_any = corpus_contents(corpus).has_statements
+    return _first_ones_with(corpus, STATEMENT, trusted=True) if has_any else []
+
+
+def passages_in_other_languages(corpus: Corpus) -> list[Passage]:
+    """The first passage of each document that is not in English."""
+    has_any = corpus_contents(corpus).has_languages
+    return _first_ones_with(corpus, LANGUAGE, trusted=False) if has_any else []
+
+
+def _first_ones_with(corpus: Corpus, key: str, *, trusted: bool) -> list[Passage]:
+    """The first passage of each of the latest documents with an attribute."""
     latest = (
-        "d.id IN (SELECT id FROM document WHERE attributes LIKE ? AND trust_tier <> 'untrusted' "
+        f"d.id IN (SELECT id FROM document WHERE attributes LIKE ? "
+        f"{'AND trust_tier <> ? ' if trusted else ''}"
         "ORDER BY updated_at DESC, id LIMIT ?) AND c.ordinal = 0"
     )
-    bindings = f'%"{STATEMENT}"%', MAX_STATING
-    return _passages(corpus, latest, *bindings) if corpus_contents(corpus).has_statements else []
+    tier = ("untrusted",) if trusted else ()
+    return _passages(corpus, latest, f'%"{key}"%', *tier, MAX_STATING)
 
 
 # -- parts of chunks -------------------------------------------------------------------------------

@@ -78,7 +78,7 @@ def test_a_claim_is_known_only_to_those_who_see_its_document(tmp_path: Path) -> 
     db = build(tmp_path, [document("old", ["token"]), newer])
     with open_reader(db) as corpus:
         with corpus.reading():
-            assert corpus_contents(corpus) == (False, False, False, True, False)
+            assert corpus_contents(corpus) == (False, False, False, True, False, False)
             places = {place.scope: place.id for place in visible_compartments(corpus)}
         corpus.enable_restriction()
         for scope, number in places.items():
