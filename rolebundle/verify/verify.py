@@ -377,10 +377,12 @@ class SentenceCheck:
         originals = [p for p in self._all if text in _message_text(p)]
         replies = [p for p in self._all if any(_is_reply(p, quote) for quote in quotes)]
         later = [p for p in self._all if is_later_mail(p, passage)]
+        in_series = [p for p in self._all if is_in_later_file(p, passage)]
         entry, *notes = self._later_entries(passage, figure)
         sources = [
             ("the mail that quotes it", passage, originals, replies),
             ("a later mail about it", passage, originals, later),
+            ("a later file of the series", passage, [passage], in_series),
             *((f"a later entry of {shown_name(p.path)}", entry, [entry], [p]) for p in notes),
         ]
         for name, source, texts_before, mails in sources:
@@ -415,9 +417,10 @@ class SentenceCheck:
 
         They have the words of the draft, or of the earlier mail, ``first``, beside it; or they say
         what is new, if that mail has no other figure of this kind, such as a price, or the day
-        until which something is due. An entry of notes, which has many matters, has more of them.
+        until which something is due. An entry of notes or minutes, which have many matters, has more of them.
         """
-        source, mail, is_entry = _own_text(first), _own_text(later), later in self._entries
+        source, mail = _own_text(first), _own_text(later)
+        is_entry = later.document.document_type != "mail"
         of_source, sentences = find_figures(source), sentences_of(mail)
         own = [f for f in of_source if is_same(f, figure)]
         if not own:
