@@ -116,7 +116,7 @@ _ASK_AGAIN = (
     "Ask once more with other words. If that finds nothing either, say that the documents do not "
     "answer the question."
 )
-_QUOTED, _BY_TEXT = re.compile(r'"[^"]*"'), re.compile(r"\bby (?:its text|their texts)\b")
+_QUOTED, _BY_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"'), re.compile(r"\bby (?:its text|their texts)\b")
 # If all named documents say themselves that they replace or amend others.
 _USE_IT = "Answer from it."
 _CLAIM_NOTHING = "Do not claim anything about these documents."

@@ -28,7 +28,7 @@ from rolebundle.retrieval.versions import (
     newer_by_path,
     recency_by_path,
 )
-from rolebundle.text.amended import change_for, changes
+from rolebundle.text.amended import change_for, changes, is_of_other_thing
 from rolebundle.text.languages import STOP_WORDS, stop_words_of
 from rolebundle.text.replaced import (
     BESIDE,
@@ -52,8 +52,11 @@ _FUNCTION_WORDS = stop_words_of((*STOP_WORDS,))
 _HEAD = 600
 """Characters of a passage that may have the number of its document."""
 _ADDRESS = re.compile(r"\S+@\S+")
-_MIN_ISSUER = 5
-"""Letters of the name of an issuer."""
+_MIN_ISSUER, _MAX_NAME_WORDS = 5, 3
+"""Letters and words of the name of an issuer."""
+_MAIL_PROVIDERS = frozenset(
+    "gmail googlemail hotmail outlook yahoo icloud proton protonmail posteo mailbox laposte".split()
+)
 _BESIDE_DATE = 200
 """Characters beside a date that say what it is of: a passage seldom has the same one twice."""
 
@@ -104,11 +107,13 @@ def replacing_passages(first: Passage, others: Iterable[Passage]) -> list[Passag
 def amending_passages(first: Passage, others: Iterable[Passage]) -> list[Passage]:
     """The passages of each document that changes parts of the document of a passage, as it says.
 
-    The same holds as for :func:`replacing_passages`, but what is from outside may say it, too.
+    The same holds as for :func:`replacing_passages`, but what is from outside may say it, too. The
+    latest document is first.
     """
     known = {p.chunk_id: p for p in others}.values()
     ids = {p.document.document_id for p in _passages_saying("amends", first, known)}
-    return [p for p in known if p.document.document_id in ids]
+    found = (p for p in known if p.document.document_id in ids)
+    return sorted(found, key=date_of, reverse=True)
 
 
 def amendment(first: Passage, others: Iterable[Passage], task: str) -> tuple[Passage, str] | None:
@@ -120,10 +125,11 @@ def amendment(first: Passage, others: Iterable[Passage], task: str) -> tuple[Pas
     for by in amending_passages(first, others):
         names, heading = names_of(first), " ".join(first.headings[-1:])
         found = changes(first.content, heading, by.content, names)
+        found = [change for change in found if not is_of_other_thing(task, change)]
         asked = content_words(task, first.content) - content_words(names, first.content)
         change = change_for(asked, found, first.content, heading)
         if change or (found and asked.isdisjoint(content_words(first.content))):
-            return by, change.new.text if change and _may_amend(by, first) else ""
+            return by, change.new.text if change and may_amend(by, first) else ""
     return None
 
 
@@ -138,7 +144,7 @@ def put_amendments_behind(ranked: list[Candidate], task: str) -> None:
     for first in can_be_first[:MAX_CHECKED_FOR_NEWER] if have_statements(ranked) else ():
         rows = {row.passage.chunk_id: row for row in can_be_first}
         by, _ = amendment(first.passage, (r.passage for r in rows.values()), task) or (None, "")
-        if by and _may_amend(by, first.passage):
+        if by and may_amend(by, first.passage):
             put_behind(ranked, rows[by.chunk_id], first, "amends")
 
 
@@ -164,16 +170,28 @@ def _may_be_quoted_against(new: Passage, old: Passage) -> bool:
     return is_trusted and may_displace(Candidate(new), Candidate(old))
 
 
-def _may_amend(new: Passage, old: Passage) -> bool:
+def may_amend(new: Passage, old: Passage) -> bool:
     """Whether its words may stand beside the old one; also a mail of who is named there.
 
-    The name is that of the domain, which is harder to take than one before the address.
+    The name is that of the registered domain, in whole words (``portmaren`` for Port Maren), and no
+    English word. It is harder to take than one before the address, but can be forged, too.
     """
-    domain = _sender(new).rpartition("@")[2].rstrip(">").split(".")[:-1]
-    name = next((part for part in reversed(domain) if len(part) >= _MIN_ISSUER), "")
-    text = "".join(words_of(folded(_ADDRESS.sub(" ", f"{names_of(old)} {old.content}"))))
-    is_named = name and all(part in text for part in name.split("-")) and not is_english(name)
-    return bool(is_named and new.document.origin == "external") or _may_be_quoted_against(new, old)
+    *labels, top = _sender(new).rpartition("@")[2].rstrip(">").casefold().split(".")
+    if len(top) == len("uk") and len(labels) > 1 and len(labels[-1]) <= len("com"):
+        labels.pop()  # Of co.uk.
+    name = "".join(labels[-1:]).replace("-", "")
+    words = words_of(_ADDRESS.sub(" ", f"{names_of(old)} {old.content}"))
+    is_named = len(name) >= _MIN_ISSUER and name not in _MAIL_PROVIDERS and _names(words, name)
+    return (is_named and new.document.origin == "external") or _may_be_quoted_against(new, old)
+
+
+def _names(words: Sequence[str], name: str) -> bool:
+    """Whether consecutive words, not all of them English, are a name without spaces."""
+    for start in range(len(words)):
+        for end in range(start + 1, start + 1 + _MAX_NAME_WORDS):
+            if "".join(words[start:end]) == name and not all(map(is_english, words[start:end])):
+                return True
+    return False
 
 
 def _sender(passage: Passage) -> str:
@@ -206,7 +224,7 @@ def _passages_saying(
                 or (said == "amends" and _sender(p) and not _sender(named))
                 or (said == "amends" and any(own == said for own, _ in _statements(p)))
                 for p in known.values()
-                if _stem(p) not in stems
+                if _stem(p) not in stems and may_displace(Candidate(p), Candidate(named))
             )
             for one, words in _statements(by)
         )

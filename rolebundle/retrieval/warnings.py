@@ -284,8 +284,13 @@ def _may_be_replaced(retrieval: Retrieval) -> str:
             if is_used and documents.index(row.passage.document) == number - 1
         ]
         if amending:
-            said = f"amends [{number}], by its text: {quoted(amended)}"
-            said = said if amended else f"says that it amends [{number}]"
+            is_said_by_own = amended and amending.document.origin != "external"
+            said = (
+                f"amends [{number}], by its text"
+                if is_said_by_own
+                else f"says that it amends [{number}]"
+            )
+            said += f": {quoted(amended)}" if amended else ""
             found.append(f"{shown_name(amending.locator_path)} {said}")
         if not is_for_task:
             continue

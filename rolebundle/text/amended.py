@@ -124,6 +124,15 @@ def _likeness(old: ReadSentence, new: ReadSentence, common: frozenset[str]) -> t
     return is_clause, len(kinds), len(shared), len(shared) / len(old.words)
 
 
+def is_of_other_thing(task: str, change: Change) -> bool:
+    """Whether a task names a thing with a number, such as room 7, and the change another one."""
+    asked, things = (
+        {(f.label, f.text) for one in sentences for f in one.figures if f.label and not f.unit}
+        for sentences in (read_sentences(task), change)
+    )
+    return asked.isdisjoint(things) and bool({*dict(asked)} & {*dict(things)})
+
+
 def _named_things(sentence: ReadSentence) -> set[tuple[str, str]]:
     """The nouns and numbers of things that have one, such as shed 1."""
     bare = [f for f in sentence.figures if f.label and not (f.unit or f.nouns)]

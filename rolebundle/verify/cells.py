@@ -13,13 +13,14 @@ from rolebundle.verify.quotes import denies, lower_words
 from rolebundle.verify.sentences import CLAUSE_END
 
 _ANSWERS = {
-    "yes": re.compile(r"(?:yes|y|x|true|ja|oui|s[ií]|[✓✔☑])(?=\W|$)", re.IGNORECASE),
-    "no": re.compile(r"(?:no|n|none|false|nein|non|nee|[✗✘☐–-])$", re.IGNORECASE),
+    "yes": re.compile(r"(?:yes|y|x|true|ja|oui|s[ií]|[✓✔✅☑])(?=\W|$)", re.IGNORECASE),
+    "no": re.compile(r"(?:no|n|none|false|nein|non|nee|[✗✘❌☐–-])(?=\s*(?:$|[(*]))", re.IGNORECASE),
     "perhaps": re.compile(
         r"(?:may|might|can|traces?|perhaps|possibl|spuren|kann|puede|peut)", re.I
     ),
 }
 """Which cells answer the question that the head of their column asks."""
+_NOT_ONLY = re.compile(r"\bnot only\b", re.IGNORECASE)
 _WITHOUT = ("without", "free", "neither", "nor")
 
 
@@ -84,7 +85,7 @@ def other_answer(text: str, passages: Sequence[Passage]) -> tuple[str, Passage, 
     for passage in passages:
         head, *rows = _rows(passage) or [[]]
         names, own = [content_words(row[0]) for row in rows], list[list[str]]()
-        for clause in CLAUSE_END.split(text.replace("-free", " free")):
+        for clause in CLAUSE_END.split(_NOT_ONLY.sub("", text.replace("-free", " free"))):
             words = content_words(clause)
             named = zip(rows, names, strict=True)
             own = [row for row, name in named if name and name <= words] or own
@@ -96,13 +97,14 @@ def other_answer(text: str, passages: Sequence[Passage]) -> tuple[str, Passage, 
 
 
 def _answer(cell: str) -> str:
-    return next((answer for answer, form in _ANSWERS.items() if form.match(cell)), "")
+    plain = cell.strip("*_`~ ")
+    return next((answer for answer, form in _ANSWERS.items() if form.match(plain)), "")
 
 
 def _said_of(clause: str, name: frozenset[str]) -> str:
     """What a clause answers to the head of a column, whose words it has."""
     words = lower_words(clause)
-    first = next(n for n, word in enumerate(words) if content_words(word) & name)
+    first = next((n for n, word in enumerate(words) if content_words(word) & name), len(words))
     is_denied = any(denies(word) or word in _WITHOUT for word in words[:first])
     is_perhaps = any(map(_ANSWERS["perhaps"].match, words))
     return (

@@ -32,7 +32,7 @@ from rolebundle.retrieval.messages import is_later_mail, without_attribution
 from rolebundle.retrieval.passage_text import quoted, shown_name
 from rolebundle.retrieval.query import words_of
 from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.retrieval.statements import amending_passages, names_of
+from rolebundle.retrieval.statements import amending_passages, may_amend, names_of
 from rolebundle.retrieval.versions import (
     date_of,
     dated_entries,
@@ -41,6 +41,7 @@ from rolebundle.retrieval.versions import (
     is_in_later_file,
     is_later_section,
     is_older,
+    newer_by_path,
 )
 from rolebundle.scan.confidential import find_secrets
 from rolebundle.storage.corpus import Corpus, joined
@@ -377,7 +378,12 @@ class SentenceCheck:
         originals = [p for p in self._all if text in _message_text(p)]
         replies = [p for p in self._all if any(_is_reply(p, quote) for quote in quotes)]
         later = [p for p in self._all if is_later_mail(p, passage)]
-        in_series = [p for p in self._all if is_in_later_file(p, passage)]
+        # Of the years in names, another check says which is newer.
+        in_series = [
+            p
+            for p in self._all
+            if is_in_later_file(p, passage) and not newer_by_path(passage, [p.path], "")
+        ]
         entry, *notes = self._later_entries(passage, figure)
         sources = [
             ("the mail that quotes it", passage, originals, replies),
@@ -417,7 +423,8 @@ class SentenceCheck:
 
         They have the words of the draft, or of the earlier mail, ``first``, beside it; or they say
         what is new, if that mail has no other figure of this kind, such as a price, or the day
-        until which something is due. An entry of notes or minutes, which have many matters, has more of them.
+        until which something is due. An entry of notes, or minutes, which have many matters, has
+        more of them.
         """
         source, mail = _own_text(first), _own_text(later)
         is_entry = later.document.document_type != "mail"
@@ -448,7 +455,9 @@ class SentenceCheck:
             for by in amending_passages(first, (*self._evidence.stating, *self._all)):
                 amended = self._changes(passages, by) if by.document not in cited else ()
                 for passage, text in amended:
-                    yield passage, f"{shown_name(by.path)} amends it: {quoted(shortened(text))}"
+                    said = f"amends it: {quoted(shortened(text))}"
+                    said = said if may_amend(by, first) else "says that it amends it"
+                    yield passage, f"{shown_name(by.path)} {said}"
 
     def _changes(self, passages: Sequence[Passage], by: Passage) -> Iterator[tuple[Passage, str]]:
         """The sentences of another passage that amend what the sentence says, and where it is."""

@@ -157,6 +157,9 @@ def test_a_mail_from_outside_is_not_quoted_against_an_own_file(tmp_path: Path) -
         ("Norvale <a@norvale.example>", True),
         ("Norvale <a@mail.norvale.example>", True),
         ("Norvale Homes <a@norvale.evilness.example>", False),
+        ("Norvale Homes <a@norvale.ev.example>", False),
+        ("Norvale <a@rvale-homes.example>", False),
+        ("Norvale <a@gmail.com>", False),
         ("House <a@house.example>", False),
     ],
 )
@@ -165,8 +168,38 @@ def test_a_mail_of_who_is_named_in_the_document_is_quoted(
 ) -> None:
     mail = MAIL.replace("Gloves", "Amendment to LC-2021/03").format(sender, CHANGES)
     bundle = answered(tmp_path, {"lease.md": NUMBERED, "m.eml": mail}, TASK)
-    assert (QUOTE in notes(bundle)) == is_quoted
-    assert "m.eml" in notes(bundle)
+    said = notes(bundle)
+    assert said.startswith("m.eml says that it amends [1]")
+    assert (QUOTE.partition(": ")[2] in said) == is_quoted
+    assert "Answer from it." not in packet(bundle)
+    draft = "Subletting is not permitted (lease.md)."
+    files = {"lease.md": NUMBERED, "m.eml": mail}
+    found = verified(tmp_path / "v", files, draft).findings
+    assert any("100 square" in (f.note or "") for f in found) == is_quoted
+
+
+def test_documents_of_other_standing_do_not_hide_an_amendment(tmp_path: Path) -> None:
+    web = "---\ntrust_tier: untrusted\n---\n# Lease contract LC-2021/03\n\nSubletting LC-2021/03!\n"
+    assert QUOTE in notes(answered(tmp_path, {**files(), "web.md": web}, TASK))
+
+
+def test_of_several_amendments_the_latest_is_quoted(tmp_path: Path) -> None:
+    dated = {
+        f"{name}.md": AMENDMENT.format(TITLE).replace("2026", year).replace("to 100", f"to {year}")
+        for name, year in (("a", "2023"), ("b", "2025"), ("c", "2024"))
+    }
+    assert notes(answered(tmp_path, {"lease.md": LEASE, **dated}, TASK)).startswith(
+        'b.md amends [1], by its text: "d) Subletting of up to 2025 square'
+    )
+
+
+def test_a_thing_with_another_number_is_not_meant(tmp_path: Path) -> None:
+    rooms = "".join(f"{n}. The room {n} costs {n}01 euros a month.\n\n" for n in range(1, 8))
+    changes = "Clause 2: the room 2 costs 302 euros.\n\nClause 7: the room 7 costs 307 euros.\n"
+    lease = {"lease.md": f"# Lease contract LC-2021/03\n\nDate: 1 March 2021\n\n{rooms}"}
+    found = {**lease, "letter.md": AMENDMENT.format(TITLE).partition("a)")[0] + changes}
+    assert "307 euros" in notes(answered(tmp_path / "a", found, "What does room 7 cost?"))
+    assert "euros" not in notes(answered(tmp_path / "b", found, "What does room 3 cost?"))
 
 
 SHEDS = (

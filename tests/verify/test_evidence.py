@@ -286,7 +286,7 @@ ROTA = """day,shift,guard,first aider
 FOOD = """product,milk,egg,nuts,soya
 Butter rolls,yes,yes,no,no
 Oat bars,no,no,no,yes
-Nut bread,no,no,yes,may contain
+Nut bread,no,no,**yes**,may contain
 """
 
 
@@ -300,6 +300,8 @@ Nut bread,no,no,yes,may contain
         ("The butter rolls have milk, but no nuts (food.csv).", "cited", "1-4"),
         ("The butter rolls contain no egg (food.csv).", "differs", "1-4"),
         ("The nut bread is egg-free; it contains soya (food.csv).", "differs", "1-4"),
+        ("The nut bread has no nuts (food.csv).", "differs", "1-4"),
+        ("The butter rolls contain not only milk (food.csv).", "cited", "1-4"),
     ],
 )
 def test_a_row_is_read_with_its_header_and_not_with_other_rows(
