@@ -104,12 +104,15 @@ def _answer(cell: str) -> str:
 def _said_of(clause: str, name: frozenset[str]) -> str:
     """What a clause answers to the head of a column, whose words it has."""
     words = lower_words(clause)
-    first = next((n for n, word in enumerate(words) if content_words(word) & name), len(words))
-    is_denied = any(denies(word) or word in _WITHOUT for word in words[:first])
+    # The name of a row may have the word, too.
+    last = max(
+        (n for n, word in enumerate(words) if content_words(word) & name), default=len(words)
+    )
+    is_denied = any(denies(word) or word in _WITHOUT for word in words[:last])
     is_perhaps = any(map(_ANSWERS["perhaps"].match, words))
     return (
         "no"
-        if is_denied or "free" in words[first + 1 : first + 2]
+        if is_denied or "free" in words[last + 1 : last + 2]
         else "perhaps"
         if is_perhaps
         else "yes"

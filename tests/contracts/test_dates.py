@@ -76,6 +76,7 @@ def test_the_day_that_a_line_states_of_its_text(line, day, form):
     ("Mon 5 Jan: x", "2026-01-05", ": x"), ("22. Okt. Anruf", "2026-10-22", ". Anruf"), ("22.10. Anruf", "2026-10-22", " Anruf"),
     ("le 3 mars: x", "2026-03-03", ": x"), ("22 de octubre: x", "2026-10-22", ": x"), ("December 24 x", "2025-12-24", " x"),
     ("2026-11-17", "2026-11-17", ""), ("22 people", "", "22 people"), ("1.2. Rates", "", "1.2. Rates"),
+    ("2 Oct 1875: x", "", "2 Oct 1875: x"),
 ])  # fmt: skip
 def test_the_day_that_an_entry_of_notes_begins_with(line, day, rest):
     assert entries_of(line, "2026-11-28") == [(day, rest)]
