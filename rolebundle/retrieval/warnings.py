@@ -13,6 +13,7 @@ from datetime import datetime
 
 from rolebundle.contracts.bundle import BundleWarning
 from rolebundle.contracts.dates import is_of_date
+from rolebundle.contracts.documents import LANGUAGE
 from rolebundle.contracts.request import Where
 from rolebundle.contracts.terms import (
     TRUSTED_TIERS,
@@ -39,6 +40,7 @@ from rolebundle.retrieval.versions import (
     newer_by_path,
     words_if_newest_asked,
 )
+from rolebundle.text.languages import shows_english
 from rolebundle.text.spellings import key_of
 from rolebundle.text.words import (
     age,
@@ -124,14 +126,18 @@ def _weak_evidence(retrieval: Retrieval) -> str:
 
 
 def other_languages(retrieval: Retrieval) -> str:
-    """How many documents are in languages that no wording is in; English if most of them are."""
+    """How many documents are in languages that no wording is in; in English, of those found."""
+    in_english = set[str]()
     # A text of keywords may seem to be in another language. Then it may be English, too.
     asked = set[str]().union(
         *({*w.languages, language_of(w.text)} for w in retrieval.query.wordings)
     )
     counts = Counter(retrieval.languages)
-    in_english = retrieval.corpus_state.documents - counts.total()
-    counts["en"] = in_english if in_english > counts.total() else 0
+    for row in () if "en" in asked else retrieval.ranked:
+        known = dict(row.passage.document.attributes)
+        if LANGUAGE not in known and shows_english(row.passage.content):
+            in_english.add(row.passage.document.document_id)
+    counts["en"] = len(in_english)
     others = [
         (name, number) for name, number in counts.most_common() if number and name not in asked
     ]

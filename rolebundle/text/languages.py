@@ -139,23 +139,32 @@ def likely_languages(text: str) -> tuple[str, ...]:
 def english_share(texts: Iterable[str]) -> float:
     """The part of texts that is English, by characters, in [0, 1]; 1 if nothing shows a language.
 
-    A text is English if a tenth of its words are English function words, and more than are those of
-    any other language. It is in another one if most of its letters are not Latin, or if a twentieth
-    of its words are function words of that language. Others, such as code and tables, do not count.
+    Texts that show no language, such as code and tables, do not count.
     """
     english = known = 0
     for text in texts:
-        lowered = text[:_MAX_CHARS].lower()
-        most, _, words = _hits(lowered)
-        own = sum(word in ENGLISH_STOP_WORDS for word in words)
-        letters = [letter for letter in lowered if letter.isalpha()]
-        is_latin = 2 * sum(letter < "\u0250" for letter in letters) >= len(letters)
-        if is_latin and own > most and own >= max(_MIN_HITS, 0.1 * len(words)):
-            english += len(lowered)
-            known += len(lowered)
-        elif not is_latin or most >= max(_MIN_HITS, 0.05 * len(words)):
-            known += len(lowered)
+        shown = shows_english(text)
+        english += len(text[:_MAX_CHARS]) if shown else 0
+        known += len(text[:_MAX_CHARS]) if shown is not None else 0
     return english / known if known else 1.0
+
+
+def shows_english(text: str) -> bool | None:
+    """Whether a text is in English; ``None`` if it shows no language.
+
+    It is if a tenth of its words are English function words, and more than are those of any other
+    language. It is in another one if most of its letters are not Latin, or if a twentieth of its
+    words are function words of that language.
+    """
+    lowered = text[:_MAX_CHARS].lower()
+    most, _, words = _hits(lowered)
+    own = sum(word in ENGLISH_STOP_WORDS for word in words)
+    letters = [letter for letter in lowered if letter.isalpha()]
+    is_latin = 2 * sum(letter < "\u0250" for letter in letters) >= len(letters)
+    if is_latin and own > most and own >= max(_MIN_HITS, 0.1 * len(words)):
+        return True
+    is_other = not is_latin or most >= max(_MIN_HITS, 0.05 * len(words))
+    return False if is_other else None
 
 
 def latin_language(text: str) -> str:
