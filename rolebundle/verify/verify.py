@@ -46,7 +46,13 @@ from rolebundle.retrieval.versions import (
 from rolebundle.scan.confidential import find_secrets
 from rolebundle.storage.corpus import Corpus, joined
 from rolebundle.storage.digests import verify_passages
-from rolebundle.text.amended import changes, is_denied, read_sentences, says_the_old
+from rolebundle.text.amended import (
+    ReadSentence,
+    changes,
+    is_denied,
+    read_sentences,
+    says_the_old,
+)
 from rolebundle.text.figures import Figure, find_figures, words_near
 from rolebundle.text.replaced import (
     Replaced,
@@ -464,12 +470,21 @@ class SentenceCheck:
         names = names_of(passages[0])
         text = " ".join(passage.content for passage in passages)
         words = content_words(self._prose, text) - content_words(names, text)
-        shared = [len(words & s.words) for p in passages for s in read_sentences(p.content)]
+        figures = find_figures(self._prose)
+
+        def shared(sentence: ReadSentence) -> int:
+            same = (f for f in figures if any(is_same(f, own) for own in sentence.figures))
+            return len(words & sentence.words) + sum(1 for _ in same)
+
+        most = max((shared(s) for p in passages for s in read_sentences(p.content)), default=0)
         for passage in passages:
             heading = " ".join(passage.headings[-1:])
-            for change in changes(passage.content, heading, by.content, names):
-                own, least = len(words & change.old.words), min(max(shared), len(change.old.words))
-                if 2 * own >= max(least, 1) and says_the_old(self._prose, change, by.content):
+            found = changes(passage.content, heading, by.content, names)
+            for change in sorted(found, key=lambda change: -shared(change.old)):
+                least = max(min(most, len(change.old.words)), 1)
+                if 2 * shared(change.old) >= least and says_the_old(
+                    self._prose, change, by.content
+                ):
                     yield passage, change.new.text
 
     def _changed_by_text(self) -> Iterator[tuple[Passage, str]]:
