@@ -157,12 +157,12 @@ def is_later_section(later: Passage, first: Passage) -> bool:
     """Whether it has like headings and a later date than a passage of the same series of files.
 
     A passage with several sections has the headings of all: more than half of the words must be the
-    same.
+    same. Letters have none.
     """
     if not is_in_later_file(later, first):
         return False
     headings = [_heading_words(passage) for passage in (later, first)]
-    return 2 * len(headings[0] & headings[1]) > max(map(len, headings))
+    return 2 * len(headings[0] & headings[1]) > max(map(len, headings)) or not any(headings)
 
 
 def is_in_later_file(later: Passage, first: Passage) -> bool:

@@ -141,8 +141,8 @@ def other_languages(retrieval: Retrieval) -> str:
     others = [
         (name, number) for name, number in counts.most_common() if number and name not in asked
     ]
-    named = [f"{number} in {name}" for name, number in others[:MAX_LANGUAGES]]
-    return f"documents in other languages: {', '.join(named)}" if named else ""
+    named = [f"{counted(number, 'document')} in {name}" for name, number in others[:MAX_LANGUAGES]]
+    return ", ".join(named)
 
 
 def _no_high_trust_match(retrieval: Retrieval) -> str:

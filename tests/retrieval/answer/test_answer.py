@@ -532,10 +532,18 @@ def test_every_text_names_what_is_missing() -> None:
 @pytest.mark.parametrize(
     ("task", "also", "note"),
     [
-        ("Until when can I end the contract with the laundry?", (), "2 in de, 1 in es"),
-        ("Until when can I end the contract?", ("Kündigung der Wäscherei",), "1 in es"),
-        ("Bis wann kann die Leitung den Contract kündigen?", (), "4 in en, 1 in es"),
-        ("Where does the Zorblax dwell?", (), "2 in de, 1 in es"),
+        (
+            "Until when can I end the contract with the laundry?",
+            (),
+            "2 documents in de, 1 document in es",
+        ),
+        ("Until when can I end the contract?", ("Kündigung der Wäscherei",), "1 document in es"),
+        (
+            "Bis wann kann die Leitung den Contract kündigen?",
+            (),
+            "4 documents in en, 1 document in es",
+        ),
+        ("Where does the Zorblax dwell?", (), "2 documents in de, 1 document in es"),
     ],
 )
 def test_languages_of_documents_that_no_wording_is_in_are_named(
@@ -555,7 +563,7 @@ def test_languages_of_documents_that_no_wording_is_in_are_named(
     with Engine(workspace) as engine:
         answer = engine.retrieve(RetrievalRequest(task=task, also=list(also)))
     said = " ".join([answer.fallback.message, *(w.message or "" for w in answer.warnings)])
-    assert f"documents in other languages: {note}" in said
+    assert note in said
     assert said.count(" in es") == 1
 
 
