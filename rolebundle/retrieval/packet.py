@@ -478,7 +478,7 @@ def _lines_before(bundle: RetrievalBundle) -> Iterator[str]:
         meaning = WARNINGS[warning.code]
         if meaning.shown == "note" and not is_empty:
             is_said = all(map(_BY_TEXT.search, _QUOTED.sub("", warning.message).split("; ")))
-            yield f"Note: {warning.message}. {_USE_IT if is_said else meaning.advice}"
+            yield f"Note: {warning.message}. {_USE_IT if is_said else meaning.advice}".rstrip()
     for constraint in bundle.constraints or ():
         line = constraint_line(constraint.model_dump())
         yield f"Decision about this task (call check before you act): {line}"

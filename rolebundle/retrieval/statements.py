@@ -124,8 +124,8 @@ def amendment(first: Passage, others: Iterable[Passage], task: str) -> tuple[Pas
     """
     for by in amending_passages(first, others):
         names, heading = names_of(first), " ".join(first.headings[-1:])
-        found = changes(first.content, heading, by.content, names)
-        found = [change for change in found if not is_of_other_thing(task, change)]
+        all_changes = changes(first.content, heading, by.content, names)
+        found = [change for change in all_changes if not is_of_other_thing(task, change)]
         asked = content_words(task, first.content) - content_words(names, first.content)
         change = change_for(asked, found, first.content, heading)
         if change or (found and asked.isdisjoint(content_words(first.content))):

@@ -172,7 +172,7 @@ def _why_empty(verdict: EmptyReason, retrieval: Retrieval) -> str:
     else:
         reason = _why_none_selected(verdict, retrieval, rejections)
         languages = other_languages(retrieval) if verdict in _WITHOUT_EVIDENCE else ""
-        reason += f"; {languages}: ask in this language, too (`also`)" if languages else ""
+        reason += f"; {languages}" if languages else ""
     return reason + narrowed_by(request.echo.where)
 
 

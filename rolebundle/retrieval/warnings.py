@@ -142,7 +142,7 @@ def other_languages(retrieval: Retrieval) -> str:
         (name, number) for name, number in counts.most_common() if number and name not in asked
     ]
     named = [f"{counted(number, 'document')} in {name}" for name, number in others[:MAX_LANGUAGES]]
-    return ", ".join(named)
+    return f"{', '.join(named)}: ask in each language (`also`)" if named else ""
 
 
 def _no_high_trust_match(retrieval: Retrieval) -> str:

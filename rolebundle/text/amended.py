@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
@@ -75,7 +76,8 @@ def read_sentences(
     return (*found,)
 
 
-def changes(old: str, heading: str, new: str, names: str) -> list[Change]:
+@lru_cache(maxsize=256)
+def changes(old: str, heading: str, new: str, names: str) -> tuple[Change, ...]:
     """The sentences of a text that a text which amends it changes.
 
     They are of one clause, as the new one says, or half of the words of one of them are the same.
@@ -100,7 +102,7 @@ def changes(old: str, heading: str, new: str, names: str) -> list[Change]:
             for likeness, own in pairs
             if likeness and (likeness == best or (likeness[0] and 2 * likeness[-1] >= 1))
         ]
-    return found
+    return (*found,)
 
 
 def _likeness(old: ReadSentence, new: ReadSentence, common: frozenset[str]) -> tuple[float, ...]:
@@ -151,7 +153,9 @@ def _nearest(figures: list[Figure], other: Figure) -> list[Figure]:
     return [f for number, f in shared if number == max(number for number, _ in shared)]
 
 
-def change_for(asked: frozenset[str], found: list[Change], old: str, heading: str) -> Change | None:
+def change_for(
+    asked: frozenset[str], found: Sequence[Change], old: str, heading: str
+) -> Change | None:
     """The change of what some words ask for; ``None`` if the text has other sentences about it.
 
     If it is one short clause and has none of the words, as a question in other words, its first

@@ -10,7 +10,7 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence, Set
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain, islice, pairwise, product
 from time import monotonic
 
@@ -379,9 +379,9 @@ class SentenceCheck:
 
     def _changed_by_reply(self, figure: Figure, passage: Passage) -> str:
         """What a reply or later mail has in place of a figure of the passage; "" for nothing."""
-        text = _message_text(passage)
-        quotes = [p for p in self._quoted if p == passage or _message_text(p) in text]
-        originals = [p for p in self._all if text in _message_text(p)]
+        text = _message_text(passage.content)
+        quotes = [p for p in self._quoted if p == passage or _message_text(p.content) in text]
+        originals = [p for p in self._all if text in _message_text(p.content)]
         replies = [p for p in self._all if any(_is_reply(p, quote) for quote in quotes)]
         later = [p for p in self._all if is_later_mail(p, passage)]
         # Of the years in names, another check says which is newer.
@@ -605,8 +605,9 @@ class SentenceCheck:
             yield self._finding("differs", start, end, found[1], f"differs: {found[0]}", found[2])
 
 
-def _message_text(passage: Passage) -> str:
-    return " ".join(without_attribution(passage.content).split())
+@lru_cache(maxsize=1024)
+def _message_text(content: str) -> str:
+    return " ".join(without_attribution(content).split())
 
 
 def _own_text(mail: Passage) -> str:
