@@ -38,6 +38,8 @@ _BREAK = re.compile(
     r"|(?<=[.!?…])\s+|(?<=[。！？])"
 )
 """Where a paragraph, a sentence, or a line of code, of a table or of a list may end."""
+_ROW = re.compile(r"[^\n]* \| [^\n]*\n")
+"""A row of a table, also in a passage with other text."""
 _LINE_END = re.compile(r"\n+")
 _INTRODUCES = re.compile(r"(?:^#+ .*|:)\s*\Z", re.MULTILINE)
 """A heading, or what announces the next sentence: it says nothing without it."""
@@ -341,6 +343,7 @@ def best_span(
         table_below: of a table the innermost heading above it.
     """
     ends = {0, len(content), *(m.end() for m in _BREAK.finditer(content) if _is_break(m))}
+    ends.update(row.end() for row in _ROW.finditer(content))
     is_table = table_below is not None
     in_sentence = {m.end() for m in _WRAPPED.finditer("" if is_table else content)} - ends
     rows = content.rstrip().split("\n") if is_table else [""]
