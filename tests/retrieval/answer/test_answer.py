@@ -647,7 +647,7 @@ def test_a_part_does_not_end_with_what_announces_the_next_one(heading: str) -> N
 def test_a_part_of_a_table_in_other_text_has_whole_rows() -> None:
     rows = ["1 | Quay | Boats | 06:30", "2 | Marsh | Birds | 05:15", "3 | Barn | Eels | 07:00"]
     text = "\n".join(("What changed", "", *rows, ""))
-    assert best_part(text, ["eels"], 60) == rows[2]
+    assert best_part(text, ["eels"], 40) == rows[2]
     assert best_part(text, ["birds"], 40) == rows[1]
 
 
