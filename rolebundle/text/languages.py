@@ -167,6 +167,18 @@ def shows_english(text: str) -> bool | None:
     return False if is_other else None
 
 
+def clear_language(text: str) -> str:
+    """The language of a sentence in Latin letters that two of its function words show, or ``""``.
+
+    Rare function words count, too, and English ones must be fewer; for English, twice as many.
+    """
+    most, best, words = _hits(text[:_MAX_CHARS].lower(), _languages_of_question_words())
+    own = sum(word in ENGLISH_STOP_WORDS for word in words)
+    if most >= _MIN_HITS and most > own:
+        return best[0] if len(best) == 1 else ""
+    return "en" if own >= _MIN_HITS and own > 2 * most else ""
+
+
 def latin_language(text: str) -> str:
     """The language of running text in Latin letters; ``""`` if it is English or unknown.
 

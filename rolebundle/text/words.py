@@ -16,6 +16,7 @@ from rolebundle.text.forms import forms
 from rolebundle.text.languages import (
     ENGLISH_STOP_WORDS,
     STOP_WORDS,
+    clear_language,
     latin_language,
     likely_languages,
     non_latin_language,
@@ -24,6 +25,8 @@ from rolebundle.text.languages import (
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _STEMMER = Stemmer.Stemmer("english", 0)  # Without a cache: `stem` has one.
 _POSSESSIVE = re.compile(r"['’](?:s|t|re|ve|ll|d|m)$")
+_SENTENCE = 300
+"""Characters up to which a text may have few function words of its language."""
 _LETTERS = re.compile(r"[^\W\d_]")
 _LATIN = re.compile("[a-zA-Z\u00aa\u00ba\u00c0-\u024f\u1e00-\u1eff]")
 
@@ -37,7 +40,16 @@ def language_of(text: str) -> str:
     if not text.isascii() and len(_LETTERS.findall(text)) > 2 * len(_LATIN.findall(text)):
         return non_latin_language(text) or "und"
     detected = latin_language(text)
-    return detected if detected in likely_languages(text) else "en"
+    if detected in likely_languages(text):
+        return detected
+    return "en" if len(text) > _SENTENCE else clear_language(text) or "en"
+
+
+@lru_cache(maxsize=2048)
+def known_language(text: str) -> str:
+    """The language of a sentence or passage; ``""`` if its words show none."""
+    language = language_of(text)
+    return clear_language(text) if language == "en" else language
 
 
 class Stems(NamedTuple):

@@ -7,9 +7,10 @@ import re
 from collections.abc import Sequence
 
 from rolebundle.contracts.documents import Passage
+from rolebundle.text.amended import is_denied
 from rolebundle.text.replaced import says
 from rolebundle.text.words import content_words
-from rolebundle.verify.quotes import denies, lower_words
+from rolebundle.verify.quotes import lower_words
 from rolebundle.verify.sentences import CLAUSE_END
 
 _ANSWERS = {
@@ -21,7 +22,6 @@ _ANSWERS = {
 }
 """Which cells answer the question that the head of their column asks."""
 _NOT_ONLY = re.compile(r"\bnot only\b", re.IGNORECASE)
-_WITHOUT = ("without", "free", "neither", "nor")
 
 
 def table_or_text(passage: Passage) -> str:
@@ -49,7 +49,7 @@ def other_cell(
         What differs, the passage and the row.
     """
     words = content_words(text)
-    if says(text, "change") or any(map(denies, lower_words(text))):
+    if says(text, "change") or is_denied(text):
         return None
     for passage, lines in zip(passages, exact, strict=False):
         head, *rows = _rows(passage) or [[]]
@@ -108,15 +108,11 @@ def _said_of(clause: str, name: frozenset[str]) -> str:
     last = max(
         (n for n, word in enumerate(words) if content_words(word) & name), default=len(words)
     )
-    is_denied = any(denies(word) or word in _WITHOUT for word in words[:last])
+    is_no = "free" in words[:last] or is_denied(" ".join(words[:last]))
     is_perhaps = any(map(_ANSWERS["perhaps"].match, words))
-    return (
-        "no"
-        if is_denied or "free" in words[last + 1 : last + 2]
-        else "perhaps"
-        if is_perhaps
-        else "yes"
-    )
+    if is_no or "free" in words[last + 1 : last + 2]:
+        return "no"
+    return "perhaps" if is_perhaps else "yes"
 
 
 def _rows(passage: Passage) -> list[list[str]]:

@@ -35,10 +35,9 @@ from rolebundle.storage.documents import document_names
 from rolebundle.storage.passages import passages_at_lines, passages_by_id, stating_passages
 from rolebundle.text.languages import is_unspaced
 from rolebundle.text.references import may_be_stored
-from rolebundle.text.words import language_of
 from rolebundle.verify.draft import NAME_ENDING, Citation, FileNames, name_endings
 from rolebundle.verify.findings import finding
-from rolebundle.verify.sentences import best_match
+from rolebundle.verify.sentences import best_match, is_translated
 
 DEPTH = 20
 """How many passages of the whole corpus are candidates for one sentence or quote."""
@@ -319,7 +318,7 @@ def check_citation(
     is_elsewhere = place is not None and own.share < LESS * best.share
     if not is_elsewhere and (own.share or own.words < 2 * _MIN_COMPARED):
         return "cited", named[0], ""
-    if language_of(prose) != language_of(named[0].content):
+    if is_translated(prose, named[0]):
         note = "the sentence and the passage are in different languages"
         return "unchecked_language", named[0], note
     if place and is_elsewhere:

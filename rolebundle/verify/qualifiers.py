@@ -8,28 +8,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import product
 from typing import NamedTuple
 
 from rolebundle.contracts.documents import Passage
 from rolebundle.resources import data_file
-from rolebundle.text.languages import ENGLISH_STOP_WORDS
-from rolebundle.text.words import content_words, language_of, sentences_of, stem
-from rolebundle.verify.quotes import denies, lower_words
-from rolebundle.verify.sentences import CLAUSE_END
+from rolebundle.text.amended import is_denied
+from rolebundle.text.words import content_words, language_of, sentences_of, stems_of
+from rolebundle.verify.sentences import clause_end, is_excepted
 
 _WORDS = data_file(__file__, "words.toml")
-_GROUPS = list(_WORDS["qualifiers"].values())
-_FIRST_OPPOSITES = len(_GROUPS)
-_FIRST_TURNED = [*_WORDS["qualifiers"]].index("order")
+_GROUPS: dict[str, list[list[str]]] = {
+    language: [*groups.values()] for language, groups in _WORDS["qualifiers"].items()
+}
+_FIRST_OPPOSITES = len(_GROUPS["en"])
+_FIRST_TURNED = [*_WORDS["qualifiers"]["en"]].index("order")
 """The first group that a negation before it turns: "not open" is "shut"."""
-_GROUPS += [pair.split("/") for pair in _WORDS["copies"]["opposites"].split()]
-_KINDS = [(group, kind) for group, kinds in enumerate(_GROUPS) for kind in range(len(kinds))]
-_QUALIFIER = re.compile(
-    "|".join(rf"\b(?P<q{g}_{k}>{_GROUPS[g][k]})\b" for g, k in _KINDS), re.IGNORECASE
-)
-_END = re.compile(rf"{CLAUSE_END.pattern}|\band\b|,")
+_GROUPS["en"] += [pair.split("/") for pair in _WORDS["copies"]["opposites"].split()]
+_ENDS = r"|\b(?:and|und|et|ed?|y|en)\b|,"
 _QUALIFIED_WORDS = 2
 """How many content words after a qualifier it is about."""
 _MIN_SHARED = 2
@@ -48,19 +45,37 @@ class Qualifier(NamedTuple):
     about: frozenset[str]
 
 
+@cache
+def _patterns(language: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """The qualifiers of a language, and where the words end that they are about."""
+    groups = enumerate(_GROUPS[language])
+    named = [f"(?P<q{g}_{k}>{words})" for g, kinds in groups for k, words in enumerate(kinds)]
+    qualifier = re.compile(rf"\b(?:{'|'.join(named)})\b", re.IGNORECASE)
+    return qualifier, re.compile(clause_end(language).pattern + _ENDS)
+
+
 @lru_cache(maxsize=4096)
-def qualifiers_in(sentence: str) -> tuple[Qualifier, ...]:
-    """The qualifiers of a sentence before a content word of their clause; opposites also after."""
+def qualifiers_in(sentence: str, language: str = "en") -> tuple[Qualifier, ...]:
+    """The qualifiers of a sentence and the words after them in their clause, or those before.
+
+    Opposites are about both.
+    """
     sentence = sentence.replace("’", "'")
     found = []
-    for match in _QUALIFIER.finditer(sentence):
+    qualifier, end = _patterns(language)
+    for match in qualifier.finditer(sentence):
         group, _, kind = (match.lastgroup or "").partition("_")
-        before = _END.split(sentence[: match.start()])[-1]
-        about = _stems(_END.split(sentence[match.end() :], maxsplit=1)[0])[:_QUALIFIED_WORDS]
-        if int(group[1:]) >= _FIRST_TURNED and any(map(denies, lower_words(before))):
+        before = end.split(sentence[: match.start()])[-1]
+        after = end.split(sentence[match.end() :], maxsplit=1)[0]
+        about = stems_of(after, language).content[:_QUALIFIED_WORDS]
+        nearest = stems_of(before, language).content[-_QUALIFIED_WORDS:]
+        # In German the negation may be in the clause before, or at the end.
+        around = before if language == "en" else f"{sentence[: match.start()]} {after}"
+        if int(group[1:]) >= _FIRST_TURNED and is_denied(around):
             continue
-        if int(group[1:]) >= _FIRST_OPPOSITES:
-            about += _stems(before)[-_QUALIFIED_WORDS:]
+        is_predicate = not about and int(group[1:]) < _FIRST_TURNED  # "Smoking is forbidden."
+        if int(group[1:]) >= _FIRST_OPPOSITES or is_predicate:
+            about += nearest
         found.append(Qualifier(match[0].lower(), group, kind, frozenset(about)))
     return tuple(found)
 
@@ -76,7 +91,8 @@ def lost_condition(text: str, passages: Sequence[Passage]) -> tuple[str, Passage
     for passage in passages if is_free else ():
         for sentence in sentences_of(passage.content) if passage.content_type != "table" else ():
             main, condition, rest = _split(sentence)
-            own, others = content_words(main), content_words(rest) - content_words(main)
+            own = content_words(main, sentence)
+            others = content_words(rest, sentence) - own
             shared = len(words & own)
             is_repeated = shared >= _MIN_SHARED and 2 * shared >= len(own)
             if condition and is_repeated and 2 * len(words & others) < len(others):
@@ -109,25 +125,23 @@ def unknown_reason(text: str, passages: Sequence[Passage]) -> tuple[str, Passage
     return None
 
 
-def _stems(text: str) -> list[str]:
-    """The stems of the content words of a clause."""
-    return [stem(word) for word in lower_words(text) if word not in ENGLISH_STOP_WORDS]
-
-
 def other_qualifier(text: str, passages: Sequence[Passage]) -> tuple[str, Passage, str] | None:
     """The qualifier of a sentence that its evidence excludes, or ``None``.
 
     Returns:
         What differs, the passage and its sentence.
     """
-    words, own = content_words(text), qualifiers_in(text)
+    language = language_of(text)
+    words, own = content_words(text), qualifiers_in(text, language) if language in _GROUPS else ()
     said = {(mine.group, mine.kind) for mine in own}
     for passage, sentence in ((p, s) for p in passages if own for s in sentences_of(p.content)):
-        theirs = qualifiers_in(sentence)
-        if len(words & content_words(sentence)) < _MIN_SHARED:
+        theirs = qualifiers_in(sentence, language)
+        shared = words & content_words(sentence, text)
+        if len(shared) < _MIN_SHARED or is_excepted(text, sentence):
             continue
         for mine, other in product(own, theirs):
-            is_same = any((q.group, q.kind) == (mine.group, mine.kind) for q in theirs)
+            of_kind = [q for q in theirs if (q.group, q.kind) == (mine.group, mine.kind)]
+            is_same = any(not q.about or mine.about & q.about for q in of_kind)
             is_said = (other.group, other.kind) in said
             if mine.group == other.group and mine.about & other.about and not is_same | is_said:
                 return f'"{mine.text}" for "{other.text}"', passage, sentence.strip()

@@ -2,32 +2,41 @@
 
 The measure is word overlap: a sentence is *covered* if at least half of its content words stand
 in three consecutive sentences of a passage. That does not mean that the passage supports it. A
-near copy of a passage's sentence that differs in a negation or an opposite (English) ``differs``.
+near copy of a passage's sentence that differs in a negation or (English) an opposite ``differs``.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
 from rolebundle.contracts.dates import is_of_date
-from rolebundle.contracts.documents import Passage
+from rolebundle.contracts.documents import LANGUAGE, Passage
 from rolebundle.resources import data_file
 from rolebundle.retrieval.query import words_of
 from rolebundle.text.languages import ENGLISH_STOP_WORDS, TITLES
-from rolebundle.text.replaced import says
+from rolebundle.text.replaced import document_pattern, says
 from rolebundle.text.tokens import tokens_of
-from rolebundle.text.words import content_words, language_of, sentences_of, stem
-from rolebundle.verify.quotes import denies, lower_words
+from rolebundle.text.words import (
+    content_words,
+    known_language,
+    language_of,
+    sentences_of,
+    stem,
+    stems_of,
+)
 
 COVERED = 0.5
 """The least share of a sentence's content words that must stand together."""
 MIN_WORDS = 3
 """The least number of them, or all if there are fewer."""
 _WINDOW = 3
+_COMPOUNDING = ("de", "nl")
+_PART = 4
+"""More letters has a part of a compound that is known by itself: "Gerät" of "Röntgengerät"."""
 
 
 class Match(NamedTuple):
@@ -47,15 +56,28 @@ class Match(NamedTuple):
         return self.share >= COVERED and self.share * self.words >= min(MIN_WORDS, self.words) > 0
 
 
+def is_translated(text: str, passage: Passage) -> bool:
+    """Whether a text and a passage are surely in different languages."""
+    own = known_language(passage.content) or declared_language(passage)
+    return len({known_language(text), own} - {""}) > 1
+
+
+def declared_language(passage: Passage) -> str:
+    """The language of the document of a passage; ``""`` if it is English or unknown."""
+    return dict(passage.document.attributes).get(LANGUAGE, ("",))[0]
+
+
 def best_match(text: str, passages: Sequence[Passage]) -> Match:
     """The three consecutive sentences with the most content words of a text."""
     words = content_words(text)
     best = Match(0.0, len(words))
     for passage in passages:
-        head = content_words("\n".join((passage.document.title, *passage.headings)))
-        if words.isdisjoint(content_words(passage.content) | head):
+        # The cells of a table seldom show their language.
+        like = passage.content if known_language(passage.content) else text
+        head = content_words("\n".join((passage.document.title, *passage.headings)), like)
+        if words.isdisjoint(content_words(passage.content, like) | head):
             continue
-        for window, found in _windows(passage.content):
+        for window, found in _windows(passage.content, like):
             missing = words - found - head
             share = 1 - len(missing) / len(words)
             if share > best.share:
@@ -64,24 +86,24 @@ def best_match(text: str, passages: Sequence[Passage]) -> Match:
 
 
 @lru_cache(maxsize=1024)
-def _windows(content: str) -> tuple[tuple[str, frozenset[str]], ...]:
+def _windows(content: str, like: str) -> tuple[tuple[str, frozenset[str]], ...]:
     sentences = sentences_of(content)
-    words = [content_words(sentence) for sentence in sentences]
+    words = [content_words(sentence, like) for sentence in sentences]
     return tuple(
         ("".join(sentences[at : at + _WINDOW]), frozenset().union(*words[at : at + _WINDOW]))
         for at in range(max(1, len(sentences) - _WINDOW + 1))
     )
 
 
-def _without_numbers(text: str) -> frozenset[str]:
+def without_numbers(text: str) -> frozenset[str]:
     """The content words of a text without its numbers, days of the week and months."""
-    dates = content_words(" ".join(filter(is_of_date, words_of(text))))
+    dates = content_words(" ".join(filter(is_of_date, words_of(text))), text)
     return frozenset(word for word in content_words(text) - dates if not word.isdecimal())
 
 
 def sentences_about(text: str, other: str, share: float, least: int) -> list[str]:
     """The sentences of another text with more than a share of a text's words, and ``least``."""
-    words = _without_numbers(text)
+    words = without_numbers(text)
     shared = {sentence: words & content_words(sentence) for sentence in sentences_of(other)}
     return [s for s, own in shared.items() if len(own) > share * len(words) and len(own) >= least]
 
@@ -92,12 +114,16 @@ def sentences_like(text: str, passage: Passage) -> list[tuple[str, frozenset[str
     Those with most of them are first. With each: these words, and those of the sentence that are no
     names.
     """
-    words = _without_numbers(text)
+    words, has_compounds = without_numbers(text), language_of(text) in _COMPOUNDING
     head = content_words(" ".join((passage.document.title, *passage.headings)))
     found = []
     for before, one in pairwise(("", *sentences_of(passage.content))):
         sentence = before + one if says(one, "there") else one
-        shared = words & content_words(sentence)
+        theirs = content_words(sentence)
+        shared = words & theirs
+        if has_compounds:
+            ends = tuple(word for word in theirs if len(word) > _PART)
+            shared |= {word for word in words if word.endswith(ends)}
         is_statement = not one.lstrip("-* ").startswith(("#", "[ ]", "[x]"))
         if shared and is_statement and len(shared | (words & head)) > 1:
             names = content_words(" ".join(n[0] for s in (text, sentence) for n in names_in(s)))
@@ -119,35 +145,48 @@ CLAUSE_END = re.compile(
     r"[;:()—–]|[.!?]\s|\n(?=[\s*•\d.-]*[A-Z])|\b(?:but|unless|until|if|when|because|so|while)\b"
 )
 """Where what a negation denies ends at the latest."""
-_DENIALS = frozenset(_WORDS["denials"].split())
+_CLAUSE_ENDS = _WORDS["ends"]
+_DENIAL = document_pattern("denial")
 _REFUSAL = re.compile("".join(_WORDS["refusal"]), re.IGNORECASE)
 """Words that deny without a negation, so that a negation need not turn the sense."""
+_EXCEPTION = re.compile(_WORDS["exception"], re.IGNORECASE)
 _DENIED_WORDS = 2
-"""How many content words after a negation it denies."""
-_VERBS = frozenset("and is are was were be has have had can may must will do does costs".split())
+"""How many content words after a negation it denies; the last one before it if there are none."""
+_DENIED_END = re.compile(r"\b(?:and|und|et|y|ed?|en)\b", re.IGNORECASE)
+_VERB = re.compile(r"\b(?:and|is|are|was|were|be|has|have|had|can|may|must|will|do|does|costs)\b")
 """What is no longer denied by "without" begins with one of these at the latest."""
 _NO_DENIAL = re.compile("".join(_WORDS["no_denial"]), re.IGNORECASE)
+_CONCORD = ("fr", "es", "it")
+"""In these languages two negations deny; in others they affirm."""
+
+
+@cache
+def clause_end(language: str) -> re.Pattern[str]:
+    """Where a clause ends in a language; it may end before."""
+    more = _CLAUSE_ENDS.get(language)
+    return re.compile(f"{CLAUSE_END.pattern}|{more}", re.IGNORECASE) if more else CLAUSE_END
 
 
 @lru_cache(maxsize=4096)
-def _polarity(text: str) -> tuple[frozenset[str], frozenset[str]]:
+def _polarity(text: str, language: str) -> tuple[frozenset[str], frozenset[str]]:
     """The stems that a text affirms, in clauses without a negation, and those that it denies."""
     affirmed, denied = set[str](), set[str]()
-    for clause in CLAUSE_END.split(_NO_DENIAL.sub(" ", text)):
-        words = [w for w in lower_words(clause) if w != "longer"]  # "No longer" is "not".
-        is_denial = [denies(word) or word in _DENIALS for word in words]
-        stems = [
-            "" if denial or word in ENGLISH_STOP_WORDS else stem(word)
-            for word, denial in zip(words, is_denial, strict=True)
-        ]
-        if not any(is_denial):
-            affirmed.update(filter(None, stems))
-        elif sum(is_denial) == 1:  # Two negations affirm.
-            first = is_denial.index(True)
-            ends = _VERBS if words[first] == "without" else {"and"}
-            last = next((n for n in range(first, len(words)) if words[n] in ends), len(words))
-            denied.update([*filter(None, stems[first:last])][:_DENIED_WORDS])
+    for clause in clause_end(language).split(_NO_DENIAL.sub(" ", text)):
+        denials = [*_DENIAL.finditer(clause)]
+        if not denials:
+            affirmed.update(stems_of(clause, language).content)
+        elif len(denials) == 1 or language in _CONCORD:
+            end = _VERB if denials[0][0].lower() == "without" else _DENIED_END
+            after = end.split(clause[denials[0].end() :], maxsplit=1)[0]
+            before = stems_of(clause[: denials[0].start()], language).content[-1:]
+            denied.update((stems_of(after, language).content or before)[:_DENIED_WORDS])
     return frozenset(affirmed), frozenset(denied)
+
+
+def is_excepted(text: str, sentence: str) -> bool:
+    """Whether a text has a word of what a sentence excepts."""
+    match = _EXCEPTION.search(sentence)
+    return match is not None and bool(content_words(text) & content_words(match["what"], text))
 
 
 def difference(text: str, passages: Sequence[Passage]) -> tuple[str, Passage, str] | None:
@@ -156,16 +195,17 @@ def difference(text: str, passages: Sequence[Passage]) -> tuple[str, Passage, st
     Returns:
         What differs, the passage and its sentence.
     """
-    words = content_words(text)
-    if len(words) < MIN_WORDS or language_of(text) != "en":
+    words, language = content_words(text), language_of(text)
+    # Other languages have more words in one.
+    if len(words) < (MIN_WORDS if language == "en" else MIN_WORDS - 1):
         return None
-    affirmed, denied = _polarity(text)
+    affirmed, denied = _polarity(text, language)
     best: tuple[float, str, Passage, str] | None = None
     for passage in passages:
         # In a table "no" is a number or a value.
         sentences = sentences_of(passage.content) if passage.content_type != "table" else ()
         for number, sentence in enumerate(sentences):
-            theirs = content_words(sentence)
+            theirs = content_words(sentence, text)
             opposites = [
                 f'"{word}" for "{other}"'
                 for word in sorted(words - theirs - denied)
@@ -175,11 +215,13 @@ def difference(text: str, passages: Sequence[Passage]) -> tuple[str, Passage, st
             share = (len(words & theirs) + len(opposites)) / len(words)
             if share < _LIKE or "?" in sentence or (best is not None and share <= best[0]):
                 continue
-            affirms, denies_too = _polarity(sentence)
+            affirms, denies_too = _polarity(sentence, language)
             turned = (affirmed - denied) & (denies_too - affirms)
-            near = (_polarity(other)[1] for other in sentences[max(0, number - 1) : number + 2])
+            around = sentences[max(0, number - 1) : number + 2]
+            near = (_polarity(other, language)[1] for other in around)
             turned |= (denied - affirmed) & affirms.difference(*near)
             is_opposite = any(_OPPOSITE_OF.get(word, set()) & affirms for word in denied)
+            is_opposite |= is_excepted(text, sentence)
             if is_opposite or _REFUSAL.search(text) or _REFUSAL.search(sentence):
                 turned = frozenset()
             found = f'"not" before "{min(turned)}"' if turned else "".join(opposites[:1])
@@ -212,12 +254,14 @@ SENTENCE_START = re.compile(r"(?:^|[.!?:|>(“\"*_—–#\n-])[\W_]*$")
 _CAPITALIZING = ("de", "lb")
 
 
-def names_in(text: str) -> Iterator[re.Match[str]]:
+def names_in(text: str, *languages: str) -> Iterator[re.Match[str]]:
     """The identifiers, acronyms and capitalized names of a text; of one word, inside a sentence.
 
-    Languages that capitalize nouns have identifiers only.
+    Languages that capitalize nouns have identifiers only. ``languages`` are those that the text may
+    be in if it shows none.
     """
-    has_names = language_of(text) not in _CAPITALIZING
+    known = known_language(text)
+    has_names = {*((known,) if known else languages)}.isdisjoint(_CAPITALIZING)
     for match in _NAME.finditer(text):
         first = match[0].split()[0].lower()
         is_word = " " not in match[0] or first in ENGLISH_STOP_WORDS - TITLES
@@ -231,10 +275,13 @@ def names_in(text: str) -> Iterator[re.Match[str]]:
 def unknown_parts(name: str, evidence: Sequence[Passage]) -> list[str]:
     """The words of a name that stand nowhere in the evidence."""
     lines = [_line_of(passage) for passage in evidence]
+    has_compounds = any(language_of(p.content) in _COMPOUNDING for p in evidence)
     unknown = []
     for part in re.split(r"[\s()./\\,:`\[\]{}'\"]+", name):
         token = tokens_of(part).line.lower()
-        forms = token, f"{token.rstrip()}s ", f"{token.rstrip().removesuffix('s')} "
+        word = token.rstrip()
+        forms = {token, f"{word}s ", f"{word.removesuffix('s')} "}
+        forms |= {word} if has_compounds and len(word) > _PART else set()
         is_word = sum(map(str.isalpha, part)) > 1 and part.lower() not in TITLES
         if is_word and not any(f in line for f in forms for line in lines):
             unknown.append(part)

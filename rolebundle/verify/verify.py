@@ -68,7 +68,7 @@ from rolebundle.text.replaced import (
     words_gone,
 )
 from rolebundle.text.tokens import is_inside
-from rolebundle.text.words import content_words, counted, is_ordinary, language_of, sentences_of
+from rolebundle.text.words import content_words, counted, is_ordinary, sentences_of
 from rolebundle.verify.cells import other_answer, other_cell, table_or_text
 from rolebundle.verify.draft import Citation, Sentence, parse_draft
 from rolebundle.verify.evidence import DraftEvidence, check_citation, cited_lines, titled
@@ -82,11 +82,14 @@ from rolebundle.verify.sentences import (
     MIN_WORDS,
     SENTENCE_START,
     best_match,
+    declared_language,
     difference,
+    is_translated,
     names_in,
     sentences_about,
     sentences_like,
     unknown_parts,
+    without_numbers,
 )
 
 DEFAULT_SECONDS = 45.0
@@ -240,8 +243,7 @@ class SentenceCheck:
     @property
     def has_one_language(self) -> bool:
         """Whether the passages are in the language of the sentence, so that words can be found."""
-        own = "und", language_of(self._text)
-        return all(language_of(p.content) in own for p in self.cited or self._all)
+        return not any(is_translated(self._text, p) for p in self.cited or self._all)
 
     def findings(self) -> Iterator[Finding]:
         """What all checks found, in any order."""
@@ -505,7 +507,7 @@ class SentenceCheck:
         are another thing, unless it says somewhere that this stays.
         """
         date, day = date_of(passage), day_of(later, self._copied_on)
-        own = content_words(without_figures(self._text, find_figures(self._text)))
+        own = without_numbers(without_figures(self._text, find_figures(self._text)))
         names = content_words(later.document.title)
         # Of a passage without a date, a later text must be about the same by its name.
         is_related = is_in_later_file(later, passage) or is_later_mail(later, passage)
@@ -548,7 +550,8 @@ class SentenceCheck:
 
     def _names(self, figures: Sequence[Span]) -> Iterator[Finding]:
         """The names that stand nowhere."""
-        for name in names_in(self._prose) if self._all else ():
+        languages = {declared_language(passage) for passage in self.cited}
+        for name in names_in(self._prose, *languages) if self._all else ():
             start, end = self._start + name.start(), self._start + name.end()
             # An identifier has to stand in what is cited: another one is often beside it.
             cited = [*self.cited, *self._beside] if name["identifier"] and self.cited else []

@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import pytest
 
+from rolebundle.text.amended import is_denied
 from rolebundle.text.figures import find_figures
 from rolebundle.text.replaced import (
     digits_in,
@@ -224,3 +225,16 @@ def test_a_text_full_of_changes_takes_linear_time(piece: str, length: int) -> No
         replaced_figures(text)
         words_gone(text)
         says(text, "change", "new", "who", "same", "there")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The lift isn’t in use.", True),
+        ("Le magasin n'ouvre plus le lundi.", True),
+        ("The gown T-016 was given by Mabel.", False),
+        ("Die Praxis öffnet am 5. Mai.", False),
+    ],
+)
+def test_denials(text: str, expected: bool) -> None:
+    assert is_denied(text) == expected

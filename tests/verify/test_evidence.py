@@ -958,6 +958,120 @@ def test_a_faithful_copy_does_not_differ(engine_statements: Engine, draft: str) 
     assert "differs" not in verified_statements(engine_statements, draft).counts
 
 
+RULES = {
+    "de": "Der Schlüssel liegt nicht mehr im Tresor, Dr. Weiß trägt ihn bei sich. Kira hat nach der"
+    " Impfung keine Beschwerden mehr. Im Röntgenraum dürfen Azubis nicht halten, bevor sie den Kurs"
+    " haben. Besitzer dürfen nicht dabei sein, außer bei einer Operation. Rocky bekommt nach der"
+    " Kontrolle seine Tablette eine Stunde vor dem Futter. Rechnungen können in Raten bezahlt"
+    " werden. Alle Mitglieder müssen im Lager den Helm tragen. Der Kurs dauert nicht länger als"
+    " drei Stunden.",
+    "fr": "Les chiens ne sont plus admis dans la salle. Le sirop se prend avant le repas du soir."
+    " Les stagiaires ne peuvent pas utiliser la scie avant la formation.",
+    "es": "Los perros ya no pueden entrar en la sala. El jarabe se toma una hora antes de la comida."
+    " El billete no cuesta más de 30 euros.",
+    "it": "I cani non possono più entrare nella sala. Tutti i soci devono portare il casco.",
+    "nl": "Honden mogen niet meer in de wachtkamer blijven. De siroop wordt voor het eten gegeven.",
+}
+
+
+@pytest.fixture(scope="module")
+def engine_rules(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    documents = [document(language, [text]) for language, text in RULES.items()]
+    with Engine(build(tmp_path_factory.mktemp("rules"), documents)) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("language", "draft", "difference"),
+    [
+        ("de", "Der Schlüssel liegt im Tresor [1].", '"not" before "tresor"'),
+        ("de", "Kira hat nach der Impfung Beschwerden [1].", '"not" before "beschwerd"'),
+        ("de", "Azubis dürfen im Röntgenraum halten, bevor sie den Kurs haben [1].", "not"),
+        ("de", "Rocky bekommt seine Tablette nach dem Futter [1].", '"nach" for "vor"'),
+        ("de", "Rechnungen müssen in Raten bezahlt werden [1].", '"müssen" for "können"'),
+        ("de", "Die meisten Mitglieder müssen im Lager den Helm tragen [1].", '"die meisten"'),
+        ("fr", "Les chiens sont admis dans la salle [1].", "not"),
+        ("fr", "Le sirop se prend après le repas du soir [1].", '"après" for "avant"'),
+        ("es", "Los perros pueden entrar en la sala [1].", "not"),
+        ("es", "El jarabe se toma después de la comida [1].", '"después de" for "antes de"'),
+        ("it", "I soci possono portare il casco [1].", '"possono" for "devono"'),
+        ("it", "I cani possono entrare nella sala [1].", "not"),
+        ("nl", "Honden mogen in de wachtkamer blijven [1].", "not"),
+        ("nl", "De siroop wordt na het eten gegeven [1].", '"na" for "voor"'),
+    ],
+)
+def test_a_near_copy_differs_in_other_languages(
+    engine_rules: Engine, language: str, draft: str, difference: str
+) -> None:
+    request = VerifyRequest(draft=draft, chunk_ids=[f"{language}#0"], now=NOW)
+    [note] = [f.note for f in engine_rules.verify(request).findings if f.code == "differs"]
+    assert difference in (note or "")
+
+
+@pytest.mark.parametrize(
+    ("language", "draft"),
+    [
+        ("de", "Im Tresor liegt der Schlüssel nicht [1]."),
+        ("de", "Nach der Impfung ist Kira ohne Beschwerden [1]."),
+        ("de", "Azubis dürfen im Röntgenraum erst halten, wenn sie den Kurs haben [1]."),
+        ("de", "Bei einer Operation dürfen Besitzer dabei sein [1]."),
+        ("de", "Rechnungen dürfen in Raten bezahlt werden [1]."),
+        ("de", "Im Lager muss jedes Mitglied den Helm tragen [1]."),
+        ("de", "Der Kurs dauert höchstens drei Stunden [1]."),
+        ("fr", "Les stagiaires ne peuvent utiliser la scie qu'après la formation [1]."),
+        ("es", "En la sala ya no entran perros [1]."),
+        ("es", "El billete cuesta como máximo 30 euros [1]."),
+    ],
+)
+def test_a_faithful_copy_in_other_languages_has_no_doubts(
+    engine_rules: Engine, language: str, draft: str
+) -> None:
+    request = VerifyRequest(draft=draft, chunk_ids=[f"{language}#0"], now=NOW)
+    assert engine_rules.verify(request).verdict == "clean"
+
+
+def test_the_language_of_few_words_is_no_reason_to_doubt(tmp_path: Path) -> None:
+    text = "Los perros ya no pueden entrar en la sala de espera.\n"
+    write_files(tmp_path, {"n/a.md": text})
+    Admin(workspace := Workspace(tmp_path / "c.db")).ingest([tmp_path / "n"], IngestOptions())
+    draft = "En la sala de espera ya no entran perros (a.md:1-1)."
+    with Engine(workspace) as engine:
+        assert engine.verify(VerifyRequest(draft=draft)).verdict == "clean"
+
+
+@pytest.mark.parametrize(
+    "draft",
+    [
+        "Die offene Sprechstunde ist am Mittwochnachmittag von 15 bis 18 Uhr",
+        "Wir kaufen das Ultraschallgerät von Mindray",
+        "Die Wäscherei Blank kommt jeden Freitag",
+    ],
+)
+def test_later_words_of_other_languages_are_found(tmp_path: Path, draft: str) -> None:
+    old = (
+        "Die offene Sprechstunde am Mittwochnachmittag bleibt bestehen, 15 bis 18 Uhr.\n\n"
+        "Wir kaufen das Ultraschallgerät von Mindray.\n\nDie Wäscherei Blank kommt jeden Freitag."
+    )
+    new = (
+        "Die offene Sprechstunde am Mittwochnachmittag wird abgeschafft.\n\nWir nehmen doch das"
+        " Gerät von Esaote, weil Mindray erst im Februar liefern kann.\n\n"
+        "Wäscherei Blank: holt ab Dezember mittwochs statt freitags ab.\n"
+    )
+    write_files(tmp_path, {"n/Notiz 2026-06.md": old, "n/Notiz 2026-09.md": new})
+    Admin(workspace := Workspace(tmp_path / "c.db")).ingest([tmp_path / "n"], IngestOptions())
+    with Engine(workspace) as engine:
+        answer = engine.verify(VerifyRequest(draft=f"{draft} (Notiz 2026-06.md)."))
+    assert "old_source" in answer.counts
+
+
+def test_a_name_that_begins_a_compound_is_known(tmp_path: Path) -> None:
+    text = "Im Röntgenraum darf niemand ohne die Schürze warten."
+    with Engine(build(tmp_path, [document("room", [text])])) as engine:
+        draft = "The room for Röntgen needs an apron, as Klinik says [1]."
+        answer = engine.verify(VerifyRequest(draft=draft, chunk_ids=["room#0"], now=NOW))
+    assert [f.text for f in answer.findings if f.code == "unknown_name"] == ["Klinik"]
+
+
 @pytest.mark.parametrize(
     ("draft", "places"),
     [
