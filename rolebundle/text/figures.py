@@ -116,7 +116,7 @@ def _units() -> dict[str, Units]:
     tables = _TABLES["units"]
     for line in tables["others"]:
         dimension, factor, *names = line.split()
-        add(dimension, Fraction(factor), names)
+        add(dimension.replace("_", " "), Fraction(factor), names)
     for line in tables["with_prefixes"]:
         dimension, factor, sign, word = line.split()
         add(dimension, Fraction(factor), (sign, word))
@@ -180,13 +180,9 @@ _FIGURE = re.compile(
     "|".join(f"(?P<{kind}>{re.sub('[?]P<.*?>', '', text)})" for kind, text in _PATTERNS.items()),
     re.IGNORECASE,
 )
-_SCALE = re.compile(rf"[- \u00a0]?((?i:{_either(_LARGE)}))\b\.?|([mMGT])(?!\w)")
-_WORKING = re.compile(r"\b(?:working|business)\b", re.IGNORECASE)
+_SCALE = re.compile(rf"(?:-|{_GAP})?((?i:{_either(_LARGE)}))\b\.?|([mMGT])(?!\w)")
 _NAMED = re.compile(
     r"(?:\w ?[A-Z]\w*|^[A-Z]\w+|\b[Vv]ersions?|\b[Rr]eleases?)(?: [<>=~^]=?)?\s{1,40}$"
-)
-_JOINT = re.compile(
-    r"\s?(?:-|–|—|to|and|or|by|against|bis|und|oder|à|et|ou|al?|tot|e|en|y|x|×|,|, and|, or|/)\s?"
 )
 
 
@@ -204,10 +200,12 @@ def _read(match: re.Match[str], text: str, language: str) -> Figure | None:
         if re.fullmatch(r"\d+\.x", low):
             readings.insert(0, ("", Fraction(low[:-2])))
     elif kind == "clock":
-        minutes = int(part["hour"]) * 60 + int(part.get("minute") or part.get("past") or 0)
+        past = (part.get(name) for name in ("minute", "past", "mm", "after", "of_hour"))
+        minutes = int(part["hour"]) * 60 + int(next(filter(None, past), 0))
         is_late = part.get("noon", "").lower() == "p"
         halves = (minutes % 720 + 720 * is_late,) if "noon" in part else (minutes, minutes + 720)
         readings = [("clock", Fraction(minutes)) for minutes in halves]
+        readings += [("time", Fraction(60 * minutes))] if "of_hour" in part else []
     elif kind == "twice":
         twice = (("x", Fraction(2)),)
         return Figure(start, own.end(), found, twice, Fraction(2), is_counting=True)
@@ -233,14 +231,14 @@ def _dates(kind: str, part: dict[str, str]) -> list[Reading]:
     name = part.get("month", "").lower()
     year, month, day = (int(part.get(key, 0)) or None for key in ("year", "mm", "day"))
     dates = [(year, _MONTHS.get(name, month), day)]
-    dates += [(year, day, month)] if kind == "numeric" else []
+    dates += [(year, day, month)] if kind == "numeric" or "swap" in part else []
     return [("date", d) for d in dates if 1 <= (d[1] or 1) <= 12 and 1 <= (d[2] or 1) <= 31]
 
 
 def _number(own: re.Match[str], part: dict[str, str], text: str, language: str) -> Figure | None:
     """A number with its scale, its unit and what it is a rate of."""
     start, end, step, units = own.start(), own.end(), Fraction(1), Units()
-    is_counting = False
+    is_counting = is_article = False
     if "digits" in part:
         units = units_of(part.get("currency") or part.get("code") or "")
         # No amount of money has three decimals.
@@ -248,7 +246,7 @@ def _number(own: re.Match[str], part: dict[str, str], text: str, language: str) 
         values, step = _values(part["digits"], language != "en" or bool(of_money))
     else:
         value, end = _words(text, start, end)
-        values, is_counting = [value], value <= 12
+        values, is_counting, is_article = [value], value <= 12, own[0].lower() not in _SMALL
     values = [-value for value in values] if "sign" in part else values
     factor, end = _scale(text, end, is_money=bool(units))
     values, step = [value * factor for value in values], step * factor
@@ -263,6 +261,9 @@ def _number(own: re.Match[str], part: dict[str, str], text: str, language: str) 
         readings = [("", value) for value in values]
     elif text[end - 1] == "m" and text[end - 2].isdigit():
         readings += [("time", values[0] * 60)]
+    if values[0] in range(25) and (not units or ("time", Fraction(3600)) in units):
+        is_hour = _BESIDE["hour_before"].search(text[max(0, start - 16) : start])
+        readings += _hour(values[0]) if is_hour or text[end - 1] == "h" else []
     per, end, rate = _rate(text, end)
     if (
         "." in part.get("digits", "")
@@ -272,7 +273,7 @@ def _number(own: re.Match[str], part: dict[str, str], text: str, language: str) 
         readings.insert(0, ("version", own[0]))
     return Figure(
         start, end, " ".join(text[start:end].split()), tuple(readings), values[0], step, per=per,
-        rate=rate, language=language, is_counting=is_counting and not units,
+        rate=rate, language=language, is_counting=is_counting and (is_article or not units),
     )  # fmt: skip
 
 
@@ -328,9 +329,9 @@ def _unit_after(text: str, end: int) -> tuple[Units, int]:
     match = _BESIDE["unit"].match(text, end)
     if match is None:
         return [], end
-    name = match[2].replace("per cent", "percent").replace(" ", "" if match[2][0] in "°º" else " ")
-    units = units_of("percentage-points" if name.startswith("percentage") else name)
-    if _WORKING.search(match[0]):
+    name = re.sub("(?<=[°º]) ", "", match[2]).replace("per cent", "percent").replace(" ", "-")
+    units = units_of(name)
+    if _BESIDE["working"].search(match[0]):
         units = [(f"working {unit}", factor) for unit, factor in units]
     if word := (match[1] or match[3] or "").lower():
         power = 3 if re.match("[ck]u[bú]", word) else 2
@@ -355,21 +356,47 @@ def _rate(text: str, end: int) -> tuple[str, int, str]:
 
 
 def _with_shared_units(figures: list[Figure], text: str) -> list[Figure]:
-    """Give the first numbers of a range or list the unit of the last: "5 to 10 minutes"."""
+    """Give the first numbers of a range or list the unit of the last: "5 to 10 minutes".
+
+    Or the month: "5 to 10 May".
+    """
     shared = list(figures)
     for n in range(len(figures) - 2, -1, -1):
         figure, following = shared[n], shared[n + 1]
         amount = figure.amount
         is_bare = amount is not None and not figure.unit and not 1900 <= amount <= 2100
-        is_joint = _JOINT.fullmatch(text[figure.end : following.start]) and following.unit != "x"
+        between = text[figure.end : following.start]
+        is_joint = _BESIDE["joined"].fullmatch(between) and following.unit != "x"
         if is_bare and amount and is_joint and following.unit and following.amount:
             factor = amount / following.amount
             readings = tuple((unit, value * factor) for unit, value in following.readings)
             shared[n] = replace(figure, readings=readings, per=following.per, is_counting=False)
-        elif is_bare and amount and amount < 13 and is_joint and following.unit == "clock":
-            halves = (("clock", amount * 60), ("clock", amount * 60 + 720))
-            shared[n] = replace(figure, readings=halves, amount=None, is_counting=False)
+        elif is_bare and amount and amount <= 24 and is_joint and following.unit == "clock":
+            shared[n] = replace(figure, readings=_hour(amount), amount=None, is_counting=False)
+        elif is_joint and following.unit == "date" and "by" not in between:
+            shared[n] = _of_month(figure, following, keeps="," in between)
+        elif figure.unit == "date" and figure.text[0].isalpha() and between.strip() in ("-", "–"):
+            shared[n + 1] = _of_month(following, figure)
     return shared
+
+
+def _hour(amount: Fraction) -> tuple[Reading, Reading]:
+    return ("clock", amount * 60), ("clock", amount * 60 + 720)
+
+
+def _of_month(figure: Figure, dated: Figure, *, keeps: bool = False) -> Figure:
+    """A number as a day in the month of a date: before it, or after "May 5–".
+
+    Args:
+        figure: a number, or an ordinal.
+        dated: the date that it is joined with.
+        keeps: whether the number may also be one of something else.
+    """
+    day = next((int(value) for unit, value in figure.readings if unit in ("", "th")), 0)
+    is_before = figure.start < dated.start
+    dates = [d for _, d in dated.readings if d[2] and 0 < day <= 31 and (day < d[2]) == is_before]
+    readings = (*(("date", (*d[:2], day)) for d in dates), *(figure.readings if keeps else ()))
+    return replace(figure, readings=readings, amount=None, is_counting=False) if dates else figure
 
 
 # -- context ---------------------------------------------------------------------------------------
@@ -397,9 +424,11 @@ def _in_context(figures: list[Figure], text: str) -> list[Figure]:
     for figure in figures:
         if figure.unit not in ("", "name", "date"):
             blank[figure.start : figure.end] = " " * (figure.end - figure.start)
+        elif figure.unit == "date":
+            blank[figure.start : figure.end] = text[figure.start : figure.end].replace(".", " ")
     plain = "".join(blank)
     edges = [0, *(match.end() for match in _SENTENCE_END.finditer(plain)), len(text) + 1]
-    cells, units_of_text = [*cells_in(text)], _named_units(text)
+    cells = [*cells_in(text)]
     values = [figure for figure in figures if figure.unit != "name"]
 
     def with_context(figure: Figure) -> Figure:
@@ -415,9 +444,9 @@ def _in_context(figures: list[Figure], text: str) -> list[Figure]:
             beside = f"{cell.row} {cell.column} {cell.text}"
             own = f"{beside} {cell.beside}"
         else:
-            units = [] if nouns else units_of_text
             edge = bisect_right(edges, place)
             start, end = edges[edge - 1], edges[edge]
+            units = [] if nouns else _named_units(text[start:end])
             opening = bisect_left(figures, start, key=attrgetter("start"))
             clause = max(start, place - _REACH, plain.rfind(";", 0, place))
             shared = words_near(plain[clause : figures[opening].start])
@@ -505,13 +534,14 @@ def words_near(text: str) -> frozenset[str]:
     return frozenset(word for word in stems_in(text) if not word.isdecimal())
 
 
+@lru_cache(maxsize=1024)
 def _named_units(text: str) -> Units:
     """The units that a heading or a sentence names: "Size (MB)", "retention_days", "(1000 km)"."""
     scale = _SCALE_OF_UNIT.search(text)
     factor = 10 ** (6 if scale and scale[0].startswith("mil") else 3 if scale else 0)
     names = dict.fromkeys(_UNIT_NAME.findall(_CAMEL.sub("_", text)))
     units = [unit for name in names for unit in units_of(name)[:1]]
-    working = "working " if _WORKING.search(text) else ""
+    working = "working " if _BESIDE["working"].search(text) else ""
     return [(working + dimension, factor * size) for dimension, size in units]
 
 

@@ -379,7 +379,8 @@ class _Index:
             return None  # It is the number of a row: "item 281".
         beside = frozenset[str]().union(*(other.near | other.shared for other in same))
         kinds = {figure.kind, *(other.kind for other in same)}
-        best, moved = 0, None
+        rows = {one.cell.row for one in same if one.cell}
+        best, moved = (1, True), None
         labels = {other.label for other in same} - {""}
         counted = frozenset(figure.nouns[:1]).difference(*(other.nouns[:1] for other in same))
         own = (figure.near - beside) | counted
@@ -406,9 +407,10 @@ class _Index:
             is_mixed = all(_mixes_rows(figure.near, one.cell, other.cell) for one in same)
             # "The first £250, for water damage £500": all words of the other one.
             is_mixed |= not other.cell and len(gained) > 1 and other.near - beside <= gained
+            score = len(gained) + is_alike, other.cell is not None and other.cell.row in rows
             if (
                 (is_mixed or 3 * loss <= len(gained))
-                and len(gained) + is_alike > max(best, 1)
+                and score > best
                 and not any(
                     is_equal(one, other)
                     and one.near & other.near
@@ -416,7 +418,7 @@ class _Index:
                     for one in stated
                 )
             ):
-                best, moved = len(gained) + is_alike, other
+                best, moved = score, other
         return moved
 
 

@@ -102,8 +102,12 @@ def check_sources(
         ]
         newer = [*by_name[:1], *stating]
         of_newer = [p for p in passages.values() if p.path in newer]
+        inside = range(use.span.start, use.span.end)
+        ids = {p.chunk_id for p in of_newer}
+        cites = (f for f in findings if ids and f.code == "cited" and f.chunk_id in ids)
+        is_cited = any(f.span.start in inside for f in cites)
         # Who cites an old version for what the newer one says, too, is right.
-        if newer and not is_repeated(own, passage, of_newer):
+        if newer and not (is_cited or is_repeated(own, passage, of_newer)):
             note = "is newer, by its name" if by_name else "replaces it, by their texts"
             doubts.append(("old_source", f"{shown_name(newer[0])} {note}", {}))
         elif not newer and is_old_by_path(passage.path):

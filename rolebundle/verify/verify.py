@@ -431,8 +431,7 @@ class SentenceCheck:
 
         They have the words of the draft, or of the earlier mail, ``first``, beside it; or they say
         what is new, if that mail has no other figure of this kind, such as a price, or the day
-        until which something is due. An entry of notes, or minutes, which have many matters, has
-        more of them.
+        until which something is due. An entry of notes or minutes has more of them.
         """
         source, mail = _own_text(first), _own_text(later)
         is_entry = later.document.document_type != "mail"
@@ -447,8 +446,9 @@ class SentenceCheck:
         is_only = not is_entry and own == [f for f in of_source if is_like(f, source)]
         text = without_figures(self._prose, find_figures(self._prose))
         beside = [s for s in sentences_about(text, source, 0.0, 1) if own[0].text in s]
+        plain = [text, *(without_figures(s, find_figures(s)) for s in beside)]
         least = (0.0, 1 + is_entry) if figure.unit == "date" else (COVERED, 2)
-        about = [{*sentences_about(one, mail, *least)} for one in (text, *beside)]
+        about = [{*sentences_about(one, mail, *least)} for one in plain]
         others = [s for s in sentences if any(is_like(f, s) for f in find_figures(s))]
         if any(says(s, "same") and s in about[0] and s not in others for s in sentences):
             return []

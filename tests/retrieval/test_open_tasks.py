@@ -59,7 +59,9 @@ def test_lines_with_a_box_are_tasks_in_every_format(tmp_path: Path, mark: str, s
     "Welche Punkte sind noch offen?", "¿Qué puntos siguen abiertos?", "Was steht noch aus?",
     "Which jobs has Ann still not finished?", "What is not finished yet?", "What is outstanding?",
     "Was ist noch nicht fertig?", "Qu'est-ce qui n'est pas encore terminé ?", "¿Qué está sin hacer?",
-    "Cosa non è ancora finito?", "Wat is nog niet klaar?",
+    "Cosa non è ancora finito?", "Wat is nog niet klaar?", "Was ist noch unerledigt?",
+    "Was ist ausstehend?", "Qu'est-ce qui est en suspens ?", "¿Qué está pendiente?",
+    "Cosa è in sospeso?", "Wat staat er nog open?",
 ])  # fmt: skip
 def test_words_for_open_tasks_find_open_boxes_and_no_ticked_ones(tmp_path: Path, task: str) -> None:
     files = {f"{n}.md": f"Which note {n} is still of the tasks?\n" for n in range(9)}

@@ -167,6 +167,8 @@ def test_a_file_of_the_archive_comes_after_its_newer_version() -> None:
         ("terms.docx", "terms (2).docx"),
         ("terms (1).docx", "terms (2).docx"),
         ("tariff 2026.xlsx", "tariff 2026 (corrected).xlsx"),
+        ("Liste Oktober.xlsx", "Liste Oktober berichtigt.xlsx"),
+        ("Liste 2026 ungültig.xlsx", "Liste 2026.xlsx"),
         ("Angebot 1.docx", "Angebot 2 überarbeitet.docx"),
         ("contract_v2_FINAL (3).docx", "contract Helvor_signed.pdf"),
         ("House rules v2 FINAL.docx", "House rules v3 corrections.docx"),

@@ -773,6 +773,8 @@ NOTES = {
     "26 Aug  Hotel: 60 rolls at 6:45. From tomorrow Hugo has the keys of the mill.\n"
     "27 Aug  First viewing of the film moved to 4 December.\n",
     "list.csv": "Name,Task\nNadia,keys of the mill\n",
+    "calls.md": "26.11.2026 Die Wartung macht Frau Lind am 14.12. um 13 Uhr.\n"
+    "27.11.2026 Frau Loh hat einen Termin am 9.12. um 10 Uhr.\n",
     "days.md": "# Days\n\nThe first viewing of the film is on 27 November. The cook is Ann.\n",
     "diary.csv": "Day,Meter\n2026-08-04,The meter is at 100 kWh\n2026-08-09,The meter is at 200 kWh\n",
 }
@@ -788,6 +790,7 @@ NOTES = {
         ("Nadia has the keys of the mill (list.csv:2).", "From tomorrow Hugo has the keys"),
         ("The first viewing of the film is on 27 November (days.md:3).", "has 4 December"),
         ("The cook is Ann (days.md:3).", None),
+        ("Am 14. Dezember um 13 Uhr macht Frau Lind die Wartung (calls.md:1).", None),
         ("On 2026-08-04 the meter is at 100 kWh (diary.csv:2).", None),
     ],
 )
@@ -827,6 +830,29 @@ def test_who_cites_an_old_version_does_not_say_that_it_is_old(
     ) as engine:
         answer = engine.verify(VerifyRequest(draft=draft, now=NOW))
     assert ("old_source" in answer.counts) == is_old
+
+
+ROWS = "Tier,Impfstoff,Termin\nBalu,Tollwut,2027-10-05\nTiger,Tollwut,{}-10-15\n"
+LISTS = {
+    "Liste Oktober.csv": ROWS.format(2029),
+    "Liste Oktober berichtigt.csv": "Fassung vom 02.11.2026, die alte Liste Oktober ist ungültig\n"
+    + ROWS.format(2027),
+}
+
+
+@pytest.mark.parametrize(
+    ("year", "name"), [(2029, "Liste Oktober.csv:3"), (2027, "Liste Oktober berichtigt.csv:4")]
+)
+def test_only_who_cites_the_older_file_of_two_is_in_doubt(
+    tmp_path: Path, year: int, name: str
+) -> None:
+    workspace = Workspace(tmp_path / "c.db")
+    with Admin(workspace) as admin:
+        admin.ingest([write_files(tmp_path / "lists", LISTS)], IngestOptions(lexical_only=True))
+    with Engine(workspace) as engine:
+        draft = f"Tiger wird am 15. Oktober {year} gegen Tollwut geimpft ({name})."
+        answer = engine.verify(VerifyRequest(draft=draft))
+    assert ("old_source" in answer.counts) == (year == 2029)
 
 
 @pytest.mark.parametrize(

@@ -405,6 +405,17 @@ SAME = [
     ("not above 230 degrees", "230 degrees or less"), ("nicht unter 4 Grad", "4 degrees or more"),
     ("pas plus de 8 jours", "at most 8 days"), ("no más de 4 kg", "up to 4 kg"), ("now more than 5 kg", "at least 5 kg"),
     ("Shed 1 may be used.", "Shed 1 is free."), ("Rules from 3 may to 5 june", "from 3 May"),
+    ("Die Wartung ist am 14.12. um 13 Uhr.", "on 14 December at 1 pm"), ("Termin 5.11. um 16.30 Uhr", "5 November at 16:30"),
+    ("vom 9.11. bis 14.11. in Bonn", "from 9 to 14 November"), ("le 14/12 à 18h30", "on 14 December at 6:30 pm"),
+    ("el 12/12 a las 18", "on 12 December at 6 pm"), ("op 14-12 om 18 uur", "am 14. Dezember um 18 Uhr"),
+    ("il 14/12 alle 18", "14 December, 18:00"), ("9–13 Uhr", "from 9 am to 1 pm"), ("jusqu'à 18 h", "bis 18 Uhr"),
+    ("2026-12-21,2026-12-25,Ann", "from 21 to 25 December 2026"), ("2026-12-21,2026-12-25,Ann", "vom 21. bis 25. Dezember"),
+    ("2026-12-21,2026-12-25,Ann", "du 21 au 25 décembre"), ("2026-12-21,2026-12-25,Ann", "dal 21 al 25 dicembre"),
+    ("2026-12-21,2026-12-25,Ann", "December 21–25"), ("2026-12-21,2026-12-25,Ann", "21st till 25th December"),
+    ("two working\ndays before", "zwei Werktage vorher"), ("tres días\nhábiles", "three working days"),
+    ("He pagado un mes y ahora debo\n1.820 libras.", "She paid one month and owes 1,820 pounds."),
+    ("Elle doit 40 livres sterling.", "She owes £40 or 40 pounds."), ("Sie schuldet 40 Pfund.", "40 libras, 40 sterline"), ("20 Franken und 30 dólares", "CHF 20 and $30"),
+    ("10 Prozent", "10 %, 10 pour cent"), ("zwei Kilo, 4 litri", "2 kg, 4 litres"), ("3 Zoll breit", "3 inches wide"),
 ]  # fmt: skip
 
 # Evidence, and a draft that states something else.
@@ -420,7 +431,10 @@ DIFFERENT = [
     ("| Item | Rate |\n|---|---|\n| Sound | 9 |", "Sound for nine days"), ("Shed 1 may be used.", "It is on 1 May."),
     ("8 cells per composition", "8 cells per batch"), ("0.3 mbar per hour", "0.3 mbar per minute"),
     ("$8 for each quarter of an hour", "$8 for each hour"),
-    ("am 25. Dezember", "Christmas Eve"),
+    ("am 25. Dezember", "Christmas Eve"), ("Der Preis ist 14.12.", "am 14. Dezember"),
+    ("Version 14.12. Dann", "am 14. Dezember"), ("reduce it by 1/3", "on 1 March"), ("um 17 Uhr", "6 pm"),
+    ("21 to 25 December", "from 22 to 25 December"), ("un mes", "two months"),
+    ("within two working\ndays. From 3 euros on.", "drei Werktage"),
     ("1.395 EUR per metro cubo", "1,395 EUR per square metre"),
     ("We bear the first £25 of each claim; for water damage £50.", "We bear £25 for water damage."),
 ]  # fmt: skip
@@ -669,6 +683,15 @@ def test_a_figure_stands_beside_the_words_of_the_draft(
     draft: str, evidence: str, *, is_there: bool
 ) -> None:
     assert ("unsupported_figure" not in outcomes(draft, evidence)) == is_there
+
+
+def test_of_other_cells_that_of_the_same_row_is_named() -> None:
+    prices = (
+        "| Leistung | Hund | Katze |\n|---|---|---|\n| Allgemeine Untersuchung | 34,00 | 30,00 |\n"
+    )
+    prices += "| Ultraschall Bauch | 82,00 | 76,00 |\n"
+    [check] = check_figures("Der Bauchultraschall einer Katze kostet 82 Euro.", [], [prices])
+    assert check.others == ("76,00",)
 
 
 def test_the_cited_lines_count_before_the_rest_of_their_passage() -> None:
