@@ -832,11 +832,11 @@ def test_who_cites_an_old_version_does_not_say_that_it_is_old(
     assert ("old_source" in answer.counts) == is_old
 
 
-ROWS = "Tier,Impfstoff,Termin\nBalu,Tollwut,2027-10-05\nTiger,Tollwut,{}-10-15\n"
+VACCINATIONS = "Tier,Impfstoff,Termin\nBalu,Tollwut,2027-10-05\nTiger,Tollwut,{}-10-15\n"
 LISTS = {
-    "Liste Oktober.csv": ROWS.format(2029),
+    "Liste Oktober.csv": VACCINATIONS.format(2029),
     "Liste Oktober berichtigt.csv": "Fassung vom 02.11.2026, die alte Liste Oktober ist ungültig\n"
-    + ROWS.format(2027),
+    + VACCINATIONS.format(2027),
 }
 
 
