@@ -120,6 +120,7 @@ def test_retrieve_shows_every_passage_and_only_as_text(server: Shared, sample_db
         "now": NOW,
         "lexical_only": True,
         "limit": 4,
+        "max_chars": 3_000,
     }
     result = server.call("retrieve", fields)
     assert not result.is_error
