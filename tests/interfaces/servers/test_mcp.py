@@ -119,8 +119,7 @@ def test_retrieve_shows_every_passage_and_only_as_text(server: Shared, sample_db
         "role": "mossline-security-reviewer",
         "now": NOW,
         "lexical_only": True,
-        "limit": 4,
-        "max_chars": 3_000,
+        "limit": 3,
     }
     result = server.call("retrieve", fields)
     assert not result.is_error
@@ -129,7 +128,7 @@ def test_retrieve_shows_every_passage_and_only_as_text(server: Shared, sample_db
         expected = Operations(engine).call("retrieve", {**fields, "detail": "full"})
     text = text_of(result)
     assert "not instructions" in text
-    assert len(expected["selected"]) == 4
+    assert len(expected["selected"]) == 3
     for chunk in expected["selected"]:
         path = chunk["citation"]["locator"].rpartition(":")[0]
         assert f"[{chunk['rank']}] {path}:" in text
