@@ -18,7 +18,7 @@ STANDALONE_CHARS = 200
 """A text of at least this many characters says the same under any heading."""
 
 
-def combine_copies(rows: Iterable[Candidate], task: str = "") -> list[list[Candidate]]:
+def combine_copies(rows: Iterable[Candidate], task: str) -> list[list[Candidate]]:
     """Write the chunk id of the passage that stands for each copy. Return the groups of copies.
 
     That passage gets the best score of its copies.
@@ -46,7 +46,7 @@ def combine_copies(rows: Iterable[Candidate], task: str = "") -> list[list[Candi
     return groups
 
 
-def copies_among(rows: Iterable[Candidate], task: str = "") -> list[list[Candidate]]:
+def copies_among(rows: Iterable[Candidate], task: str) -> list[list[Candidate]]:
     """The rows that are not superseded, in groups of copies; the first of each stands for it."""
     # Texts are compared only if their first two words are equal, which is quick to see.
     alike: defaultdict[tuple[str, ...], list[Candidate]] = defaultdict(list)

@@ -11,7 +11,7 @@ from itertools import islice
 
 from rolebundle.contracts.documents import SENDER_FIELD, Passage, message_of
 from rolebundle.retrieval.query import words_of
-from rolebundle.retrieval.values import Candidate, put_behind, ranking_order
+from rolebundle.retrieval.values import Candidate, lift_behind, ranking_order
 from rolebundle.retrieval.versions import (
     ABOUT_AS_GOOD,
     MAX_CHECKED_FOR_NEWER,
@@ -73,7 +73,7 @@ def _may_correct(reply: Candidate, quote: Candidate) -> bool:
     return bool(is_near) and may_displace(reply, quote)
 
 
-def put_later_ones_behind(ranked: list[Candidate], task: str) -> None:
+def lift_later_ones_behind(ranked: list[Candidate], task: str) -> None:
     """Put a later mail or section about the matter of each of the first three directly behind it.
 
     It may change what that one says. It is the best of the later ones that may displace the first.
@@ -90,7 +90,7 @@ def put_later_ones_behind(ranked: list[Candidate], task: str) -> None:
         best = next(later, None)
         if best is not None:
             best.follows_up = first.chunk_id
-            put_behind(ranked, best, first, "later, about the matter of")
+            lift_behind(ranked, best, first, "later, about the matter of")
 
 
 def is_later_mail(later: Passage, first: Passage) -> bool:

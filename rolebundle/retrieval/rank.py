@@ -10,11 +10,11 @@ from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.overlay import RetrievalPolicy
 from rolebundle.retrieval.copies import combine_copies, copies_among
 from rolebundle.retrieval.filter import is_rejected_only_by_role
-from rolebundle.retrieval.messages import combine_quotes, put_later_ones_behind, put_replies_first
+from rolebundle.retrieval.messages import combine_quotes, lift_later_ones_behind, put_replies_first
 from rolebundle.retrieval.query import words_of
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.scoring import add_role_part, has_phrase, scale_by_range, score_hits
-from rolebundle.retrieval.statements import put_amendments_behind, put_newer_versions_first
+from rolebundle.retrieval.statements import lift_amendments_behind, put_newer_versions_first
 from rolebundle.retrieval.values import Candidate, Pool, Weights, ranking_order
 from rolebundle.retrieval.versions import (
     ABOUT_AS_GOOD,
@@ -83,8 +83,8 @@ def rank(
     words_if_newest = words_if_newest_asked(request.task)
     if words_if_newest is not None:
         put_newest_first(ranked, request.min_score, words_if_newest)
-    put_later_ones_behind(ranked, request.task)
-    put_amendments_behind(ranked, wordings)
+    lift_later_ones_behind(ranked, request.task)
+    lift_amendments_behind(ranked, wordings)
     for row in reversed(_with_open_tasks(ranked, request, words_if_newest)):
         _lift(ranked, row, 1, "open task")
     for phrase in rare_exact:

@@ -131,7 +131,7 @@ def add_role_part(row: Candidate, request: ResolvedRequest, weights: Weights) ->
     Each component has a maximum. Above it, further matching rules add nothing, so that the task
     decides among the passages that the role prefers:
 
-    - metadata, for the metadata score ``m``: ``near_equal_factor · ln(2m) + rest · m / 2.25``,
+    - metadata, for the metadata score ``m``: ``tie_factor · ln(2m) + rest · m / 2.25``,
       where ``rest`` is the rest of the role factor, and ``ln(2m)`` and ``m / 2.25`` are cut to
       [0, 1].
     - vocabulary: ``(1 − e) · min(1, v / 0.08) + e · x`` for the score ``v`` of the role's phrases,
@@ -149,14 +149,14 @@ def add_role_part(row: Candidate, request: ResolvedRequest, weights: Weights) ->
     row.vocabulary = (1 - expansion_weight) * _by_phrases(row.matched_phrases)
     row.vocabulary += expansion_weight * row.expansion_score
     row.role_factor, factors = weights.role_factor(row), {}
-    row.near_equal_factor = weights.near_equal_factor(row)
-    if (nearness := weights.nearness_factor(row)) < 1.0:
+    row.tie_factor = weights.tie_factor(row)
+    if (nearness := weights.distance_factor(row)) < 1.0:
         # The name is shown. It is about the lanes' score, and not about `Evidence`.
         factors["penalty:weak-evidence"] = nearness
     if passage.mark is not None and passage.mark.owner_state is not None:
         by_mark = factors[f"mark:{passage.mark.state}"] = mark_factor(passage.mark.owner_state)
         row.role_factor *= by_mark
-        row.near_equal_factor *= by_mark
+        row.tie_factor *= by_mark
     row.metadata = _metadata_component(row, row.metadata_score)
     row.vocabulary *= row.role_factor
     row.factor_notes = tuple(f"{name}(×{round(factor, 3):g})" for name, factor in factors.items())
@@ -214,13 +214,13 @@ def mark_factor(state: MarkState) -> float:
 def _metadata_component(row: Candidate, score: float) -> float:
     """The component of the role's metadata rules if they gave the metadata score ``m``.
 
-    ``near_equal_factor`` is multiplied by ``ln(2m)``, cut to [0, 1]: 0 without a boost or with a
+    ``tie_factor`` is multiplied by ``ln(2m)``, cut to [0, 1]: 0 without a boost or with a
     penalty, 1 from a boost of e on. The rest of the role factor is multiplied by ``m / 2.25``, cut
     to 1.
     """
     preference = min(1.0, math.log(max(1.0, score / BASE_SCORE)))
-    rest = row.role_factor - row.near_equal_factor
-    return row.near_equal_factor * preference + rest * min(1.0, score / SATURATED_METADATA)
+    rest = row.role_factor - row.tie_factor
+    return row.tie_factor * preference + rest * min(1.0, score / SATURATED_METADATA)
 
 
 def matched_phrases(text: str, tags: Sequence[str], vocabulary: Vocabulary) -> tuple[str, ...]:

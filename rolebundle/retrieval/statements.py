@@ -14,7 +14,7 @@ from rolebundle.contracts.dates import date_in_name, is_month
 from rolebundle.contracts.documents import STATEMENT, Passage
 from rolebundle.lazy import lazy_module
 from rolebundle.retrieval.query import words_of
-from rolebundle.retrieval.values import Candidate, put_behind, ranking_order
+from rolebundle.retrieval.values import Candidate, lift_behind, ranking_order
 from rolebundle.retrieval.versions import (
     ABOUT_AS_GOOD,
     MAX_CHECKED_FOR_NEWER,
@@ -34,8 +34,8 @@ from rolebundle.text.replaced import (
     BESIDE,
     digits_in,
     gone_statements,
+    has_replacement_cue,
     is_same,
-    may_replace,
     replaced_figures,
     words_gone,
 )
@@ -138,14 +138,14 @@ def names_of(passage: Passage) -> str:
     return f"{passage.document.title} {_stem(passage)}"
 
 
-def put_amendments_behind(ranked: list[Candidate], task: str) -> None:
+def lift_amendments_behind(ranked: list[Candidate], task: str) -> None:
     """Put what amends one of the first three passages, as to the task, directly behind it."""
     can_be_first = [row for row in ranked if row.can_be_selected]
     for first in can_be_first[:MAX_CHECKED_FOR_NEWER] if have_statements(ranked) else ():
         rows = {row.passage.chunk_id: row for row in can_be_first}
         by, _ = amendment(first.passage, (r.passage for r in rows.values()), task) or (None, "")
         if by and may_amend(by, first.passage):
-            put_behind(ranked, rows[by.chunk_id], first, "amends")
+            lift_behind(ranked, rows[by.chunk_id], first, "amends")
 
 
 def have_statements(rows: Iterable[Candidate]) -> bool:
@@ -329,7 +329,7 @@ def outdated_figure(
             or not day_of(row.passage, copied_on)
             or is_older(row.passage, first.passage)
             or not _may_contradict(row, first)
-            or not may_replace(text, digits)
+            or not has_replacement_cue(text, digits)
         ):
             continue
         replaced = replaced_figures(text)

@@ -265,18 +265,18 @@ class Weights(NamedTuple):
             equal = min(role, 0.4 · lanes)
             factor = equal / role · t  +  (role − equal) / role · min(1, t / 0.3)
 
-        The first part (:meth:`near_equal_factor`) lets the role choose among passages that answer
-        about equally. The second part (:meth:`nearness_factor`) shrinks to 0 for a passage far from
+        The first part (:meth:`tie_factor`) lets the role choose among passages that answer
+        about equally. The second part (:meth:`distance_factor`) shrinks to 0 for a passage far from
         the task, so that the role cannot lift such a passage. If only words are searched, it is not
         reduced, because a passage without the task's words may still be about it.
         """
         lanes_weight, role_weight = self.lexical + self.semantic, self.metadata + self.vocabulary
         if not lanes_weight or not role_weight:
             return 1.0
-        rest = (role_weight - self._near_equal_weight) / role_weight * self.nearness_factor(row)
-        return min(1.0, self.near_equal_factor(row) + rest)
+        rest = (role_weight - self._near_equal_weight) / role_weight * self.distance_factor(row)
+        return min(1.0, self.tie_factor(row) + rest)
 
-    def near_equal_factor(self, row: "Candidate") -> float:
+    def tie_factor(self, row: "Candidate") -> float:
         """The part of :meth:`role_factor` that counts ``t`` times."""
         lanes_weight, role_weight = self.lexical + self.semantic, self.metadata + self.vocabulary
         if not lanes_weight or not role_weight:
@@ -288,7 +288,7 @@ class Weights(NamedTuple):
         """The part of the role's weight that decides among what answers about equally."""
         return min(self.metadata + self.vocabulary, ROLE_MARGIN * (self.lexical + self.semantic))
 
-    def nearness_factor(self, row: "Candidate") -> float:
+    def distance_factor(self, row: "Candidate") -> float:
         """``min(1, t / 0.3)`` as in :meth:`role_factor`; 1 if only words were searched."""
         if not self.semantic:
             return 1.0
@@ -325,7 +325,7 @@ class Candidate:
         factor_notes: the factor of its mark and the penalty for weak evidence, as texts.
         role_factor: what the role's components were multiplied by, for the lanes' score and the
             mark.
-        near_equal_factor: the part of ``role_factor`` that lets the role choose among passages that
+        tie_factor: the part of ``role_factor`` that lets the role choose among passages that
             answer about equally.
         moved_from: for each rule that changed its place, the place without this one rule.
         lift_reasons: why it has a lift.
@@ -363,7 +363,7 @@ class Candidate:
     matched_phrases: tuple[str, ...] = ()
     factor_notes: tuple[str, ...] = ()
     role_factor: float = 1.0
-    near_equal_factor: float = 0.0
+    tie_factor: float = 0.0
     moved_from: Mapping[str, int] = field(default_factory=dict)
     lift_reasons: tuple[str, ...] = ()
     duplicate_of: str | None = None
@@ -576,7 +576,7 @@ def ranking_order(row: Candidate) -> tuple[int, float, float, str]:
     return row.round, -row.final, -row.unadjusted_score, row.chunk_id
 
 
-def put_behind(ranked: list[Candidate], row: Candidate, first: Candidate, reason: str) -> None:
+def lift_behind(ranked: list[Candidate], row: Candidate, first: Candidate, reason: str) -> None:
     """Put a row that ranks lower directly behind another one."""
     if row.final < (behind := math.nextafter(first.final, -math.inf)):
         row.set_final(behind, f"{reason} {first.chunk_id}")

@@ -208,9 +208,10 @@ def dated_entries(passage: Passage) -> list[Passage]:
 
 
 def _is_newer(path: str, than: str) -> bool:
-    """Whether a path says that it holds in place of another one. Days and months are of events.
+    """Whether a path says that it holds in place of another one.
 
-    What is called new is not older than a year.
+    Names with different days or months are of different events. A file that is called new is
+    replaced only by one that is called new.
     """
     # Of two files with one name, the old one may say it anywhere, as "old plan.md" does.
     old = _OLD_WORD if _series(path)[:2] == _series(than)[:2] else _OLD_END
@@ -296,14 +297,17 @@ def _is_of_series(path: str, series: Iterable[_Series]) -> bool:
     return any(
         own.folder == other.folder
         and (
-            (_is_subset(own.words, other.words) and bool(own.words) == bool(other.words))
-            or (own.before == other.before != frozenset() and _is_subset(own.names, other.names))
+            (_one_contains_other(own.words, other.words) and bool(own.words) == bool(other.words))
+            or (
+                own.before == other.before != frozenset()
+                and _one_contains_other(own.names, other.names)
+            )
         )
         for other in series
     )
 
 
-def _is_subset(words: frozenset[str], others: frozenset[str]) -> bool:
+def _one_contains_other(words: frozenset[str], others: frozenset[str]) -> bool:
     """Whether one of them has all words of the other one."""
     return words <= others or others <= words
 
@@ -430,7 +434,11 @@ def _without_version(path: str) -> tuple[str, frozenset[str]]:
 def _replaces(old: Passage, new: Passage, task: str) -> bool:
     """Whether the pages are versions of one page, and the new passage has most of the old one."""
     names = [_without_version(passage.path)[1] for passage in (old, new)]
-    if version_of(old) >= version_of(new) or not _is_subset(*names) or names_version(task, old):
+    if (
+        version_of(old) >= version_of(new)
+        or not _one_contains_other(*names)
+        or names_version(task, old)
+    ):
         return False
     words, new_words = plain_words(old.content), plain_words(new.content)
     shares_most = len(words & new_words) >= _MIN_SHARED_WORDS * len(words)

@@ -114,7 +114,11 @@ def _likeness(old: ReadSentence, new: ReadSentence, common: frozenset[str]) -> t
     things, others = map(_named_things, (old, new))
     shared: set[object] = {*(things & others), *((old.words & new.words) - common)}
     is_clause = old.clause == new.clause != ""
-    kinds = {_kind_of(own) for own, other in product(*_alike(old, new)) if not is_same(own, other)}
+    kinds = {
+        _kind_of(own)
+        for own, other in product(*_figures_of_shared_kinds(old, new))
+        if not is_same(own, other)
+    }
     # Who does something instead of another one may do it in other words.
     is_telling = says(new.text, "change", "who") and not all(map(is_ordinary, old.words & shared))
     is_most = 2 * len(shared) >= min(len(old.words), len(new.words))
@@ -141,7 +145,7 @@ def _named_things(sentence: ReadSentence) -> set[tuple[str, str]]:
     return {(f.label, f.text) for f in bare if len(f.text) <= _DIGITS_OF_NAME}
 
 
-def _alike(old: ReadSentence, new: ReadSentence) -> list[list[Figure]]:
+def _figures_of_shared_kinds(old: ReadSentence, new: ReadSentence) -> list[list[Figure]]:
     """The figures of both of a kind that both have, such as money, dates or persons."""
     kinds = {*map(_kind_of, old.figures)} & {*map(_kind_of, new.figures)} - {""}
     return [[f for f in one.figures if _kind_of(f) in kinds] for one in (old, new)]
@@ -156,10 +160,9 @@ def _nearest(figures: list[Figure], other: Figure) -> list[Figure]:
 def change_for(
     asked: frozenset[str], found: Sequence[Change], old: str, heading: str
 ) -> Change | None:
-    """The change of what some words ask for; ``None`` if the text has other sentences about it.
+    """The change of what some words ask for; ``None`` if another sentence has more of them.
 
-    If it is one short clause and has none of the words, as a question in other words, its first
-    change.
+    One short clause needs none of the words, because a question may have others.
     """
     sentences = read_sentences(old, heading)
     best = max((len(asked & own.words) for own in sentences), default=0)
@@ -184,7 +187,7 @@ def says_the_old(text: str, change: Change, amending: str) -> bool:
         for s in later
     ):
         return False
-    olds, news = _alike(old, new)
+    olds, news = _figures_of_shared_kinds(old, new)
     if olds and news:
         olds = [figure for other in news for figure in _nearest(olds, other)]
         own = [f for f in text_figures.find_figures(text) if any(is_same(f, o) for o in olds)]

@@ -78,7 +78,7 @@ _SAYS = {  # Lines may end anywhere in a sentence.
     kind: _pattern("".join(text).replace(" ", r"\s+")) for kind, text in _TABLES["says"].items()
 }
 _GONE = [*map(_pattern, _TABLES["words_gone"].values())]
-_STATEMENTS = [*map(_pattern, _TABLES["statements"].values())]
+_REPLACED_PATTERNS = [*map(_pattern, _TABLES["statements"].values())]
 _START = attrgetter("start")
 _NOUN = re.compile(r"\s+[^\W\d]")
 _BREAK = re.compile(r"[.;:!?]\s|\n\s*\n")
@@ -135,8 +135,12 @@ def is_same(figure: Figure, other: Figure) -> bool:
 def says(text: str, *kinds: Literal["past", "change", "new", "who", "same", "there"]) -> bool:
     """Whether a text says something of these kinds.
 
-    What held before; a change; what holds from now on; who does what another one did; that
-    something stays; what cannot be "there", at the place in the sentence before it.
+    - past: what held before
+    - change: that something changes
+    - new: what holds from now on
+    - who: who does what another one did
+    - same: that something stays
+    - there: what cannot be "there", at the place in the sentence before it
     """
     return any(_SAYS[kind].search(text) for kind in kinds)
 
@@ -184,7 +188,7 @@ def _digits(number: str) -> str:
     return "".join(filter(str.isdecimal, number)).strip("0")
 
 
-def may_replace(text: str, digits: Collection[str]) -> bool:
+def has_replacement_cue(text: str, digits: Collection[str]) -> bool:
     """Whether a text may say that a number with one of these digits no longer holds: quick."""
     return any(
         _BEFORE.search(text, max(0, match.start() - _REACH), match.start())
@@ -212,10 +216,10 @@ def without_figures(text: str, figures: Iterable[Figure], sign: str = " ") -> st
 @lru_cache(maxsize=1024)
 def replaced_figures(text: str) -> tuple[Replaced, ...]:
     """The figures of a text that it says no longer hold, in any order."""
-    is_likely = may_replace(text, digits_in(text))
+    is_likely = has_replacement_cue(text, digits_in(text))
     figures = text_figures.find_figures(text) if is_likely else []
     hidden = without_figures(text, figures, _HIDDEN)
-    matches = (m for statement in _STATEMENTS for m in statement.finditer(hidden) if figures)
+    matches = (m for statement in _REPLACED_PATTERNS for m in statement.finditer(hidden) if figures)
     found = (replaced for match in matches for replaced in _replaced_by(match, text, figures))
     return (*{replaced.figure.start: replaced for replaced in found}.values(),)
 
@@ -234,23 +238,23 @@ def _replaced_by(match: re.Match[str], text: str, figures: Sequence[Figure]) -> 
     words = " ".join(text[start:end].split()).rstrip(".,")
     context = hidden[max(0, start - _CONTEXT) : end + _CONTEXT].replace(_HIDDEN, " ")
     groups = match.groupdict()
-    is_event, is_since, is_not, is_changed = map(groups.get, ("event", "since", "not", "new"))
-    is_joined = is_changed and len(hidden[last : match.start("new")].split()) <= _JOINING_WORDS
+    event, since, denied, changed = map(groups.get, ("event", "since", "not", "new"))
+    is_joined = changed and len(hidden[last : match.start("new")].split()) <= _JOINING_WORDS
     for written in [f for f in old if f.unit == "date"] or old:  # "2 to 6 November".
         near = [f for f in inside if not first <= f.start < last]
         near.sort(key=lambda other: abs(other.start - written.start))
         names_a_thing = _names_a_thing(hidden, written, *near[:1])
-        is_value = not names_a_thing and (is_joined if is_changed else not written.nouns)
+        is_value = not names_a_thing and (is_joined if changed else not written.nouns)
         figure = _completed(written, near[0]) if near and is_value else written
-        if is_event and figure.unit == "th" and not _NOUN.match(hidden, figure.end):
+        if event and figure.unit == "th" and not _NOUN.match(hidden, figure.end):
             day = None, None, int(figure.readings[0][1])  # "We cannot come on the 24th."
             figure = replace(figure, readings=(("date", day),))
         others = [other for other in near if other.kind == figure.kind]
         is_moment, is_bare = figure.unit in ("date", "clock"), figure.unit in ("", "th")
         is_short = len(_digits(figure.text)) < 2 and not figure.nouns
-        is_no_value = is_bare and (is_not or names_a_thing or is_short)
-        is_unchanged = (is_event and not is_moment) or (is_changed and not others)
-        if not (is_since or is_no_value or is_unchanged):
+        is_no_value = is_bare and (denied or names_a_thing or is_short)
+        is_unchanged = (event and not is_moment) or (changed and not others)
+        if not (since or is_no_value or is_unchanged):
             yield Replaced(figure, next(iter(others), None), words, context)
 
 

@@ -11,7 +11,7 @@ from rolebundle.text.amended import is_denied
 from rolebundle.text.replaced import says
 from rolebundle.text.words import content_words
 from rolebundle.verify.quotes import lower_words
-from rolebundle.verify.sentences import CLAUSE_END
+from rolebundle.verify.sentences import CLAUSE_END, Difference
 
 _ANSWERS = {
     "yes": re.compile(r"(?:yes|y|x|true|ja|oui|s[ií]|[✓✔✅☑])(?=\W|$)", re.IGNORECASE),
@@ -35,7 +35,7 @@ def table_or_text(passage: Passage) -> str:
 
 def other_cell(
     text: str, passages: Sequence[Passage], exact: Sequence[Passage]
-) -> tuple[str, Passage, str] | None:
+) -> Difference | None:
     """The cell of another row that a sentence has in place of that of its row, or ``None``.
 
     Its row is the cited one, or the one with most of its words.
@@ -44,9 +44,6 @@ def other_cell(
         text: the sentence.
         passages: which it cites.
         exact: the same ones, with the cited lines only.
-
-    Returns:
-        What differs, the passage and the row.
     """
     words = content_words(text)
     if says(text, "change") or is_denied(text):
@@ -69,18 +66,15 @@ def other_cell(
             for cell, mine in zip(other, row, strict=False):
                 is_free = bool(mine) and not _answer(cell) and words.isdisjoint(content_words(mine))
                 if is_free and others and content_words(cell) == others:
-                    return f'"{cell}" for "{mine}"', passage, " | ".join(row)
+                    return Difference(f'"{cell}" for "{mine}"', passage, " | ".join(row))
     return None
 
 
-def other_answer(text: str, passages: Sequence[Passage]) -> tuple[str, Passage, str] | None:
+def other_answer(text: str, passages: Sequence[Passage]) -> Difference | None:
     """The cell, such as ``yes``, that a sentence about its row and column denies, or ``None``.
 
     A clause has all words of the row's first cell, or follows one that has, and those of the head
     of the column.
-
-    Returns:
-        What differs, the passage and the row.
     """
     for passage in passages:
         head, *rows = _rows(passage) or [[]]
@@ -92,7 +86,9 @@ def other_answer(text: str, passages: Sequence[Passage]) -> tuple[str, Passage, 
             for name, cell in zip(head[1:], own[0][1:] if len(own) == 1 else (), strict=False):
                 answer, of_head = _answer(cell), content_words(name)
                 if answer and of_head and of_head <= words and _said_of(clause, of_head) != answer:
-                    return f'the row has "{cell}" for "{name}"', passage, " | ".join(own[0])
+                    return Difference(
+                        f'the row has "{cell}" for "{name}"', passage, " | ".join(own[0])
+                    )
     return None
 
 

@@ -269,9 +269,9 @@ def _malformed(problem: str) -> UsageError:
 _MIN_COMPARED = 4
 """With fewer content words a citation cannot be compared with what it names."""
 FOUND_SHARE = 0.6
-"""A passage in which this share of them stands together is where the sentence comes from ..."""
+"""The least share of them that stands together in the passage that a sentence comes from."""
 LESS = 0.6
-"""... if what is cited has less than this part of it."""
+"""A citation is misplaced if what it names has less than this part of that share."""
 
 
 def check_citation(

@@ -16,7 +16,7 @@ from rolebundle.contracts.documents import Passage
 from rolebundle.resources import data_file
 from rolebundle.text.amended import is_denied
 from rolebundle.text.words import content_words, language_of, sentences_of, stems_of
-from rolebundle.verify.sentences import clause_end, is_excepted
+from rolebundle.verify.sentences import Difference, clause_end, is_excepted
 
 _WORDS = data_file(__file__, "words.toml")
 _GROUPS: dict[str, list[list[str]]] = {
@@ -30,10 +30,10 @@ _ENDS = r"|\b(?:and|und|et|ed?|y|en)\b|,"
 _QUALIFIED_WORDS = 2
 """How many content words after a qualifier it is about."""
 _MIN_SHARED = 2
+"""How many content words a sentence of the evidence must share."""
 _MIN_KNOWN = 0.34
 """The least share of the words of a reason in the evidence."""
 _CONDITION, _REASON = (re.compile(text, re.IGNORECASE) for text in _WORDS["clauses"].values())
-"""How many content words a sentence of the evidence must share."""
 
 
 class Qualifier(NamedTuple):
@@ -80,12 +80,8 @@ def qualifiers_in(sentence: str, language: str = "en") -> tuple[Qualifier, ...]:
     return tuple(found)
 
 
-def lost_condition(text: str, passages: Sequence[Passage]) -> tuple[str, Passage, str] | None:
-    """The condition of a sentence of the evidence that a sentence repeats without it, or ``None``.
-
-    Returns:
-        What differs, the passage and its sentence.
-    """
+def lost_condition(text: str, passages: Sequence[Passage]) -> Difference | None:
+    """The condition of a sentence of the evidence that a sentence drops, or ``None``."""
     words = content_words(text)
     is_free = not _CONDITION.search(text)
     for passage in passages if is_free else ():
@@ -96,7 +92,9 @@ def lost_condition(text: str, passages: Sequence[Passage]) -> tuple[str, Passage
             shared = len(words & own)
             is_repeated = shared >= _MIN_SHARED and 2 * shared >= len(own)
             if condition and is_repeated and 2 * len(words & others) < len(others):
-                return f'the evidence goes on with "{condition}"', passage, sentence.strip()
+                return Difference(
+                    f'the evidence goes on with "{condition}"', passage, sentence.strip()
+                )
     return None
 
 
@@ -108,12 +106,8 @@ def _split(sentence: str) -> tuple[str, str, str]:
     return sentence[: match.start()], match[0], sentence[match.end() :]
 
 
-def unknown_reason(text: str, passages: Sequence[Passage]) -> tuple[str, Passage, str] | None:
-    """The reason that a sentence gives if the evidence has few of its words, or ``None``.
-
-    Returns:
-        What differs, the first passage, and no text of it.
-    """
+def unknown_reason(text: str, passages: Sequence[Passage]) -> Difference | None:
+    """The reason that a sentence gives if the evidence has few of its words, or ``None``."""
     match = _REASON.search(text)
     words = content_words(match["reason"]) if match else frozenset[str]()
     language = language_of(text)
@@ -121,16 +115,12 @@ def unknown_reason(text: str, passages: Sequence[Passage]) -> tuple[str, Passage
     parts = ("\n".join((p.document.title, *p.headings, p.content)) for p in own)
     known = frozenset[str]().union(*map(content_words, parts))
     if match and own and len(words & known) < _MIN_KNOWN * len(words):
-        return f'the reason "{match[0].strip()}" stands nowhere in it', own[0], ""
+        return Difference(f'the reason "{match[0].strip()}" stands nowhere in it', own[0])
     return None
 
 
-def other_qualifier(text: str, passages: Sequence[Passage]) -> tuple[str, Passage, str] | None:
-    """The qualifier of a sentence that its evidence excludes, or ``None``.
-
-    Returns:
-        What differs, the passage and its sentence.
-    """
+def other_qualifier(text: str, passages: Sequence[Passage]) -> Difference | None:
+    """The qualifier of a sentence that its evidence excludes, or ``None``."""
     language = language_of(text)
     words, own = content_words(text), qualifiers_in(text, language) if language in _GROUPS else ()
     said = {(mine.group, mine.kind) for mine in own}
@@ -144,5 +134,5 @@ def other_qualifier(text: str, passages: Sequence[Passage]) -> tuple[str, Passag
             is_same = any(not q.about or mine.about & q.about for q in of_kind)
             is_said = (other.group, other.kind) in said
             if mine.group == other.group and mine.about & other.about and not is_same | is_said:
-                return f'"{mine.text}" for "{other.text}"', passage, sentence.strip()
+                return Difference(f'"{mine.text}" for "{other.text}"', passage, sentence.strip())
     return None

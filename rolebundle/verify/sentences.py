@@ -36,7 +36,7 @@ MIN_WORDS = 3
 _WINDOW = 3
 _COMPOUNDING = ("de", "nl")
 _PART = 4
-"""More letters has a part of a compound that is known by itself: "Gerät" of "Röntgengerät"."""
+"""Only longer parts of compounds are known by themselves: "Gerät" of "Röntgengerät"."""
 
 
 class Match(NamedTuple):
@@ -189,18 +189,22 @@ def is_excepted(text: str, sentence: str) -> bool:
     return match is not None and bool(content_words(text) & content_words(match["what"], text))
 
 
-def difference(text: str, passages: Sequence[Passage]) -> tuple[str, Passage, str] | None:
-    """The word in which a near copy of a passage's sentence turns its sense, or ``None``.
+class Difference(NamedTuple):
+    """What a sentence says otherwise than its evidence, in words, and the text of it there."""
 
-    Returns:
-        What differs, the passage and its sentence.
-    """
+    what: str
+    passage: Passage
+    text: str = ""
+
+
+def difference(text: str, passages: Sequence[Passage]) -> Difference | None:
+    """The word in which a near copy of a passage's sentence turns its sense, or ``None``."""
     words, language = content_words(text), language_of(text)
     # Other languages have more words in one.
     if len(words) < (MIN_WORDS if language == "en" else MIN_WORDS - 1):
         return None
     affirmed, denied = _polarity(text, language)
-    best: tuple[float, str, Passage, str] | None = None
+    best, most = None, _LIKE
     for passage in passages:
         # In a table "no" is a number or a value.
         sentences = sentences_of(passage.content) if passage.content_type != "table" else ()
@@ -213,7 +217,7 @@ def difference(text: str, passages: Sequence[Passage]) -> tuple[str, Passage, st
                 if other in theirs - words
             ]
             share = (len(words & theirs) + len(opposites)) / len(words)
-            if share < _LIKE or "?" in sentence or (best is not None and share <= best[0]):
+            if "?" in sentence or (share <= most if best else share < most):
                 continue
             affirms, denies_too = _polarity(sentence, language)
             turned = (affirmed - denied) & (denies_too - affirms)
@@ -225,8 +229,8 @@ def difference(text: str, passages: Sequence[Passage]) -> tuple[str, Passage, st
             if is_opposite or _REFUSAL.search(text) or _REFUSAL.search(sentence):
                 turned = frozenset()
             found = f'"not" before "{min(turned)}"' if turned else "".join(opposites[:1])
-            best = share, found, passage, sentence.strip()
-    return best[1:] if best and best[1] else None
+            best, most = Difference(found, passage, sentence.strip()), share
+    return best if best and best.what else None
 
 
 def is_repeated(text: str, source: Passage, others: Sequence[Passage]) -> bool:

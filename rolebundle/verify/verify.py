@@ -59,9 +59,9 @@ from rolebundle.text.replaced import (
     beside_numbers,
     digits_in,
     gone_statements,
+    has_replacement_cue,
     is_limit,
     is_same,
-    may_replace,
     replaced_figures,
     says,
     without_figures,
@@ -211,10 +211,13 @@ class SentenceCheck:
         self._evidence = evidence
         self._prose, self._text = sentence.prose(), sentence.prose(with_quotes=True)
         self._digits = digits_in(self._prose)
-        quoted = [sentence.text[a - self._start : b - self._start] for a, b in sentence.quotes]
-        is_checked = sentence.has_content or quoted or sentence.citations
-        self._all = evidence.candidates([self._text, *quoted] if is_checked else [])
-        self._quoted = [*evidence.quotes, *(p for p in self._all if message_of(p.anchor)[1])]
+        quotes = [sentence.text[a - self._start : b - self._start] for a, b in sentence.quotes]
+        is_checked = sentence.has_content or quotes or sentence.citations
+        self._all = evidence.candidates([self._text, *quotes] if is_checked else [])
+        self._quoted_messages = [
+            *evidence.quotes,
+            *(p for p in self._all if message_of(p.anchor)[1]),
+        ]
         self._named = [(c, evidence.named_by(c, self._all)) for c in sentence.citations]
         self.cited = [passage for _, named in self._named for passage in named]
         self._exact = [
@@ -222,7 +225,7 @@ class SentenceCheck:
             for citation, named in self._named
             for passage in named
         ]
-        if quoted and not sentence.citations:
+        if quotes and not sentence.citations:
             self.cited = titled(self._prose, self._all)
         # "(a.md:1-2) (a.md:7-7)": all are for the same words.
         gaps = pairwise(sentence.citations)
@@ -233,7 +236,7 @@ class SentenceCheck:
         texts = (beside_numbers(p.content, self._digits) for p in self._exact or self._beside)
         self._source = " ".join(texts)[:_MAX_SOURCE]
         alike = evidence.candidates([self._source] if self._source else [])
-        later = [p for p in alike if may_replace(p.content, self._digits)]
+        later = [p for p in alike if has_replacement_cue(p.content, self._digits)]
         found = *self.cited, *self._all, *self._beside, *later
         self.passages = {p.chunk_id: p for p in found}
         self._all = [*self.passages.values()]
@@ -335,7 +338,7 @@ class SentenceCheck:
             passage: which has it; the text is about its words, and no older.
             checks: the outcomes for all figures of the sentence.
         """
-        for other, old in self._old:
+        for other, old in self._replaced_figures:
             news = (old.new and is_same(c.figure, old.new) for c in checks)
             is_too_old = passage is not None and is_older(other, passage)
             if not is_same(check.figure, old.figure) or is_too_old or any(news):
@@ -356,9 +359,9 @@ class SentenceCheck:
         return ""
 
     @cached_property
-    def _old(self) -> list[tuple[Passage, Replaced]]:
+    def _replaced_figures(self) -> list[tuple[Passage, Replaced]]:
         """The figures that a passage says no longer hold, if the sentence speaks of no change."""
-        passages = [p for p in self._all if may_replace(p.content, self._digits)]
+        passages = [p for p in self._all if has_replacement_cue(p.content, self._digits)]
         is_of_past = bool(passages) and self._is_of_past
         return [(p, old) for p in passages if not is_of_past for old in replaced_figures(p.content)]
 
@@ -382,7 +385,9 @@ class SentenceCheck:
     def _changed_by_reply(self, figure: Figure, passage: Passage) -> str:
         """What a reply or later mail has in place of a figure of the passage; "" for nothing."""
         text = _message_text(passage.content)
-        quotes = [p for p in self._quoted if p == passage or _message_text(p.content) in text]
+        quotes = [
+            p for p in self._quoted_messages if p == passage or _message_text(p.content) in text
+        ]
         originals = [p for p in self._all if text in _message_text(p.content)]
         replies = [p for p in self._all if any(_is_reply(p, quote) for quote in quotes)]
         later = [p for p in self._all if is_later_mail(p, passage)]
@@ -409,9 +414,9 @@ class SentenceCheck:
         return ""
 
     def _later_entries(self, passage: Passage, figure: Figure | None = None) -> list[Passage]:
-        """The entry of a passage of dated notes that the sentence is about, and later ones.
+        """The entry of dated notes that the sentence is about, then later ones.
 
-        Of a passage without a date, all entries; for a figure those that say what changed.
+        If the passage has no date: it, and all entries, or for a figure those that tell of a change.
         """
         cited = "\n".join(p.content for p in self._exact if p.chunk_id == passage.chunk_id)
 
@@ -461,13 +466,15 @@ class SentenceCheck:
         for document, first in cited.items():
             passages = [p for p in self.cited if p.document == document]
             for by in amending_passages(first, (*self._evidence.stating, *self._all)):
-                amended = self._changes(passages, by) if by.document not in cited else ()
+                amended = self._amended_sentences(passages, by) if by.document not in cited else ()
                 for passage, text in amended:
                     said = f"amends it: {quoted(shortened(text))}"
                     said = said if may_amend(by, first) else "says that it amends it"
                     yield passage, f"{shown_name(by.path)} {said}"
 
-    def _changes(self, passages: Sequence[Passage], by: Passage) -> Iterator[tuple[Passage, str]]:
+    def _amended_sentences(
+        self, passages: Sequence[Passage], by: Passage
+    ) -> Iterator[tuple[Passage, str]]:
         """The sentences of another passage that amend what the sentence says, and where it is."""
         names = names_of(passages[0])
         text = " ".join(passage.content for passage in passages)
@@ -497,10 +504,10 @@ class SentenceCheck:
         for first, *entries in map(self._later_entries, cited):
             pairs += product(entries, [first])
         for other, passage in pairs:
-            if change := self._change(other, passage):
+            if change := self._later_sentence(other, passage):
                 yield passage, f"{shown_name(other.locator)} is later: {quoted(shortened(change))}"
 
-    def _change(self, later: Passage, passage: Passage) -> str:
+    def _later_sentence(self, later: Passage, passage: Passage) -> str:
         """The sentence of a later passage that says another thing; "" without one.
 
         In a later file of a series, or a later mail about the matter, other words about the same
@@ -605,7 +612,8 @@ class SentenceCheck:
             or unknown_reason(self._prose, self.cited)
         )
         if found:
-            yield self._finding("differs", start, end, found[1], f"differs: {found[0]}", found[2])
+            note = f"differs: {found.what}"
+            yield self._finding("differs", start, end, found.passage, note, found.text)
 
 
 @lru_cache(maxsize=1024)

@@ -27,7 +27,7 @@ def copies(*of: dict[str, Any]) -> list[str | None]:
         )
         for n, fields in enumerate(map(dict, of))
     ]
-    combine_copies(candidates)
+    combine_copies(candidates, "")
     return [candidate.duplicate_of for candidate in candidates]
 
 

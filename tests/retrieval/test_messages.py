@@ -6,7 +6,7 @@ import pytest
 
 from rolebundle.contracts.documents import Passage
 from rolebundle.retrieval.messages import (
-    put_later_ones_behind,
+    lift_later_ones_behind,
     put_replies_first,
     without_attribution,
 )
@@ -86,7 +86,7 @@ def test_a_later_mail_about_the_matter_comes_directly_behind(
         (mail("later", title, day, *people, **fields), 0.3),
     ]
     rows = [ranked(one, final) for one, final in mails]
-    put_later_ones_behind(rows, "fee of a boat")
+    lift_later_ones_behind(rows, "fee of a boat")
     expected = ["first", "later", "other"] if is_behind else ["first", "other", "later"]
     assert [row.chunk_id for row in rows] == expected
     assert {row.chunk_id: row.follows_up for row in rows}["later"] == (
@@ -116,7 +116,7 @@ def test_later_minutes_of_a_series_come_directly_behind(
         ranked(passage("later", path=path, headings=(heading,), **fields), final),
         ranked(passage("third", path="minutes/board 2026-07-20.md"), 0.1),
     ]
-    put_later_ones_behind(rows, "fee of a boat")
+    lift_later_ones_behind(rows, "fee of a boat")
     expected = ["first", "later", "other"] if is_behind else ["first", "other", "later"]
     assert [row.chunk_id for row in rows if row.chunk_id != "third"] == expected
 
@@ -137,7 +137,7 @@ def test_sections_that_all_files_of_a_series_have_need_a_word_of_the_task(
         for month, text, final in [(5, texts[0], 0.9), (8, texts[1], 0.6)]
     ]
     rows.insert(1, ranked(passage("other", path="locks.md"), 0.8))
-    put_later_ones_behind(rows, "Who buys the locks?")
+    lift_later_ones_behind(rows, "Who buys the locks?")
     assert (rows[1].chunk_id == texts[1]) == is_behind
 
 
