@@ -416,7 +416,7 @@ class SentenceCheck:
     def _later_entries(self, passage: Passage, figure: Figure | None = None) -> list[Passage]:
         """The entry of dated notes that the sentence is about, then later ones.
 
-        If the passage has no date: it, and all entries, or for a figure those that tell of a change.
+        Without a date: the passage, and all entries, or for a figure those that tell of a change.
         """
         cited = "\n".join(p.content for p in self._exact if p.chunk_id == passage.chunk_id)
 
