@@ -521,7 +521,8 @@ class SentenceCheck:
         is_later = is_related or (day > date and (date or own & names or later in self._entries))
         known = words_gone(self._text) | words_gone(passage.content)
         head = content_words(" ".join((later.document.title, *later.headings[-1:])))
-        like = sentences_like(self._text, later) if is_later else []
+        like = [(s, shared & own, nouns) for s, shared, nouns in sentences_like(self._text, later)] if is_later else []
+        kept = max((len(shared - head) for s, shared, _ in like if says(s, "same")), default=0)
         headings = [content_words(" ".join(p.headings[-1:])) for p in (later, passage)]
         is_other = is_related and later.content_type != "table"
         is_other &= not (headings[0] and headings[0].isdisjoint(headings[1] | own))
@@ -537,6 +538,7 @@ class SentenceCheck:
             is_new |= says(sentence, "who") and any(name not in sentence for name in self._people)
             # What a changed figure is of, the check of figures says.
             is_about &= not (says(sentence, "same") or replaced_figures(sentence))
+            is_about &= len(shared - head) > kept or not kept
             is_new |= (
                 is_other
                 and len(shared - head) > 1
@@ -553,6 +555,7 @@ class SentenceCheck:
         words = content_words(without_figures(later, find_figures(later)))
         is_alike = len(shared & own) >= _REPEATED * min(len(own), len(words))
         is_repeated = is_alike and is_denied(later) == is_denied(self._text)
+        is_repeated &= all(name[0] in self._text for name in names_in(later))
         return is_repeated or (bool(shared) and says(later, "same"))
 
     def _names(self, figures: Sequence[Span]) -> Iterator[Finding]:
