@@ -522,7 +522,7 @@ class SentenceCheck:
         known = words_gone(self._text) | words_gone(passage.content)
         head = content_words(" ".join((later.document.title, *later.headings[-1:])))
         like = [(s, shared & own, nouns) for s, shared, nouns in sentences_like(self._text, later)] if is_later else []
-        kept = max((len(shared - head) for s, shared, _ in like if says(s, "same")), default=0)
+        kept = max((len(shared) for sentence, shared, _ in like if says(sentence, "same")), default=0)
         headings = [content_words(" ".join(p.headings[-1:])) for p in (later, passage)]
         is_other = is_related and later.content_type != "table"
         is_other &= not (headings[0] and headings[0].isdisjoint(headings[1] | own))
@@ -538,7 +538,7 @@ class SentenceCheck:
             is_new |= says(sentence, "who") and any(name not in sentence for name in self._people)
             # What a changed figure is of, the check of figures says.
             is_about &= not (says(sentence, "same") or replaced_figures(sentence))
-            is_about &= len(shared - head) > kept or not kept
+            is_about &= len(shared) >= kept
             is_new |= (
                 is_other
                 and len(shared - head) > 1
