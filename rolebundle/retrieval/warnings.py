@@ -290,7 +290,7 @@ def _may_be_replaced(retrieval: Retrieval) -> str:
             if is_used and documents.index(row.passage.document) == number - 1
         ]
         if amending:
-            is_said_by_own = amended and amending.document.origin != "external"
+            is_said_by_own = amended and is_for_task and amending.document.origin != "external"
             said = (
                 f"amends [{number}], by its text"
                 if is_said_by_own

@@ -61,6 +61,8 @@ _SECTION = re.compile(
 _SECTION_CHARS = 600
 PLACE_END = "\n\x1e\n"
 """Stands between the names, date and headings of a passage and its text."""
+_RANGE = 20
+"""Characters from the first day of a range to the last one."""
 LONGER = re.compile(r"\d+(?:[.,]\d+)+|\d{2,}")
 """Numbers that name a row or column ("10–24.9 kg", "2027"): one digit is found by chance."""
 _SENTENCE_END = re.compile(r"[.;:!?]\s|\n\s*\n|\n\s*[-*•]")
@@ -390,6 +392,8 @@ class _Index:
                 continue  # Two texts may both be right.
             if other.start < self._place_ends[passage]:
                 continue  # The date of a file is not in place of one in its text.
+            if other.unit == "date" and any(abs(o.start - other.start) < _RANGE for o in same):
+                continue  # "On 14 and 15 November".
             is_one = other.amount == 1 and stem(other.text.split()[-1]) in figure.near
             if is_one or (figure.unit and other.nouns):
                 continue  # "A day" is one day.

@@ -499,8 +499,13 @@ class SentenceCheck:
     def _changed_by_text(self) -> Iterator[tuple[Passage, str]]:
         """What later texts say is gone, and later files of a series, or mails, say is new."""
         cited = () if self._is_of_past else self.cited
-        later = (p for p in self._all if p not in self.cited)
-        pairs = [pair for pair in product(later, cited) if pair[0].document != pair[1].document]
+        noted = {entry.chunk_id for entry in self._entries}
+        texts = [p for p in self._all if p.chunk_id not in noted and p not in self.cited]
+        pairs = [
+            (later, passage)
+            for later, passage in product([*texts, *self._entries], cited)
+            if later.document.document_id != passage.document.document_id
+        ]
         for first, *entries in map(self._later_entries, cited):
             pairs += product(entries, [first])
         for other, passage in pairs:
@@ -521,8 +526,14 @@ class SentenceCheck:
         is_later = is_related or (day > date and (date or own & names or later in self._entries))
         known = words_gone(self._text) | words_gone(passage.content)
         head = content_words(" ".join((later.document.title, *later.headings[-1:])))
-        like = [(s, shared & own, nouns) for s, shared, nouns in sentences_like(self._text, later)] if is_later else []
-        kept = max((len(shared) for sentence, shared, _ in like if says(sentence, "same")), default=0)
+        like = (
+            [(s, shared & own, nouns) for s, shared, nouns in sentences_like(self._text, later)]
+            if is_later
+            else []
+        )
+        kept = max(
+            (len(shared) for sentence, shared, _ in like if says(sentence, "same")), default=0
+        )
         headings = [content_words(" ".join(p.headings[-1:])) for p in (later, passage)]
         is_other = is_related and later.content_type != "table"
         is_other &= not (headings[0] and headings[0].isdisjoint(headings[1] | own))
