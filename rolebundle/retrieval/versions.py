@@ -221,7 +221,7 @@ def _is_newer(path: str, than: str) -> bool:
     if order[3] > other[3] > 0 and order[1] > 0 and other[1] < math.inf:
         order = order[:1] + other[1:2] + order[2:]  # v3 comes after "v2 final".
     dates = _date_by_path(path), _date_by_path(than)
-    are_comparable = dates[0] == dates[1] or all(not date or date.isdecimal() for date in dates)
+    are_comparable = dates[0] == dates[1] or all(date.isdecimal() for date in dates)
     # "pep-2026" is a number, beside "pep-0249".
     are_comparable &= bool(dates[1]) or not re.search(r"(?<!\d)\d{4}(?!\d)", than)
     are_comparable &= bool(order[2] % 1) == bool(other[2] % 1)  # Both have a season, or none.

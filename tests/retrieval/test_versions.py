@@ -208,6 +208,7 @@ def test_which_of_two_files_is_newer_by_their_names(older: str, newer: str) -> N
         ("backup and software.md", "software.md"),
         ("pep-0249.rst", "pep-2026.rst"),
         ("menu 2026.pdf", "menu winter 2026.pdf"),
+        ("SOP 07A air.md", "SOP 07 air (2024).md"),
         ("winter menu v1.pdf", "summer menu v2.pdf"),
     ],
 )
