@@ -252,6 +252,8 @@ _LAST_PART = re.compile("[/#]")
 """Before the name of a file, or of a record in it."""
 _EACH_LINE = "(?m)"
 """``^`` and ``$`` match at each line."""
+_AS_TYPED = str.maketrans("’‘‚“”„–—", "'''\"\"\"--")
+"""Quotation marks and dashes, as a keyboard has them."""
 _INNER_SPACE = re.compile(r"(?<=\S)\s+(?=\S)")
 _GAP = r"(?:[ \t]+|[ \t]*\n[ \t]*)"
 """What a space of a text stands for."""
@@ -439,7 +441,7 @@ class LinePattern:
         letters = _ESCAPE.sub("", pattern) if is_regex else pattern
         # An expression is compared with the letters as they are.
         self._folds = not is_regex
-        pattern = pattern if is_regex else folded(pattern) or pattern
+        pattern = pattern if is_regex else (folded(pattern) or pattern).translate(_AS_TYPED)
         of_words = _GAP.join(map(re.escape, _INNER_SPACE.split(pattern)))
         try:
             _check_text(pattern, is_regex=is_regex)
@@ -459,7 +461,7 @@ class LinePattern:
     def find(self, text: str) -> Iterator[tuple[int, int, str]]:
         """The first and last line of each match, from 0, and what is shown of them."""
         lines = text.split("\n") if self._folds and not text.isascii() else None
-        data = (folded(text) if lines else text).encode()
+        data = (folded(text).translate(_AS_TYPED) if lines else text).encode()
         number = start = 0
         while start <= len(data) and (match := self._regex.search(data, start)):
             line_start = data.rfind(b"\n", 0, match.start()) + 1

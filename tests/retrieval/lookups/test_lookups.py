@@ -468,6 +468,12 @@ def test_case_counts_only_if_a_capital_is_asked_for(
     assert [line.partition(": ")[2] for line in got] == lines
 
 
+@pytest.mark.parametrize("pattern", ["l'acompte", "l’acompte", '"30 %" -'])
+def test_quotation_marks_and_dashes_are_compared_as_they_are_typed(pattern: str) -> None:
+    text = "Rien.\nIl verse l’acompte, “30 %” – au départ."
+    assert [*LinePattern(pattern, is_regex=False).find(text)] == [(1, 1, text[6:])]
+
+
 @pytest.mark.parametrize(
     ("pattern", "is_regex", "reason"),
     [
