@@ -79,6 +79,11 @@ class Figure:
         return self.readings[0][0]
 
     @property
+    def dates(self) -> list[Any]:
+        """Its readings as a date: year, month and day, or ``None`` for each."""
+        return [value for unit, value in self.readings if unit == "date"]
+
+    @property
     def kind(self) -> str:
         """The dimension; months, years and working days are times here, though no seconds."""
         return "time" if self.unit in ("month", "working time", "working month") else self.unit
@@ -367,9 +372,10 @@ def _with_shared_units(figures: list[Figure], text: str) -> list[Figure]:
         is_bare = amount is not None and not figure.unit and not 1900 <= amount <= 2100
         between = text[figure.end : following.start]
         is_joint = _BESIDE["joined"].fullmatch(between) and following.unit != "x"
-        if is_bare and amount and is_joint and following.unit and following.amount:
+        amounts = [(unit, n) for unit, n in following.readings if isinstance(n, Fraction)]
+        if is_bare and amount and is_joint and following.unit and following.amount and amounts:
             factor = amount / following.amount
-            readings = tuple((unit, value * factor) for unit, value in following.readings)
+            readings = tuple((unit, value * factor) for unit, value in amounts)
             shared[n] = replace(figure, readings=readings, per=following.per, is_counting=False)
         elif is_bare and amount and amount <= 24 and is_joint and following.unit == "clock":
             shared[n] = replace(figure, readings=_hour(amount), amount=None, is_counting=False)
@@ -394,7 +400,8 @@ def _of_month(figure: Figure, dated: Figure, *, keeps: bool = False) -> Figure:
     """
     day = next((int(value) for unit, value in figure.readings if unit in ("", "th")), 0)
     is_before = figure.start < dated.start
-    dates = [d for _, d in dated.readings if d[2] and 0 < day <= 31 and (day < d[2]) == is_before]
+    days = (d for d in dated.dates if d[2])
+    dates = [d for d in days if 0 < day <= 31 and (day < d[2]) == is_before]
     readings = (*(("date", (*d[:2], day)) for d in dates), *(figure.readings if keeps else ()))
     return replace(figure, readings=readings, amount=None, is_counting=False) if dates else figure
 

@@ -9,6 +9,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from functools import cache, lru_cache
 from itertools import filterfalse, product
 from operator import attrgetter
@@ -125,7 +126,7 @@ def document_statements(text: str, names: str) -> Iterator[str]:
 def is_same(figure: Figure, other: Figure) -> bool:
     """Whether two figures are equal; one of two dates may lack a part; counted things agree."""
     if figure.unit == other.unit == "date":
-        dates = [[value for _, value in f.readings if value[2]] for f in (figure, other)]
+        dates = [[date for date in f.dates if date[2]] for f in (figure, other)]
         pairs = product(*dates)
         return any(all((x or y) == (y or x) for x, y in zip(a, b, strict=True)) for a, b in pairs)
     is_of_other = figure.nouns and other.nouns and figure.nouns[0] not in other.nouns
@@ -274,8 +275,9 @@ def _completed(figure: Figure, new: Figure) -> Figure:
     if figure.unit not in ("", "th"):
         return figure
     if new.unit == "date" and 1 <= value <= 31:
-        readings = [("date", (*day[:2], int(value))) for _, day in new.readings if day[2]]
+        readings = [("date", (*day[:2], int(value))) for day in new.dates if day[2]]
     elif new.amount and new.unit:
-        readings = [(unit, value / new.amount * other) for unit, other in new.readings]
+        amounts = [(unit, n) for unit, n in new.readings if isinstance(n, Fraction)]
+        readings = [(unit, value / new.amount * other) for unit, other in amounts]
     figure = replace(figure, nouns=figure.nouns or new.nouns)
     return replace(figure, readings=(*readings,)) if readings else figure

@@ -313,8 +313,9 @@ class _Index:
 
     def without_year(self, figure: Figure) -> list[Figure]:
         """A date without its year, if that stands elsewhere: in a title, or in another date."""
-        dates = [value for unit, value in figure.readings if unit == "date"]
-        known = [(m, d) for y, m, d in dates if y and m and ("", Fraction(y)) in self._having]
+        known = [
+            (m, d) for y, m, d in figure.dates if y and m and ("", Fraction(y)) in self._having
+        ]
         return [replace(figure, readings=(("date", (None, *day)),)) for day in known]
 
     def operands(self, figure: Figure) -> list[Figure]:

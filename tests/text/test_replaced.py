@@ -3,8 +3,10 @@
 from fractions import Fraction
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from rolebundle.text.amended import is_denied
+from rolebundle.text.amended import changes, is_denied
 from rolebundle.text.figures import find_figures
 from rolebundle.text.replaced import (
     digits_in,
@@ -14,6 +16,7 @@ from rolebundle.text.replaced import (
     says,
     words_gone,
 )
+from rolebundle.verify.figures import check_figures
 from support.amounts import lengths, linear_time
 
 
@@ -238,3 +241,18 @@ def test_a_text_full_of_changes_takes_linear_time(piece: str, length: int) -> No
 )
 def test_denials(text: str, expected: bool) -> None:
     assert is_denied(text) == expected
+
+
+PARTS = """on 13, 19, 26 and 30 March|from 45 to 9.11.|am 14.12. um 13 Uhr|le 14/12|December 21–25|two
+days|18h30|7.30|14.12|£1,250.50|Shed 1 may|3rd|clause 5|2026-11-30|30 euros instead of 25|moved from 3 to
+9 May|not above 230|GBP 33.50|un mes|12 of 15|10, 17 and 24 January|is dropped|7-9 pm|½|31.02.2026|99.99.|
+and | to | not | instead of |: |; | or |no longer|freitags|, |. """.split("|")
+
+
+@given(st.lists(st.sampled_from(PARTS), max_size=12), st.lists(st.sampled_from(PARTS), max_size=8))
+def test_figures_in_any_order_are_read_and_compared(parts: list[str], others: list[str]) -> None:
+    text, other = " ".join(parts), " ".join(others)
+    assert all(f.readings and text[f.start : f.end] for f in find_figures(text))
+    replaced_figures(text)
+    assert len(changes(text, "", other, "")) >= 0
+    check_figures(other, [text], [text])
