@@ -40,7 +40,7 @@ from rolebundle.retrieval.versions import (
     newer_by_path,
     words_if_newest_asked,
 )
-from rolebundle.text.languages import shows_english
+from rolebundle.text.languages import language_name, shows_english
 from rolebundle.text.spellings import key_of
 from rolebundle.text.words import (
     age,
@@ -139,9 +139,12 @@ def other_languages(retrieval: Retrieval) -> str:
             in_english.add(row.passage.document.document_id)
     counts["en"] = len(in_english)
     others = [
-        (name, number) for name, number in counts.most_common() if number and name not in asked
+        (code, number) for code, number in counts.most_common() if number and code not in asked
     ]
-    named = [f"{counted(number, 'document')} in {name}" for name, number in others[:MAX_LANGUAGES]]
+    named = [
+        f"{counted(number, 'document')} in {language_name(code)}"
+        for code, number in others[:MAX_LANGUAGES]
+    ]
     return f"{', '.join(named)}: ask in each language (`also`)" if named else ""
 
 

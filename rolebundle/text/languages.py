@@ -167,6 +167,11 @@ def shows_english(text: str) -> bool | None:
     return False if is_other else None
 
 
+def language_name(code: str) -> str:
+    """The English name of a language; its code if it is not known."""
+    return "English" if code == "en" else _TABLES["stemmers"].get(code, code).title()
+
+
 def clear_language(text: str) -> str:
     """The language of a sentence in Latin letters that two of its function words show, or ``""``.
 
