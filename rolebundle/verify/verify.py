@@ -491,9 +491,7 @@ class SentenceCheck:
             found = changes(passage.content, heading, by.content, names)
             for change in sorted(found, key=lambda change: -shared(change.old)):
                 least = max(min(most, len(change.old.words)), 1)
-                if 2 * shared(change.old) >= least and says_the_old(
-                    self._prose, change, by.content
-                ):
+                if 2 * shared(change.old) > least and says_the_old(self._prose, change, by.content):
                     yield passage, change.new.text
 
     def _changed_by_text(self) -> Iterator[tuple[Passage, str]]:

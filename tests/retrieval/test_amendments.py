@@ -77,9 +77,11 @@ def test_in_other_formats(tmp_path: Path, suffix: str) -> None:
 
 
 @pytest.mark.parametrize("head", ["## Clause 7", "Clause 7:", "**§ 7**"])
-def test_a_clause_may_be_a_heading(tmp_path: Path, head: str) -> None:
+@pytest.mark.parametrize("own", ["7.", "Article 7.", "§ 7"])
+def test_a_clause_may_be_a_heading(tmp_path: Path, head: str, own: str) -> None:
     text = f"# {TITLE}\n\nDate: 22 September 2026\n\n{head}\n\nSubletting is allowed from May.\n"
-    bundle = answered(tmp_path, {"lease.md": LEASE, "letter.md": text}, TASK)
+    lease = LEASE.replace("## 7. Subletting\n\nSubletting", f"## {own} Use by others\n\nSubletting")
+    bundle = answered(tmp_path, {"lease.md": lease, "letter.md": text}, TASK)
     assert '"Subletting is allowed from May."' in notes(bundle)
 
 
