@@ -722,7 +722,7 @@ MINUTES = {
     "# Choir\n\nThe choir is held in the kitchen.\n\n"
     "# Badges\n\nThe spare key lies with Ana Ruiz. Each guest pays a pledge at the desk.\n"
     "The chair may lend a badge to a guest. The safety round is at noon.\n\n"
-    "# Fair\n\nAdmission to the open fair is free. Karim Bou guides each visitor on site.\n",
+    "# Open fair\n\nAdmission to the open fair is free. Karim Bou guides each visitor on site.\n",
     "2026-06-11 minutes.md": "# Bonfires\n\nBonfires are no longer allowed.\n\n"
     "# Tools\n\nThe mower of 300 euros was bought. Bo has the keys of the shed.\n\n"
     "# Walk on the route\n\nEva leads the walk on the route from now on. Ms Holm is ill.\n"
@@ -730,7 +730,7 @@ MINUTES = {
     "2026-07-02 minutes.md": "# Party\n\nThe party is not held in the kitchen.\n\n"
     "# Badges\n\nThe spare key goes to Tom Berg. A guest pays a pledge at the desk.\n"
     "The chair lends no badge to a guest any more. The safety round is dropped.\n\n"
-    "# Fair\n\nThe open fair is moved to May. Admission stays free.\nAs Karim Bou is busy, each visitor "
+    "# Open fair\n\nThe open fair is moved to May. Admission stays free.\nAs Karim Bou is busy, each visitor "
     "on site is guided by Estelle Drou.\n",
     "note.md": "Date: 2026-07-01\n\nBo has the keys of the shed.\n"
     "The gutters of the shed will be zinc, not copper.\n",
