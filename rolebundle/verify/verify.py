@@ -468,8 +468,9 @@ class SentenceCheck:
             for by in amending_passages(first, (*self._evidence.stating, *self._all)):
                 amended = self._amended_sentences(passages, by) if by.document not in cited else ()
                 for passage, text in amended:
-                    said = f"amends it: {quoted(shortened(text))}"
-                    said = said if may_amend(by, first) else "says that it amends it"
+                    is_outside = by.document.origin == "external"
+                    said = "says that it amends it" if is_outside else "amends it"
+                    said += f": {quoted(shortened(text))}" if may_amend(by, first) else ""
                     yield passage, f"{shown_name(by.path)} {said}"
 
     def _amended_sentences(
