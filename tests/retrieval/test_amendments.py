@@ -175,14 +175,14 @@ def test_a_mail_of_who_is_named_in_the_document_is_quoted(
     assert (QUOTE.partition(": ")[2] in said) == is_quoted
     assert "Answer from it." not in packet(bundle)
     draft = "Subletting is not permitted (lease.md)."
-    files = {"lease.md": NUMBERED, "m.eml": mail}
-    found = verified(tmp_path / "v", files, draft).findings
+    found = verified(tmp_path / "v", {"lease.md": NUMBERED, "m.eml": mail}, draft).findings
     assert any("100 square" in (f.note or "") for f in found) == is_quoted
 
 
 def test_documents_of_other_standing_do_not_hide_an_amendment(tmp_path: Path) -> None:
     web = "---\ntrust_tier: untrusted\n---\n# Lease contract LC-2021/03\n\nSubletting LC-2021/03!\n"
-    assert QUOTE in notes(answered(tmp_path, {**files(), "web.md": web}, TASK))
+    found = {**files("Endorsement 2 to LC-2021/03"), "web.md": web}
+    assert QUOTE in notes(answered(tmp_path, found, TASK))
 
 
 def test_of_several_amendments_the_latest_is_quoted(tmp_path: Path) -> None:
