@@ -99,6 +99,7 @@ class Lanes:
             proposed={aim: {**pool.proposed.get(aim, {}), **own} for aim, own in proposed.items()},
             only_by_role=pool.only_by_role if round_number else only_by_role,
             query_fluency=self.semantic.query_fluency if self.semantic else 1.0,
+            noise=self.semantic.noise if self.semantic else None,
             depth=depth,
             max_returned=max(map(len, proposed.values())),
             last_round=round_number,

@@ -48,15 +48,14 @@ def score_hits(pool: Pool, weights: Weights) -> list[Candidate]:
 
     The lanes' scores are normalized to [0, 1]:
 
-    - ``weighted``: BM25 is divided by its maximum; cosines are scaled by minimum and maximum and
-      multiplied with the pool's ``query_fluency``.
+    - ``weighted``: BM25 is divided by its maximum; cosines become 0 at that of unrelated texts and
+      1 at the highest one, and are multiplied with the pool's ``query_fluency``.
     - ``rrf``: (k + 1) / (k + rank) with k = 10 (Cormack, Clarke and Buettcher, "Reciprocal rank
       fusion", SIGIR 2009). A passage that the lane did not propose and score gets 0. Their k is 60;
       with 10 the scores are spread about like those of ``weighted``, so that the role weighs the
       same with both.
 
-    The maxima and minima are those of round 0. For cosines, chunks that only the expansion terms
-    proposed do not count.
+    The maxima are those of round 0.
 
     Only what a candidate has of the task counts here. The role's components count in ``rank``.
     """
@@ -77,37 +76,23 @@ def score_hits(pool: Pool, weights: Weights) -> list[Candidate]:
             row.lexical = lexical.get(row.chunk_id, 0.0)
         semantic = _reciprocal_ranks(cosines, [row for row in rows if "semantic" in row.lanes])
     else:
-        # The scale comes only from chunks that the task itself proposed.
-        measured = [
-            row.chunk_id
-            for row in first_round
-            if row.passage.rowid not in pool.only_by_role or "semantic" in row.lanes
-        ]
-        scaled = scale_by_range(cosines, measured)
-        semantic = {chunk_id: pool.query_fluency * score for chunk_id, score in scaled.items()}
+        unrelated = pool.noise.unrelated if pool.noise else 0.0
+        best = max((row.cosine or 0.0 for row in first_round), default=0.0)
+        semantic = {
+            chunk_id: pool.query_fluency * _normalized(cosine - unrelated, best - unrelated)
+            for chunk_id, cosine in cosines.items()
+        }
     for row in rows:
         row.semantic = semantic.get(row.chunk_id, 0.0)
         row.weigh(weights)
     return rows
 
 
-def scale_by_range(
-    scores: Mapping[str, float], measured: Iterable[str] | None = None
-) -> dict[str, float]:
-    """Scores scaled by their minimum and maximum to [0, 1]; if all are equal, they become 1.
-
-    Args:
-        scores: the scores.
-        measured: whose minimum and maximum count; ``None`` for all.
-    """
-    keys = scores.keys() if measured is None else measured
-    values = [scores[key] for key in keys if key in scores]
-    lowest, highest = min(values, default=0.0), max(values, default=0.0)
+def scale_by_range(scores: Mapping[str, float]) -> dict[str, float]:
+    """Scores scaled by their minimum and maximum to [0, 1]; if all are equal, they become 1."""
+    lowest, highest = min(scores.values(), default=0.0), max(scores.values(), default=0.0)
     width = highest - lowest
-    return {
-        key: min(1.0, max(0.0, (score - lowest) / width)) if width > 0 else 1.0
-        for key, score in scores.items()
-    }
+    return {key: (score - lowest) / width if width > 0 else 1.0 for key, score in scores.items()}
 
 
 def _normalized(score: float | None, highest: float) -> float:

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from rolebundle.contracts.bundle import Constraint, CorpusState, KeptBack, RerankState
-from rolebundle.contracts.documents import Passage
+from rolebundle.contracts.documents import Noise, Passage
 from rolebundle.contracts.overlay import RetrievalPolicy
 from rolebundle.contracts.terms import (
     REJECTION_CODES,
@@ -31,7 +31,7 @@ from rolebundle.policy.trust import Labels
 from rolebundle.retrieval.evidence import JUDGED_PER_RANKING, Evidence
 from rolebundle.retrieval.request import ResolvedRequest
 
-POOL_DEPTH = 100
+POOL_DEPTH = 50
 """How many chunks each lane proposes at first, plus as many as the agent has seen.
 
 It is the same for every limit, so that a higher limit does not change the first passages."""
@@ -136,6 +136,7 @@ class Pool(NamedTuple):
         proposed: for each aim, rowid → score of the chunks that its searches proposed.
         only_by_role: rowids that the first round proposed for the expansion terms alone.
         query_fluency: how well the embedding model reads the query, in (0, 1].
+        noise: what the model's cosines mean; ``None`` if meanings were not searched.
         depth: how many chunks each lane was last asked for.
         max_returned: the most chunks that one lane returned last; less than ``depth`` means that
             the corpus has no more.
@@ -147,6 +148,7 @@ class Pool(NamedTuple):
     proposed: Mapping[SearchAim, Mapping[int, float]] = MappingProxyType({})
     only_by_role: Set[int] = frozenset()
     query_fluency: float = 1.0
+    noise: Noise | None = None
     depth: int = 0
     max_returned: int = 0
     last_round: int = 0

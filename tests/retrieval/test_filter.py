@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rolebundle.contracts.documents import DATED_BY, Passage, iso_utc
+from rolebundle.contracts.documents import DATED_BY, Noise, Passage, iso_utc
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import LANES, Fusion
 from rolebundle.policy.trust import Purpose
@@ -281,12 +281,15 @@ def test_task_and_role_are_divided_by_their_own_maximum() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cosines", "expected"), [({1: 0.9, 2: 0.5, 3: 0.1}, [1, 0.5, 0]), ({1: 0.2, 2: 0.2}, [1, 1])]
-)  # fmt: skip
-def test_cosines_are_scaled_by_minimum_and_maximum(
+    ("cosines", "expected"),
+    [({1: 0.66, 2: 0.41, 3: 0.1}, [1, 0.5, 0]), ({1: 0.2, 2: 0.2}, [1, 1]), ({1: 0.1}, [0])],
+)
+def test_cosines_are_scaled_from_unrelated_texts_to_the_best_one(
     cosines: dict[int, float], expected: list[float]
 ) -> None:
-    assert [row.semantic for row in merge({}, cosines)] == pytest.approx(expected)
+    noise = Noise(floor=0.3, related=0.8)
+    assert noise.unrelated == pytest.approx(0.16)
+    assert [row.semantic for row in merge({}, cosines, noise=noise)] == pytest.approx(expected)
 
 
 def test_the_score_of_a_lane_that_did_not_propose_counts_fully() -> None:
@@ -294,16 +297,9 @@ def test_the_score_of_a_lane_that_did_not_propose_counts_fully() -> None:
     assert (first.semantic, first.lanes) == (1.0, ("lexical",))
 
 
-def test_what_only_the_role_proposed_does_not_move_the_scale() -> None:
-    lexical = {1: (2.0, 0.0), 2: (1.0, 0.0), 3: (0.0, 5.0)}
-    semantic = {1: 0.9, 2: 0.5, 3: 0.1}
-    proposed = {"only_by_role": {3}}
-    scored = [("semantic", 2), ("semantic", 3)]
-    found = merge(lexical, semantic, only_scored=scored, **proposed)
-    assert [row.semantic for row in found] == [1.0, 0.0, 0.0]
-    # What the semantic lane proposed, too, is there for the task.
-    found = merge(lexical, semantic, only_scored=scored[:1], **proposed)
-    assert [row.semantic for row in found] == pytest.approx([1.0, 0.5, 0.0])
+def test_a_further_candidate_does_not_move_the_scale() -> None:
+    first, second = merge({}, {1: 0.9, 2: 0.5})
+    assert merge({3: (0.0, 5.0)}, {1: 0.9, 2: 0.5, 3: 0.1})[:2] == [first, second]
 
 
 def test_a_worked_example() -> None:

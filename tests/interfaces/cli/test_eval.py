@@ -60,7 +60,7 @@ def test_a_golden_set_on_ones_own_corpus(sample_db: Path, tmp_path: Path) -> Non
     golden = tmp_path / "mine.toml"
     golden.write_text(
         'role = "mossline-security-reviewer"\nnow = 2026-11-15\n'
-        '[[questions]]\ntask = "Review token rotation"\n'
+        '[[questions]]\ntask = "Review token rotation before the launch of 3.0"\n'
         'expect = ["security/token-lifecycle-audit.md"]\nmust_not_return = ["marketing/**"]\n'
         'expect_rejection = { "marketing/launch-page-3.0.md" = "forbidden_source" }\n',
         encoding="utf-8",
