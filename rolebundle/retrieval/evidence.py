@@ -51,17 +51,20 @@ class Support(NamedTuple):
         total_words: how many words the task has.
         coverage: the share of the weight of the words, in [0, 1]; the mean of all wordings.
         closeness: of its meaning, in [0, 1]; ``None`` if its cosine is not known.
+        own_coverage: the share of the weight of the task's own words.
     """
 
     matched_words: int = 0
     total_words: int = 0
     coverage: float = 0.0
     closeness: float | None = None
+    own_coverage: float = 0.0
 
     @property
     def is_for_task(self) -> bool:
-        """Whether the passage has the task's words or is close in meaning."""
-        return self.coverage >= ENOUGH_COVERAGE or (self.closeness or 0.0) >= ENOUGH_CLOSENESS
+        """Whether it has words of the task, which none of ``also`` takes away, or its meaning."""
+        coverage = max(self.coverage, self.own_coverage)
+        return coverage >= ENOUGH_COVERAGE or (self.closeness or 0.0) >= ENOUGH_CLOSENESS
 
 
 class Evidence(NamedTuple):
@@ -127,11 +130,13 @@ class Evidence(NamedTuple):
         """What a passage has of the task, or all of several have; their words were looked up."""
         own = self.positions_by_wording[0]
         known = [c for c in map(self._closeness, rowids) if c is not None]
+        matched, total = self._matched(*rowids) & own, self.nats_of(own)
         return Support(
-            matched_words=len(self._matched(*rowids) & own),
+            matched_words=len(matched),
             total_words=len(own),
             coverage=self.coverage(*rowids),
             closeness=min(known) if len(known) == len(rowids) else None,
+            own_coverage=self.nats_of(matched) / total if total else 0.0,
         )
 
     def with_scores(

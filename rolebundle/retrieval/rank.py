@@ -20,6 +20,7 @@ from rolebundle.retrieval.versions import (
     ABOUT_AS_GOOD,
     combine_versions,
     equals_newest_first,
+    kind_if_newest_asked,
     put_newest_first,
     words_if_newest_asked,
     words_with_names,
@@ -82,7 +83,8 @@ def rank(
     put_newer_versions_first(ranked, request.task)
     words_if_newest = words_if_newest_asked(request.task)
     if words_if_newest is not None:
-        put_newest_first(ranked, request.min_score, words_if_newest)
+        kind = kind_if_newest_asked(request.task)
+        put_newest_first(ranked, request.min_score, words_if_newest, kind)
     lift_later_ones_behind(ranked, request.task)
     lift_amendments_behind(ranked, wordings)
     for row in reversed(_with_open_tasks(ranked, request, words_if_newest)):

@@ -80,7 +80,7 @@ def put_newer_versions_first(ranked: list[Candidate], task: str) -> None:
             and row.metadata_score >= first.metadata_score
             and may_displace(row, first)
         ]
-        newer = newer_by_path(first.passage, [row.passage.path for row in rows], task)
+        newer = newer_by_path(first.passage, [passage.path for passage in passages], task)
         rows = [r for r in rows if r.passage.path in newer or r.passage.document.document_id in ids]
         rows.sort(key=lambda row: (recency_by_path(row.passage.path), row.final))
         if rows and rows[-1].final < first.final:
@@ -97,11 +97,8 @@ def replacing_passages(first: Passage, others: Iterable[Passage]) -> list[Passag
     what is from outside replaces only what has the same sender. Empty if a declaration
     supersedes the first one.
     """
-    return [
-        p
-        for p in _passages_saying("replaces", first, [*others])
-        if _may_be_quoted_against(p, first)
-    ]
+    found = _passages_saying("replaces", first, [*others])
+    return [p for p in found if _may_be_quoted_against(p, first)]
 
 
 def amending_passages(first: Passage, others: Iterable[Passage]) -> list[Passage]:
@@ -112,8 +109,7 @@ def amending_passages(first: Passage, others: Iterable[Passage]) -> list[Passage
     """
     known = {p.chunk_id: p for p in others}.values()
     ids = {p.document.document_id for p in _passages_saying("amends", first, known)}
-    found = (p for p in known if p.document.document_id in ids)
-    return sorted(found, key=date_of, reverse=True)
+    return sorted((p for p in known if p.document.document_id in ids), key=date_of, reverse=True)
 
 
 def amendment(first: Passage, others: Iterable[Passage], task: str) -> tuple[Passage, str] | None:
@@ -329,6 +325,7 @@ def outdated_figure(
             or not day_of(row.passage, copied_on)
             or is_older(row.passage, first.passage)
             or not _may_contradict(row, first)
+            or amending_passages(row.passage, [first.passage])
             or not has_replacement_cue(text, digits)
         ):
             continue
@@ -373,6 +370,7 @@ def outdated_words(
         for row in others
         if date < day_of(row.passage, copied_on)
         and _may_contradict(row, first)
+        and not amending_passages(row.passage, [first.passage])
         and (statements := gone_statements(row.passage.content))
     ]
     if not later:
@@ -387,8 +385,11 @@ def outdated_words(
             gone, shared = stems & own, (asked - stems) & near
             # Who shares only ordinary words may speak of something else.
             is_telling = len(gone) > 1 or not all(map(is_ordinary, shared))
-            if shared and 2 * len(gone) >= len(stems) and is_telling:
-                return "", row, words if may_displace(row, first) else ""
+            # What is not quoted must be said of nothing but what the passage has.
+            is_quoted = may_displace(row, first)
+            is_said = 2 * len(gone) >= len(stems) if is_quoted else gone == stems
+            if shared and is_said and is_telling:
+                return "", row, words if is_quoted else ""
     return None
 
 

@@ -24,8 +24,9 @@ from rolebundle.text.languages import likely_languages, stop_words_of
 from rolebundle.text.spellings import folded
 from rolebundle.text.words import content_words
 
-_TABLE: Mapping[str, str] = data_file(__file__, "versions.toml")
-_OLD, _OF_OLD, _COPY_OF, _DRAFT, _FINAL, _SIGNED = map(str.split, _TABLE.values())
+*_LISTS, _KINDS = data_file(__file__, "versions.toml").values()
+_OLD, _OF_OLD, _COPY_OF, _DRAFT, _FINAL, _FINALS, _SIGNED = map(str.split, _LISTS)
+_KIND_OF = {word: kind for kind, words in _KINDS.items() for word in words.split()}
 _OLD_WORD = re.compile(rf"(?:^|[/ _.(-])(?:{'|'.join(_OLD)})(?=$|[/ _.)-])", re.IGNORECASE)
 _OLD_END = re.compile(
     rf"{_OLD_WORD.pattern}(?:[ _.()\d-]|v\d|{'|'.join(_OF_OLD)})*(?:/|(?<=\.)\w+$|$)"
@@ -34,6 +35,7 @@ _OLD_END = re.compile(
 )
 """``plan old (2).md``, ``old files/a.md``, ``Copy of a.md``; not ``backup and software.md``."""
 _STATE = "|".join((*_DRAFT, *_FINAL))
+_FINAL_PHRASE = re.compile("|".join(_FINALS).replace("_", "[ _-]"), re.IGNORECASE)
 _BEFORE_NUMBER = r"(?i)(?<![^\W_])v(?:er(?:sion)?)?[-_. ]?"
 _V_NUMBER = re.compile(
     # v2, version 2, "draft 2 (new).md"; not the day of "draft 2 May.md".
@@ -78,15 +80,33 @@ def words_if_newest_asked(task: str) -> Set[str] | None:
     return frozenset(text.split()).difference(*asking, stop_words_of(likely_languages(task)))
 
 
-def put_newest_first(ranked: list[Candidate], min_score: float, task_words: Set[str]) -> None:
+def kind_if_newest_asked(task: str) -> str:
+    """The observed type of document of which a task asks for the newest; empty for none."""
+    text = f" {' '.join(words_of(task))} "
+    around = (text.partition(f" {phrase} ") for phrase in newest_words() if f" {phrase} " in text)
+    near = (word for a, b, c in around for word in (*c.split()[:1], *a.split()[-2:], *b.split()))
+    return next((_KIND_OF[word] for word in near if word in _KIND_OF), "")
+
+
+def put_newest_first(
+    ranked: list[Candidate], min_score: float, task_words: Set[str], kind: str = ""
+) -> None:
     """Reorder the passages that answer about as well as the first one: the newest first.
 
     The newest gets the highest of their scores, the next one the second highest, and so on. The set
     of scores stays the same, so that all other passages keep their places.
+
+    With a kind of documents, such as mails, they are of this kind, and come above all others; all
+    of the kind do if the task says no more.
     """
     rows = [row for row in ranked if row.can_be_selected]
-    by_date = equals_newest_first(rows, lambda row: row.final, task_words, min_score)
+    of_kind = [row for row in rows if kind == row.passage.document.ranked_type]
+    by_date = equals_newest_first(of_kind or rows, lambda row: row.final, task_words, min_score)
+    if of_kind and all(word in _KIND_OF or len(word) == 1 for word in task_words):
+        by_date = sorted(of_kind, key=recency, reverse=True)
     finals, least = sorted((row.final for row in by_date), reverse=True), -math.inf
+    if of_kind:
+        finals = [math.nextafter(rows[0].final, math.inf)] * len(by_date)
     for row in reversed(by_date):
         least = max(finals.pop(), math.nextafter(least, math.inf))
         if least != row.final:
@@ -148,8 +168,9 @@ def later_sections(first: Candidate, ranked: Iterable[Candidate], task: str) -> 
     heading = _heading_words(first.passage)
     same = (row.passage.path for row in rows if _heading_words(row.passage) == heading)
     if {*same} == {row.passage.path for row in rows}:
-        asked = content_words(task) & content_words(first.passage.content)
-        later = [row for row in later if asked & content_words(row.passage.content)]
+        text = first.passage.content  # Whose words show a language best.
+        asked = content_words(task, text) & content_words(text)
+        later = [row for row in later if asked & content_words(row.passage.content, text)]
     return {row.chunk_id for row in later if row.final >= ABOUT_AS_GOOD_IN_SERIES * first.final}
 
 
@@ -179,13 +200,18 @@ def newer_by_path(first: Passage, paths: Iterable[str], task: str) -> list[str]:
     """Which paths are of newer versions of the first passage's file, as its path and they say it.
 
     They have one name and folder, but for numbers and states: ``draft``, ``old``, ``v2``, a year.
-    None if the task names the version or the year of the first one.
+    None if the task names the version or the year of the first one. Of two files only, one may also
+    have a later day or month, if it alone is called corrected.
     """
     series, date = [_series(first.path)], _date_by_path(first.path)
     if names_version(task, first):
         return []
-    of_series = (path for path in dict.fromkeys(paths) if _is_of_series(path, series))
+    of_series = [path for path in dict.fromkeys(paths) if _is_of_series(path, series)]
     newer = [path for path in of_series if _is_newer(path, first.path)]
+    if len(of_series) == 2 and first.path in of_series and date:
+        least = max(recency_by_path(first.path)[1], _WITHOUT_STATE)
+        later = [path for path in of_series if _date_by_path(path) > date and path not in newer]
+        newer += [path for path in later if least < recency_by_path(path)[1] < math.inf]
     return [p for p in newer if date not in words_of(task) or _date_by_path(p) == date]
 
 
@@ -229,8 +255,13 @@ def _is_newer(path: str, than: str) -> bool:
     return is_newer and (_is_called_new(path) or not _is_called_new(than))
 
 
+def _name_words(name: str) -> Sequence[str]:
+    """The words of a name without accents; "mis à jour" is one, ``final``."""
+    return words_of(_FINAL_PHRASE.sub("final", folded(name)))
+
+
 def _is_called_new(path: str) -> bool:
-    return not _NEW.isdisjoint(words_of(folded(path)))
+    return not _NEW.isdisjoint(_name_words(path))
 
 
 @lru_cache(maxsize=4096)
@@ -239,7 +270,7 @@ def recency_by_path(path: str, old: re.Pattern[str] = _OLD_END) -> tuple[float, 
 
     The season of a year is a part of its number: 2026.4 is the winter of 2026.
     """
-    states = [n for word in words_of(folded(path)) for n in _VERSION_OF_STATE.get(word, ())]
+    states = [n for word in _name_words(path) for n in _VERSION_OF_STATE.get(word, ())]
     state, date = max(states, default=_WITHOUT_STATE), _date_by_path(path)
     version = max(map(int, _V_NUMBER.findall(path)), default=0)
     copy = next(map(int, _COPY_NUMBER.findall(path)), 0)
@@ -321,7 +352,7 @@ def _series(path: str) -> _Series:
     names = " ".join(w for w in _WORD.findall(behind) if w.istitle() and len(w) > 2)
     texts = folders, stem, before, names
     is_left_out = season_of if _season_by_path(path) else is_month
-    named = (words_of(_NUMBER.sub(" ", folded(text))) for text in texts)
+    named = (_name_words(_NUMBER.sub(" ", text)) for text in texts)
     return _Series(*(naming_words(filterfalse(is_left_out, words)) for words in named))
 
 
@@ -390,7 +421,7 @@ def version_of(passage: Passage) -> tuple[float, ...]:
 @lru_cache(maxsize=4096)
 def _version_of(declared: tuple[str, ...], path: str) -> tuple[float, ...]:
     names = [*declared, *_VERSION_IN_PATH.findall(path)]
-    words = words_of(path.rpartition("/")[2])
+    words = _name_words(path.rpartition("/")[2])
     states = [_VERSION_OF_STATE[word] for word in words if word in _VERSION_OF_STATE]
     numbers = [tuple(map(int, _NUMBER.findall(name))) for name in names if name]
     return next(iter([*numbers, *sorted(states)]), ())
@@ -428,7 +459,7 @@ def combine_versions(rows: Iterable[Candidate], task: str) -> None:
 def _without_version(path: str) -> tuple[str, frozenset[str]]:
     """The folder of a file and the words of its name, without versions and states."""
     folder, _, name = _VERSION_IN_PATH.sub(" ", folded(path)).rpartition("/")
-    return folder, frozenset(words_of(name.rpartition(".")[0])) - _STATES
+    return folder, frozenset(_name_words(name.rpartition(".")[0])) - _STATES
 
 
 def _replaces(old: Passage, new: Passage, task: str) -> bool:

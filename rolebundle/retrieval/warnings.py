@@ -293,25 +293,24 @@ def _may_be_replaced(retrieval: Retrieval) -> str:
             if is_used and documents.index(row.passage.document) == number - 1
         ]
         if amending:
-            is_said_by_own = amended and is_for_task and amending.document.origin != "external"
+            is_own = amended and is_for_task and amending.document.origin != "external"
             said = (
-                f"amends [{number}], by its text"
-                if is_said_by_own
-                else f"says that it amends [{number}]"
+                f"amends [{number}], by its text" if is_own else f"says that it amends [{number}]"
             )
             said += f": {quoted(amended)}" if amended else ""
             found.append(f"{shown_name(amending.locator_path)} {said}")
         if not is_for_task:
             continue
+        name = shown_name(row.passage.path)
+        newer = newer_by_path(row.passage, paths, task)
+        found += [f"{shown_name(path)} is newer than {name}, by their names" for path in newer]
         found += [
             f"[{place}] is later than [{number}], about the same matter"
             for place, later in shown
             if later.follows_up == row.chunk_id
+            and later.passage.path not in newer
             and retrieval.evidence.support(rowid, later.passage.rowid).is_for_task
         ]
-        name = shown_name(row.passage.path)
-        newer = newer_by_path(row.passage, paths, task)
-        found += [f"{shown_name(path)} is newer than {name}, by their names" for path in newer]
         if not newer and is_old_by_path(row.passage.path):
             found.append(f"{name} is old, by its name")
     return "; ".join([*dict.fromkeys(found)][:MAX_NAMED_REPLACEMENTS])

@@ -79,6 +79,9 @@ _MIN_SHARE = 0.04
 """The minimum share of function words in a text of a language; running text has 0.3."""
 _MIN_HITS = 2
 """The minimum number of function words."""
+_MIN_DIFFERENT = 3
+"""The minimum number of different function words that only English has, in an English text."""
+_ALSO_OTHERS = frozenset[str]().union(*FREQUENT_WORDS.values())
 
 # The letters of a language other than a to z, for texts too short to contain function words.
 _ALPHABETS: dict[str, str] = _TABLES["letters"]
@@ -153,15 +156,17 @@ def shows_english(text: str) -> bool | None:
     """Whether a text is in English; ``None`` if it shows no language.
 
     It is if a tenth of its words are English function words, and more than are those of any other
-    language. It is in another one if most of its letters are not Latin, or if a twentieth of its
-    words are function words of that language.
+    language; three must be different and in no other language, as "no" is. It is in another one if
+    most of its letters are not Latin, or if a twentieth of its words are function words of that
+    language.
     """
     lowered = text[:_MAX_CHARS].lower()
     most, _, words = _hits(lowered)
-    own = sum(word in ENGLISH_STOP_WORDS for word in words)
+    own = [word for word in words if word in ENGLISH_STOP_WORDS]
+    is_sure = len({*own} - _ALSO_OTHERS) >= _MIN_DIFFERENT
     letters = [letter for letter in lowered if letter.isalpha()]
     is_latin = 2 * sum(letter < "\u0250" for letter in letters) >= len(letters)
-    if is_latin and own > most and own >= max(_MIN_HITS, 0.1 * len(words)):
+    if is_latin and is_sure and len(own) > most and len(own) >= 0.1 * len(words):
         return True
     is_other = not is_latin or most >= max(_MIN_HITS, 0.05 * len(words))
     return False if is_other else None

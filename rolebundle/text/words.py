@@ -212,7 +212,7 @@ def is_no_sentence_end(text: str, stop: int) -> bool:
     if following.lstrip()[:1].islower():
         return True
     word = _ENDING.findall(before)[0].lower()
-    if word in _BEFORE_NUMBERS:
+    if re.split("['’]", word)[-1] in _BEFORE_NUMBERS:  # Of "dell'art".
         return following.lstrip()[:1].isdigit()
     if word.isdigit() and len(word) < 3:
         before = before.removesuffix(word).rstrip(" \t")

@@ -52,6 +52,13 @@ def files(statement: str = TITLE, **more: str) -> Mapping[str, str]:
         "Avenant n° 1 au contrat LC-2021/03",
         "Adenda al contrato LC-2021/03",
         "Modifica al contratto LC-2021/03",
+        "Addendum n. 1 al contratto LC-2021/03",
+        "Letter\n\nIn May. Amends the lease of 1 March 2021.",
+        "Letter\n\nDieser Nachtrag ändert den Lease vom 1. März 2021.",
+        "Letter\n\nModifie le lease du 1 mars 2021.",
+        "Letter\n\nModifica el lease de 1 de marzo de 2021.",
+        "Letter\n\nIn maggio. Modifica il lease del 1 marzo 2021.",
+        "Letter\n\nWijzigt het lease van 1 maart 2021.",
         "Wijziging van contract LC-2021/03",
         "Aneks nr 1 do umowy LC-2021/03",
     ],
@@ -264,3 +271,30 @@ def test_short_sentences_are_in_the_language_of_their_text(tmp_path: Path) -> No
     draft = "Die Reparaturen am Tor zahlt der Mieter (Mietvertrag.md)."
     answer = verified(tmp_path, {"Mietvertrag.md": old, "Nachtrag.md": new}, draft)
     assert 'amends it: "§ 5: Reparaturen' in str(answer.findings)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "Art. 1 (modifica dell'art. 3).",
+        "Article 1 (modification de l’article 3).",
+        "Artikel 1 (Änderung von Artikel 3).",
+        "Art. 1 (amendment of art. 3).",
+        "Artículo 1 (modificación del artículo 3).",
+        "Artikel 1 (wijziging van artikel 3).",
+    ],
+)
+def test_an_article_changes_one_with_another_number(tmp_path: Path, change: str) -> None:
+    old = "# Contratto di affitto\n\nArt. 1. Il canone è di 90 euro.\n\nArt. 3. La sansa resta alla cooperativa.\n"
+    new = f"# Addendum n. 1 al contratto di affitto\n\n{change} La sansa resta alla concedente.\n"
+    draft = "La sansa resta alla cooperativa (Contratto.md)."
+    answer = verified(tmp_path, {"Contratto.md": old, "Addendum contratto.md": new}, draft)
+    assert 'amends it: "La sansa resta alla concedente.' in str(answer.findings)
+
+
+def test_what_is_amended_does_not_outdate_the_amendment(tmp_path: Path) -> None:
+    old = LEASE.replace("Subletting is not", "The tenant may not lend the shop to others")
+    new = "# Amendment to lease contract LC-2021/03\n\n7. The tenant may lend the shop to others.\n"
+    task = "May the tenant lend the shop to others by the lease contract?"
+    bundle = answered(tmp_path, {"lease.md": old, "amendment.md": new}, task)
+    assert "amends [" in notes(bundle) and "may be outdated" not in notes(bundle)

@@ -45,7 +45,8 @@ def test_a_word_weighs_its_rarity_times_ln_of_1_plus_chunks_by_frequency(
 def test_coverage_is_the_share_of_the_words_by_weight() -> None:
     found = evidence({1: {0}, 2: {1}, 3: set()}, frequencies=(1, 10), chunks=100)
     # 4.61512 / (4.61512 + 2.39790)
-    assert found.support(1) == Support(1, 2, pytest.approx(0.65808, abs=1e-5), None)
+    share = pytest.approx(0.65808, abs=1e-5)
+    assert found.support(1) == Support(1, 2, share, None, share)
     assert found.support(2).coverage == pytest.approx(0.34192, abs=1e-5)
     assert found.support(3) == Support(0, 2, 0.0, None)
 
@@ -57,6 +58,13 @@ def test_with_other_wordings_it_is_the_mean_of_those_that_have_words() -> None:
     assert found.support(1).coverage == pytest.approx(0.5)
     assert found.support(2).coverage == pytest.approx(0.75)
     assert (found.support(1).matched_words, found.support(1).total_words) == (0, 2)
+
+
+def test_another_wording_takes_no_passage_from_the_task() -> None:
+    own, also = frozenset(range(4)), frozenset({4})
+    found = evidence({1: {0}}, (1,) * 5, positions_by_wording=(own, also))
+    assert found.support(1).coverage == pytest.approx(0.125)
+    assert found.support(1).is_for_task
 
 
 @pytest.mark.parametrize(

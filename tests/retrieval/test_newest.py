@@ -331,3 +331,11 @@ def test_the_word_for_any_document_asks_for_no_word(tmp_path: Path, task: str) -
     for number in range(20):
         write(folder, f"{number}.md", f"A document or Dokument of page {number}.")
     assert first_answers(folder, [task]) == ["2026-03-01 heart.md"]
+
+
+@pytest.mark.parametrize("task", ["What is the newest mail?", "Qual è la mail più recente?"])
+def test_the_newest_of_a_kind_of_documents_is_first(tmp_path: Path, task: str) -> None:
+    write(tmp_path / "n", "minutes/2026-11-03 minutes.md", "# Minutes\n\nThe newest mail was read.")
+    for day, name in [(12, "mail about mail"), (19, "Roof"), (14, "our mail")]:
+        write(tmp_path / "n", f"{name}.eml|2026-10-{day}", f"{name}: a mail of ours.")
+    assert first_answers(tmp_path / "n", [task]) == ["Roof.eml"]

@@ -333,3 +333,10 @@ def test_untrusted_statements_take_no_place_from_others(tmp_path: Path) -> None:
     memos = {f"memo{n}.md": memo.format(n) for n in range(MAX_STATING + 1)}
     files = {"SR-14.md": OLD, "QX-15.md": OTHER_WORDS, **memos}
     assert verified(tmp_path, files, DRAFT).counts.get("old_source") == 1
+
+
+def test_a_mail_about_something_else_at_the_place_outdates_nothing(tmp_path: Path) -> None:
+    berth = "# Berth\n\nDate: 12 January 2026\n\nBerth B14 for the boat is on the west pontoon.\n"
+    text = "From 7:00 boats may not leave the west pontoon."
+    files = {"berth.md": berth, "m.eml": MAIL.format("Harbour <h@h.example>", text)}
+    assert notes(answered(tmp_path, files, "On which pontoon is the boat?")) == ""

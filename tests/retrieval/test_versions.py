@@ -168,6 +168,10 @@ def test_a_file_of_the_archive_comes_after_its_newer_version() -> None:
         ("terms (1).docx", "terms (2).docx"),
         ("tariff 2026.xlsx", "tariff 2026 (corrected).xlsx"),
         ("Liste Oktober.xlsx", "Liste Oktober berichtigt.xlsx"),
+        ("Notitie concept.docx", "Notitie.docx"),
+        ("Offre provisoire.docx", "Offre.docx"),
+        ("Scheda.xlsx", "Scheda CORRETTA.xlsx"),
+        ("Fiche.xlsx", "Fiche_mise à jour.xlsx"),
         ("Liste 2026 ungültig.xlsx", "Liste 2026.xlsx"),
         ("Angebot 1.docx", "Angebot 2 überarbeitet.docx"),
         ("contract_v2_FINAL (3).docx", "contract Helvor_signed.pdf"),
@@ -214,6 +218,33 @@ def test_which_of_two_files_is_newer_by_their_names(older: str, newer: str) -> N
 )
 def test_files_of_other_days_or_names_are_no_versions(one: str, other: str) -> None:
     assert newer_of(one, other) == newer_of(other, one) == []
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("Allergens March 2026.xlsx", "Allergens updated June 2026.xlsx"),
+        ("Allergene März 2026.xlsx", "Allergene aktualisiert Juni 2026.xlsx"),
+        ("Allergènes mars 2026.xlsx", "Allergènes mis à jour juin 2026.xlsx"),
+        ("Alérgenos marzo 2026.xlsx", "Alérgenos revisado junio 2026.xlsx"),
+        ("Allergeni maggio 2026.xlsx", "Allergeni CORRETTA giugno 2026.xlsx"),
+        ("Allergenen maart 2026.xlsx", "Allergenen herzien mei 2026.xlsx"),
+    ],
+)
+def test_what_is_corrected_later_is_newer_than_the_only_other_one(older: str, newer: str) -> None:
+    old, new = (passage("c1", path=path) for path in (older, newer))
+    assert newer_by_path(old, [older, newer], "") == [newer]
+    assert newer_by_path(new, [older, newer], "") == []
+    assert newer_by_path(old, [older, newer, newer.replace("2026", "2025")], "") == []
+
+
+def test_a_table_of_few_words_has_a_note_about_the_corrected_one() -> None:
+    rows = "Piatto | Uova | Sedano\nPici | {} | no\nRibollita | no | sì\nCantucci | no | no"
+    eggs = {"Scheda marzo 2026": "no", "Scheda CORRETTA giugno 2026": "sì"}
+    sheets = [document(name, [rows.format(said)]) for name, said in eggs.items()]
+    bundle = asked(*sheets, task="Ci sono uova nei pici?")
+    assert bundle.selected[0].document_id == "Scheda CORRETTA giugno 2026"
+    assert "giugno 2026.md is newer than" in packet(bundle).replace('"', "")
 
 
 @pytest.mark.parametrize(

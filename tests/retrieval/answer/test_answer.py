@@ -571,6 +571,14 @@ def test_languages_of_documents_that_no_wording_is_in_are_named(
     assert said.count(" in Spanish") == 1
 
 
+def test_a_table_with_few_words_is_not_called_english() -> None:
+    rows = "Piatto | Frutta a guscio | Torta in forno\nPici | no | sì | no\nPane | no | no | no"
+    event = "when: lunedì\nwhere: frantoio\nCorso di pici con il cuoco, a coppie"
+    documents = [document("scheda", [rows]), document("calendario", [event])]
+    answer = answered(documents, None, task="Che cosa mangiamo con i pici?")
+    assert "OTHER_LANGUAGES" not in {warning.code for warning in answer.warnings}
+
+
 @pytest.mark.parametrize(
     ("task", "also"),
     [
