@@ -259,7 +259,7 @@ def _check_said(seen: Corpus, fact: str, source: _Source) -> None:
             f"{source.locator}: does not say the fact: words that it lacks: {named or 'all'}",
             "name the passage that says it, and state the fact in its words, numbers and names",
         )
-    opposite = difference(fact, [cited_lines(source.locator, p) for p in source.passages])
+    opposite = difference(fact, [cited_lines(source.locator, p) for p in source.passages], fact)
     if opposite is not None:
         sentence = " ".join(opposite[2].split())[:200]
         raise UsageError(

@@ -21,6 +21,7 @@ _ANSWERS = {
     ),
 }
 """Which cells answer the question that the head of their column asks."""
+_TASK = re.compile(r"^\s*[-*+•] \[[ xX]\] ([^:|\n]{1,40}): (.+)", re.MULTILINE)
 _NOT_ONLY = re.compile(r"\bnot only\b", re.IGNORECASE)
 
 
@@ -34,7 +35,7 @@ def table_or_text(passage: Passage) -> str:
 
 
 def other_cell(
-    text: str, passages: Sequence[Passage], exact: Sequence[Passage]
+    text: str, passages: Sequence[Passage], exact: Sequence[Passage], like: str
 ) -> Difference | None:
     """The cell of another row that a sentence has in place of that of its row, or ``None``.
 
@@ -44,13 +45,14 @@ def other_cell(
         text: the sentence.
         passages: which it cites.
         exact: the same ones, with the cited lines only.
+        like: what shows the language of the sentence.
     """
-    words = content_words(text)
+    words = content_words(text, like)
     if says(text, "change") or is_denied(text):
         return None
     for passage, lines in zip(passages, exact, strict=False):
         head, *rows = _rows(passage) or [[]]
-        found = [words & content_words(" ".join(row)) for row in rows]
+        found = [words & content_words(" ".join(row), like) for row in rows]
         of_lines, most = _rows(lines), max(map(len, found), default=0)
         own = [row for row in rows if row in of_lines]
         if len(own) == len(rows):  # It cites all of them.
@@ -60,12 +62,12 @@ def other_cell(
         row = own[0]
         texts = *head, *row, passage.document.title, *passage.headings
         elsewhere = (p.content for p in exact if p is not lines)
-        known = content_words("\n".join((*texts, *elsewhere)))
+        known = content_words("\n".join((*texts, *elsewhere)), like)
         others = frozenset().union(*found) - known
         for other in rows:
             for cell, mine in zip(other, row, strict=False):
-                is_free = bool(mine) and not _answer(cell) and words.isdisjoint(content_words(mine))
-                if is_free and others and content_words(cell) == others:
+                is_free = mine and not _answer(cell) and words.isdisjoint(content_words(mine, like))
+                if is_free and others and content_words(cell, like) == others:
                     return Difference(f'"{cell}" for "{mine}"', passage, " | ".join(row))
     return None
 
@@ -112,7 +114,8 @@ def _said_of(clause: str, name: frozenset[str]) -> str:
 
 
 def _rows(passage: Passage) -> list[list[str]]:
-    """The cells of the rows of a table, its head first."""
+    """The cells of the rows of a table, its head first; without one, of "- [ ] who: what"."""
     lines = (line for line in table_or_text(passage).split("\n") if "|" in line)
     cells = (line.removeprefix("|").rstrip(" |").split("|") for line in lines)
-    return [[*map(str.strip, row)] for row in cells]
+    found = [[*map(str.strip, row)] for row in cells]
+    return found or [[], *map(list, _TASK.findall(passage.content))]

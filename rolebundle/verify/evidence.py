@@ -33,8 +33,10 @@ from rolebundle.retrieval.where import allowed_documents
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.documents import document_names
 from rolebundle.storage.passages import passages_at_lines, passages_by_id, stating_passages
+from rolebundle.text.amended import is_denied
 from rolebundle.text.languages import is_unspaced
 from rolebundle.text.references import may_be_stored
+from rolebundle.text.replaced import digits_in
 from rolebundle.verify.draft import NAME_ENDING, Citation, FileNames, name_endings
 from rolebundle.verify.findings import finding
 from rolebundle.verify.sentences import best_match, is_translated
@@ -300,7 +302,10 @@ def check_citation(
     best = best_match(prose, passages)
     if best.passage and any(p.chunk_id == best.passage.chunk_id for p in lines):
         best = best_match(prose, _parts(best.passage) or [best.passage])
-    place = best.passage if best.share >= FOUND_SHARE else None
+    is_found, has_figures = best.share >= FOUND_SHARE, digits_in(prose) <= digits_in(best.text)
+    # What has other figures, or denies what the sentence says, is not what it means.
+    is_meant = has_figures and is_denied(prose) == is_denied(best.text)
+    place = best.passage if is_found and is_meant else None
     if not named:
         note = f"the evidence has no passage {citation.target[:200]}"
         if citation.kind == "number":
@@ -315,14 +320,15 @@ def check_citation(
             return "unknown_citation", named[0], note
     if own.words < _MIN_COMPARED or is_unspaced(prose):
         return "cited", named[0], ""
-    is_elsewhere = place is not None and own.share < LESS * best.share
+    is_elsewhere = is_found and own.share < LESS * best.share
     if not is_elsewhere and (own.share or own.words < 2 * _MIN_COMPARED):
         return "cited", named[0], ""
     if is_translated(prose, named[0]):
         note = "the sentence and the passage are in different languages"
         return "unchecked_language", named[0], note
-    if place and is_elsewhere:
-        return "wrong_place", place, f"the words of the sentence are at {place.locator}"
+    if is_elsewhere:
+        at = place.locator if place else "another place, with other figures or another sense"
+        return "wrong_place", place, f"the words of the sentence are at {at}"
     note = "the passage has none of the sentence's words"
     return "unrelated_citation", named[0], note
 

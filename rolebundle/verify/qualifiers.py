@@ -31,13 +31,16 @@ _QUALIFIED_WORDS = 2
 """How many content words after a qualifier it is about."""
 _MIN_SHARED = 2
 """How many content words a sentence of the evidence must share."""
+_MOST = 0.8
+"""The least share of its words with which a sentence of the evidence says what a text says."""
 _MIN_KNOWN = 0.34
 """The least share of the words of a reason in the evidence."""
+_MEASURE = re.compile(r"\d\S* \w+(?=\W*$)")
 _CONDITION, _REASON = (re.compile(text, re.IGNORECASE) for text in _WORDS["clauses"].values())
 
 
 class Qualifier(NamedTuple):
-    """A qualifier, its group, which of the group it is, and the stems that it is about."""
+    """A qualifier, its group, its kind in all groups, and the stems that it is about."""
 
     text: str
     group: str
@@ -48,7 +51,7 @@ class Qualifier(NamedTuple):
 @cache
 def _patterns(language: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """The qualifiers of a language, and where the words end that they are about."""
-    groups = enumerate(_GROUPS[language])
+    groups = enumerate(_GROUPS.get(language, [["(?!)"]]))
     named = [f"(?P<q{g}_{k}>{words})" for g, kinds in groups for k, words in enumerate(kinds)]
     qualifier = re.compile(rf"\b(?:{'|'.join(named)})\b", re.IGNORECASE)
     return qualifier, re.compile(clause_end(language).pattern + _ENDS)
@@ -64,7 +67,8 @@ def qualifiers_in(sentence: str, language: str = "en") -> tuple[Qualifier, ...]:
     found = []
     qualifier, end = _patterns(language)
     for match in qualifier.finditer(sentence):
-        group, _, kind = (match.lastgroup or "").partition("_")
+        kind = match.lastgroup or ""
+        group = kind.partition("_")[0]
         before = end.split(sentence[: match.start()])[-1]
         after = end.split(sentence[match.end() :], maxsplit=1)[0]
         about = stems_of(after, language).content[:_QUALIFIED_WORDS]
@@ -73,6 +77,8 @@ def qualifiers_in(sentence: str, language: str = "en") -> tuple[Qualifier, ...]:
         around = before if language == "en" else f"{sentence[: match.start()]} {after}"
         if int(group[1:]) >= _FIRST_TURNED and is_denied(around):
             continue
+        if int(group[1:]) == _FIRST_TURNED:  # "21 days before" the start, or after the booking.
+            about += _MEASURE.findall(before)
         is_predicate = not about and int(group[1:]) < _FIRST_TURNED  # "Smoking is forbidden."
         if int(group[1:]) >= _FIRST_OPPOSITES or is_predicate:
             about += nearest
@@ -80,30 +86,35 @@ def qualifiers_in(sentence: str, language: str = "en") -> tuple[Qualifier, ...]:
     return tuple(found)
 
 
-def lost_condition(text: str, passages: Sequence[Passage]) -> Difference | None:
+def is_said(text: str, passages: Sequence[Passage], like: str) -> bool:
+    """Whether a sentence has nearly all words of a text, its qualifiers, and is denied like it."""
+    language = language_of(like)
+    words = content_words(text, like)
+
+    def sense(of: str) -> tuple[object, ...]:
+        kinds = {qualifier.kind for qualifier in qualifiers_in(of, language)}
+        return kinds, is_denied(of), bool(_CONDITION.search(of))
+
+    sentences = (one for passage in passages for one in sentences_of(passage.content))
+    like_it = (s for s in sentences if len(words & content_words(s, like)) >= _MOST * len(words))
+    return any(sense(one) == sense(text) for one in like_it)
+
+
+def lost_condition(text: str, passages: Sequence[Passage], like: str) -> Difference | None:
     """The condition of a sentence of the evidence that a sentence drops, or ``None``."""
-    words = content_words(text)
+    words = content_words(text, like)
     is_free = not _CONDITION.search(text)
     for passage in passages if is_free else ():
         for sentence in sentences_of(passage.content) if passage.content_type != "table" else ():
-            main, condition, rest = _split(sentence)
-            own = content_words(main, sentence)
-            others = content_words(rest, sentence) - own
+            main, condition, rest = (*_CONDITION.split(sentence, maxsplit=1), "", "")[:3]
+            own = content_words(main, like)
+            others = content_words(rest, like) - own
             shared = len(words & own)
             is_repeated = shared >= _MIN_SHARED and 2 * shared >= len(own)
             if condition and is_repeated and 2 * len(words & others) < len(others):
-                return Difference(
-                    f'the evidence goes on with "{condition}"', passage, sentence.strip()
-                )
+                what = f'the evidence goes on with "{condition}"'
+                return Difference(what, passage, sentence.strip())
     return None
-
-
-def _split(sentence: str) -> tuple[str, str, str]:
-    """A sentence before its condition, the words that begin it, and what follows."""
-    match = _CONDITION.search(sentence)
-    if match is None:
-        return sentence, "", ""
-    return sentence[: match.start()], match[0], sentence[match.end() :]
 
 
 def unknown_reason(text: str, passages: Sequence[Passage]) -> Difference | None:
@@ -119,20 +130,21 @@ def unknown_reason(text: str, passages: Sequence[Passage]) -> Difference | None:
     return None
 
 
-def other_qualifier(text: str, passages: Sequence[Passage]) -> Difference | None:
+def other_qualifier(text: str, passages: Sequence[Passage], like: str) -> Difference | None:
     """The qualifier of a sentence that its evidence excludes, or ``None``."""
-    language = language_of(text)
-    words, own = content_words(text), qualifiers_in(text, language) if language in _GROUPS else ()
-    said = {(mine.group, mine.kind) for mine in own}
+    language = language_of(like)
+    words, own = content_words(text, like), qualifiers_in(text, language)
+    said = {mine.kind for mine in own}
     for passage, sentence in ((p, s) for p in passages if own for s in sentences_of(p.content)):
         theirs = qualifiers_in(sentence, language)
-        shared = words & content_words(sentence, text)
+        shared = words & content_words(sentence, like)
         if len(shared) < _MIN_SHARED or is_excepted(text, sentence):
             continue
         for mine, other in product(own, theirs):
-            of_kind = [q for q in theirs if (q.group, q.kind) == (mine.group, mine.kind)]
-            is_same = any(not q.about or mine.about & q.about for q in of_kind)
-            is_said = (other.group, other.kind) in said
-            if mine.group == other.group and mine.about & other.about and not is_same | is_said:
+            of_kind = [q.about for q in theirs if q.kind == mine.kind]
+            is_same = (
+                any(not about or mine.about & about for about in of_kind) or other.kind in said
+            )
+            if mine.group == other.group and mine.about & other.about and not is_same:
                 return Difference(f'"{mine.text}" for "{other.text}"', passage, sentence.strip())
     return None

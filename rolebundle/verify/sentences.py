@@ -17,7 +17,7 @@ from rolebundle.contracts.dates import is_of_date
 from rolebundle.contracts.documents import LANGUAGE, Passage
 from rolebundle.resources import data_file
 from rolebundle.retrieval.query import words_of
-from rolebundle.text.languages import ENGLISH_STOP_WORDS, TITLES
+from rolebundle.text.languages import STOP_WORDS, TITLES, clear_language
 from rolebundle.text.replaced import document_pattern, says
 from rolebundle.text.tokens import tokens_of
 from rolebundle.text.words import (
@@ -67,6 +67,11 @@ def declared_language(passage: Passage) -> str:
     return dict(passage.document.attributes).get(LANGUAGE, ("",))[0]
 
 
+def like_of(text: str, passages: Sequence[Passage]) -> str:
+    """What shows the language of a text: its own words, or those of a passage that it cites."""
+    return text if clear_language(text) or not passages else passages[0].content
+
+
 def best_match(text: str, passages: Sequence[Passage]) -> Match:
     """The three consecutive sentences with the most content words of a text."""
     words = content_words(text)
@@ -95,10 +100,10 @@ def _windows(content: str, like: str) -> tuple[tuple[str, frozenset[str]], ...]:
     )
 
 
-def without_numbers(text: str) -> frozenset[str]:
+def without_numbers(text: str, like: str = "") -> frozenset[str]:
     """The content words of a text without its numbers, days of the week and months."""
-    dates = content_words(" ".join(filter(is_of_date, words_of(text))), text)
-    return frozenset(word for word in content_words(text) - dates if not word.isdecimal())
+    dates = content_words(" ".join(filter(is_of_date, words_of(text))), like or text)
+    return frozenset(word for word in content_words(text, like) - dates if not word.isdecimal())
 
 
 def sentences_about(text: str, other: str, share: float, least: int) -> list[str]:
@@ -145,14 +150,14 @@ CLAUSE_END = re.compile(
     r"[;:()—–]|[.!?]\s|\n(?=[\s*•\d.-]*[A-Z])|\b(?:but|unless|until|if|when|because|so|while)\b"
 )
 """Where what a negation denies ends at the latest."""
-_CLAUSE_ENDS = _WORDS["ends"]
+_CLAUSE_ENDS, _NO = _WORDS["ends"], _WORDS["no"]
 _DENIAL = document_pattern("denial")
 _REFUSAL = re.compile("".join(_WORDS["refusal"]), re.IGNORECASE)
 """Words that deny without a negation, so that a negation need not turn the sense."""
 _EXCEPTION = re.compile(_WORDS["exception"], re.IGNORECASE)
 _DENIED_WORDS = 2
 """How many content words after a negation it denies; the last one before it if there are none."""
-_DENIED_END = re.compile(r"\b(?:and|und|et|y|ed?|en)\b", re.IGNORECASE)
+_DENIED_END = re.compile(_WORDS["denied_end"], re.IGNORECASE)
 _VERB = re.compile(r"\b(?:and|is|are|was|were|be|has|have|had|can|may|must|will|do|does|costs)\b")
 """What is no longer denied by "without" begins with one of these at the latest."""
 _NO_DENIAL = re.compile("".join(_WORDS["no_denial"]), re.IGNORECASE)
@@ -168,9 +173,12 @@ def clause_end(language: str) -> re.Pattern[str]:
 
 
 @lru_cache(maxsize=4096)
-def _polarity(text: str, language: str) -> tuple[frozenset[str], frozenset[str]]:
-    """The stems that a text affirms, in clauses without a negation, and those that it denies."""
-    affirmed, denied = set[str](), set[str]()
+def _polarity(text: str, language: str) -> tuple[frozenset[str], dict[str, str]]:
+    """The stems that a text affirms, in clauses without a negation, and those that it denies.
+
+    With each of the latter is what has to be known of it: "noise" in "no noise on the pontoon".
+    """
+    affirmed, denied = set[str](), dict[str, str]()
     for clause in clause_end(language).split(_NO_DENIAL.sub(" ", text)):
         denials = [*_DENIAL.finditer(clause)]
         if not denials:
@@ -179,8 +187,10 @@ def _polarity(text: str, language: str) -> tuple[frozenset[str], frozenset[str]]
             end = _VERB if denials[0][0].lower() == "without" else _DENIED_END
             after = end.split(clause[denials[0].end() :], maxsplit=1)[0]
             before = stems_of(clause[: denials[0].start()], language).content[-1:]
-            denied.update((stems_of(after, language).content or before)[:_DENIED_WORDS])
-    return frozenset(affirmed), frozenset(denied)
+            stems = (stems_of(after, language).content or before)[:_DENIED_WORDS]
+            is_of_noun = re.fullmatch(_NO.get(language, ""), denials[0][0], re.IGNORECASE)
+            denied |= {one: stems[0] if is_of_noun else one for one in stems}
+    return frozenset(affirmed), denied
 
 
 def is_excepted(text: str, sentence: str) -> bool:
@@ -197,9 +207,12 @@ class Difference(NamedTuple):
     text: str = ""
 
 
-def difference(text: str, passages: Sequence[Passage]) -> Difference | None:
-    """The word in which a near copy of a passage's sentence turns its sense, or ``None``."""
-    words, language = content_words(text), language_of(text)
+def difference(text: str, passages: Sequence[Passage], like: str) -> Difference | None:
+    """The word in which a near copy of a passage's sentence turns its sense, or ``None``.
+
+    ``like`` shows the language of the text.
+    """
+    words, language = without_numbers(_DENIAL.sub(" ", text), like), language_of(like)
     # Other languages have more words in one.
     if len(words) < (MIN_WORDS if language == "en" else MIN_WORDS - 1):
         return None
@@ -209,10 +222,10 @@ def difference(text: str, passages: Sequence[Passage]) -> Difference | None:
         # In a table "no" is a number or a value.
         sentences = sentences_of(passage.content) if passage.content_type != "table" else ()
         for number, sentence in enumerate(sentences):
-            theirs = content_words(sentence, text)
+            theirs = content_words(sentence, like)
             opposites = [
                 f'"{word}" for "{other}"'
-                for word in sorted(words - theirs - denied)
+                for word in sorted(words - theirs - {*denied})
                 for other in _OPPOSITE_OF.get(word, ())
                 if other in theirs - words
             ]
@@ -220,14 +233,14 @@ def difference(text: str, passages: Sequence[Passage]) -> Difference | None:
             if "?" in sentence or (share <= most if best else share < most):
                 continue
             affirms, denies_too = _polarity(sentence, language)
-            turned = (affirmed - denied) & (denies_too - affirms)
             around = sentences[max(0, number - 1) : number + 2]
-            near = (_polarity(other, language)[1] for other in around)
-            turned |= (denied - affirmed) & affirms.difference(*near)
+            near = affirms.difference(*(_polarity(other, language)[1] for other in around))
+            turned = {w for w in affirmed - {*denied} - affirms if denies_too.get(w) in words}
+            turned |= {w for w in near - affirmed if denied.get(w) in theirs}
             is_opposite = any(_OPPOSITE_OF.get(word, set()) & affirms for word in denied)
             is_opposite |= is_excepted(text, sentence)
             if is_opposite or _REFUSAL.search(text) or _REFUSAL.search(sentence):
-                turned = frozenset()
+                turned = set()
             found = f'"not" before "{min(turned)}"' if turned else "".join(opposites[:1])
             best, most = Difference(found, passage, sentence.strip()), share
     return best if best and best.what else None
@@ -250,12 +263,14 @@ _NAME = re.compile(
     r"(?P<identifier>`[^`\n]+`|(?<![\w/.-])(?:-{1,2}[a-z][\w-]+"
     r"|[A-Za-z_~./]*[A-Za-z_][\w-]*(?:[./:=_]+[\w~-]+)+(?:\(\))?|\w+\(\)"
     r"|[a-z]+[A-Z]\w*|[A-Z]+[a-z]+[A-Z]\w*|[A-Z]{2,}\d+)(?!\w))"
-    r"|(?<![\w`'’./-])[A-Z][\w-]*[a-z\d][\w-]*(?: (?:[A-Z][\w-]*|\d[\w.-]*))*"
+    r"|(?<![\w`'’./-])[A-Z][\w-]*[a-z\d][\w-]*"
+    r"(?: (?:(?:d[aeiu]|del(?:la)?|v[ao]n|of) )?(?:[A-Z][\w-]*|\d[\w.-]*))*"
     r"|(?P<acronym>\b[A-Z]{2,}\b)"
 )
 SENTENCE_START = re.compile(r"(?:^|[.!?:|>(“\"*_—–#\n-])[\W_]*$")
 """Before a word that may be capitalized because a sentence begins with it."""
 _CAPITALIZING = ("de", "lb")
+_FUNCTION_WORDS = STOP_WORDS["en"] - TITLES | {*_WORDS["function_words"].split()}
 
 
 def names_in(text: str, *languages: str) -> Iterator[re.Match[str]]:
@@ -265,14 +280,18 @@ def names_in(text: str, *languages: str) -> Iterator[re.Match[str]]:
     be in if it shows none.
     """
     known = known_language(text)
-    has_names = {*((known,) if known else languages)}.isdisjoint(_CAPITALIZING)
-    for match in _NAME.finditer(text):
-        first = match[0].split()[0].lower()
-        is_word = " " not in match[0] or first in ENGLISH_STOP_WORDS - TITLES
-        is_name = has_names and not (
-            is_word and SENTENCE_START.search(text, max(0, match.start() - 40), match.start())
-        )
-        if match["identifier"] or is_name:
+    of_text = {known} if known else {*languages}
+    has_names = of_text.isdisjoint(_CAPITALIZING)
+    function_words = _FUNCTION_WORDS.union(*(STOP_WORDS.get(code, ()) for code in of_text))
+    for whole in _NAME.finditer(text):
+        first, _, rest = whole[0].partition(" ")
+        is_start = SENTENCE_START.search(text, max(0, whole.start() - 40), whole.start())
+        # "La Scala", "Owner of Kittiwake": the first word is no part of the name.
+        is_part = first.lower() not in function_words and not (is_start and rest[:1].islower())
+        match: re.Match[str] | None = whole
+        if rest and not (is_part or whole["identifier"]):
+            match = _NAME.search(text, whole.start() + len(first), whole.end())
+        if match and (match["identifier"] or (has_names and (rest or not is_start))):
             yield match
 
 

@@ -27,19 +27,12 @@ from rolebundle.contracts.verification import (
     VerifyRequest,
 )
 from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.retrieval.versions import (
-    date_of,
-)
+from rolebundle.retrieval.versions import date_of
 from rolebundle.scan.confidential import find_secrets
 from rolebundle.storage.corpus import Corpus, joined
 from rolebundle.storage.digests import verify_passages
 from rolebundle.text.figures import find_figures
-from rolebundle.text.replaced import (
-    beside_numbers,
-    digits_in,
-    has_replacement_cue,
-    without_figures,
-)
+from rolebundle.text.replaced import beside_numbers, digits_in, has_replacement_cue, without_figures
 from rolebundle.text.tokens import is_inside
 from rolebundle.text.words import counted
 from rolebundle.verify.cells import other_answer, other_cell, table_or_text
@@ -49,7 +42,7 @@ from rolebundle.verify.figures import PLACE_END, FigureCheck, check_figures
 from rolebundle.verify.findings import check_sources, finding, shortened, validated_draft
 from rolebundle.verify.judge import Judge, opinion_findings
 from rolebundle.verify.later import LaterTexts
-from rolebundle.verify.qualifiers import lost_condition, other_qualifier, unknown_reason
+from rolebundle.verify.qualifiers import is_said, lost_condition, other_qualifier, unknown_reason
 from rolebundle.verify.quotes import check_quote, is_term, lower_words
 from rolebundle.verify.sentences import (
     COVERED,
@@ -59,6 +52,7 @@ from rolebundle.verify.sentences import (
     declared_language,
     difference,
     is_translated,
+    like_of,
     names_in,
     unknown_parts,
 )
@@ -335,14 +329,18 @@ class SentenceCheck:
         elif match.words:
             yield self._finding("uncovered", start, end, note="no passage has enough of its words")
         exact = self._exact or self.cited
+        like = like_of(self._text, self.cited)
         found = (
-            difference(self._text, exact or self._all)
-            or other_qualifier(self._text, exact)
-            or other_cell(self._prose, self.cited, exact)
+            other_cell(self._prose, self.cited, exact, like)
             or other_answer(self._prose, exact)
-            or lost_condition(self._prose, exact)
             or unknown_reason(self._prose, self.cited)
         )
+        if not (found or is_said(self._text, exact or self._all, like)):
+            found = (
+                difference(self._text, exact or self._all, like)
+                or other_qualifier(self._text, exact, like)
+                or lost_condition(self._prose, exact, like)
+            )
         if found:
             note = f"differs: {found.what}"
             yield self._finding("differs", start, end, found.passage, note, found.text)

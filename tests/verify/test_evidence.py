@@ -278,6 +278,15 @@ def test_a_citation_of_other_lines_of_its_passage_is_wrong(engine_citations: Eng
     assert (finding.code, finding.locator) == ("wrong_place", "audit.md:5-5")
 
 
+@pytest.mark.parametrize("draft", ["for 20 minutes", "never for fifteen minutes"])
+def test_a_place_with_another_figure_or_sense_is_not_proposed(
+    engine_citations: Engine, draft: str
+) -> None:
+    draft = f"Access tokens live {draft} (backups.md:1-1)."
+    [finding] = citations(verified_citations(engine_citations, draft))
+    assert (finding.code, finding.locator) == ("wrong_place", None)
+
+
 ROTA = """day,shift,guard,first aider
 2026-11-08,morning,Joan Pratt,Hanna Cole
 2026-11-14,evening,Doris Fenwick,Alan Tring
@@ -920,6 +929,9 @@ other food. Price without tax: 918 euros net.
 In frost keep the windows shut and call the office. Old hinges are no longer taken back by the shop.
 The club pays only when the broken bench is exchanged.
 Water in the cellar is insured only if the pump was on. The bar is closed in May for repairs.
+Quiet hours on the deck are from 22:00 to 07:00. Half of the day costs 32 euros, the full day 55.
+Gloves are compulsory; visitors may wear their own.
+Fishing trips are covered for friends as well as for staff. Doors open 30 minutes before the concert.
 """
 
 
@@ -950,6 +962,8 @@ def verified_statements(engine: Engine, draft: str) -> Verification:
         ("The club pays before the bench is exchanged [1].", '"before" for "only when"'),
         ("Water in the cellar is insured [1].", 'goes on with "only if"'),
         ("The bar is closed in May because of high wages [1].", '"because of high wages"'),
+        ("From 1 June trips are no longer covered for friends [1].", "not"),
+        ("Doors open 30 minutes after the visitors come [1].", '"after" for "before"'),
     ],
 )
 def test_a_near_copy_that_differs_is_to_be_checked(
@@ -983,6 +997,9 @@ def test_a_near_copy_that_differs_is_to_be_checked(
         "A shared folder holds no smaller amount than 20 GB for owners that are not guests.",
         "If the pump was on, water in the cellar is insured [1].",
         "The bar is closed in May because it is repaired [1].",
+        "There is no noise on the deck from 22:00 to 07:00 [1].",
+        "The whole day costs 55 euros [1].",
+        "Everybody must wear gloves [1].",
     ],
 )
 def test_a_faithful_copy_does_not_differ(engine_statements: Engine, draft: str) -> None:
@@ -1000,7 +1017,10 @@ RULES = {
     " Les stagiaires ne peuvent pas utiliser la scie avant la formation.",
     "es": "Los perros ya no pueden entrar en la sala. El jarabe se toma una hora antes de la comida."
     " El billete no cuesta más de 30 euros.",
-    "it": "I cani non possono più entrare nella sala. Tutti i soci devono portare il casco.",
+    "it": "I cani non possono più entrare nella sala. Tutti i soci devono portare il casco."
+    " Il circolo può usare la pista il martedì. Il circolo non può affittare la pista."
+    " I bambini sotto i 12 anni entrano solo con un adulto. Disdetta gratuita fino a 21 giorni prima dell'arrivo."
+    " Il riscaldamento si può accendere dal 15 ottobre.",
     "nl": "Honden mogen niet meer in de wachtkamer blijven. De siroop wordt voor het eten gegeven.",
 }
 
@@ -1027,6 +1047,9 @@ def engine_rules(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         ("es", "El jarabe se toma después de la comida [1].", '"después de" for "antes de"'),
         ("it", "I soci possono portare il casco [1].", '"possono" for "devono"'),
         ("it", "I cani possono entrare nella sala [1].", "not"),
+        ("it", "I bambini sotto i 12 anni non possono entrare [1].", 'goes on with "solo con"'),
+        ("it", "La disdetta è gratuita fino a 21 giorni dopo la fattura [1].", '"dopo" for "prima'),
+        ("it", "Il riscaldamento va acceso il 15 ottobre [1].", '"va " for "può"'),
         ("nl", "Honden mogen in de wachtkamer blijven [1].", "not"),
         ("nl", "De siroop wordt na het eten gegeven [1].", '"na" for "voor"'),
     ],
@@ -1052,6 +1075,7 @@ def test_a_near_copy_differs_in_other_languages(
         ("fr", "Les stagiaires ne peuvent utiliser la scie qu'après la formation [1]."),
         ("es", "En la sala ya no entran perros [1]."),
         ("es", "El billete cuesta como máximo 30 euros [1]."),
+        ("it", "Il circolo non può affittare la pista [1]."),
     ],
 )
 def test_a_faithful_copy_in_other_languages_has_no_doubts(
@@ -1143,6 +1167,38 @@ def test_an_acronym_in_place_of_the_cited_one_is_to_be_checked(
         draft = f"The worker stops at once on the {name} signal [signals#0]."
         answer = engine.verify(VerifyRequest(draft=draft, now=NOW))
     assert ("unknown_name" in answer.counts) == is_unknown
+
+
+@pytest.mark.parametrize(
+    ("draft", "unknown"),
+    [
+        ("La Marasca costa 62 centesimi [1].", []),
+        ("Since Marasca is on offer, we sell more [1].", []),
+        ("La Dorica costa 62 centesimi [1].", ["Dorica"]),
+        ("Oggi il pane lo porta il forno Sorbi di Torrita [1].", ["Sorbi di Torrita"]),
+        ("Oggi il pane lo porta il forno Sorbi di Pienza [1].", []),
+    ],
+)
+def test_a_name_begins_behind_a_function_word_and_may_have_a_place(
+    tmp_path: Path, draft: str, unknown: list[str]
+) -> None:
+    text = "Vaso Marasca Verde: 62 centesimi. Oggi il forno Sorbi di Pienza porta il pane per noi."
+    write_files(tmp_path, {"n/a.md": text, "n/b.md": "Siamo di Torrita."})
+    Admin(workspace := Workspace(tmp_path / "c.db")).ingest([tmp_path / "n"], IngestOptions())
+    with Engine(workspace) as engine:
+        answer = engine.verify(VerifyRequest(draft=draft.replace("[1]", "(a.md)")))
+    assert [f.text for f in answer.findings if f.code == "unknown_name"] == unknown
+
+
+@pytest.mark.parametrize(("who", "is_other"), [("Samira", True), ("Ivo", False)])
+def test_a_task_is_not_another_persons(tmp_path: Path, who: str, is_other: bool) -> None:
+    tasks = "- [ ] Samira: order the truffles\n- [ ] Ivo: clean tanks 3 and 5 by 20 December\n"
+    write_files(tmp_path, {"n/a.md": tasks})
+    Admin(workspace := Workspace(tmp_path / "c.db")).ingest([tmp_path / "n"], IngestOptions())
+    with Engine(workspace) as engine:
+        draft = f"{who} has to clean tanks 3 and 5 by 20 December (a.md:2-2)."
+        answer = engine.verify(VerifyRequest(draft=draft))
+    assert ("differs" in answer.counts) == is_other
 
 
 def test_languages_that_capitalize_nouns_have_no_names(engine_statements: Engine) -> None:
