@@ -92,9 +92,9 @@ def changes(old: str, heading: str, new: str, names: str) -> tuple[Change, ...]:
     common, found = content_words(names, old), list[Change]()
     olds = [s for s in read_sentences(old, heading) if not s.text.lstrip().startswith("#")]
     for later in read_sentences(new, of_others=True):
-        if says(later.text, "same"):
-            continue
-        pairs = [(_likeness(own, later, common), own) for own in olds]
+        is_same = says(later.text, "same")  # But not "stays with the tenant" for "stays with me".
+        own_olds = [own for own in olds if not is_same or says(own.text, "same")]
+        pairs = [(_likeness(own, later, common), own) for own in own_olds]
         best = max((likeness for likeness, _ in pairs), default=())
         # It may also change others of its clause, if it has half of their words.
         found += [
@@ -182,10 +182,8 @@ def says_the_old(text: str, change: Change, amending: str) -> bool:
     """
     (old, new), words = change, content_words(text, amending)
     later = read_sentences(amending, of_others=True)
-    if any(
-        says(s.text, "same") and 0 < len(words & s.words & old.words) >= len(words & new.words)
-        for s in later
-    ):
+    same = [s.words for s in later if s != new and says(s.text, "same")]
+    if any(0 < len(words & one & old.words) >= len(words & new.words) for one in same):
         return False
     olds, news = _figures_of_shared_kinds(old, new)
     if olds and news:

@@ -83,6 +83,8 @@ _REPLACED_PATTERNS = [*map(_pattern, _TABLES["statements"].values())]
 _START = attrgetter("start")
 _NOUN = re.compile(r"\s+[^\W\d]")
 _BREAK = re.compile(r"[.;:!?]\s|\n\s*\n")
+_JOINED = re.compile(r".*\b(?:and|but|und|aber|et|mais|y|pero|e|ma|en|maar)\s+(?:\w{2,3}\s+)?\Z")
+"""What another clause, "… and the", has before the subject of its own one."""
 
 
 @cache
@@ -163,7 +165,8 @@ def gone_statements(text: str) -> tuple[tuple[frozenset[str], str, frozenset[str
             if stems and not _NUMBER.search(" ".join(words)):
                 start = line.rfind(". ", least, match.start()) + 2
                 start = start if start > 1 else least and line.find(" ", least) + 1
-                subject = frozenset(stems_of(line[start : match.start()], language).content)
+                before = _JOINED.sub("", line[start : match.start()])
+                subject = frozenset(stems_of(before, language).content)
                 said = _BREAK.split(line[match.end() - 1 :] + " ", maxsplit=1)[0].rstrip()[1:]
                 cut = f"{said[:_EXCERPT].rpartition(' ')[0]}…" if len(said) > _EXCERPT else said
                 found.append((stems, line[start : match.end()] + cut, subject))

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
 from functools import cached_property, lru_cache
-from itertools import chain, product
+from itertools import chain, filterfalse, product
 
 from rolebundle.contracts.dates import is_of_date
 from rolebundle.contracts.documents import Passage, message_of
 from rolebundle.retrieval.messages import is_later_mail, without_attribution
 from rolebundle.retrieval.passage_text import quoted, shown_name
-from rolebundle.retrieval.query import words_of
 from rolebundle.retrieval.statements import amending_passages, may_amend, names_of
 from rolebundle.retrieval.versions import (
     date_of,
@@ -57,6 +56,8 @@ _MIN_SHARED_SHARE = 0.3
 """What share of the words of a sentence a later one about the same has."""
 _REPEATED = 0.65
 """From this share on, it says the same."""
+_SIZES = frozenset(("length", "length2", "length3", "mass"))
+"""Units of figures that tell things of one kind apart: bottles of 0.5 and 0.75 litres."""
 
 
 class LaterTexts:
@@ -153,8 +154,9 @@ class LaterTexts:
     @cached_property
     def _people(self) -> list[str]:
         """The names of more than one word in the sentence."""
-        names = (name[0] for name in names_in(self._prose) if " " in name[0])
-        return [n for n in names if not any(w.isdigit() or is_of_date(w) for w in words_of(n))]
+        parts = (filterfalse(is_of_date, name[0].split()) for name in names_in(self._prose))
+        names = [" ".join(w for w in words if not w.isdigit()) for words in parts]
+        return [name for name in names if " " in name]
 
     @cached_property
     def _words(self) -> frozenset[str]:
@@ -238,6 +240,7 @@ class LaterTexts:
         if any(says(s, "same") and s in about[0] and s not in others for s in sentences):
             return []
         near = frozenset[str]().union(*about)
+        others = [s for s in others if not _is_of_other_size(self._prose, s, figure.unit)]
         return [s for s in others if s in near or (is_only and says(s, "new", "change"))]
 
     def _amended(self) -> Iterator[tuple[Passage, str]]:
@@ -297,11 +300,13 @@ class LaterTexts:
         are another thing, unless it says somewhere that this stays.
         """
         date, day = date_of(passage), day_of(later, self._copied_on)
-        own = without_numbers(without_figures(self._text, find_figures(self._text)))
+        figures = find_figures(self._text)
+        own, days = without_numbers(without_figures(self._text, figures)), _days(figures)
         names = content_words(later.document.title)
-        # Of a passage without a date, a later text must be about the same by its name.
         is_related = is_in_later_file(later, passage) or is_later_mail(later, passage)
-        is_later = is_related or (day > date and (date or own & names or later in self._entries))
+        # Of a passage without a date, a later text must be about the same by its name, or a day.
+        is_named = date or own & names or later in self._entries or _has_day(later.content, days)
+        is_later = is_related or (day > date and is_named)
         known = words_gone(self._text) | words_gone(passage.content)
         head = content_words(" ".join((later.document.title, *later.headings[-1:])))
         like = (
@@ -309,25 +314,27 @@ class LaterTexts:
             if is_later
             else []
         )
-        kept = max(
-            (len(shared) for sentence, shared, _ in like if says(sentence, "same")), default=0
-        )
+        kept = max((len(shared) for one, shared, _ in like if _stays(one, shared)), default=0)
         headings = [content_words(" ".join(p.headings[-1:])) for p in (later, passage)]
         is_other = is_related and later.content_type != "table"
         is_other &= not (headings[0] and headings[0].isdisjoint(headings[1] | own))
-        is_other &= not any(self._stays(s, shared - head, own) for s, shared, _ in like)
+        is_other &= not any(self._repeats(s, shared - head, own) for s, shared, _ in like)
         for sentence, shared, nouns in like:
             stated = gone_statements(sentence)
             gone = frozenset[str]().union(*(old for old, _, of in stated if not of or of & own))
             gone &= own - known
             is_telling = len(gone) > 1 or not all(map(is_ordinary, shared - gone))
-            is_about = is_related or len(shared) > COVERED * len(own)
+            is_of_day = _has_day(sentence, days)
+            is_about = is_related or is_of_day or len(shared) > COVERED * len(own)
             is_change = len(nouns) > 1 and says(sentence, "change")
             is_new = says(sentence, "new", "change") and not all(map(is_ordinary, nouns - head))
-            is_new |= says(sentence, "who") and any(name not in sentence for name in self._people)
+            is_new |= says(sentence, "who") and (
+                any(name not in sentence for name in self._people)
+                or (is_of_day and any(name[0] not in self._text for name in names_in(sentence)))
+            )
             # What a changed figure is of, the check of figures says.
-            is_about &= not (says(sentence, "same") or replaced_figures(sentence))
-            is_about &= len(shared) >= kept
+            is_about &= not (_stays(sentence, shared) or replaced_figures(sentence))
+            is_about &= len(shared) >= kept and not _is_of_other_size(self._text, sentence)
             is_new |= (
                 is_other
                 and len(shared - head) > 1
@@ -339,13 +346,45 @@ class LaterTexts:
                 return " ".join(sentence.split())
         return ""
 
-    def _stays(self, later: str, shared: Set[str], own: Set[str]) -> bool:
+    def _repeats(self, later: str, shared: Set[str], own: Set[str]) -> bool:
         """Whether a later sentence says that something stays, or nearly the same."""
         words = content_words(without_figures(later, find_figures(later)))
         is_alike = len(shared & own) >= _REPEATED * min(len(own), len(words))
         is_repeated = is_alike and is_denied(later) == is_denied(self._text)
         is_repeated &= all(name[0] in self._text for name in names_in(later))
-        return is_repeated or (bool(shared) and says(later, "same"))
+        return is_repeated or (bool(shared) and _stays(later, shared))
+
+
+def _days(figures: Sequence[Figure]) -> list[Figure]:
+    return [figure for figure in figures if figure.unit == "date"]
+
+
+def _has_day(text: str, days: Sequence[Figure]) -> bool:
+    found = _days(find_figures(text)) if days else []
+    return any(is_same(day, figure) for day, figure in product(days, found))
+
+
+def _is_of_other_size(text: str, other: str, unit: str = "") -> bool:
+    """Whether two texts have figures of one kind of size, but for a unit, and none is equal."""
+    sizes, others = (
+        [f for f in find_figures(one) if _SIZES - {unit} >= {kind for kind, _ in f.readings}]
+        for one in (text, other)
+    )
+    pairs = [(f, g) for f, g in product(sizes, others) if f.unit == g.unit]
+    return bool(pairs) and not any(is_same(f, g) for f, g in pairs)
+
+
+def _stays(sentence: str, words: Set[str]) -> bool:
+    """Whether a sentence says that what it has some words about stays.
+
+    Not so "It is now of zinc, at the same price": only the part without the words stays.
+    """
+    parts = sentence.split(", ")
+    same = [part for part in parts if says(part, "same")]
+    changed = " ".join(part for part in parts if part not in same)
+    is_of_part = len(same) < len(parts) and says(changed, "new", "change")
+    is_of_words = any(content_words(part, sentence) & words for part in same)
+    return bool(same) and (is_of_words or not is_of_part)
 
 
 @lru_cache(maxsize=1024)

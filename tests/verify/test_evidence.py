@@ -685,6 +685,7 @@ We go to the zoo on Thursday 22 April 2027. Lessons are from 10:00 to 11:30. The
 
 The trip costs 14 euros per child. Pocket money is not allowed. Bring goggles. Bo Lind runs the trip.
 Please send the forms by 5 March 2027. A note is needed for each child.
+Mr Ole Kern waits at the gate. The bags for the zoo are of Dacron.
 """
 CHANGE = f"""{FIRST_MAIL.partition("Subject")[0]}Subject: Re: Zoo trip
 Date: Tue, 3 Mar 2026 10:00:00 +0000
@@ -693,7 +694,7 @@ We now go on Tuesday 4 May 2027, but the bus leaves at 9:20. The price per child
 to 11 euros. Children may now bring up to 3 euros of pocket money. Goggles are forbidden.
 
 Eva Holm takes over the trip. The forms are still due on the same day. The rule about the note does
-not change.
+not change. At the gate there is now Ms Petra Lund, at the same time. We had rain and the Dacron is spoiled.
 """
 
 
@@ -709,6 +710,8 @@ not change.
         ("The forms for the zoo go to Bo by 5 March 2027", None),
         ("Lessons are from 10:00 to 11:30", None),
         ("A note is needed for each child", None),
+        ("Ole Kern waits at the gate of the zoo", "At the gate there is now Ms Petra Lund"),
+        ("The bags for the zoo are of Dacron", "the Dacron is spoiled"),
     ],
 )
 def test_what_a_reply_in_another_file_changes(
@@ -719,7 +722,7 @@ def test_what_a_reply_in_another_file_changes(
     with Admin(workspace) as admin:
         admin.ingest([tmp_path / "mails"], IngestOptions(lexical_only=True))
     with Engine(workspace) as engine:
-        answer = engine.verify(VerifyRequest(draft=f"{sentence} (a.eml:6-9)."))
+        answer = engine.verify(VerifyRequest(draft=f"{sentence} (a.eml:6-10)."))
     notes = [f.note or "" for f in answer.findings if f.code == "old_source"]
     assert (note in notes[0] if notes and note else notes == []) and bool(notes) == bool(note)
 
@@ -843,6 +846,38 @@ def test_who_cites_an_old_version_does_not_say_that_it_is_old(
         build(tmp_path, [document(name, [text]) for name, text in texts.items()])
     ) as engine:
         answer = engine.verify(VerifyRequest(draft=draft, now=NOW))
+    assert ("old_source" in answer.counts) == is_old
+
+
+SWAPS = {
+    "rota.csv": "date,course,teacher\n2026-06-20,Evening sail,Sinead Rourke\n2026-06-27,Capsize training,Colm Brady\n",
+    "swap.eml": f"{HEADERS.replace('2026', '2026')}\nSinead and I have swapped: she does the capsize training on"
+    " 27 June.\n",
+    "a.eml": f"{HEADERS.replace('Subject: ', 'Subject: Bottiglie ')}\nIl camion arriva fino al frantoio. L'ordine"
+    " di bottiglie va a Carla Nuti. La bottiglia da 0,5 l costa 2 euro. La bottiglia da 0,75 l costa 3 euro.\n",
+    "b.eml": f"{HEADERS.replace('Subject: ', 'Subject: Re: Bottiglie ').replace('14 Sep', '24 Sep')}\nIl camion"
+    " non arriva più al frantoio. La nuova responsabile dell'ordine di bottiglie è Ada Corsi. La bottiglia da 0,5 l"
+    " passa a 4 euro, l'altra resta come prima.\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("draft", "is_old"),
+    [
+        ("On 27 June Colm Brady gives the capsize training (rota.csv:3).", True),
+        ("On 20 June Sinead Rourke gives the evening sail (rota.csv:2).", False),
+        ("Il camion arriva fino al frantoio (a.eml:6).", True),
+        ("L'ordine di bottiglie va a Carla Nuti (a.eml:6).", True),
+        ("La bottiglia da 0,5 l costa 2 euro (a.eml:6).", True),
+        ("La bottiglia da 0,75 l costa 3 euro (a.eml:6).", False),
+    ],
+)
+def test_a_swap_on_a_day_and_a_change_in_italian(tmp_path: Path, draft: str, is_old: bool) -> None:
+    workspace = Workspace(tmp_path / "c.db")
+    with Admin(workspace) as admin:
+        admin.ingest([write_files(tmp_path / "rota", SWAPS)], IngestOptions(lexical_only=True))
+    with Engine(workspace) as engine:
+        answer = engine.verify(VerifyRequest(draft=draft))
     assert ("old_source" in answer.counts) == is_old
 
 
