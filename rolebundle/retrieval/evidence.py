@@ -51,20 +51,20 @@ class Support(NamedTuple):
         total_words: how many words the task has.
         coverage: the share of the weight of the words, in [0, 1]; the mean of all wordings.
         closeness: of its meaning, in [0, 1]; ``None`` if its cosine is not known.
-        own_coverage: the share of the weight of the task's own words.
+        best_coverage: that of the wording of which it has most.
     """
 
     matched_words: int = 0
     total_words: int = 0
     coverage: float = 0.0
     closeness: float | None = None
-    own_coverage: float = 0.0
+    best_coverage: float = 0.0
 
     @property
     def is_for_task(self) -> bool:
-        """Whether it has words of the task, which none of ``also`` takes away, or its meaning."""
-        coverage = max(self.coverage, self.own_coverage)
-        return coverage >= ENOUGH_COVERAGE or (self.closeness or 0.0) >= ENOUGH_CLOSENESS
+        """Whether the passage has the words of a wording, or is close in meaning."""
+        is_close = (self.closeness or 0.0) >= ENOUGH_CLOSENESS
+        return self.best_coverage >= ENOUGH_COVERAGE or is_close
 
 
 class Evidence(NamedTuple):
@@ -108,15 +108,6 @@ class Evidence(NamedTuple):
         """The sum of the weights of these words, in nats."""
         return math.fsum(self.rarities[p] * self.information(p) for p in positions)
 
-    def coverage(self, *rowids: int) -> float:
-        """The share of the words' weight that a chunk has, or chunks have in common, in [0, 1].
-
-        The mean of all wordings of which a word has a weight.
-        """
-        shares = [found / total for found, total in self._nats_found(*rowids)]
-        # If no word has a weight, because all are as common as "the", no passage lacks anything.
-        return math.fsum(shares) / len(shares) if shares else 1.0
-
     def _nats_found(self, *rowids: int) -> list[tuple[float, float]]:
         """For each wording with a weight: the weight of its words in the chunks, and of all."""
         matched = self._matched(*rowids)
@@ -130,13 +121,14 @@ class Evidence(NamedTuple):
         """What a passage has of the task, or all of several have; their words were looked up."""
         own = self.positions_by_wording[0]
         known = [c for c in map(self._closeness, rowids) if c is not None]
-        matched, total = self._matched(*rowids) & own, self.nats_of(own)
+        # If no word has a weight, because all are as common as "the", no passage lacks anything.
+        shares = [found / total for found, total in self._nats_found(*rowids)] or [1.0]
         return Support(
-            matched_words=len(matched),
+            matched_words=len(self._matched(*rowids) & own),
             total_words=len(own),
-            coverage=self.coverage(*rowids),
+            coverage=math.fsum(shares) / len(shares),
             closeness=min(known) if len(known) == len(rowids) else None,
-            own_coverage=self.nats_of(matched) / total if total else 0.0,
+            best_coverage=max(shares),
         )
 
     def with_scores(

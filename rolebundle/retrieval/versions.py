@@ -147,7 +147,7 @@ def equals_newest_first(
         for row in good_enough
         if row not in about_as_good
         and score(row) >= ABOUT_AS_GOOD_IN_SERIES * score(rows[0])
-        and _is_of_series(row.passage.path, series)
+        and any(_is_one_series(_series(row.passage.path), one) for one in series)
     ]
     copied_on = day_of_copying(row.passage for row in same_round)
     newest = [*about_as_good, *others]
@@ -203,10 +203,10 @@ def newer_by_path(first: Passage, paths: Iterable[str], task: str) -> list[str]:
     None if the task names the version or the year of the first one. Of two files only, one may also
     have a later day or month, if it alone is called corrected.
     """
-    series, date = [_series(first.path)], _date_by_path(first.path)
+    series, date = _series(first.path), _date_by_path(first.path)
     if names_version(task, first):
         return []
-    of_series = [path for path in dict.fromkeys(paths) if _is_of_series(path, series)]
+    of_series = [path for path in dict.fromkeys(paths) if _is_one_series(_series(path), series)]
     newer = [path for path in of_series if _is_newer(path, first.path)]
     if len(of_series) == 2 and first.path in of_series and date:
         least = max(recency_by_path(first.path)[1], _WITHOUT_STATE)
@@ -317,25 +317,20 @@ class _Series(NamedTuple):
     names: frozenset[str]
 
 
-def _is_of_series(path: str, series: Iterable[_Series]) -> bool:
-    """Whether a file has the same name and folders as one of these, but for numbers and states.
+def _is_one_series(one: _Series, other: _Series) -> bool:
+    """Whether two files have the same name and folders, but for numbers and states.
 
     One name may have more words, as in ``AGM 2025 minutes`` and ``2026-03-19 AGM minutes LP``. If
     both have the number of a version, words behind it are remarks, as in ``plan_v2_no_comments``
     and ``plan_v3_HB``; but ``bill v1 Bonn`` and ``bill v2 Ulm`` have different names there.
     """
-    own = _series(path)
-    return any(
-        own.folder == other.folder
-        and (
-            (_one_contains_other(own.words, other.words) and bool(own.words) == bool(other.words))
-            or (
-                own.before == other.before != frozenset()
-                and _one_contains_other(own.names, other.names)
-            )
-        )
-        for other in series
+    if one.folder != other.folder:
+        return False
+    has_one_name = bool(one.words) == bool(other.words) and _one_contains_other(
+        one.words, other.words
     )
+    has_remarks = one.before == other.before != frozenset()
+    return has_one_name or (has_remarks and _one_contains_other(one.names, other.names))
 
 
 def _one_contains_other(words: frozenset[str], others: frozenset[str]) -> bool:

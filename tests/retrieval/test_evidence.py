@@ -80,7 +80,8 @@ def test_another_wording_takes_no_passage_from_the_task() -> None:
 def test_words_or_meaning_make_a_passage_evidence(
     coverage: float, closeness: float | None, is_for_task: bool
 ) -> None:
-    assert Support(1, 4, coverage, closeness).is_for_task == is_for_task
+    support = Support(1, 4, 0.0, closeness, best_coverage=coverage)
+    assert support.is_for_task == is_for_task
 
 
 @pytest.mark.parametrize(
