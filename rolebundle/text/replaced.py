@@ -45,6 +45,9 @@ _CONTEXT = 200
 """Characters around a statement that say what it is about."""
 
 
+Said = Literal["past", "change", "new", "from_day", "who", "same", "there"]
+
+
 class Replaced(NamedTuple):
     """A figure that no longer holds.
 
@@ -135,12 +138,12 @@ def is_same(figure: Figure, other: Figure) -> bool:
     return text_figures.is_equal(figure, other) and not is_of_other
 
 
-def says(text: str, *kinds: Literal["past", "change", "new", "who", "same", "there"]) -> bool:
+def says(text: str, *kinds: Said) -> bool:
     """Whether a text says something of these kinds.
 
     - past: what held before
     - change: that something changes
-    - new: what holds from now on
+    - new: what holds from now on; from_day: from a day on
     - who: who does what another one did
     - same: that something stays
     - there: what cannot be "there", at the place in the sentence before it

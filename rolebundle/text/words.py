@@ -199,6 +199,9 @@ _MONTH = re.compile(
     r"\s+(?:jan|feb|mär|apr|ma[ijy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])", re.IGNORECASE
 )
 _ENDING = re.compile(r"[\w.:'’]*$")
+_FUNCTION_WORDS = frozenset[str]().union(*STOP_WORDS.values())
+_LABEL = re.compile(r"(?<![^\W\d_])(?P<what>[^\W\d_]{3,}) [^\W\d_]$")
+"""A thing with a letter, such as ``studio B``; not a name with an initial, ``by J. Smith``."""
 _BEFORE_ORDINALS = re.compile(r"\b(?:vom|am|zum|im|beim|de[rnms]|die|das|bis) *$", re.IGNORECASE)
 """German words before a number with a full stop: ``vom 4.``, ``die 2. Mahnung``."""
 
@@ -218,6 +221,9 @@ def is_no_sentence_end(text: str, stop: int) -> bool:
         before = before.removesuffix(word).rstrip(" \t")
         is_ordinal = _MONTH.match(following) or _BEFORE_ORDINALS.search(before)
         return before[-1:] in ("", "\n", ".", ":", ";") or is_ordinal is not None
+    label = _LABEL.search(before)
+    if label and label["what"].islower() and label["what"] not in _FUNCTION_WORDS:
+        return False
     return word in _ABBREVIATIONS or (word != "i" and _INITIALS.fullmatch(word) is not None)
 
 

@@ -78,7 +78,7 @@ class LaterTexts:
             passages: all that may say something else.
             evidence: what the draft may cite.
         """
-        self._prose, self._text, self._source = prose, text, source
+        self._prose, self._text, self._source, self._names = prose, text, source, _long_names(prose)
         self._cited, self._exact, self._all, self._evidence = cited, exact, passages, evidence
         self._quoted_messages = [
             *evidence.quotes,
@@ -150,13 +150,6 @@ class LaterTexts:
     def _is_of_past(self) -> bool:
         """Whether the sentence speaks of what was before, or of a change."""
         return says(self._text, "past", "change") or bool(replaced_figures(self._text))
-
-    @cached_property
-    def _people(self) -> list[str]:
-        """The names of more than one word in the sentence."""
-        parts = (filterfalse(is_of_date, name[0].split()) for name in names_in(self._prose))
-        names = [" ".join(w for w in words if not w.isdigit()) for words in parts]
-        return [name for name in names if " " in name]
 
     @cached_property
     def _words(self) -> frozenset[str]:
@@ -301,7 +294,8 @@ class LaterTexts:
         """
         date, day = date_of(passage), day_of(later, self._copied_on)
         figures = find_figures(self._text)
-        own, days = without_numbers(without_figures(self._text, figures)), _days(figures)
+        words, days = without_numbers(without_figures(self._text, figures)), _days(figures)
+        own = words
         names = content_words(later.document.title)
         is_related = is_in_later_file(later, passage) or is_later_mail(later, passage)
         # Of a passage without a date, a later text must be about the same by its name, or a day.
@@ -314,37 +308,54 @@ class LaterTexts:
             if is_later
             else []
         )
-        kept = max((len(shared) for one, shared, _ in like if _stays(one, shared)), default=0)
+        most_kept = max((len(shared) for s, shared, _ in like if _stays(s, shared)), default=0)
         headings = [content_words(" ".join(p.headings[-1:])) for p in (later, passage)]
         is_other = is_related and later.content_type != "table"
         is_other &= not (headings[0] and headings[0].isdisjoint(headings[1] | own))
         is_other &= not any(self._repeats(s, shared - head, own) for s, shared, _ in like)
+        own_digits = digits_in(self._text)
+        kept = [s for s, shared, _ in like if _stays(s, shared)]
+        if any(is_same(*pair) for s in kept for pair in product(figures, find_figures(s))):
+            return ""
         for sentence, shared, nouns in like:
             stated = gone_statements(sentence)
             gone = frozenset[str]().union(*(old for old, _, of in stated if not of or of & own))
             gone &= own - known
             is_telling = len(gone) > 1 or not all(map(is_ordinary, shared - gone))
             is_of_day = _has_day(sentence, days)
+            is_told = says(sentence, "new", "change", "from_day")
+            has_other_value = is_told and self._has_other_value(sentence)
             is_about = is_related or is_of_day or len(shared) > COVERED * len(own)
+            is_about |= has_other_value
             is_change = len(nouns) > 1 and says(sentence, "change")
-            is_new = says(sentence, "new", "change") and not all(map(is_ordinary, nouns - head))
+            is_new = has_other_value or (is_told and not all(map(is_ordinary, nouns - head)))
             is_new |= says(sentence, "who") and (
-                any(name not in sentence for name in self._people)
+                any(name not in sentence for name in self._names)
                 or (is_of_day and any(name[0] not in self._text for name in names_in(sentence)))
             )
             # What a changed figure is of, the check of figures says.
             is_about &= not (_stays(sentence, shared) or replaced_figures(sentence))
-            is_about &= len(shared) >= kept and not _is_of_other_size(self._text, sentence)
+            is_about &= len(shared) >= most_kept and not _is_of_other_size(self._text, sentence)
             is_new |= (
                 is_other
                 and len(shared - head) > 1
                 and not nouns <= head
                 and len(shared) >= _MIN_SHARED_SHARE * len(own)
-                and digits_in(sentence).isdisjoint(digits_in(self._text))
+                and digits_in(sentence).isdisjoint(own_digits)
             )
             if (is_about and (is_change or is_new)) or (gone and (is_related or is_telling)):
                 return " ".join(sentence.split())
         return ""
+
+    def _has_other_value(self, sentence: str) -> bool:
+        """Whether it names what the draft does, and has another person or figure of its kind."""
+        named = [name for name in self._names if name in sentence]
+        others = [name for name in _long_names(sentence) if name not in self._text]
+        own, theirs = find_figures(self._text), find_figures(sentence)
+        kinds = {f.kind for f in own} & {f.kind for f in theirs} - {"", "date"}
+        same = {f.kind for f, other in product(own, theirs) if is_same(f, other)}
+        is_other_person = bool(others) and len(named) < len(self._names)
+        return bool(named) and (is_other_person or bool(kinds - same))
 
     def _repeats(self, later: str, shared: Set[str], own: Set[str]) -> bool:
         """Whether a later sentence says that something stays, or nearly the same."""
@@ -353,6 +364,13 @@ class LaterTexts:
         is_repeated = is_alike and is_denied(later) == is_denied(self._text)
         is_repeated &= all(name[0] in self._text for name in names_in(later))
         return is_repeated or (bool(shared) and _stays(later, shared))
+
+
+def _long_names(text: str) -> list[str]:
+    """The names of more than one word in a text, such as those of people."""
+    parts = (filterfalse(is_of_date, name[0].split()) for name in names_in(text))
+    names = [" ".join(word for word in words if not word.isdigit()) for words in parts]
+    return [name for name in names if " " in name]
 
 
 def _days(figures: Sequence[Figure]) -> list[Figure]:

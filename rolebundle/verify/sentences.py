@@ -74,11 +74,12 @@ def like_of(text: str, passages: Sequence[Passage]) -> str:
 
 def best_match(text: str, passages: Sequence[Passage]) -> Match:
     """The three consecutive sentences with the most content words of a text."""
-    words = content_words(text)
+    words, language = content_words(text), clear_language(text)
     best = Match(0.0, len(words))
     for passage in passages:
-        # The cells of a table seldom show their language.
-        like = passage.content if known_language(passage.content) else text
+        # A line or the cells of a table seldom show their language.
+        is_shown = known_language(passage.content) and declared_language(passage) != language
+        like = passage.content if is_shown else text
         head = content_words("\n".join((passage.document.title, *passage.headings)), like)
         if words.isdisjoint(content_words(passage.content, like) | head):
             continue

@@ -69,6 +69,18 @@ def test_words_for_open_tasks_find_open_boxes_and_no_ticked_ones(tmp_path: Path,
     assert paths(answer)[0] == "tour.txt"
 
 
+@pytest.mark.parametrize("task", [
+    "¿Cuánto paga un niño que se queda todo el día?", "Which pictures were taken on the open day?",
+])  # fmt: skip
+def test_words_of_another_language_do_not_ask_for_open_tasks(tmp_path: Path, task: str) -> None:
+    files = {
+        "tour.txt": TOUR,
+        "fees.md": "Un niño paga 300 €.\n",
+        "day.md": "Pictures were taken.\n",
+    }
+    assert "tour.txt" not in paths(asked(tmp_path, files, task=task))[:1]
+
+
 @pytest.mark.parametrize("text", [
     "# Notes\n\nTODO\n\n- order candles\n", "- TODO: order candles\n", "Aufgaben: candles\n",
     "Christmas. Action: Ann to order candles.\n", "## Action items\n\nCandles.\n",

@@ -851,6 +851,9 @@ def test_who_cites_an_old_version_does_not_say_that_it_is_old(
 
 SWAPS = {
     "rota.csv": "date,course,teacher\n2026-06-20,Evening sail,Sinead Rourke\n2026-06-27,Capsize training,Colm Brady\n",
+    "moved.eml": f"{HEADERS}\nFrom 2 July Blue Hours goes out at 8 pm. From 2 July Young Ears will be presented by Al"
+    " Wray. The day of Blue Hours stays Monday.\n",
+    "shows 2026.csv": "start,show,host\n21:00,Blue Hours,Dov Perl\n18:00,Young Ears,Tamsin Vale\n",
     "swap.eml": f"{HEADERS.replace('2026', '2026')}\nSinead and I have swapped: she does the capsize training on"
     " 27 June.\n",
     "a.eml": f"{HEADERS.replace('Subject: ', 'Subject: Bottiglie ')}\nIl camion arriva fino al frantoio. L'ordine"
@@ -866,6 +869,9 @@ SWAPS = {
     [
         ("On 27 June Colm Brady gives the capsize training (rota.csv:3).", True),
         ("On 20 June Sinead Rourke gives the evening sail (rota.csv:2).", False),
+        ("The show Blue Hours starts at 21:00 (shows 2026.csv:2).", True),
+        ("The host of Blue Hours is Dov Perl (shows 2026.csv:2).", False),
+        ("The host of Young Ears is Tamsin Vale (shows 2026.csv:3).", True),
         ("Il camion arriva fino al frantoio (a.eml:6).", True),
         ("L'ordine di bottiglie va a Carla Nuti (a.eml:6).", True),
         ("La bottiglia da 0,5 l costa 2 euro (a.eml:6).", True),

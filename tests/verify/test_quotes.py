@@ -374,6 +374,7 @@ def cited(text: str) -> list[tuple[int, str, str]]:
         "The U.S. Office has 1.5 million files.",
         'He said "It failed. We know why." today.',
         "Der Vertrag endet am 3. März um Mitternacht.",
+        "We met with J. Smith and Ann B. Lee today.",
     ],
 )
 def test_what_does_not_end_a_sentence(text: str) -> None:
@@ -385,6 +386,7 @@ def test_what_does_not_end_a_sentence(text: str) -> None:
     [
         ("One thing. Another thing!", ["One thing.", "Another thing!"]),
         ('He said "It failed." Then he left.', ['He said "It failed."', "Then he left."]),
+        ("It comes from studio B. Vinyl runs.", ["It comes from studio B.", "Vinyl runs."]),
         ("The answer is no. On 2 March it was.", ["The answer is no.", "On 2 March it was."]),
         ("It holds. [1] The next one.[2] End.", ["It holds. [1]", "The next one.[2]", "End."]),
         ("It holds. [1] says so too.", ["It holds. [1] says so too."]),
