@@ -126,16 +126,20 @@ def stated_day(line: str) -> tuple[str, str]:
     ``label`` (``Stand: 2.11.2026, Bonn``), ``alone`` (``Bonn, 2 November 2026``), or ``title``: as
     a title has it (``Minutes of 2 November 2026``), and not that of something else (``Reply to your
     letter of …``, ``Deadline on …``); or ``from``, when it begins to hold (``Valid from …``). The
-    year has four digits.
+    year has four digits. ``from March 2026`` is its first day.
     """
     text, *rest = _table()["part_end"].split(_plain(line), 1)
-    found = {d: match for d, match in _dates_in(text) if len(d) == 10 and d[:4] in match[0]}
+    dates = {d: match for d, match in _dates_in(text) if len(d) > 4 and d[:4] in match[0]}
+    found = {d: dates[d] for d in dates if len(d) == max(map(len, dates))}
     if len(found) != 1:
         return "", ""
     [(day, match)] = found.items()
     shape = f"{text[: match.start()]}DAY{text[match.end() :]}{' REST' if rest else ''}"
     forms = _table()["statements"].items()
-    return next(((day, form) for form, pattern in forms if pattern.fullmatch(shape)), ("", ""))
+    form = next((form for form, pattern in forms if pattern.fullmatch(shape)), "")
+    if len(day) == 10:
+        return (day, form) if form else ("", "")
+    return (f"{day}-01", form) if form == "from" else ("", "")
 
 
 def entries_of(text: str, until: str) -> list[tuple[str, str]]:

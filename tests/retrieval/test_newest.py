@@ -304,7 +304,9 @@ def test_a_first_passage_with_few_of_the_words_is_behind_those_with_twice_as_man
     ("Did the roof last?", False), ("What did Marek say in our last call?", True),
     ("What did the last minutes say?", True), ("the newest conversation with Marek", True),
     ("the rent of last year", False), ("her last name", False), ("What is on the last page?", False),
-    ("How long does it last?", False),
+    ("How long does it last?", False), ("What did the last team meeting decide?", True),
+    ("Quanto costa adesso un caffè?", True), ("Qui dirige actuellement l'école ?", True),
+    ("Wer ist zurzeit Kassier?", True), ("What do we ask for hay these days?", True),
 ])  # fmt: skip
 def test_which_words_ask_for_the_newest(task: str, asks: bool):
     assert (words_if_newest_asked(task) is not None) == asks
