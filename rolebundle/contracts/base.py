@@ -53,6 +53,11 @@ class Contract(BaseModel):
         )
 
 
+def attributes_of(row: object, *names: str) -> dict[str, Any]:
+    """The fields of a row that a contract has under the same names."""
+    return {name: getattr(row, name) for name in names}
+
+
 def list_of(items: type[Contract], key: str, name: str, description: str) -> Any:
     """A contract, called ``name``, with nothing but a list under one key."""
     fields: dict[str, Any] = {key: (list[items], ...)}  # type: ignore[valid-type]

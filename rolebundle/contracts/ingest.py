@@ -128,17 +128,13 @@ KeyKind = Literal["governs", "limits", "matched", "describes"]
 - ``matched``: what a role's source rules look at. It binds a document whose trust is limited.
 - ``describes``: nothing. A value that has another form in other tools becomes an attribute.
 """
-GOVERNS: KeyKind = "governs"
-LIMITS: KeyKind = "limits"
-MATCHED: KeyKind = "matched"
-DESCRIBES: KeyKind = "describes"
 
 # A key of this kind, which need not be declared.
 T = TypeVar("T")
-Governing = Annotated[T | None, GOVERNS]
-Limiting = Annotated[T | None, LIMITS]
-Matched = Annotated[T | None, MATCHED]
-Describing = Annotated[T | None, DESCRIBES]
+Governing = Annotated[T | None, "governs"]
+Limiting = Annotated[T | None, "limits"]
+Matched = Annotated[T | None, "matched"]
+Describing = Annotated[T | None, "describes"]
 
 
 class DeclaredMetadata(Contract):

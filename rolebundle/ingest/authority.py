@@ -16,20 +16,20 @@ from pathlib import PurePath
 from typing import Any, get_args
 
 from rolebundle.contracts.documents import DocumentMetadata, SupersessionReach
-from rolebundle.contracts.ingest import GOVERNS, LIMITS, MATCHED, DeclaredMetadata, keys_that
+from rolebundle.contracts.ingest import DeclaredMetadata, keys_that
 from rolebundle.contracts.terms import ORIGINS, Sensitivity, TrustTier, trust_rank
 from rolebundle.resources import data_file
 
 AUTHORITY_VERSION = 2
 """Must be raised if the rules change, so that unchanged files are read again."""
 
-GOVERNANCE_KEYS = frozenset(keys_that(GOVERNS))
-_GUARDED_KEYS = tuple(sorted(keys_that(GOVERNS, LIMITS)))
+GOVERNANCE_KEYS = frozenset(keys_that("governs"))
+_GUARDED_KEYS = tuple(sorted(keys_that("governs", "limits")))
 """Keys that a typing error must not remove."""
 # Plain words of other tools that are one or two letters away from a guarded key.
 _OTHER_WORDS = frozenset(data_file(__file__, "keys.toml")["unlike"].split())
 _MIN_CHARS_FOR_TWO_MISTAKES = 9
-_MATCHED_KEYS = keys_that(MATCHED)
+_MATCHED_KEYS = keys_that("matched")
 _DEFAULTS: Mapping[str, Any] = DocumentMetadata._field_defaults
 _SENSITIVITIES = get_args(Sensitivity)
 

@@ -32,14 +32,7 @@ from rolebundle.contracts.documents import (
     locator_path,
     message_of,
 )
-from rolebundle.contracts.ingest import (
-    DESCRIBES,
-    MATCHED,
-    METADATA_KEYS,
-    DeclaredMetadata,
-    keys_that,
-    utc_text,
-)
+from rolebundle.contracts.ingest import METADATA_KEYS, DeclaredMetadata, keys_that, utc_text
 from rolebundle.errors import ConfigurationError, DocumentError, RolebundleError
 from rolebundle.ingest.authority import Authority, folded_key, governing_key, lower_tier
 from rolebundle.ingest.document_types import observed_type
@@ -53,8 +46,8 @@ from rolebundle.text.replaced import document_statements
 from rolebundle.text.tasks import tasks_in
 from rolebundle.text.words import language_of
 
-_DESCRIPTIVE_KEYS = keys_that(DESCRIBES)
-_BY_LETTERS = {folded_key(key): key for key in keys_that(DESCRIBES, MATCHED)}
+_DESCRIPTIVE_KEYS = keys_that("describes")
+_BY_LETTERS = {folded_key(key): key for key in keys_that("describes", "matched")}
 _DATE_KEYS = data_file(__file__, "keys.toml")["dates"].split()
 """The letters of other tools' keys for the date of a document; the first one counts."""
 _OTHER_KEYS = {"keywords": "tags", "authors": "retrieval_hints", "author": "retrieval_hints"}

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from rolebundle.contracts.base import Contract
+from rolebundle.contracts.base import Contract, attributes_of
 from rolebundle.contracts.bundle import (
     Approval,
     Citation,
@@ -108,7 +108,7 @@ def bundle_of(retrieval: Retrieval, cosines_of: CosinesWithTask | None = None) -
         ),
         weights=score_weights(weights),
         fusion=request.fusion,
-        rerank=retrieval.rerank,
+        rerank=retrieval.reranking.model,
         diagnostics=_diagnostics(counts, retrievals),
     )
     if not request.echo.packet:
@@ -183,7 +183,7 @@ def _summary(
     stale = sum(passage.metadata.freshness.status == "stale" for passage in selected)
     strategy = "overlay-weighted" if request.overlay else "default-weighted"
     strategy += "-rrf" if request.fusion == "rrf" else ""
-    strategy += "-contextual" if retrievals[0].rerank else ""
+    strategy += "-contextual" if retrievals[0].reranking.model else ""
     return Summary.model_construct(
         total_candidates=sum(len(each.candidates) for each in retrievals),
         selected_count=len(selected),
@@ -216,7 +216,7 @@ def _diagnostics(counts: Counter[RejectionCode], retrievals: Sequence[Retrieval]
         lexical_ms=round(pool.seconds.get("lexical", 0.0) * 1000, 3),
         semantic_ms=round(pool.seconds.get("semantic", 0.0) * 1000, 3),
         refills=pool.last_round,
-        rerank_ms=retrievals[0].rerank_ms,
+        rerank_ms=retrievals[0].reranking.milliseconds,
     )
 
 
@@ -359,11 +359,6 @@ def score_weights(weights: Weights) -> ScoreWeights:
     return ScoreWeights.model_construct(
         **_rounded(weights, "lexical", "semantic", "metadata"), rerank=rounded(weights.vocabulary)
     )
-
-
-def attributes_of(row: object, *names: str) -> dict[str, Any]:
-    """The fields of a row that a contract has under the same names."""
-    return {name: getattr(row, name) for name in names}
 
 
 def shared_fields(document: DocumentMetadata, contract: type[Contract]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import combinations
 
+from rolebundle.contracts.base import attributes_of
 from rolebundle.contracts.bundle import RetrievalBundle, SelectedPassage
 from rolebundle.contracts.why import ComparedPassage, Comparison, Overlap, RoleView, Standing
 from rolebundle.errors import CorpusBusy, UsageError
@@ -73,8 +74,7 @@ def _view(bundle: RetrievalBundle, other_ids: set[str]) -> RoleView:
         selected=[passage.chunk_id for passage in bundle.selected],
         own=[passage.chunk_id for passage in bundle.selected if passage.chunk_id not in other_ids],
         rejected_summary=dict(bundle.rejected_summary),
-        trust_posture=bundle.provenance.trust_posture,
-        freshness_posture=bundle.provenance.freshness_posture,
+        **attributes_of(bundle.provenance, "trust_posture", "freshness_posture"),
         warnings=[warning.code for warning in bundle.warnings],
         fallback=bundle.fallback,
         role_share=bundle.evidence.role_share if bundle.evidence else None,
@@ -87,10 +87,7 @@ def _passages(
     by_role = [_standings(bundle) for bundle in bundles]
     return [
         ComparedPassage(
-            chunk_id=passage.chunk_id,
-            document_id=passage.document_id,
-            source_id=passage.source_id,
-            title=passage.title,
+            **attributes_of(passage, "chunk_id", "document_id", "source_id", "title"),
             headings=list(passage.headings),
             locator=passage.citation.locator,
             flags=passage.metadata.flags,

@@ -41,8 +41,7 @@ def combine_copies(rows: Iterable[Candidate], task: str) -> list[list[Candidate]
             row.duplicate_of = first.chunk_id
         best = min(copies, key=ranking_order)
         first.round = best.round
-        if best.final > first.final:
-            first.set_final(best.final, f"same text as {best.chunk_id}, which ranked higher")
+        first.raise_to(best.final, f"same text as {best.chunk_id}, which ranked higher")
     return groups
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from rolebundle.contracts.documents import DocumentGroup, DocumentMetadata, Passage, Superseder
-from rolebundle.contracts.overlay import Overlay, SourceRule
+from rolebundle.contracts.overlay import SourceRule
 from rolebundle.contracts.terms import FreshnessStatus, RejectionCode
 from rolebundle.policy.overlays import rule_matches, rule_subject
 from rolebundle.policy.trust import Labels
@@ -51,7 +51,7 @@ def without_later_superseders(passage: Passage, request: ResolvedRequest) -> Pas
     return passage._replace(superseded_by=valid)
 
 
-def rejection_of(passage: Passage, request: ResolvedRequest) -> tuple[RejectionCode, str] | None:
+def rejection_of(passage: Passage, request: ResolvedRequest) -> CodeAndNote | None:
     """The code and the note that reject a passage; ``None`` if it is allowed.
 
     ``already_seen`` comes last, so that the agent learns that a passage which it has is forbidden
@@ -60,7 +60,7 @@ def rejection_of(passage: Passage, request: ResolvedRequest) -> tuple[RejectionC
     return policy_rejection(passage, request) or seen_rejection(passage, request)
 
 
-def seen_rejection(passage: Passage, request: ResolvedRequest) -> tuple[RejectionCode, str] | None:
+def seen_rejection(passage: Passage, request: ResolvedRequest) -> CodeAndNote | None:
     """The code and the note for a text that the agent already has; ``None`` for another text."""
     chunk_ids = request.seen_by_hash.get(passage.content_hash)
     if not chunk_ids or passage.superseded_by:
@@ -70,6 +70,8 @@ def seen_rejection(passage: Passage, request: ResolvedRequest) -> tuple[Rejectio
     return "already_seen", f"the same text as {chunk_ids[0]}, which is in `seen`"
 
 
+CodeAndNote = tuple[RejectionCode, str]
+"""Why something is rejected."""
 PolicySubject = Passage | DocumentGroup
 """What policy looks at: a passage, or documents that policy treats alike."""
 
@@ -79,16 +81,12 @@ def labels_of(subject: PolicySubject) -> Labels:
     return Labels.of(subject.document, subject.flags)
 
 
-def policy_rejection(
-    subject: PolicySubject, request: ResolvedRequest
-) -> tuple[RejectionCode, str] | None:
+def policy_rejection(subject: PolicySubject, request: ResolvedRequest) -> CodeAndNote | None:
     """The code and the note with which policy rejects it; ``None`` if it is allowed."""
     return next(policy_rejections(subject, request), None)
 
 
-def policy_rejections(
-    subject: PolicySubject, request: ResolvedRequest
-) -> Iterator[tuple[RejectionCode, str]]:
+def policy_rejections(subject: PolicySubject, request: ResolvedRequest) -> Iterator[CodeAndNote]:
     """Everything in the policy that rejects it: codes and notes; the first one counts.
 
     The order: what the role may not see, what somebody has rejected, what the purpose forbids, what
@@ -199,12 +197,10 @@ def add_metadata_score(row: Candidate, request: ResolvedRequest) -> None:
     rejected candidates: as if they were allowed.
     """
     row.freshness = freshness_of(row.passage, request)
-    if request.overlay is None:
-        return
-    factors = _metadata_factors(row.passage, request.overlay, request)
-    row.metadata_score = metadata_score([factor for factor, _ in factors])
+    factors = _metadata_factors(row.passage, request)
+    row.metadata_score = metadata_score(factors.values())
     if request.ranks_by_role:
-        row.metadata_factors = {rule: factor for factor, rule in factors}
+        row.metadata_factors = factors
 
 
 def metadata_score(factors: Iterable[float]) -> float:
@@ -242,36 +238,35 @@ def age_note(document: DocumentMetadata, age: float, max_age: float) -> str:
     return f"{age:.0f} days old{by}, the limit is {max_age:g}"
 
 
-def _metadata_factors(
-    passage: Passage, overlay: Overlay, request: ResolvedRequest
-) -> list[tuple[float, str]]:
-    document, source_policy = passage.document, overlay.source_policy
-    policy = overlay.retrieval_policy
-    factors: list[tuple[float, str]] = []
-    if overlay.role_id in passage.applicable_roles:
-        factors.append((APPLICABLE_ROLE_BOOST, "boost:applicable-role"))
+def _metadata_factors(passage: Passage, request: ResolvedRequest) -> dict[str, float]:
+    """The rules of the overlay that a passage meets → their factors; empty without a role."""
+    factors: dict[str, float] = {}
+    if request.overlay is None:
+        return factors
+    document, source_policy = passage.document, request.overlay.source_policy
+    policy = request.retrieval_policy
+    if request.role_id in passage.applicable_roles:
+        factors["boost:applicable-role"] = APPLICABLE_ROLE_BOOST
     penalty = policy.role_mismatch_penalty
-    if penalty < 1 and is_for_other_roles(passage, overlay.role_id):
-        factors.append((1 - penalty, f"penalty:role-mismatch(-{penalty:g})"))
+    if penalty < 1 and is_for_other_roles(passage, request.role_id):
+        factors[f"penalty:role-mismatch(-{penalty:g})"] = 1 - penalty
     max_age, age = policy.freshness_max_age_days, age_days(document, request.now)
     if policy.stale_penalty < 1 and max_age is not None and age is not None and age > max_age:
-        factors.append((1 - policy.stale_penalty, f"penalty:stale({age:.0f}d > {max_age:g}d)"))
+        factors[f"penalty:stale({age:.0f}d > {max_age:g}d)"] = 1 - policy.stale_penalty
     boosts: tuple[tuple[str, str, Mapping[Any, float]], ...] = (
         ("trust-tier", document.trust_tier, source_policy.trust_tier_boosts),
         ("doc-type", document.ranked_type, source_policy.document_type_boosts),
         ("domain", document.domain, source_policy.domain_boosts),
     )
-    factors += [
-        (by_value[value], f"boost:{name}({value}×{by_value[value]:g})")
-        for name, value, by_value in boosts
-        if value in by_value
-    ]
+    for name, value, by_value in boosts:
+        if value in by_value:
+            factors[f"boost:{name}({value}×{by_value[value]:g})"] = by_value[value]
     preferred = request.preferring_rule(rule_subject(document, passage.path))
     if preferred is not None:
         boost = PREFERRED_SOURCE_BOOST if preferred.boost is None else preferred.boost
         # A boost of 1 changes nothing, and is written to stop later rules: it is no reason.
         if boost != 1:
-            factors.append((boost, f"boost:preferred-source({_rule_text(preferred)}×{boost:g})"))
+            factors[f"boost:preferred-source({_rule_text(preferred)}×{boost:g})"] = boost
     return factors
 
 

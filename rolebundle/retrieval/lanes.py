@@ -93,11 +93,9 @@ class Lanes:
             for rowid in new
         }
         hits = {rowid: hit_of(passages[rowid], lanes[rowid], round_number, scores) for rowid in new}
-        only_by_role = proposed["role_words"].keys() - proposed["task_words"].keys()
         return Pool(
             hits={**pool.hits, **hits},
             proposed={aim: {**pool.proposed.get(aim, {}), **own} for aim, own in proposed.items()},
-            only_by_role=pool.only_by_role if round_number else only_by_role,
             query_fluency=self.semantic.query_fluency if self.semantic else 1.0,
             noise=self.semantic.noise if self.semantic else None,
             depth=depth,
@@ -129,9 +127,8 @@ class Lanes:
             return []
         passages = [hit.passage for hit in pool.hits.values() if hit.round == 0]
         return [
-            pool._replace(hits=lanes.hits_for(passages))
+            pool._replace(hits=self._of_wording(number).hits_for(passages))
             for number in range(len(wordings))
-            for lanes in [self._of_wording(number)]
         ]
 
     def _of_wording(self, number: int) -> Lanes:
@@ -149,7 +146,7 @@ class Lanes:
         meaning = (self.semantic.noise, self.semantic.words_exponent) if self.semantic else (None,)
         evidence = words.with_scores(bm25, pool.cosines, *meaning)
         # An exact word that few passages have chooses among them, and so does a clear margin.
-        by_role = pool.only_by_role
+        by_role = pool.proposed["role_words"].keys() - pool.proposed["task_words"].keys()
         by_task = [h for h in hits if h.passage.rowid not in by_role or "semantic" in h.lanes]
         stands_out = self.rare_exact or _margin_of_best(by_task) >= CLEAR_MARGIN
         least = MIN_SPECIFICITY if stands_out else 0.0

@@ -381,7 +381,8 @@ class CombinedPostings(NamedTuple):
         pairs = [*zip(terms, counts, strict=False)]  # Without a part there are no counts.
         of_words = {term.text: count for term, count in pairs if not term.is_form}
         most = [max(count, of_words.get(term.word, 0)) for term, count in pairs]
-        idfs = [inverse_frequency(self.chunks, count) for count in most]
+        # The inverse frequencies in the chunks; at least FTS5's floor.
+        idfs = [max(_MIN_IDF, math.log((self.chunks - n + 0.5) / (n + 0.5))) for n in most]
         for part, occurrences in zip(self.parts, found, strict=True):
             repeats = (term.repeats for term in terms)
             yield part, list(zip(occurrences, idfs, repeats, strict=True)), average
@@ -389,8 +390,3 @@ class CombinedPostings(NamedTuple):
 
 def _phrase(term: Term) -> Phrase:
     return phrase_of(index_tokens(term.text) if term.is_form else term.text)
-
-
-def inverse_frequency(chunks: int, frequency: int) -> float:
-    """The idf of a phrase that ``frequency`` of all ``chunks`` have; at least FTS5's floor."""
-    return max(_MIN_IDF, math.log((chunks - frequency + 0.5) / (frequency + 0.5)))

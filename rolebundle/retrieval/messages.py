@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections import defaultdict
 from collections.abc import Sequence, Set
 from functools import lru_cache
-from itertools import islice
+from itertools import islice, product
 
 from rolebundle.contracts.documents import SENDER_FIELD, Passage, message_of
 from rolebundle.retrieval.query import words_of
-from rolebundle.retrieval.values import Candidate, lift_behind, ranking_order
+from rolebundle.retrieval.values import Candidate, lift
 from rolebundle.retrieval.versions import (
     ABOUT_AS_GOOD,
     MAX_CHECKED_FOR_NEWER,
@@ -55,15 +54,11 @@ def put_replies_first(ranked: list[Candidate]) -> None:
             newer = (row for other, row in messages if other < number and row.chunk_id in shown)
             replies = (row for row in newer if quote and _may_correct(row, quote))
             pairs += [(reply, quote) for reply in islice(replies, 1) if quote]
-    for _ in mails:  # A reply that was put higher may be what another one quotes.
-        lower = [(reply, quote) for reply, quote in pairs if reply.final <= quote.final]
-        for reply, quote in lower:
-            final = max(reply.final, math.nextafter(quote.final, math.inf))
-            reply.set_final(final, "answers a mail that it quotes")
+    # A reply that was put higher may be what another one quotes.
+    for _, (reply, quote) in product(mails, pairs):
+        if reply.final <= quote.final:
+            lift(ranked, reply, quote, "answers a mail that it quotes")
             reply.ignores_source_limit |= quote.ignores_source_limit
-        if not lower:
-            break
-    ranked.sort(key=ranking_order)
 
 
 def _may_correct(reply: Candidate, quote: Candidate) -> bool:
@@ -90,7 +85,8 @@ def lift_later_ones_behind(ranked: list[Candidate], task: str) -> None:
         best = next(later, None)
         if best is not None:
             best.follows_up = first.chunk_id
-            lift_behind(ranked, best, first, "later, about the matter of")
+            reason = f"later, about the matter of {first.chunk_id}"
+            lift(ranked, best, first, reason, behind=True)
 
 
 def is_later_mail(later: Passage, first: Passage) -> bool:
@@ -152,8 +148,7 @@ def combine_quotes(rows: Sequence[Candidate]) -> None:
                 is_partial = not plain_words(without_attribution(row.passage.content)) <= own
                 for copy in (quote, *(r for r in rows if r.duplicate_of == quote.chunk_id)):
                     copy.duplicate_of, copy.is_partial = row.chunk_id, is_partial
-                if quote.final > row.final:
-                    row.set_final(quote.final, f"quoted in {quote.chunk_id}, which ranked higher")
+                row.raise_to(quote.final, f"quoted in {quote.chunk_id}, which ranked higher")
                 break
 
 

@@ -14,11 +14,12 @@ They come after the documents in the answer, and take no place from them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
 from datetime import datetime
 from time import perf_counter
 
+from rolebundle.contracts.base import attributes_of
 from rolebundle.contracts.bundle import CorpusState, IndexState, ReplicaState
 from rolebundle.contracts.documents import LANGUAGE
 from rolebundle.contracts.terms import TRUSTED_TIERS
@@ -28,7 +29,7 @@ from rolebundle.retrieval.evidence import JUDGED_PER_RANKING, Evidence
 from rolebundle.retrieval.filter import filter_candidates, policy_rejection
 from rolebundle.retrieval.lanes import Lanes, open_lanes
 from rolebundle.retrieval.query import build_query
-from rolebundle.retrieval.rank import rank
+from rolebundle.retrieval.rank import ScorePassages, rank
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.rerank import Reranker
 from rolebundle.retrieval.scoring import add_moved_from, score_hits
@@ -38,6 +39,7 @@ from rolebundle.retrieval.values import (
     POOL_DEPTH,
     Candidate,
     Pool,
+    Reranking,
     Retrieval,
     Weights,
     role_share,
@@ -179,9 +181,7 @@ def _search_in_rounds(
         retrieval,
         has_rejected_evidence=has_rejected_evidence,
         evidence=lanes.with_matched_words(retrieval.evidence, selected),
-        rerank=reranker.state(retrieval.ranked) if reranker else None,
-        rerank_problem=reranker.problem if reranker else "",
-        rerank_ms=reranker.milliseconds if reranker else None,
+        reranking=reranker.outcome(retrieval.ranked) if reranker else Reranking(),
         stating=[p for p in stating_passages(lanes.corpus) if not policy_rejection(p, request)],
         languages=Counter(
             language
@@ -196,13 +196,9 @@ def _search_in_rounds(
 
 def _one_round(lanes: Lanes, base: Retrieval, pool: Pool, reranker: Reranker | None) -> Retrieval:
     """The steps from what the lanes have proposed so far to the selection."""
-    request, weights = base.request, base.weights
     reranking = (reranker.score, reranker.max_passages) if reranker else ()
-    candidates = score_hits(pool, weights)
-    filter_candidates(candidates, request)
-    by_wording = lanes.pools_by_wording(pool)
-    ranked = rank(candidates, pool, request, weights, lanes.rare_exact, by_wording, *reranking)
-    retrieval = replace(base, pool=pool, candidates=candidates, ranked=ranked)
+    retrieval = ranked_hits(lanes, replace(base, pool=pool), reranking)
+    request, ranked = base.request, retrieval.ranked
     evidence, judged = base.evidence._replace(cosines=pool.cosines), retrieval.judged_passages
     evidence = lanes.with_matched_words(evidence, judged)
     evidence = evidence.with_support([passage.rowid for passage in judged])
@@ -211,6 +207,28 @@ def _one_round(lanes: Lanes, base: Retrieval, pool: Pool, reranker: Reranker | N
         ranked = _facts_about_task(lanes, ranked, evidence)
     select(ranked, request, withheld_reason)
     return replace(retrieval, evidence=evidence, ranked=ranked, withheld_reason=withheld_reason)
+
+
+def ranked_hits(
+    lanes: Lanes,
+    base: Retrieval,
+    reranking: tuple[ScorePassages, int] | tuple[()],
+    supposed_allowed: Container[int] = (),
+) -> Retrieval:
+    """The steps from the hits of the lanes to their ranking.
+
+    Args:
+        lanes: that found the hits.
+        base: the retrieval with its pool and weights.
+        reranking: the last arguments of :func:`rank`; empty for no reranking.
+        supposed_allowed: see :func:`filter_candidates`.
+    """
+    request, pool, weights = base.request, base.pool, base.weights
+    candidates = score_hits(pool, weights)
+    filter_candidates(candidates, request, supposed_allowed)
+    by_wording = lanes.pools_by_wording(pool)
+    ranked = rank(candidates, pool, request, weights, lanes.rare_exact, by_wording, *reranking)
+    return replace(base, candidates=candidates, ranked=ranked)
 
 
 def weights_for(request: ResolvedRequest, evidence: Evidence, *, has_semantic: bool) -> Weights:
@@ -234,7 +252,7 @@ def _count_allowed(retrieval: Retrieval) -> int:
     policy = retrieval.request.retrieval_policy
     limit = policy.max_chunks_per_source if policy.diversity == "hard" else len(retrieval.ranked)
     groups = Counter(
-        row.diversity_group
+        row.passage.document.source_id
         for row in retrieval.ranked
         if row.code not in ("duplicate", "other_version", "conflict_downrank")
     )
@@ -246,14 +264,10 @@ def _facts_about_task(
 ) -> list[Candidate]:
     """The remembered facts about the task first; the others are rejected, and take no place."""
     evidence = lanes.with_matched_words(evidence, [row.passage for row in ranked])
-    about, others = [], []
     for row in ranked:
-        if evidence.support(row.passage.rowid).is_for_task:
-            about.append(row)
-        else:
+        if not evidence.support(row.passage.rowid).is_for_task:
             row.code, row.note = "low_score", "the fact is not about the task"
-            others.append(row)
-    return [*about, *others]
+    return sorted(ranked, key=lambda row: row.code is not None)
 
 
 def reason_to_withhold(evidence: Evidence, request: ResolvedRequest, *, has_allowed: bool) -> str:
@@ -288,11 +302,8 @@ def corpus_state(corpus: Corpus, now: datetime, index: EmbeddingIndex | None = N
     index = index or vector_index.active_index(corpus)
     return CorpusState.model_construct(
         file=corpus.path.name,
-        corpus_id=counts.corpus_id,
+        **attributes_of(counts, "corpus_id", "generation", "documents", "chunks"),
         schema_version=latest_version(),
-        generation=counts.generation,
-        documents=counts.documents,
-        chunks=counts.chunks,
         index=_index_state(index) if index else None,
         replica=_replica_state(corpus, now),
         in_place_of=corpus.in_place_of,
@@ -306,19 +317,13 @@ def _replica_state(corpus: Corpus, now: datetime) -> ReplicaState | None:
         return None
     manifest = signed.manifest
     return ReplicaState.model_construct(
-        publisher=manifest.publisher,
-        generation=manifest.generation,
-        published_at=manifest.published_at,
-        expires_at=manifest.expires_at,
+        **attributes_of(manifest, "publisher", "generation", "published_at", "expires_at"),
         age_hours=manifest.age_hours(now),
     )
 
 
 def _index_state(index: EmbeddingIndex) -> IndexState:
-    model = index.identity.model
     return IndexState.model_construct(
-        provider=model.provider,
-        model=model.model,
-        dimensions=model.dimensions,
+        **attributes_of(index.identity.model, "provider", "model", "dimensions"),
         chunker=index.identity.chunker,
     )

@@ -338,12 +338,11 @@ def _filters(overlay: Overlay) -> tuple[dict[str, Any], ...]:
     filters: list[dict[str, Any]] = [
         {"field": "excluded_roles", "op": "not_in", "value": [overlay.role_id]}
     ]
-    if source_policy.forbidden_sources:
-        conditions = [rule.condition for rule in source_policy.forbidden_sources]
-        filters.append({"field": "source", "op": "not_contains", "value": conditions})
-    if source_policy.allowed_sources:
-        conditions = [rule.condition for rule in source_policy.allowed_sources]
-        filters.append({"field": "source", "op": "contains", "value": conditions})
+    forbidden, allowed = source_policy.forbidden_sources, source_policy.allowed_sources
+    for op, rules in (("not_contains", forbidden), ("contains", allowed)):
+        if rules:
+            conditions = [rule.condition for rule in rules]
+            filters.append({"field": "source", "op": op, "value": conditions})
     if policy.role_mismatch_penalty >= 1:
         filters.append({"field": "applicable_roles", "op": "contains", "value": [overlay.role_id]})
     if policy.freshness_max_age_days is not None and policy.stale_penalty >= 1:

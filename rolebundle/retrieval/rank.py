@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 
@@ -15,7 +14,7 @@ from rolebundle.retrieval.query import words_of
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.scoring import add_role_part, has_phrase, scale_by_range, score_hits
 from rolebundle.retrieval.statements import lift_amendments_behind, put_newer_versions_first
-from rolebundle.retrieval.values import Candidate, Pool, Weights, ranking_order
+from rolebundle.retrieval.values import Candidate, Pool, Weights, lift, ranking_order
 from rolebundle.retrieval.versions import (
     ABOUT_AS_GOOD,
     combine_versions,
@@ -39,6 +38,8 @@ MAX_RANK_OF_BEST = 5
 MAX_RANK_OF_EXACT = MAX_RANK_OF_WORDING = 3
 """A passage with a rare exact word of the task, or the best for a wording, has this rank or a
 better one."""
+ScorePassages = Callable[[Sequence[Passage]], Mapping[str, float]]
+"""Asks a reranking model for the scores of passages, by chunk id; some may be missing."""
 MAX_OPEN_TASKS = 5
 """How many passages with open tasks come first, if these are asked for."""
 
@@ -50,7 +51,7 @@ def rank(
     weights: Weights,
     rare_exact: Sequence[str] = (),
     pools_by_wording: Sequence[Pool] = (),
-    score_passages: Callable[[Sequence[Passage]], Mapping[str, float]] | None = None,
+    score_passages: ScorePassages | None = None,
     max_passages: int = MAX_RERANKED,
 ) -> list[Candidate]:
     """Score and order the candidates that policy allows by :func:`ranking_order`.
@@ -62,8 +63,7 @@ def rank(
         weights: of the score's components.
         rare_exact: the rare exact words and phrases of the task.
         pools_by_wording: the hits of round 0, scored for each wording of the task alone.
-        score_passages: asks the reranking model for the scores of the best passages, by chunk id;
-            a passage may be missing.
+        score_passages: scores the best passages; ``None`` for no reranking.
         max_passages: how many of them it reads.
     """
     allowed = [row for row in candidates if row.code is None]
@@ -102,7 +102,7 @@ def rank(
 
 def add_rerank_scores(
     rows: Sequence[Candidate],
-    score_passages: Callable[[Sequence[Passage]], Mapping[str, float]],
+    score_passages: ScorePassages,
     weights: Weights,
     max_passages: int = MAX_RERANKED,
 ) -> None:
@@ -210,11 +210,8 @@ def _lift(ranked: list[Candidate], lifted: Candidate | None, max_rank: int, reas
     for index, row in enumerate(rows):
         if row.chunk_id == chunk_id:
             row.ignores_source_limit = True
-            # Just above the one whose rank it takes.
-            final = math.nextafter(rows[max_rank - 1].final, math.inf) if index >= max_rank else 0.0
-            if final > row.final:
-                row.set_final(final, reason)
-    ranked.sort(key=ranking_order)
+            if index >= max_rank:
+                lift(ranked, row, rows[max_rank - 1], reason)
 
 
 def _lift_wordings(ranked: list[Candidate], pools: Sequence[Pool], weights: Weights) -> None:
@@ -251,10 +248,11 @@ def penalize_sources(ranked: Sequence[Candidate], request: ResolvedRequest) -> N
         return
     counts, documents = Counter[str](), set[str]()
     for row in [row for row in ranked if row.can_be_selected]:
-        counts[row.diversity_group] += 1
-        excess = counts[row.diversity_group] - request.retrieval_policy.max_chunks_per_source
-        if (document_id := row.passage.document.document_id) not in documents:
-            documents.add(document_id)
+        document = row.passage.document
+        counts[document.source_id] += 1
+        excess = counts[document.source_id] - request.retrieval_policy.max_chunks_per_source
+        if document.document_id not in documents:
+            documents.add(document.document_id)
             excess = min(excess, 1)
         if excess > 0:
             before, least = row.final, min(row.final, request.min_score)

@@ -20,7 +20,7 @@ from rolebundle.embedding.provider import (
 from rolebundle.embedding.registry import cross_encoder_for
 from rolebundle.errors import EmbedderError
 from rolebundle.retrieval.rank import MAX_RERANKED
-from rolebundle.retrieval.values import Candidate
+from rolebundle.retrieval.values import Candidate, Reranking
 from rolebundle.storage.passages import indexed_title
 
 if TYPE_CHECKING:
@@ -104,29 +104,19 @@ class Reranker:
             values = {chunk_id: (1 + tanh(values[chunk_id] / 2)) / 2 for chunk_id in ids}
         return {chunk_id: values[chunk_id] for chunk_id in ids}
 
-    def state(self, ranked: Sequence[Candidate]) -> RerankState | None:
-        """The model and how many candidates it has scored; ``None`` if it could not score them."""
-        if self._problem or not self._scores:
-            return None
-        scored = sum(row.cross_encoder_score is not None for row in ranked)
-        return RerankState(provider=self._spec.provider, model=self._spec.name, scored=scored)
-
-    @property
-    def problem(self) -> str:
-        """Why the answer is not reranked, or not by all of the best passages; empty if it is."""
+    def outcome(self, ranked: Sequence[Candidate]) -> Reranking:
+        """What the model did with the candidates."""
+        milliseconds, problem = round(self._seconds * 1000, 3), ""
         if self._problem:
-            return f"the answer is not reranked: {self._problem}"
-        if not self._faults:
-            return ""
-        return (
-            f"{len(self._faults)} of the best passages could not be read and keep their "
-            f"score: {self._faults[min(self._faults)]}"
-        )
-
-    @property
-    def milliseconds(self) -> float:
-        """How long the model was waited for."""
-        return round(self._seconds * 1000, 3)
+            return Reranking(None, f"the answer is not reranked: {self._problem}", milliseconds)
+        if self._faults:
+            problem = (
+                f"{len(self._faults)} of the best passages could not be read and keep their "
+                f"score: {self._faults[min(self._faults)]}"
+            )
+        scored = sum(row.cross_encoder_score is not None for row in ranked)
+        model = RerankState(provider=self._spec.provider, model=self._spec.name, scored=scored)
+        return Reranking(model if self._scores else None, problem, milliseconds)
 
     def _ask_all(self, passages: Sequence[Passage]) -> None:
         model = cross_encoder_for(replace(self._spec, deadline_seconds=self._seconds_to_ask))

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 
-from rolebundle.contracts.documents import Passage
+from rolebundle.contracts.documents import Passage, Texts
 from rolebundle.contracts.overlay import Vocabulary
 from rolebundle.contracts.terms import MarkState
 from rolebundle.retrieval.filter import BASE_SCORE, metadata_score
@@ -116,34 +116,32 @@ def add_role_part(row: Candidate, request: ResolvedRequest, weights: Weights) ->
     Each component has a maximum. Above it, further matching rules add nothing, so that the task
     decides among the passages that the role prefers:
 
-    - metadata, for the metadata score ``m``: ``tie_factor · ln(2m) + rest · m / 2.25``,
-      where ``rest`` is the rest of the role factor, and ``ln(2m)`` and ``m / 2.25`` are cut to
-      [0, 1].
+    - metadata, for the metadata score ``m``: ``tie · ln(2m) + rest · m / 2.25``, where ``tie``
+      and ``rest`` are the role's factors (:meth:`Weights.role_factors`), and ``ln(2m)`` and
+      ``m / 2.25`` are cut to [0, 1].
     - vocabulary: ``(1 − e) · min(1, v / 0.08) + e · x`` for the score ``v`` of the role's phrases,
       the normalized BM25 ``x`` of the expansion terms, and the overlay's ``expansion_weight``
       ``e``.
 
-    The vocabulary is multiplied with the role factor (:meth:`Weights.role_factor`), and both
-    factors with that of a mark (:func:`mark_factor`).
+    The vocabulary is multiplied with the sum of the factors, and both factors with that of a mark
+    (:func:`mark_factor`).
     """
     if not request.ranks_by_role:
         return
     passage = row.passage
     row.matched_phrases = matched_phrases(passage.content, passage.tags, request.vocabulary)
     expansion_weight = request.retrieval_policy.expansion_weight
-    row.vocabulary = (1 - expansion_weight) * _by_phrases(row.matched_phrases)
+    row.vocabulary = (1 - expansion_weight) * phrase_score(row.matched_phrases)
     row.vocabulary += expansion_weight * row.expansion_score
-    row.role_factor, factors = weights.role_factor(row), {}
-    row.tie_factor = weights.tie_factor(row)
+    (tie, rest), by_mark, factors = weights.role_factors(row), 1.0, {}
     if (nearness := weights.distance_factor(row)) < 1.0:
         # The name is shown. It is about the lanes' score, and not about `Evidence`.
         factors["penalty:weak-evidence"] = nearness
     if passage.mark is not None and passage.mark.owner_state is not None:
         by_mark = factors[f"mark:{passage.mark.state}"] = mark_factor(passage.mark.owner_state)
-        row.role_factor *= by_mark
-        row.tie_factor *= by_mark
+    row.role_factors = tie * by_mark, rest * by_mark
     row.metadata = _metadata_component(row, row.metadata_score)
-    row.vocabulary *= row.role_factor
+    row.vocabulary *= sum(row.role_factors)
     row.factor_notes = tuple(f"{name}(×{round(factor, 3):g})" for name, factor in factors.items())
 
 
@@ -181,9 +179,9 @@ def _lost_without(rule: str, row: Candidate, request: ResolvedRequest, weights: 
         return weights.metadata * (_metadata_component(row, row.metadata_score) - without)
     if rule in row.matched_phrases:
         phrases = [name for name in row.matched_phrases if name != rule]
-        lost = _by_phrases(row.matched_phrases) - _by_phrases(phrases)
+        lost = phrase_score(row.matched_phrases) - phrase_score(phrases)
         lost *= weights.vocabulary * (1 - request.retrieval_policy.expansion_weight)
-        return lost * row.role_factor
+        return lost * sum(row.role_factors)
     return 0.0
 
 
@@ -199,13 +197,12 @@ def mark_factor(state: MarkState) -> float:
 def _metadata_component(row: Candidate, score: float) -> float:
     """The component of the role's metadata rules if they gave the metadata score ``m``.
 
-    ``tie_factor`` is multiplied by ``ln(2m)``, cut to [0, 1]: 0 without a boost or with a
-    penalty, 1 from a boost of e on. The rest of the role factor is multiplied by ``m / 2.25``, cut
-    to 1.
+    The first factor is multiplied by ``ln(2m)``, cut to [0, 1]: 0 without a boost or with a
+    penalty, 1 from a boost of e on. The second one is multiplied by ``m / 2.25``, cut to 1.
     """
+    tie, rest = row.role_factors
     preference = min(1.0, math.log(max(1.0, score / BASE_SCORE)))
-    rest = row.role_factor - row.tie_factor
-    return row.tie_factor * preference + rest * min(1.0, score / SATURATED_METADATA)
+    return tie * preference + rest * min(1.0, score / SATURATED_METADATA)
 
 
 def matched_phrases(text: str, tags: Sequence[str], vocabulary: Vocabulary) -> tuple[str, ...]:
@@ -220,36 +217,27 @@ def matched_phrases(text: str, tags: Sequence[str], vocabulary: Vocabulary) -> t
 
 
 @lru_cache(maxsize=1024)
-def _matched_phrases(
-    text: str,
-    tags: tuple[str, ...],
-    boosts: tuple[str, ...],
-    preferred: tuple[str, ...],
-    suppressed: tuple[str, ...],
-) -> tuple[str, ...]:
+def _matched_phrases(text: str, tags: Texts, *phrases: Texts) -> Texts:
     # Cached, because the next request often has many of the same candidates.
     content = fold_text(text)
     tagged = fold_text(" | ".join(tags).replace("-", " ")) + " | " + fold_text(" | ".join(tags))
-    found = (
-        ("boost", _phrases_in(content, boosts)),
-        ("preferred", _phrases_in(f"{content} | {tagged}", preferred)),
-        ("suppress", _phrases_in(content, suppressed)),
+    texts = content, f"{content} | {tagged}", content
+    return tuple(
+        f"vocab:{label}({phrase})"
+        for label, text, own in zip(("boost", "preferred", "suppress"), texts, phrases, strict=True)
+        for phrase, key in _folded(own)
+        if contains(text, key)
     )
-    return tuple(f"vocab:{label}({phrase})" for label, phrases in found for phrase in phrases)
 
 
 def phrase_score(phrases: Iterable[str]) -> float:
-    """How much these phrases of the role's vocabulary count, in [0, 1].
+    """The part of the vocabulary component that phrases give, in [0, 1].
 
-    +0.15 for each boost phrase, +0.08 for each preferred term, −0.2 for each suppress phrase.
+    Their points (+0.15 for each boost phrase, +0.08 for each preferred term, −0.2 for each suppress
+    phrase) divided by ``PREFERRED_POINTS``.
     """
-    points = (_POINTS[phrase.partition("(")[0]] for phrase in phrases)
-    return min(1.0, max(0.0, sum(points)))
-
-
-def _by_phrases(phrases: Iterable[str]) -> float:
-    """The part of the vocabulary component that phrases give, in [0, 1]."""
-    return min(1.0, phrase_score(phrases) / PREFERRED_POINTS)
+    points = sum(_POINTS[phrase.partition("(")[0]] for phrase in phrases)
+    return min(1.0, max(0.0, points) / PREFERRED_POINTS)
 
 
 @lru_cache(maxsize=4096)
@@ -259,13 +247,8 @@ def fold_text(text: str) -> str:
     return " ".join(folded(text).casefold().split())
 
 
-def _phrases_in(text: str, phrases: tuple[str, ...]) -> list[str]:
-    # Most phrases do not occur at all, and a plain search is the quickest way to exclude them.
-    return [phrase for phrase, key in _folded(phrases) if key in text and contains(text, key)]
-
-
 @lru_cache(maxsize=64)
-def _folded(phrases: tuple[str, ...]) -> list[tuple[str, str]]:
+def _folded(phrases: Texts) -> list[tuple[str, str]]:
     return [(phrase, fold_text(phrase)) for phrase in phrases]
 
 

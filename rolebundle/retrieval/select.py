@@ -8,8 +8,12 @@ from dataclasses import replace
 from itertools import combinations
 
 from rolebundle.contracts.documents import Passage
-from rolebundle.contracts.terms import RejectionCode
-from rolebundle.retrieval.filter import add_metadata_score, policy_rejections, seen_rejection
+from rolebundle.retrieval.filter import (
+    CodeAndNote,
+    add_metadata_score,
+    policy_rejections,
+    seen_rejection,
+)
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.scoring import add_role_part
 from rolebundle.retrieval.values import Candidate, Retrieval, ranking_order
@@ -43,7 +47,7 @@ def select(ranked: Iterable[Candidate], request: ResolvedRequest, reason: str = 
         if reason:
             row.code, row.note = "low_score", reason
         elif rejection is None:
-            selected_by_group[row.diversity_group] += 1
+            selected_by_group[row.passage.document.source_id] += 1
             tokens += estimated_tokens(row.passage.content)
         else:
             row.code, row.note = rejection
@@ -51,16 +55,16 @@ def select(ranked: Iterable[Candidate], request: ResolvedRequest, reason: str = 
 
 def _selection_rejection(
     row: Candidate, request: ResolvedRequest, selected_by_group: Counter[str], tokens: int
-) -> tuple[RejectionCode, str] | None:
+) -> CodeAndNote | None:
     """The code and the note of a candidate; ``None`` if it is selected.
 
     Args:
         row: the candidate.
         request: the resolved request.
-        selected_by_group: how many passages of each ``diversity_group`` are selected.
+        selected_by_group: how many passages of each source are selected.
         tokens: how many tokens these have.
     """
-    policy, group = request.retrieval_policy, row.diversity_group
+    policy, group = request.retrieval_policy, row.passage.document.source_id
     if row.passage.superseded_by:
         newer = ", ".join(newer.document_id for newer in row.passage.superseded_by)
         return "conflict_downrank", f"superseded by {newer}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence, Set
@@ -14,7 +13,7 @@ from rolebundle.contracts.dates import date_in_name, is_month
 from rolebundle.contracts.documents import STATEMENT, Passage
 from rolebundle.lazy import lazy_module
 from rolebundle.retrieval.query import words_of
-from rolebundle.retrieval.values import Candidate, lift_behind, ranking_order
+from rolebundle.retrieval.values import Candidate, lift
 from rolebundle.retrieval.versions import (
     ABOUT_AS_GOOD,
     MAX_CHECKED_FOR_NEWER,
@@ -86,8 +85,7 @@ def put_newer_versions_first(ranked: list[Candidate], task: str) -> None:
         if rows and rows[-1].final < first.final:
             by = "name" if rows[-1].passage.path in newer else "text"
             reason = f"newer, by its {by}, than {first.chunk_id}"
-            rows[-1].set_final(math.nextafter(first.final, math.inf), reason)
-            ranked.sort(key=ranking_order)
+            lift(ranked, rows[-1], first, reason)
 
 
 def replacing_passages(first: Passage, others: Iterable[Passage]) -> list[Passage]:
@@ -137,16 +135,11 @@ def names_of(passage: Passage) -> str:
 def lift_amendments_behind(ranked: list[Candidate], task: str) -> None:
     """Put what amends one of the first three passages, as to the task, directly behind it."""
     can_be_first = [row for row in ranked if row.can_be_selected]
-    for first in can_be_first[:MAX_CHECKED_FOR_NEWER] if have_statements(ranked) else ():
+    for first in can_be_first[:MAX_CHECKED_FOR_NEWER]:
         rows = {row.passage.chunk_id: row for row in can_be_first}
         by, _ = amendment(first.passage, (r.passage for r in rows.values()), task) or (None, "")
         if by and may_amend(by, first.passage):
-            lift_behind(ranked, rows[by.chunk_id], first, "amends")
-
-
-def have_statements(rows: Iterable[Candidate]) -> bool:
-    """Whether a document of these says something of other documents."""
-    return any(_statements(row.passage) for row in rows)
+            lift(ranked, rows[by.chunk_id], first, f"amends {first.chunk_id}", behind=True)
 
 
 def names_document(text: str, named: Passage, other: Passage) -> bool:
@@ -183,11 +176,9 @@ def may_amend(new: Passage, old: Passage) -> bool:
 
 def _names(words: Sequence[str], name: str) -> bool:
     """Whether consecutive words, not all of them English, are a name without spaces."""
-    for start in range(len(words)):
-        for end in range(start + 1, start + 1 + _MAX_NAME_WORDS):
-            if "".join(words[start:end]) == name and not all(map(is_english, words[start:end])):
-                return True
-    return False
+    spans = product(range(len(words)), range(1, 1 + _MAX_NAME_WORDS))
+    parts = (words[start : start + length] for start, length in spans)
+    return any("".join(part) == name and not all(map(is_english, part)) for part in parts)
 
 
 def _sender(passage: Passage) -> str:
@@ -199,7 +190,8 @@ def _passages_saying(
     kind: Literal["replaces", "amends"], old: Passage, others: Collection[Passage]
 ) -> list[Passage]:
     """A passage of each document that replaces, or amends, that of a passage, as they say."""
-    if old.superseded_by or not any(map(_statements, (old, *others))):
+    keys = (key for p in (old, *others) for key, _ in p.document.attributes)
+    if old.superseded_by or STATEMENT not in keys:
         return []
     known = {p.document.document_id: p for p in (*others, old)}
     numbers = defaultdict[str, frozenset[str]](frozenset)
@@ -307,9 +299,11 @@ def _stem(passage: Passage) -> str:
 # -- what a later text says of a passage -----------------------------------------------------------
 
 
-def outdated_figure(
-    first: Candidate, others: Sequence[Candidate], task: str
-) -> tuple[str, Candidate, str] | None:
+Outdated = tuple[str, Candidate, str]
+"""A figure of a passage, the one that says that it no longer holds, and its words."""
+
+
+def outdated_figure(first: Candidate, others: Sequence[Candidate], task: str) -> Outdated | None:
     """A figure of a passage, the one of others that says that it no longer holds, and its words.
 
     That one has a date, is no older, is trusted as much, and does not have the same in its place. A
@@ -355,9 +349,7 @@ def _words_in_any_language(text: str) -> frozenset[str]:
     return content_words(text) | {word for word in words_of(text) if word not in _FUNCTION_WORDS}
 
 
-def outdated_words(
-    first: Candidate, others: Sequence[Candidate], task: str
-) -> tuple[str, Candidate, str] | None:
+def outdated_words(first: Candidate, others: Sequence[Candidate], task: str) -> Outdated | None:
     """The one of others, with a later date, that says that words of a passage no longer hold.
 
     Another word of the task stands there, or in the names of both; in these if the passage has no

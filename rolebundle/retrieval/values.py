@@ -8,7 +8,7 @@ query ─▶ Query ─▶ lanes ─▶ Pool ─▶ score_hits ─▶ Candidates 
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
@@ -134,7 +134,6 @@ class Pool(NamedTuple):
         hits: the chunk's rowid → the hit: a candidate before :func:`score_hits`, with only its
             passage, lanes, round, ``bm25``, ``bm25_expansion`` and ``cosine``.
         proposed: for each aim, rowid → score of the chunks that its searches proposed.
-        only_by_role: rowids that the first round proposed for the expansion terms alone.
         query_fluency: how well the embedding model reads the query, in (0, 1].
         noise: what the model's cosines mean; ``None`` if meanings were not searched.
         depth: how many chunks each lane was last asked for.
@@ -146,7 +145,6 @@ class Pool(NamedTuple):
 
     hits: Mapping[int, "Candidate"] = MappingProxyType({})
     proposed: Mapping[SearchAim, Mapping[int, float]] = MappingProxyType({})
-    only_by_role: Set[int] = frozenset()
     query_fluency: float = 1.0
     noise: Noise | None = None
     depth: int = 0
@@ -258,40 +256,30 @@ class Weights(NamedTuple):
             return self.lexical * (row.lexical + row.semantic)
         return self.lexical * row.lexical + self.semantic * row.semantic
 
-    def role_factor(self, row: "Candidate") -> float:
-        """What the role's components of a candidate are multiplied by, in [0, 1].
+    def role_factors(self, row: "Candidate") -> tuple[float, float]:
+        """The two factors of the role's components of a candidate; their sum is in [0, 1].
 
         ``t`` is the task's score: the mean of the lanes' components by their weights. ``role`` and
         ``lanes`` are the sums of the role's and of the lanes' weights::
 
             equal = min(role, 0.4 · lanes)
-            factor = equal / role · t  +  (role − equal) / role · min(1, t / 0.3)
+            tie = equal / role · t
+            rest = (role − equal) / role · min(1, t / 0.3)
 
-        The first part (:meth:`tie_factor`) lets the role choose among passages that answer
-        about equally. The second part (:meth:`distance_factor`) shrinks to 0 for a passage far from
-        the task, so that the role cannot lift such a passage. If only words are searched, it is not
-        reduced, because a passage without the task's words may still be about it.
+        The first one lets the role choose among passages that answer about equally. The second one
+        (:meth:`distance_factor`) shrinks to 0 for a passage far from the task, so that the role
+        cannot lift such a passage. If only words are searched, it is not reduced, because a passage
+        without the task's words may still be about it.
         """
         lanes_weight, role_weight = self.lexical + self.semantic, self.metadata + self.vocabulary
         if not lanes_weight or not role_weight:
-            return 1.0
-        rest = (role_weight - self._near_equal_weight) / role_weight * self.distance_factor(row)
-        return min(1.0, self.tie_factor(row) + rest)
-
-    def tie_factor(self, row: "Candidate") -> float:
-        """The part of :meth:`role_factor` that counts ``t`` times."""
-        lanes_weight, role_weight = self.lexical + self.semantic, self.metadata + self.vocabulary
-        if not lanes_weight or not role_weight:
-            return 0.0
-        return self._near_equal_weight / role_weight * self.lane_score(row) / lanes_weight
-
-    @property
-    def _near_equal_weight(self) -> float:
-        """The part of the role's weight that decides among what answers about equally."""
-        return min(self.metadata + self.vocabulary, ROLE_MARGIN * (self.lexical + self.semantic))
+            return 0.0, 1.0
+        equal = min(role_weight, ROLE_MARGIN * lanes_weight)
+        tie = equal / role_weight * self.lane_score(row) / lanes_weight
+        return tie, (role_weight - equal) / role_weight * self.distance_factor(row)
 
     def distance_factor(self, row: "Candidate") -> float:
-        """``min(1, t / 0.3)`` as in :meth:`role_factor`; 1 if only words were searched."""
+        """``min(1, t / 0.3)`` as in :meth:`role_factors`; 1 if only words were searched."""
         if not self.semantic:
             return 1.0
         return min(1.0, self.lane_score(row) / (self.lexical + self.semantic) / FULL_LANE_SCORE)
@@ -325,10 +313,7 @@ class Candidate:
         metadata_factors: the rules that made up the metadata score → their factors.
         matched_phrases: the phrases of the role that the passage has.
         factor_notes: the factor of its mark and the penalty for weak evidence, as texts.
-        role_factor: what the role's components were multiplied by, for the lanes' score and the
-            mark.
-        tie_factor: the part of ``role_factor`` that lets the role choose among passages that
-            answer about equally.
+        role_factors: those of :meth:`Weights.role_factors`, each times that of its mark.
         moved_from: for each rule that changed its place, the place without this one rule.
         lift_reasons: why it has a lift.
         duplicate_of: the chunk id of the candidate that stands for it, if it is a copy.
@@ -364,8 +349,7 @@ class Candidate:
     metadata_factors: Mapping[str, float] = field(default_factory=dict)
     matched_phrases: tuple[str, ...] = ()
     factor_notes: tuple[str, ...] = ()
-    role_factor: float = 1.0
-    tie_factor: float = 0.0
+    role_factors: tuple[float, float] = (0.0, 1.0)
     moved_from: Mapping[str, int] = field(default_factory=dict)
     lift_reasons: tuple[str, ...] = ()
     duplicate_of: str | None = None
@@ -394,11 +378,6 @@ class Candidate:
         return is_first and not self.passage.superseded_by
 
     @property
-    def diversity_group(self) -> str:
-        """What is counted together for the diversity of sources."""
-        return self.passage.document.source_id
-
-    @property
     def unadjusted_score(self) -> float:
         """The final score without the diversity penalty and the lift."""
         return self.final + self.diversity_penalty - self.lift
@@ -414,6 +393,11 @@ class Candidate:
         self.final = final
         self.lift_reasons = (*self.lift_reasons, reason)
 
+    def raise_to(self, final: float, reason: str) -> None:
+        """Give it another final score if that is higher."""
+        if final > self.final:
+            self.set_final(final, reason)
+
     def weigh(self, weights: Weights) -> None:
         """Write the sum of the four components."""
         self.final = (
@@ -424,6 +408,20 @@ class Candidate:
 
 
 # -- what all steps return -----------------------------------------------------------------------
+
+
+class Reranking(NamedTuple):
+    """What the reranking model did.
+
+    Attributes:
+        model: it, and how many candidates it scored; ``None`` if it scored none.
+        problem: why it did not, or which passages it could not read; empty if all is well.
+        milliseconds: how long it was waited for; ``None`` if it was not requested.
+    """
+
+    model: RerankState | None = None
+    problem: str = ""
+    milliseconds: float | None = None
 
 
 @dataclass(frozen=True)
@@ -445,9 +443,7 @@ class Retrieval:
             evidence.
         semantic_problem: why the semantic lane could not run; empty if it ran or was not asked for.
         without_vector: how many chunks have no vector yet.
-        rerank: the model that reranked; ``None`` if none did.
-        rerank_problem: why it did not, or which passages it could not read; empty if all is well.
-        rerank_ms: how long that took; ``None`` if it was not requested.
+        reranking: what the reranking model did.
         missing_exact: the exact words and phrases of the task that no visible passage has.
         unmet_where: names the keys of ``where`` that exclude every document; empty if one matches.
         stating: a passage of each allowed document that says that it replaces or amends another.
@@ -477,9 +473,7 @@ class Retrieval:
     has_rejected_evidence: bool = False
     semantic_problem: str = ""
     without_vector: int = 0
-    rerank: RerankState | None = None
-    rerank_problem: str = ""
-    rerank_ms: float | None = None
+    reranking: Reranking = field(default_factory=Reranking)
     missing_exact: Sequence[str] = ()
     unmet_where: str = ""
     stating: Sequence[Passage] = ()
@@ -578,8 +572,9 @@ def ranking_order(row: Candidate) -> tuple[int, float, float, str]:
     return row.round, -row.final, -row.unadjusted_score, row.chunk_id
 
 
-def lift_behind(ranked: list[Candidate], row: Candidate, first: Candidate, reason: str) -> None:
-    """Put a row that ranks lower directly behind another one."""
-    if row.final < (behind := math.nextafter(first.final, -math.inf)):
-        row.set_final(behind, f"{reason} {first.chunk_id}")
-        ranked.sort(key=ranking_order)
+def lift(
+    ranked: list[Candidate], row: Candidate, first: Candidate, reason: str, *, behind: bool = False
+) -> None:
+    """Put a row that ranks lower just above another one, or just behind it."""
+    row.raise_to(math.nextafter(first.final, -math.inf if behind else math.inf), reason)
+    ranked.sort(key=ranking_order)

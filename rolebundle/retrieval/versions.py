@@ -446,8 +446,7 @@ def combine_versions(rows: Iterable[Candidate], task: str) -> None:
             own = map(str.strip, row.passage.content.splitlines())
             row.newer_version = new.chunk_id
             row.differing_line = next((line for line in own if line not in lines), "")
-            if row.final > new.final:
-                new.set_final(row.final, f"ranked as its older version {row.chunk_id}")
+            new.raise_to(row.final, f"ranked as its older version {row.chunk_id}")
 
 
 @lru_cache(maxsize=4096)

@@ -28,7 +28,6 @@ from rolebundle.retrieval.query import words_of
 from rolebundle.retrieval.select import conflicts
 from rolebundle.retrieval.statements import (
     amendment,
-    have_statements,
     outdated_figure,
     outdated_words,
     replacing_passages,
@@ -224,11 +223,11 @@ def _restrictions(retrieval: Retrieval) -> str:
 
 def _low_diversity(retrieval: Retrieval) -> str:
     """Given only if the role requires diversity and other sources had something for the task."""
-    groups = {row.diversity_group for row in retrieval.selected}
+    groups = {row.passage.document.source_id for row in retrieval.selected}
     is_one = len(groups) == 1 and len(retrieval.selected) >= LOW_DIVERSITY_FROM
     if not (retrieval.request.retrieval_policy.require_source_diversity and is_one):
         return ""
-    found = {row.diversity_group for row in retrieval.candidates if row.bm25}
+    found = {row.passage.document.source_id for row in retrieval.candidates if row.bm25}
     return f"every passage comes from {min(groups)}" if found - groups else ""
 
 
@@ -266,8 +265,7 @@ def _may_be_replaced(retrieval: Retrieval) -> str:
     paths, found = [row.passage.path for row in retrieval.ranked], list[str]()
     task = " ".join((retrieval.request.task, *retrieval.request.also))
     others = [row for row in retrieval.ranked if row.can_be_selected][:MAX_REPLACING]
-    is_stated = bool(retrieval.stating) or have_statements(retrieval.ranked)
-    known = [*(row.passage for row in retrieval.ranked), *retrieval.stating] if is_stated else []
+    known = [*(row.passage for row in retrieval.ranked), *retrieval.stating]
     documents = [row.passage.document for row in retrieval.selected]
     least = _MIN_NOTED_SCORE * max((row.final for row in retrieval.selected), default=0.0)
     shown = [(n, row) for n, row in enumerate(retrieval.selected, 1) if row.final >= least]
@@ -277,8 +275,7 @@ def _may_be_replaced(retrieval: Retrieval) -> str:
         # The first one is answered from.
         is_used = is_for_task or number == 1
         amending, amended = (is_used and amendment(row.passage, known, task)) or (None, "")
-        change = outdated_figure(row, others, task)
-        change = change or outdated_words(row, retrieval.selected, task)
+        change = outdated_figure(row, others, task) or outdated_words(row, retrieval.selected, task)
         if change and not (
             amending and amended and amending.document == change[1].passage.document
         ):
@@ -472,7 +469,7 @@ CONDITIONS: Mapping[WarningCode, Callable[[Retrieval], str]] = {
     "REPLICA_STALE": _replica_stale,
     "DATABASE_UNREACHABLE": _database_unreachable,
     "SEEN_UNKNOWN": _seen_unknown,
-    "RERANK_DEGRADED": lambda retrieval: retrieval.rerank_problem,
+    "RERANK_DEGRADED": lambda retrieval: retrieval.reranking.problem,
     "SOURCE_CHANGED": lambda retrieval: retrieval.file_warnings.get("SOURCE_CHANGED", ""),
     "SOURCE_UNCHECKED": lambda retrieval: retrieval.file_warnings.get("SOURCE_UNCHECKED", ""),
     "APPROVAL_REFUSED": _approval_refused,

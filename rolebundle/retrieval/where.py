@@ -56,22 +56,20 @@ def conditions(where: Where) -> Iterator[Condition]:
     for key, value in where:
         if value is None:
             continue
+        field, shown, values = key, value, ()
         if key == "attributes":
             lines = [[f"{name}: {text}" for text in texts] for name, texts in value.items()]
-            description = _named_values(key, [line for texts in lines for line in texts])
-            yield Condition(key, _matches_all(lines), description)
+            holds, shown = _matches_all(lines), [line for texts in lines for line in texts]
         elif key == "links_to":
-            yield Condition(key, links_to(value), _named_values(key, value))
+            holds = links_to(value)
         elif key == "task":
-            is_met = _is_one_of([f"{CHECKBOX}: {value}"])
-            yield Condition(key, is_met, _named_values(key, [value]))
+            holds, shown = _is_one_of([f"{CHECKBOX}: {value}"]), [value]
         elif key in _BOUNDS:
-            date = iso_utc(value)
-            is_dated = _is_dated(_BOUNDS[key], date)
-            yield Condition("updated_at", is_dated, _named_values(key, [date]))
+            field, shown = "updated_at", [iso_utc(value)]
+            holds = _is_dated(_BOUNDS[key], *shown)
         else:
-            holds = _matches_glob(value) if key == "path" else _is_one_of(value)
-            yield Condition(key, holds, _named_values(key, value), value)
+            holds, values = _matches_glob(value) if key == "path" else _is_one_of(value), value
+        yield Condition(field, holds, f"{key} = {first_of(shown, MAX_NAMED_VALUES)}", values)
 
 
 def _matches_glob(globs: Sequence[str]) -> Callable[[Sequence[str]], bool]:
@@ -98,10 +96,6 @@ def links_to(names: Sequence[str]) -> Callable[[Sequence[str]], bool]:
 def _matches_all(alternatives: Sequence[Sequence[str]]) -> Callable[[Sequence[str]], bool]:
     tests = [_is_one_of(names) for names in alternatives]
     return lambda values: all(holds(values) for holds in tests)
-
-
-def _named_values(key: str, values: Sequence[str]) -> str:
-    return f"{key} = {first_of(values, MAX_NAMED_VALUES)}"
 
 
 def unmet(where: Where | None, passage: Passage) -> list[Condition]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from shlex import quote
 from typing import Any
 
+from rolebundle.contracts.base import attributes_of
 from rolebundle.contracts.bundle import KeptBack
 from rolebundle.contracts.documents import REMEMBERED_KIND, Passage, iso_utc
 from rolebundle.contracts.policy import EVERY_SCOPE, AgentRule
@@ -30,21 +31,15 @@ from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import AccessDenied, UsageError
 from rolebundle.policy.access import active_policy, rule_for
 from rolebundle.retrieval import bundle
-from rolebundle.retrieval.filter import (
-    filter_candidates,
-    freshness_of,
-    rejection_of,
-    without_later_superseders,
-)
+from rolebundle.retrieval.filter import freshness_of, rejection_of, without_later_superseders
 from rolebundle.retrieval.lanes import Lanes, open_lanes
 from rolebundle.retrieval.lexical import CombinedPostings, matching_words
 from rolebundle.retrieval.lookup import resolve_reference
-from rolebundle.retrieval.pipeline import run_steps
+from rolebundle.retrieval.pipeline import ranked_hits, run_steps
 from rolebundle.retrieval.query import build_query
-from rolebundle.retrieval.rank import rank
 from rolebundle.retrieval.request import ReferenceRules, ResolvedRequest
 from rolebundle.retrieval.rerank import Reranker
-from rolebundle.retrieval.scoring import add_moved_from, mark_factor, score_hits
+from rolebundle.retrieval.scoring import add_moved_from, mark_factor
 from rolebundle.retrieval.select import select
 from rolebundle.retrieval.values import Candidate, Retrieval, Term, ranking_order
 from rolebundle.retrieval.where import Condition, unmet
@@ -83,9 +78,10 @@ def explain(
     with corpus.reading():
         referent = resolve_reference(corpus, reference, rules)
         query = build_query(request.task, request.overlay, request.also)
-        lanes = open_lanes(corpus, query, provider)
-        is_fact = referent.passages[0].document.source_kind == REMEMBERED_KIND
-        replay = _replay_of(lanes, request, reranker, is_fact=is_fact)
+        lanes, documents = run_steps(open_lanes(corpus, query, provider), request, reranker)
+        replay, facts = Replay(lanes, reranker, documents), documents.facts
+        if facts and referent.passages[0].document.source_kind == REMEMBERED_KIND:
+            replay = Replay(lanes.of_facts(), None, facts, len(documents.selected))
         selected_count = replay.rank_offset + len(replay.retrieval.selected)
         passage = replay.best_placed(referent.passages)
         unmet_conditions = unmet(request.echo.where, passage)
@@ -97,11 +93,9 @@ def explain(
         reference=reference,
         kind=referent.kind,
         passages=len(referent.passages),
-        role_id=request.role_id,
-        task=request.task,
-        chunk_id=passage.chunk_id,
-        **bundle.attributes_of(document, "document_id", "source_id", "title"),
-        locator=passage.locator,
+        **attributes_of(request, "role_id", "task", "min_score", "fusion"),
+        **attributes_of(passage, "chunk_id", "locator"),
+        **attributes_of(document, "document_id", "source_id", "title"),
         anchor=passage.anchor or None,
         flags=list(passage.flags) or None,
         # The reason of a mark can tell what the passage says.
@@ -114,9 +108,7 @@ def explain(
             "refills": retrieval.pool.last_round,
         },
         limit=retrieval.request.limit,
-        min_score=request.min_score,
         selected_count=selected_count,
-        fusion=request.fusion,
         request=request.echo,
         overlay=bundle.overlay_ref(request),
         corpus=retrieval.corpus_state,
@@ -138,23 +130,20 @@ class Replay:
     retrieval: Retrieval
     rank_offset: int = 0
 
-    def ranked_with(self, passages: Sequence[Passage]) -> list[Candidate]:
+    def ranked_with(self, passages: Sequence[Passage]) -> Sequence[Candidate]:
         """The ranking if a lane had proposed these passages and policy had allowed them.
 
         Nothing is sent to the reranking model. A passage that the model has not scored keeps the
         score of its lanes.
         """
         retrieval, pool = self.retrieval, self.retrieval.pool
-        request, weights = retrieval.request, retrieval.weights
         missing = [passage for passage in passages if passage.rowid not in pool.hits]
         pool = pool._replace(hits={**pool.hits, **self.lanes.hits_for(missing)})
         supposed = {passage.rowid for passage in passages}
-        candidates = score_hits(pool, weights)
-        filter_candidates(candidates, request, supposed)
         reranking = (self.reranker.known, self.reranker.max_passages) if self.reranker else ()
-        pools = self.lanes.pools_by_wording(pool)
-        ranked = rank(candidates, pool, request, weights, self.lanes.rare_exact, pools, *reranking)
-        select(ranked, request, retrieval.withheld_reason)
+        with_all = replace(retrieval, pool=pool)
+        ranked = ranked_hits(self.lanes, with_all, reranking, supposed).ranked
+        select(ranked, retrieval.request, retrieval.withheld_reason)
         return ranked
 
     def best_placed(self, passages: Sequence[Passage]) -> Passage:
@@ -172,15 +161,6 @@ class Replay:
         proposed = [passage for passage in passages if passage.rowid in hits] or passages
         ranked = self.ranked_with(proposed)
         return next(by_id[row.chunk_id] for row in ranked if row.chunk_id in by_id)
-
-
-def _replay_of(
-    lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None, *, is_fact: bool
-) -> Replay:
-    lanes, documents = run_steps(lanes, request, reranker)
-    if not is_fact or documents.facts is None:
-        return Replay(lanes, reranker, documents)
-    return Replay(lanes.of_facts(), None, documents.facts, len(documents.selected))
 
 
 # -- the row -------------------------------------------------------------------------------------
@@ -333,8 +313,7 @@ def _rivals(own: Candidate, ranked: Sequence[Candidate]) -> list[Rival]:
     return [
         Rival(
             rank=ranks.get(winner.chunk_id),
-            chunk_id=winner.chunk_id,
-            locator=winner.passage.locator,
+            **attributes_of(winner.passage, "chunk_id", "locator"),
             final=bundle.rounded(winner.final),
         )
         for winner in winners

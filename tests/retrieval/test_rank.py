@@ -14,6 +14,7 @@ from rolebundle.retrieval.filter import add_metadata_score
 from rolebundle.retrieval.pipeline import weights_for
 from rolebundle.retrieval.rank import rank
 from rolebundle.retrieval.scoring import (
+    PREFERRED_POINTS,
     add_moved_from,
     add_role_part,
     matched_phrases,
@@ -82,7 +83,7 @@ NINE = [f"w{n}" for n in range(9)]
 )  # fmt: skip
 def test_vocabulary(text: str, tags: tuple[str, ...], words: dict[str, Any], points: float) -> None:
     hits = matched_phrases(text, tags, Vocabulary(**words))
-    assert phrase_score(hits) == pytest.approx(points)
+    assert phrase_score(hits) == pytest.approx(min(1.0, points / PREFERRED_POINTS))
 
 
 VOCABULARY = {"boost_phrases": ["threat"]}
@@ -121,7 +122,7 @@ def test_a_worked_example(
     assert ranked.final == pytest.approx(final)
     terms = (1.0, 0.8) if role else (0.0, 0.0)
     assert (ranked.metadata, ranked.vocabulary) == tuple(
-        ranked.role_factor * term for term in terms
+        sum(ranked.role_factors) * term for term in terms
     )
 
 
@@ -338,11 +339,11 @@ def test_the_roles_part_needs_evidence_for_the_task(
     near_tie = min(share, ROLE_MARGIN * (1 - share))
     of_role = share - near_tie
     expected = near_tie * mean + of_role * min(1.0, mean / FULL_LANE_SCORE)
-    assert share * both.role_factor(row) == pytest.approx(expected if share else 0)
+    assert share * sum(both.role_factors(row)) == pytest.approx(expected if share else 0)
     words = Weights.of(RetrievalPolicy(), fusion, has_semantic=False, role_share=share)
     expected = near_tie * lexical + of_role
     only_words = replace(row, semantic=0.0)
-    assert share * words.role_factor(only_words) == pytest.approx(expected if share else 0)
+    assert share * sum(words.role_factors(only_words)) == pytest.approx(expected if share else 0)
 
 
 @given(task=st.floats(0.2, 1), role=st.floats(0, 1))
@@ -352,7 +353,7 @@ def test_for_a_specific_task_the_role_decides_between_near_equal_passages(
     share = role_share(RetrievalPolicy(), MIN_SPECIFICITY)
     of = Weights.of(RetrievalPolicy(), "weighted", has_semantic=True, role_share=share)
     row = allowed(lexical=task, semantic=task)
-    row.metadata = row.vocabulary = role * of.role_factor(row)
+    row.metadata = row.vocabulary = role * sum(of.role_factors(row))
     row.weigh(of)
     assert row.final == pytest.approx(task * (1 + ROLE_MARGIN * role) / (1 + ROLE_MARGIN))
 
