@@ -289,6 +289,7 @@ def trust_and_dates(metadata: Mapping[str, Any]) -> list[str]:
         f"trust: {tier}" if tier and tier != UNDECLARED_TIER else "",
         f"{FILE_DATE_PREFIX}{inferred[:10]}" if inferred and not date else date,
         "stale" if is_stale else "",
+        "in the future" if date and freshness.get("status") == "undated" else "",
         f"valid until {metadata['valid_until'][:10]}" if metadata.get("valid_until") else "",
     )
     return [part for part in parts if part]

@@ -341,3 +341,11 @@ def test_the_newest_of_a_kind_of_documents_is_first(tmp_path: Path, task: str) -
     for day, name in [(12, "mail about mail"), (19, "Roof"), (14, "our mail")]:
         write(tmp_path / "n", f"{name}.eml|2026-10-{day}", f"{name}: a mail of ours.")
     assert first_answers(tmp_path / "n", [task]) == ["Roof.eml"]
+
+
+def test_a_date_in_the_future_is_said_to_be_one(tmp_path: Path) -> None:
+    write(tmp_path / "n", "rent.md|2099-01-07", "The rent goes to another account.")
+    write(tmp_path / "n", "lease.md|2026-01-07", "The rent is due on the first day.")
+    asked = ("retrieve", "Where does the rent go?", "--in", tmp_path / "n", "--format", "prompt")
+    shown = invoke(*asked, "--now", NOW).out
+    assert "2099-01-07 · in the future" in shown and shown.count("in the future") == 1
