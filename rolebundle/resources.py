@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from functools import cache
@@ -31,6 +32,14 @@ def demo_overlays() -> Path:
 def data_file(module: str, name: str) -> dict[str, Any]:
     """The TOML file of a name beside a module, which passes its ``__file__``."""
     return tomllib.loads(Path(module).with_name(name).read_text(encoding="utf-8"))
+
+
+def expanded(text: str | list[str], words: Mapping[str, str | list[str]]) -> str:
+    """An expression of a table, with the meanings of its ``%words%``, which may have others."""
+    text = "".join(text)
+    while names := [name for name in re.findall(r"%(\w+)%", text) if name in words]:
+        text = text.replace(f"%{names[0]}%", "".join(words[names[0]]))
+    return text
 
 
 def inverted(table: Mapping[str, str]) -> dict[str, str]:

@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
+from rolebundle.resources import expanded
 from rolebundle.scan import linear
 
 _MAX_CONTENT = 400
@@ -68,9 +69,7 @@ def message_in(path: str, text: str, lines: Sequence[str], *, is_code: bool) -> 
 def patterns() -> dict[str, Any]:
     """The data file, with what stands for its names of words."""
     text = Path(__file__).with_name("patterns.toml").read_text(encoding="utf-8")
-    for name, words in tomllib.loads(text)["words"].items():
-        text = text.replace(f"%{name}%", words)
-    return tomllib.loads(text)
+    return tomllib.loads(expanded(text, tomllib.loads(text)["words"]))
 
 
 @cache

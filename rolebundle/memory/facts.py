@@ -39,6 +39,7 @@ from rolebundle.storage.documents import StoredChunk, StoredDocument, StoredFile
 from rolebundle.storage.facts import Fact, Record
 from rolebundle.storage.marks import all_marks
 from rolebundle.storage.vector_index import active_index
+from rolebundle.text.references import parse_lines
 from rolebundle.verify.evidence import cited_lines
 from rolebundle.verify.sentences import difference
 from rolebundle.workspace import Workspace
@@ -259,7 +260,8 @@ def _check_said(seen: Corpus, fact: str, source: _Source) -> None:
             f"{source.locator}: does not say the fact: words that it lacks: {named or 'all'}",
             "name the passage that says it, and state the fact in its words, numbers and names",
         )
-    opposite = difference(fact, [cited_lines(source.locator, p) for p in source.passages], fact)
+    lines = parse_lines(source.locator)
+    opposite = difference(fact, [cited_lines(p, lines) for p in source.passages], fact)
     if opposite is not None:
         sentence = " ".join(opposite[2].split())[:200]
         raise UsageError(

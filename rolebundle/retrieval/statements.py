@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from functools import lru_cache
 from itertools import product
 from typing import Any, Literal
@@ -27,7 +27,7 @@ from rolebundle.retrieval.versions import (
     newer_by_path,
     recency_by_path,
 )
-from rolebundle.text.amended import change_for, changes, is_of_other_thing
+from rolebundle.text.amended import Change, change_for, changes, is_of_other_thing
 from rolebundle.text.languages import STOP_WORDS, stop_words_of
 from rolebundle.text.replaced import (
     BESIDE,
@@ -35,11 +35,12 @@ from rolebundle.text.replaced import (
     gone_statements,
     has_replacement_cue,
     is_same,
+    is_telling,
     replaced_figures,
     words_gone,
 )
 from rolebundle.text.spellings import folded
-from rolebundle.text.words import content_words, is_english, is_ordinary
+from rolebundle.text.words import content_words, is_english
 
 text_figures = lazy_module("rolebundle.text.figures")
 
@@ -116,15 +117,19 @@ def amendment(first: Passage, others: Iterable[Passage], task: str) -> tuple[Pas
     The sentence is empty for a text from outside about one of another sender, and if it is not
     known which one of several clauses is asked for.
     """
+    content, heading = first.content, " ".join(first.headings[-1:])
+    asked = content_words(task, content) - content_words(names_of(first), content)
     for by in amending_passages(first, others):
-        names, heading = names_of(first), " ".join(first.headings[-1:])
-        all_changes = changes(first.content, heading, by.content, names)
-        found = [change for change in all_changes if not is_of_other_thing(task, change)]
-        asked = content_words(task, first.content) - content_words(names, first.content)
-        change = change_for(asked, found, first.content, heading)
-        if change or (found and asked.isdisjoint(content_words(first.content))):
+        found = [one for one in changes_by(by, first) if not is_of_other_thing(task, one)]
+        change = change_for(asked, found, content, heading)
+        if change or (found and asked.isdisjoint(content_words(content))):
             return by, change.new.text if change and may_amend(by, first) else ""
     return None
+
+
+def changes_by(by: Passage, first: Passage) -> tuple[Change, ...]:
+    """The sentences of a passage that one which amends it changes."""
+    return changes(first.content, " ".join(first.headings[-1:]), by.content, names_of(first))
 
 
 def names_of(passage: Passage) -> str:
@@ -311,19 +316,11 @@ def outdated_figure(first: Candidate, others: Sequence[Candidate], task: str) ->
     own file: its words are empty. ``None`` if there is none.
     """
     content, asked = first.passage.content, _words_in_any_language(task)
-    digits, copied_on = digits_in(content), day_of_copying(row.passage for row in others)
-    for row in others if digits and asked else ():
+    digits = digits_in(content) if asked else set[str]()
+    for row, _ in _contradicting(first, others) if digits else ():
         text = row.passage.content
-        if (
-            row is first
-            or not day_of(row.passage, copied_on)
-            or is_older(row.passage, first.passage)
-            or not _may_contradict(row, first)
-            or amending_passages(row.passage, [first.passage])
-            or not has_replacement_cue(text, digits)
-        ):
-            continue
-        replaced = replaced_figures(text)
+        is_likely = not is_older(row.passage, first.passage) and has_replacement_cue(text, digits)
+        replaced = replaced_figures(text) if is_likely else ()
         found: list[Any] = text_figures.find_figures(content) if replaced else []
         for figure, old in product(found, replaced):
             reach = _BESIDE_DATE if figure.unit == "date" else BESIDE
@@ -356,14 +353,10 @@ def outdated_words(first: Candidate, others: Sequence[Candidate], task: str) -> 
     date. Returned as by :func:`outdated_figure`, without a figure.
     """
     date = date_of(first.passage)
-    copied_on = day_of_copying(row.passage for row in others)
     later = [
         (row, statements)
-        for row in others
-        if date < day_of(row.passage, copied_on)
-        and _may_contradict(row, first)
-        and not amending_passages(row.passage, [first.passage])
-        and (statements := gone_statements(row.passage.content))
+        for row, day in _contradicting(first, others)
+        if date < day and (statements := gone_statements(row.passage.content))
     ]
     if not later:
         return None
@@ -375,14 +368,24 @@ def outdated_words(first: Candidate, others: Sequence[Candidate], task: str) -> 
         for stems, words, _ in statements:
             near = content_words(words) if date else in_names
             gone, shared = stems & own, (asked - stems) & near
-            # Who shares only ordinary words may speak of something else.
-            is_telling = len(gone) > 1 or not all(map(is_ordinary, shared))
             # What is not quoted must be said of nothing but what the passage has.
             is_quoted = may_displace(row, first)
             is_said = 2 * len(gone) >= len(stems) if is_quoted else gone == stems
-            if shared and is_said and is_telling:
+            if shared and is_said and is_telling(gone, shared):
                 return "", row, words if is_quoted else ""
     return None
+
+
+def _contradicting(
+    first: Candidate, others: Sequence[Candidate]
+) -> Iterator[tuple[Candidate, str]]:
+    """The dated others that may contradict a passage, and that it does not amend; with days."""
+    copied_on = day_of_copying(row.passage for row in others)
+    for row in others:
+        day = day_of(row.passage, copied_on) if row is not first else ""
+        is_other = day and _may_contradict(row, first)
+        if is_other and not amending_passages(row.passage, [first.passage]):
+            yield row, day
 
 
 def _may_contradict(row: Candidate, first: Candidate) -> bool:

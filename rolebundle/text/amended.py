@@ -92,8 +92,8 @@ def changes(old: str, heading: str, new: str, names: str) -> tuple[Change, ...]:
     common, found = content_words(names, old), list[Change]()
     olds = [s for s in read_sentences(old, heading) if not s.text.lstrip().startswith("#")]
     for later in read_sentences(new, of_others=True):
-        is_same = says(later.text, "same")  # But not "stays with the tenant" for "stays with me".
-        own_olds = [own for own in olds if not is_same or says(own.text, "same")]
+        stays = says(later.text, "stays")  # But not "stays with the tenant" for "stays with me".
+        own_olds = [own for own in olds if not stays or says(own.text, "stays")]
         pairs = [(_likeness(own, later, common), own) for own in own_olds]
         best = max((likeness for likeness, _ in pairs), default=())
         # It may also change others of its clause, if it has half of their words.
@@ -106,10 +106,12 @@ def changes(old: str, heading: str, new: str, names: str) -> tuple[Change, ...]:
 
 
 def _likeness(old: ReadSentence, new: ReadSentence, common: frozenset[str]) -> tuple[float, ...]:
-    """How much they are about the same, the more the higher; empty if they are not.
+    """How much two sentences are about the same: the higher, the more.
 
-    Whether they are of one clause; how many kinds of figures differ, and how many words and named
-    things are shared; the part of the old one's words. Sheds 2 and 3 are not shed 1.
+    Returns:
+        Whether they are of one clause; of how many kinds figures differ; how many words and named
+        things they share; the same as a part of the old one's words. Empty if they are not about
+        the same: sheds 2 and 3 are not shed 1.
     """
     things, others = map(_named_things, (old, new))
     shared: set[object] = {*(things & others), *((old.words & new.words) - common)}
@@ -182,8 +184,8 @@ def says_the_old(text: str, change: Change, amending: str) -> bool:
     """
     (old, new), words = change, content_words(text, amending)
     later = read_sentences(amending, of_others=True)
-    same = [s.words for s in later if s != new and says(s.text, "same")]
-    if any(0 < len(words & one & old.words) >= len(words & new.words) for one in same):
+    staying = [s.words for s in later if s != new and says(s.text, "stays")]
+    if any(0 < len(words & one & old.words) >= len(words & new.words) for one in staying):
         return False
     olds, news = _figures_of_shared_kinds(old, new)
     if olds and news:

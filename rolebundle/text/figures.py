@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import Any
 from unicodedata import numeric
 
-from rolebundle.resources import data_file
+from rolebundle.resources import data_file, expanded
 from rolebundle.text.languages import ENGLISH_STOP_WORDS, latin_language
 from rolebundle.text.tables import Cell, cells_in
 from rolebundle.text.words import stem
@@ -158,22 +158,18 @@ def _either(words: Iterable[str]) -> str:
 _SMALL, _LARGE, _MONTHS, _FRACTIONS = map(_numbered, ("small", "large", "months", "fractions"))
 _FEASTS = {name: day for day, names in _TABLES["feasts"].items() for name in names}
 _LETTERS = {"M": 10**6, "G": 10**9, "T": 10**12}
-_WORDS = {name: "".join(pieces) for name, pieces in _TABLES["words"].items()} | {
+_WORDS = _TABLES["words"] | {
     "small": _either(_SMALL),
     "months": _either(_MONTHS),
     "fractions": _either(_FRACTIONS),
     "feasts": _either(_FEASTS).replace("'", "['’]"),
 }
-_GAP = _WORDS["gap"]
+_GAP = expanded("%gap%", _WORDS)
 
 
 def _expressions(table: str) -> dict[str, str]:
     """The expressions of a table, with what stands for `%name%`."""
-    expressions = {name: "".join(pieces) for name, pieces in _TABLES[table].items()}
-    for word, meaning in _WORDS.items():
-        for name, text in expressions.items():
-            expressions[name] = text.replace(f"%{word}%", meaning)
-    return expressions
+    return {name: expanded(pieces, _WORDS) for name, pieces in _TABLES[table].items()}
 
 
 _PATTERNS = _expressions("figures")

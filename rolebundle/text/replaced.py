@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache, lru_cache
@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from rolebundle.contracts.dates import is_of_date
 from rolebundle.lazy import lazy_module, lazy_pattern
-from rolebundle.resources import data_file
-from rolebundle.text.words import content_words, language_of, stems_of
+from rolebundle.resources import data_file, expanded
+from rolebundle.text.words import content_words, is_ordinary, language_of, stems_of
 
 # What few answers need is loaded by them.
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ _CONTEXT = 200
 """Characters around a statement that say what it is about."""
 
 
-Said = Literal["past", "change", "new", "from_day", "who", "same", "there"]
+Said = Literal["past", "change", "new", "from_day", "who", "stays", "there"]
 
 
 class Replaced(NamedTuple):
@@ -64,16 +64,22 @@ class Replaced(NamedTuple):
     context: str
 
 
-def _expanded(text: str | list[str], words: Mapping[str, str | list[str]]) -> str:
-    """A pattern of the table, with the meanings of its ``%words%``, which may have others."""
-    text = "".join(text)
-    while names := [name for name in re.findall(r"%(\w+)%", text) if name in words]:
-        text = text.replace(f"%{names[0]}%", "".join(words[names[0]]))
-    return text
+class Gone(NamedTuple):
+    """What no longer holds, and is no figure.
+
+    Attributes:
+        stems: of the content words among its first six words.
+        words: the words that say so, on one line.
+        of: the stems of those before them in their sentence, such as its subject.
+    """
+
+    stems: frozenset[str]
+    words: str
+    of: frozenset[str]
 
 
 def _pattern(text: str | list[str]) -> re.Pattern[str]:
-    return lazy_pattern(_expanded(text, _TABLES["words"] | {"figure": _HIDDEN}), re.IGNORECASE)
+    return lazy_pattern(expanded(text, _TABLES["words"] | {"figure": _HIDDEN}), re.IGNORECASE)
 
 
 _BEFORE, _BEHIND = map(_pattern, _TABLES["cues"].values())
@@ -93,7 +99,7 @@ _JOINED = re.compile(r".*\b(?:and|but|und|aber|et|mais|y|pero|e|ma|en|maar)\s+(?
 @cache
 def document_pattern(name: str) -> re.Pattern[str]:
     """An expression of the table about documents."""
-    text = _expanded(f"%{name}%", _TABLES["documents"])
+    text = expanded(f"%{name}%", _TABLES["documents"])
     return re.compile(text, re.IGNORECASE | re.MULTILINE | re.DOTALL)
 
 
@@ -145,20 +151,15 @@ def says(text: str, *kinds: Said) -> bool:
     - change: that something changes
     - new: what holds from now on; from_day: from a day on
     - who: who does what another one did
-    - same: that something stays
+    - stays: that something stays
     - there: what cannot be "there", at the place in the sentence before it
     """
     return any(_SAYS[kind].search(text) for kind in kinds)
 
 
 @lru_cache(maxsize=1024)
-def gone_statements(text: str) -> tuple[tuple[frozenset[str], str, frozenset[str]], ...]:
-    """What a text says does not, or no longer, hold, if it is no figure.
-
-    Returns:
-        The stems of the content words among the first six, the words that say so, and the stems of
-        those before them in their sentence, such as its subject.
-    """
+def gone_statements(text: str) -> tuple[Gone, ...]:
+    """What a text says does not, or no longer, hold, if it is no figure."""
     found, language = [], language_of(text)  # A few words alone seldom show their language.
     for line in (" ".join(part.split()) for part in re.split(r"\n\s*\n", text)):
         patterns = _GONE if says(line, "there") else _GONE[1:]  # The first one is slow.
@@ -172,13 +173,21 @@ def gone_statements(text: str) -> tuple[tuple[frozenset[str], str, frozenset[str
                 subject = frozenset(stems_of(before, language).content)
                 said = _BREAK.split(line[match.end() - 1 :] + " ", maxsplit=1)[0].rstrip()[1:]
                 cut = f"{said[:_EXCERPT].rpartition(' ')[0]}…" if len(said) > _EXCERPT else said
-                found.append((stems, line[start : match.end()] + cut, subject))
+                found.append(Gone(stems, line[start : match.end()] + cut, subject))
     return tuple(found)
 
 
 def words_gone(text: str) -> frozenset[str]:
     """The stems of the words of which a text says that they do not, or no longer, hold."""
-    return frozenset[str]().union(*(stems for stems, *_ in gone_statements(text)))
+    return frozenset[str]().union(*(gone.stems for gone in gone_statements(text)))
+
+
+def is_telling(gone: Set[str], shared: Set[str]) -> bool:
+    """Whether two words are gone, or one beside shared words that are not all ordinary.
+
+    Who shares only ordinary words may speak of something else.
+    """
+    return len(gone) > 1 or not all(map(is_ordinary, shared))
 
 
 def is_limit(text: str, figure: Figure) -> bool:

@@ -84,12 +84,12 @@ def stems_of(text: str, language: str) -> Stems:
 
 
 @lru_cache(maxsize=2048)
-def content_words(text: str, like: str = "") -> frozenset[str]:
+def content_words(text: str, sample: str = "") -> frozenset[str]:
     """The stems of the content words of a text; pairs of letters in a script without spaces.
 
-    A few words seldom show their language, but the text ``like`` which they are does.
+    A few words seldom show their language, but the text ``sample`` of that language does.
     """
-    return frozenset(stems_of(text, language_of(like or text)).content)
+    return frozenset(stems_of(text, language_of(sample or text)).content)
 
 
 @lru_cache(maxsize=16_384)

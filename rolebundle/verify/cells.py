@@ -35,7 +35,7 @@ def table_or_text(passage: Passage) -> str:
 
 
 def other_cell(
-    text: str, passages: Sequence[Passage], exact: Sequence[Passage], like: str
+    text: str, passages: Sequence[Passage], exact: Sequence[Passage], sample: str
 ) -> Difference | None:
     """The cell of another row that a sentence has in place of that of its row, or ``None``.
 
@@ -45,14 +45,14 @@ def other_cell(
         text: the sentence.
         passages: which it cites.
         exact: the same ones, with the cited lines only.
-        like: what shows the language of the sentence.
+        sample: what shows the language of the sentence.
     """
-    words = content_words(text, like)
+    words = content_words(text, sample)
     if says(text, "change") or is_denied(text):
         return None
     for passage, lines in zip(passages, exact, strict=False):
         head, *rows = _rows(passage) or [[]]
-        found = [words & content_words(" ".join(row), like) for row in rows]
+        found = [words & content_words(" ".join(row), sample) for row in rows]
         of_lines, most = _rows(lines), max(map(len, found), default=0)
         own = [row for row in rows if row in of_lines]
         if len(own) == len(rows):  # It cites all of them.
@@ -62,12 +62,12 @@ def other_cell(
         row = own[0]
         texts = *head, *row, passage.document.title, *passage.headings
         elsewhere = (p.content for p in exact if p is not lines)
-        known = content_words("\n".join((*texts, *elsewhere)), like)
+        known = content_words("\n".join((*texts, *elsewhere)), sample)
         others = frozenset().union(*found) - known
         for other in rows:
             for cell, mine in zip(other, row, strict=False):
-                is_free = mine and not _answer(cell) and words.isdisjoint(content_words(mine, like))
-                if is_free and others and content_words(cell, like) == others:
+                is_free = words.isdisjoint(content_words(mine, sample)) and not _answer(cell)
+                if mine and is_free and others and content_words(cell, sample) == others:
                     return Difference(f'"{cell}" for "{mine}"', passage, " | ".join(row))
     return None
 

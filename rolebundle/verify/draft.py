@@ -27,6 +27,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 from rolebundle.retrieval.passage_text import shown_name
 from rolebundle.storage.corpus import joined
+from rolebundle.text.references import Lines, parse_lines
 from rolebundle.text.spellings import composed
 from rolebundle.text.tokens import Range, is_inside
 from rolebundle.text.words import WORD, is_no_sentence_end
@@ -48,6 +49,11 @@ class Citation(NamedTuple):
     end: int
     kind: CitationKind
     target: str
+
+    @property
+    def lines(self) -> Lines | None:
+        """The path and the lines of ``path:start-end``; ``None`` for other targets."""
+        return parse_lines(self.target) if self.kind == "locator" else None
 
 
 _NUMBERS = r"\^?\d{1,4}(?:\s?[-–,;]\s?\^?\d{1,4})*"
@@ -145,9 +151,6 @@ class FileNames:
         if suffix:
             return Citation(begin, stop, "locator", f"{path}:{start_line}-{end_line or start_line}")
         return Citation(begin, stop, "document", path)
-
-
-_NO_NAMES = FileNames({})
 
 
 def citations_in(
@@ -263,7 +266,7 @@ class Sentence(NamedTuple):
 _Span = TypeVar("_Span", bound=tuple[Any, ...])
 
 
-def parse_draft(text: str, names: FileNames = _NO_NAMES) -> Iterator[Sentence]:
+def parse_draft(text: str, names: FileNames) -> Iterator[Sentence]:
     """The sentences of a draft, in order, with their quotes and citations."""
     for block in _blocks(text):
         for first, last in _pieces(text, block.start, block.end, (), _MAX_BLOCK):
@@ -451,7 +454,10 @@ def _double_quotes(text: str, start: int, end: int, opaque: Sequence[Range]) -> 
 def _trimmed(
     text: str, start: int, end: int, after: Mapping[int, int], before: Mapping[int, int]
 ) -> Range:
-    """A quote without space and citations at its ends: start → end, and end → start."""
+    """A quote without space and citations at its ends.
+
+    ``after`` maps the start of each citation to its end, ``before`` its end to its start.
+    """
     while start < end and (text[start].isspace() or start in after):
         start = after.get(start, start + 1)
     while start < end and (text[end - 1].isspace() or end in before):

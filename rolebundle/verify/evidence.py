@@ -35,7 +35,7 @@ from rolebundle.storage.documents import document_names
 from rolebundle.storage.passages import passages_at_lines, passages_by_id, stating_passages
 from rolebundle.text.amended import is_denied
 from rolebundle.text.languages import is_unspaced
-from rolebundle.text.references import may_be_stored
+from rolebundle.text.references import Lines, may_be_stored
 from rolebundle.text.replaced import digits_in
 from rolebundle.verify.draft import NAME_ENDING, Citation, FileNames, name_endings
 from rolebundle.verify.findings import finding
@@ -60,7 +60,7 @@ class DraftEvidence:
         numbers: number → passage, for the usable passages of a bundle or of ids.
         findings: one for each named passage that fails.
         is_named: whether the request names passages.
-        quotes: the messages that the named mails quote.
+        quoted_messages: those that the named mails quote.
 
     Raises:
         UsageError: ``bundle_malformed``.
@@ -68,7 +68,7 @@ class DraftEvidence:
     """
 
     def __init__(self, corpus: Corpus, request: VerifyRequest, resolved: ResolvedRequest) -> None:
-        self._corpus, self._request = corpus, resolved
+        self._corpus, self._resolved = corpus, resolved
         self.raise_if_interrupted = corpus.raise_if_interrupted
         self._allowed: list[int] | None = None
         self.numbers: dict[int, Passage] = {}
@@ -91,7 +91,7 @@ class DraftEvidence:
         self.passages = [*{p.chunk_id: p for p in self.numbers.values()}.values()]
         mails = {p.path for p in self.passages if p.document.document_type == "mail"}
         own = [p for path in mails for p in passages_at_lines(corpus, path, 1, MAX_CITED_LINES)]
-        self.quotes = [p for p in self._usable(own) if message_of(p.anchor)[1]]
+        self.quoted_messages = [p for p in self._usable(own) if message_of(p.anchor)[1]]
 
     def candidates(self, texts: Iterable[str]) -> list[Passage]:
         """The passages that texts are checked against: of the corpus, those with most of the words.
@@ -112,7 +112,7 @@ class DraftEvidence:
         usable = self._usable(ranked)
         if len(usable) < len(ranked) and self._allowed is None:
             # What policy rejects takes no place from what it allows (law 2).
-            self._allowed = allowed_documents(self._corpus, self._request)
+            self._allowed = allowed_documents(self._corpus, self._resolved)
             return self._nearest(text)
         return usable
 
@@ -167,26 +167,26 @@ class DraftEvidence:
             return [p for p in (*candidates, *found) if p.chunk_id == target][:1]
         if citation.kind == "work":
             return [p for p in candidates if target in _names_of(p)]
-        is_whole = citation.kind == "document"
-        name, start, end = (target, 1, MAX_CITED_LINES) if is_whole else _lines_of(target)
+        lines = citation.lines
+        name, start, end = lines or (target, 1, MAX_CITED_LINES)
         if not 0 < start <= end < start + MAX_CITED_LINES:
             return []
         stored = [] if self.is_named else passages_at_lines(self._corpus, name, start, end)
         stored = self._usable(stored)
-        if stored and not is_whole:
+        if stored and lines:
             return stored
         at = [
             p
             for p in candidates
-            if name in _names_of(p) and (is_whole or (p.start_line <= end and p.end_line >= start))
+            if name in _names_of(p) and (not lines or (p.start_line <= end and p.end_line >= start))
         ]
         # Files in two folders may have the same name.
         at = [passage for passage in at if passage.locator_path == name] or at
         return [*{p.chunk_id: p for p in (*stored, *at)}.values()]
 
     def _usable(self, stored: Iterable[Passage]) -> list[Passage]:
-        passages = (without_later_superseders(passage, self._request) for passage in stored)
-        return [p for p in passages if is_evidence(p) and not policy_rejection(p, self._request)]
+        passages = (without_later_superseders(passage, self._resolved) for passage in stored)
+        return [p for p in passages if is_evidence(p) and not policy_rejection(p, self._resolved)]
 
 
 def _names_of(passage: Passage) -> tuple[str, ...]:
@@ -295,12 +295,11 @@ def check_citation(
     Returns:
         The outcome, the passage that it is about, and why.
     """
-    is_lines = citation.kind == "locator"
-    lines = [cited_lines(citation.target, p) for p in named] if is_lines else named
-    text = "\n".join(dict.fromkeys(p.content for p in (*lines, *others)))
-    own = best_match(prose, [lines[0]._replace(content=text)] if lines and others else lines)
+    cited = [cited_lines(p, citation.lines) for p in named]
+    text = "\n".join(dict.fromkeys(p.content for p in (*cited, *others)))
+    own = best_match(prose, [cited[0]._replace(content=text)] if cited and others else cited)
     best = best_match(prose, passages)
-    if best.passage and any(p.chunk_id == best.passage.chunk_id for p in lines):
+    if best.passage and any(p.chunk_id == best.passage.chunk_id for p in cited):
         best = best_match(prose, _parts(best.passage) or [best.passage])
     is_found, has_figures = best.share >= FOUND_SHARE, digits_in(prose) <= digits_in(best.text)
     # What has other figures, or denies what the sentence says, is not what it means.
@@ -312,16 +311,15 @@ def check_citation(
             note += "; [1] is the first passage of `bundle` or `chunk_ids`"
         note += f"; the words of the sentence are at {place.locator}" if place else ""
         return "unknown_citation", place, note
-    if is_lines:
-        _, start, end = _lines_of(citation.target)
+    if lines := citation.lines:
         first, last = min(p.start_line for p in named), max(p.end_line for p in named)
-        if not first <= start <= end <= last:
+        if not first <= lines.start <= lines.end <= last:
             note = f"the passage is {named[0].locator_path}:{first}-{last}"
             return "unknown_citation", named[0], note
-    if own.words < _MIN_COMPARED or is_unspaced(prose):
+    if own.word_count < _MIN_COMPARED or is_unspaced(prose):
         return "cited", named[0], ""
     is_elsewhere = is_found and own.share < LESS * best.share
-    if not is_elsewhere and (own.share or own.words < 2 * _MIN_COMPARED):
+    if not is_elsewhere and (own.share or own.word_count < 2 * _MIN_COMPARED):
         return "cited", named[0], ""
     if is_translated(prose, named[0]):
         note = "the sentence and the passage are in different languages"
@@ -333,14 +331,13 @@ def check_citation(
     return "unrelated_citation", named[0], note
 
 
-def cited_lines(locator: str, passage: Passage) -> Passage:
-    """A passage with only the lines that ``path:start-end`` names, or all if it names none of them.
+def cited_lines(passage: Passage, cited: Lines | None) -> Passage:
+    """A passage with only the cited lines, or all of it if it has none of them.
 
     The rows of a table keep their header.
     """
-    lines, (_, start, end) = passage.content.split("\n"), _lines_of(locator)
-    of_file = enumerate(_lines_of_file(passage))
-    named = [n for n, (first, last) in of_file if first <= end and start <= last]
+    lines, of_file = passage.content.split("\n"), enumerate(_lines_of_file(passage))
+    named = [n for n, at in of_file if cited and at[0] <= cited.end and cited.start <= at[1]]
     if not named:
         return passage
     head = filter(None, [columns_of(passage, named[0])])
@@ -358,8 +355,8 @@ def _parts(passage: Passage) -> list[Passage]:
     at, lines = _lines_of_file(passage), passage.content.split("\n")
     sizes = range(1 if columns_of(passage, len(lines) - 1) else 3)
     numbers = [(n, n + more) for more in sizes for n in range(len(at) - more) if lines[n].strip()]
-    spans = ((at[first][0], at[last][1]) for first, last in numbers)
-    return [cited_lines(f":{a}-{b}", passage)._replace(start_line=a, end_line=b) for a, b in spans]
+    spans = (Lines("", at[first][0], at[last][1]) for first, last in numbers)
+    return [cited_lines(passage, s)._replace(start_line=s.start, end_line=s.end) for s in spans]
 
 
 def titled(prose: str, passages: Sequence[Passage]) -> list[Passage]:
@@ -375,10 +372,3 @@ def titled(prose: str, passages: Sequence[Passage]) -> list[Passage]:
             rf"(?<!\w){name}(?!\w)" if " " in name else rf"\(\s*{name}\s*\)", prose, re.IGNORECASE
         )
     ]
-
-
-def _lines_of(target: str) -> tuple[str, int, int]:
-    """The parts of ``path:start-end``."""
-    name, _, lines = target.rpartition(":")
-    start, end = map(int, lines.split("-"))
-    return name, start, end

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from rolebundle.contracts.documents import Passage
@@ -84,7 +85,7 @@ def check_sources(
     """
     prose = " ".join(sentence.prose(with_quotes=True) for sentence in sentences)
     used: set[tuple[str, FindingCode]] = set()
-    stated = dict[str, list[Passage]]()
+    replacing = cache(lambda name: replacing_passages(passages[name], passages.values()))
     for use in sorted(findings, key=lambda f: f.span.start):
         passage = passages.get(use.chunk_id or "")
         if passage is None or use.code not in _FROM_SOURCE:
@@ -93,19 +94,16 @@ def check_sources(
         text = prose.replace(passage.path.rpartition("/")[2], " ")
         own = next((s.prose(with_quotes=True) for s in sentences if use.span.start < s.end), "")
         by_name = newer_by_path(passage, [p.path for p in passages.values()], text)
-        if passage.chunk_id not in stated:
-            stated[passage.chunk_id] = replacing_passages(passage, passages.values())
         stating = [
             by.path
-            for by in stated[passage.chunk_id]
+            for by in replacing(passage.chunk_id)
             if not (names_document(text, by, passage) or says(own, "past"))
         ]
         newer = [*by_name[:1], *stating]
         of_newer = [p for p in passages.values() if p.path in newer]
-        inside = range(use.span.start, use.span.end)
         ids = {p.chunk_id for p in of_newer}
-        cites = (f for f in findings if ids and f.code == "cited" and f.chunk_id in ids)
-        is_cited = any(f.span.start in inside for f in cites)
+        cites = (f.span.start for f in findings if f.code == "cited" and f.chunk_id in ids)
+        is_cited = any(use.span.start <= start < use.span.end for start in cites)
         # Who cites an old version for what the newer one says, too, is right.
         if newer and not (is_cited or is_repeated(own, passage, of_newer)):
             note = "is newer, by its name" if by_name else "replaces it, by their texts"

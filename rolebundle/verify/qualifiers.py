@@ -59,9 +59,10 @@ def _patterns(language: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 @lru_cache(maxsize=4096)
 def qualifiers_in(sentence: str, language: str = "en") -> tuple[Qualifier, ...]:
-    """The qualifiers of a sentence and the words after them in their clause, or those before.
+    """The qualifiers of a sentence, each with the stems that it is about.
 
-    Opposites are about both.
+    These are the first content words after it in its clause. Without any, and for opposites also,
+    they are the last ones before it.
     """
     sentence = sentence.replace("’", "'")
     found = []
@@ -86,29 +87,29 @@ def qualifiers_in(sentence: str, language: str = "en") -> tuple[Qualifier, ...]:
     return tuple(found)
 
 
-def is_said(text: str, passages: Sequence[Passage], like: str) -> bool:
+def is_said(text: str, passages: Sequence[Passage], sample: str) -> bool:
     """Whether a sentence has nearly all words of a text, its qualifiers, and is denied like it."""
-    language = language_of(like)
-    words = content_words(text, like)
+    language = language_of(sample)
+    words = content_words(text, sample)
 
     def sense(of: str) -> tuple[object, ...]:
         kinds = {qualifier.kind for qualifier in qualifiers_in(of, language)}
         return kinds, is_denied(of), bool(_CONDITION.search(of))
 
     sentences = (one for passage in passages for one in sentences_of(passage.content))
-    like_it = (s for s in sentences if len(words & content_words(s, like)) >= _MOST * len(words))
+    like_it = (s for s in sentences if len(words & content_words(s, sample)) >= _MOST * len(words))
     return any(sense(one) == sense(text) for one in like_it)
 
 
-def lost_condition(text: str, passages: Sequence[Passage], like: str) -> Difference | None:
+def lost_condition(text: str, passages: Sequence[Passage], sample: str) -> Difference | None:
     """The condition of a sentence of the evidence that a sentence drops, or ``None``."""
-    words = content_words(text, like)
+    words = content_words(text, sample)
     is_free = not _CONDITION.search(text)
     for passage in passages if is_free else ():
         for sentence in sentences_of(passage.content) if passage.content_type != "table" else ():
             main, condition, rest = (*_CONDITION.split(sentence, maxsplit=1), "", "")[:3]
-            own = content_words(main, like)
-            others = content_words(rest, like) - own
+            own = content_words(main, sample)
+            others = content_words(rest, sample) - own
             shared = len(words & own)
             is_repeated = shared >= _MIN_SHARED and 2 * shared >= len(own)
             if condition and is_repeated and 2 * len(words & others) < len(others):
@@ -130,14 +131,14 @@ def unknown_reason(text: str, passages: Sequence[Passage]) -> Difference | None:
     return None
 
 
-def other_qualifier(text: str, passages: Sequence[Passage], like: str) -> Difference | None:
+def other_qualifier(text: str, passages: Sequence[Passage], sample: str) -> Difference | None:
     """The qualifier of a sentence that its evidence excludes, or ``None``."""
-    language = language_of(like)
-    words, own = content_words(text, like), qualifiers_in(text, language)
+    language = language_of(sample)
+    words, own = content_words(text, sample), qualifiers_in(text, language)
     said = {mine.kind for mine in own}
     for passage, sentence in ((p, s) for p in passages if own for s in sentences_of(p.content)):
         theirs = qualifiers_in(sentence, language)
-        shared = words & content_words(sentence, like)
+        shared = words & content_words(sentence, sample)
         if len(shared) < _MIN_SHARED or is_excepted(text, sentence):
             continue
         for mine, other in product(own, theirs):

@@ -42,18 +42,19 @@ _PART = 4
 class Match(NamedTuple):
     """Where most of a sentence's content words stand together.
 
-    ``share`` is the part of them that stands there, ``words`` how many there are.
+    ``share`` is the part of them that stands there, ``word_count`` how many there are.
     """
 
     share: float
-    words: int
+    word_count: int
     passage: Passage | None = None
     text: str = ""
 
     @property
     def is_covered(self) -> bool:
         """Whether enough of them stand there."""
-        return self.share >= COVERED and self.share * self.words >= min(MIN_WORDS, self.words) > 0
+        least = min(MIN_WORDS, self.word_count)
+        return self.share >= COVERED and self.share * self.word_count >= least > 0
 
 
 def is_translated(text: str, passage: Passage) -> bool:
@@ -67,7 +68,7 @@ def declared_language(passage: Passage) -> str:
     return dict(passage.document.attributes).get(LANGUAGE, ("",))[0]
 
 
-def like_of(text: str, passages: Sequence[Passage]) -> str:
+def language_sample(text: str, passages: Sequence[Passage]) -> str:
     """What shows the language of a text: its own words, or those of a passage that it cites."""
     return text if clear_language(text) or not passages else passages[0].content
 
@@ -79,11 +80,11 @@ def best_match(text: str, passages: Sequence[Passage]) -> Match:
     for passage in passages:
         # A line or the cells of a table seldom show their language.
         is_shown = known_language(passage.content) and declared_language(passage) != language
-        like = passage.content if is_shown else text
-        head = content_words("\n".join((passage.document.title, *passage.headings)), like)
-        if words.isdisjoint(content_words(passage.content, like) | head):
+        sample = passage.content if is_shown else text
+        head = content_words("\n".join((passage.document.title, *passage.headings)), sample)
+        if words.isdisjoint(content_words(passage.content, sample) | head):
             continue
-        for window, found in _windows(passage.content, like):
+        for window, found in _windows(passage.content, sample):
             missing = words - found - head
             share = 1 - len(missing) / len(words)
             if share > best.share:
@@ -92,19 +93,19 @@ def best_match(text: str, passages: Sequence[Passage]) -> Match:
 
 
 @lru_cache(maxsize=1024)
-def _windows(content: str, like: str) -> tuple[tuple[str, frozenset[str]], ...]:
+def _windows(content: str, sample: str) -> tuple[tuple[str, frozenset[str]], ...]:
     sentences = sentences_of(content)
-    words = [content_words(sentence, like) for sentence in sentences]
+    words = [content_words(sentence, sample) for sentence in sentences]
     return tuple(
         ("".join(sentences[at : at + _WINDOW]), frozenset().union(*words[at : at + _WINDOW]))
         for at in range(max(1, len(sentences) - _WINDOW + 1))
     )
 
 
-def without_numbers(text: str, like: str = "") -> frozenset[str]:
+def without_numbers(text: str, sample: str = "") -> frozenset[str]:
     """The content words of a text without its numbers, days of the week and months."""
-    dates = content_words(" ".join(filter(is_of_date, words_of(text))), like or text)
-    return frozenset(word for word in content_words(text, like) - dates if not word.isdecimal())
+    dates = content_words(" ".join(filter(is_of_date, words_of(text))), sample or text)
+    return frozenset(word for word in content_words(text, sample) - dates if not word.isdecimal())
 
 
 def sentences_about(text: str, other: str, share: float, least: int) -> list[str]:
@@ -114,11 +115,18 @@ def sentences_about(text: str, other: str, share: float, least: int) -> list[str
     return [s for s, own in shared.items() if len(own) > share * len(words) and len(own) >= least]
 
 
-def sentences_like(text: str, passage: Passage) -> list[tuple[str, frozenset[str], frozenset[str]]]:
+class LikeSentence(NamedTuple):
+    """A sentence, the words that it and its headings share with a text, and which are no names."""
+
+    text: str
+    shared: frozenset[str]
+    nouns: frozenset[str]
+
+
+def sentences_like(text: str, passage: Passage) -> list[LikeSentence]:
     """The sentences of a passage with a word of a text, and another one there or in its headings.
 
-    Those with most of them are first. With each: these words, and those of the sentence that are no
-    names.
+    Those with most of them are first.
     """
     words, has_compounds = without_numbers(text), language_of(text) in _COMPOUNDING
     head = content_words(" ".join((passage.document.title, *passage.headings)))
@@ -133,8 +141,8 @@ def sentences_like(text: str, passage: Passage) -> list[tuple[str, frozenset[str
         is_statement = not one.lstrip("-* ").startswith(("#", "[ ]", "[x]"))
         if shared and is_statement and len(shared | (words & head)) > 1:
             names = content_words(" ".join(n[0] for s in (text, sentence) for n in names_in(s)))
-            found.append((sentence, shared | (words & head), shared - names))
-    return sorted(found, key=lambda row: len(row[1]), reverse=True)
+            found.append(LikeSentence(sentence, shared | (words & head), shared - names))
+    return sorted(found, key=lambda like: len(like.shared), reverse=True)
 
 
 # -- near copies -----------------------------------------------------------------------------------
@@ -159,8 +167,6 @@ _EXCEPTION = re.compile(_WORDS["exception"], re.IGNORECASE)
 _DENIED_WORDS = 2
 """How many content words after a negation it denies; the last one before it if there are none."""
 _DENIED_END = re.compile(_WORDS["denied_end"], re.IGNORECASE)
-_VERB = re.compile(r"\b(?:and|is|are|was|were|be|has|have|had|can|may|must|will|do|does|costs)\b")
-"""What is no longer denied by "without" begins with one of these at the latest."""
 _NO_DENIAL = re.compile("".join(_WORDS["no_denial"]), re.IGNORECASE)
 _CONCORD = ("fr", "es", "it")
 """In these languages two negations deny; in others they affirm."""
@@ -177,7 +183,8 @@ def clause_end(language: str) -> re.Pattern[str]:
 def _polarity(text: str, language: str) -> tuple[frozenset[str], dict[str, str]]:
     """The stems that a text affirms, in clauses without a negation, and those that it denies.
 
-    With each of the latter is what has to be known of it: "noise" in "no noise on the pontoon".
+    The latter is a mapping from each denied stem to the stem that must occur for it to count:
+    "noise" in "no noise on the pontoon".
     """
     affirmed, denied = set[str](), dict[str, str]()
     for clause in clause_end(language).split(_NO_DENIAL.sub(" ", text)):
@@ -185,8 +192,7 @@ def _polarity(text: str, language: str) -> tuple[frozenset[str], dict[str, str]]
         if not denials:
             affirmed.update(stems_of(clause, language).content)
         elif len(denials) == 1 or language in _CONCORD:
-            end = _VERB if denials[0][0].lower() == "without" else _DENIED_END
-            after = end.split(clause[denials[0].end() :], maxsplit=1)[0]
+            after = _DENIED_END.split(clause[denials[0].end() :], maxsplit=1)[0]
             before = stems_of(clause[: denials[0].start()], language).content[-1:]
             stems = (stems_of(after, language).content or before)[:_DENIED_WORDS]
             is_of_noun = re.fullmatch(_NO.get(language, ""), denials[0][0], re.IGNORECASE)
@@ -208,12 +214,12 @@ class Difference(NamedTuple):
     text: str = ""
 
 
-def difference(text: str, passages: Sequence[Passage], like: str) -> Difference | None:
+def difference(text: str, passages: Sequence[Passage], sample: str) -> Difference | None:
     """The word in which a near copy of a passage's sentence turns its sense, or ``None``.
 
-    ``like`` shows the language of the text.
+    ``sample`` shows the language of the text.
     """
-    words, language = without_numbers(_DENIAL.sub(" ", text), like), language_of(like)
+    words, language = without_numbers(_DENIAL.sub(" ", text), sample), language_of(sample)
     # Other languages have more words in one.
     if len(words) < (MIN_WORDS if language == "en" else MIN_WORDS - 1):
         return None
@@ -223,7 +229,7 @@ def difference(text: str, passages: Sequence[Passage], like: str) -> Difference 
         # In a table "no" is a number or a value.
         sentences = sentences_of(passage.content) if passage.content_type != "table" else ()
         for number, sentence in enumerate(sentences):
-            theirs = content_words(sentence, like)
+            theirs = content_words(sentence, sample)
             opposites = [
                 f'"{word}" for "{other}"'
                 for word in sorted(words - theirs - {*denied})

@@ -52,7 +52,7 @@ from rolebundle.verify.sentences import (
     declared_language,
     difference,
     is_translated,
-    like_of,
+    language_sample,
     names_in,
     unknown_parts,
 )
@@ -68,7 +68,7 @@ _REQUIRED = frozenset((*_COUNTED, "wording"))
 """The checks that are required by default."""
 _MAX_SOURCE = 400
 """Characters around the same figures in what is cited, with which later texts are searched."""
-_DOUBTS: tuple[Outcome, Outcome] = ("failed", "check")
+_NOT_CLEAN: tuple[Outcome, Outcome] = ("failed", "check")
 _BETWEEN_WORDS = re.compile(r"[-_/.](?!\d)|(?<!\d)[-_/.]")
 _IGNORED = {"verdict": "clean", "fails": False}
 _UNCHECKED = ("unchecked_language", "unknown_name", "uncovered", "differs")
@@ -176,8 +176,8 @@ class SentenceCheck:
         self._all = evidence.candidates([self._text, *quotes] if is_checked else [])
         self._named = [(c, evidence.named_by(c, self._all)) for c in sentence.citations]
         self.cited = [passage for _, named in self._named for passage in named]
-        self._exact = [
-            cited_lines(citation.target, passage) if citation.kind == "locator" else passage
+        self._cited_lines = [
+            cited_lines(passage, citation.lines)
             for citation, named in self._named
             for passage in named
         ]
@@ -190,7 +190,7 @@ class SentenceCheck:
         self._beside = [p for c in beside for p in evidence.named_by(c, self._all)]
         # A text in the language of the source may say that a figure of it no longer holds.
         digits = digits_in(self._prose)
-        texts = (beside_numbers(p.content, digits) for p in self._exact or self._beside)
+        texts = (beside_numbers(p.content, digits) for p in self._cited_lines or self._beside)
         source = " ".join(texts)[:_MAX_SOURCE]
         alike = evidence.candidates([source] if source else [])
         later = [p for p in alike if has_replacement_cue(p.content, digits)]
@@ -198,7 +198,7 @@ class SentenceCheck:
         self.passages = {p.chunk_id: p for p in found}
         self._all = [*self.passages.values()]
         self._later = LaterTexts(
-            self._prose, self._text, source, self.cited, self._exact, self._all, evidence
+            self._prose, self._text, source, self.cited, self._cited_lines, self._all, evidence
         )
 
     @property
@@ -212,7 +212,7 @@ class SentenceCheck:
         yield from self._quotes()
         figures = [*self._figures()]
         yield from figures
-        yield from self._names([found.span for found in figures])
+        yield from self._unknown_names([found.span for found in figures])
         if self._sentence.has_content:
             yield from self._coverage({f.chunk_id for f in figures if f.code == "figure_found"})
             is_old = any(found.code == "old_source" for found in figures)
@@ -241,7 +241,7 @@ class SentenceCheck:
             segment = own if lower_words(own) else segment or text
             position = citation.end - self._start
             prose = segment if self._sentence.has_content else ""
-            others = self._exact if self._is_adjacent else []
+            others = self._cited_lines if self._is_adjacent else []
             code, passage, note = check_citation(citation, prose, named, self._all, others)
             yield self._finding(code, citation.start, citation.end, passage, note)
 
@@ -265,8 +265,8 @@ class SentenceCheck:
         likely = best_match(self._text, self.cited or self._all)
         found = [likely.passage] if likely.passage and likely.is_covered else []
         own = self.cited or self._beside or found
-        passages = [*self._all, *self._exact]
-        sources = self._exact or own, passages, [*self._beside, *self.cited]
+        passages = [*self._all, *self._cited_lines]
+        sources = self._cited_lines or own, passages, [*self._beside, *self.cited]
         cited, evidence, beside = ([_text_of(p) for p in some] for some in sources)
         checks = list[FigureCheck]()
         for check in check_figures(head + self._prose, cited, evidence, beside, self._previous):
@@ -281,7 +281,7 @@ class SentenceCheck:
                 if note := self._later.of_figure(check, passage, checks):
                     yield self._finding("old_source", start, end, passage, note)
 
-    def _names(self, figures: Sequence[Span]) -> Iterator[Finding]:
+    def _unknown_names(self, figures: Sequence[Span]) -> Iterator[Finding]:
         """The names that stand nowhere."""
         languages = {declared_language(passage) for passage in self.cited}
         for name in names_in(self._prose, *languages) if self._all else ():
@@ -302,8 +302,11 @@ class SentenceCheck:
 
     def _swapped(self, name: re.Match[str]) -> list[str]:
         """A name that the cited lines lack, if they have one of its kind that the draft lacks."""
-        parts, words = unknown_parts(name[0], self._exact) if self._exact else [], name[0].split()
-        for passage in self._exact if parts else ():
+        parts, words = (
+            unknown_parts(name[0], self._cited_lines) if self._cited_lines else [],
+            name[0].split(),
+        )
+        for passage in self._cited_lines if parts else ():
             for other in names_in(passage.content):
                 shown = other[0].strip("`")
                 is_kind = " " in name[0] and " " in shown and not other["identifier"]
@@ -322,24 +325,24 @@ class SentenceCheck:
             match = best_match(self._text, self._all)
         if not (is_covered := match.is_covered):  # A figure is as good as a word.
             match = best_match(self._text, [p for p in self._all if p.chunk_id in with_figures])
-            is_covered = match.share >= COVERED and match.share * match.words + 1 >= MIN_WORDS
+            is_covered = match.share >= COVERED and match.share * match.word_count + 1 >= MIN_WORDS
         if is_covered:
             note = f"{match.share:.0%} of its content words stand together there"
             yield self._finding("covered", start, end, match.passage, note, match.text)
-        elif match.words:
+        elif match.word_count:
             yield self._finding("uncovered", start, end, note="no passage has enough of its words")
-        exact = self._exact or self.cited
-        like = like_of(self._text, self.cited)
+        lines = self._cited_lines or self.cited
+        sample = language_sample(self._text, self.cited)
         found = (
-            other_cell(self._prose, self.cited, exact, like)
-            or other_answer(self._prose, exact)
+            other_cell(self._prose, self.cited, lines, sample)
+            or other_answer(self._prose, lines)
             or unknown_reason(self._prose, self.cited)
         )
-        if not (found or is_said(self._text, exact or self._all, like)):
+        if not (found or is_said(self._text, lines or self._all, sample)):
             found = (
-                difference(self._text, exact or self._all, like)
-                or other_qualifier(self._text, exact, like)
-                or lost_condition(self._prose, exact, like)
+                difference(self._text, lines or self._all, sample)
+                or other_qualifier(self._text, lines, sample)
+                or lost_condition(self._prose, lines, sample)
             )
         if found:
             note = f"differs: {found.what}"
@@ -381,7 +384,7 @@ def _verdict(
     rest = rest if skipped else ""
     failing, doubtful = (
         ", ".join(f"{count} {code}" for code, count in codes.most_common(5))
-        for codes in (Counter(f.code for f in findings if f.verdict == v) for v in _DOUBTS)
+        for codes in (Counter(f.code for f in findings if f.verdict == v) for v in _NOT_CLEAN)
     )
     has_none = evidence.is_named and not evidence.passages
     if failing or (doubtful and not has_none):

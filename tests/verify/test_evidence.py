@@ -783,6 +783,20 @@ def test_what_later_minutes_change(tmp_path: Path, draft: str, is_old: bool) -> 
     assert answer.verdict == ("check" if is_old else "clean")
 
 
+def test_a_later_edition_may_repeat_what_is_not_so(tmp_path: Path) -> None:
+    rules = {
+        "rules 2024.md": "# Rules of the apiary\n\nDogs are not admitted to the apiary.\n",
+        "rules 2026.md": "# Rules of the apiary\n\nDogs are not admitted.\n",
+    }
+    workspace = Workspace(tmp_path / "c.db")
+    with Admin(workspace) as admin:
+        admin.ingest([write_files(tmp_path / "rules", rules)], IngestOptions(lexical_only=True))
+    with Engine(workspace) as engine:
+        request = VerifyRequest(draft="Dogs are not admitted to the apiary (rules 2024.md:3-3).")
+        notes = [f.note or "" for f in engine.verify(request).findings if f.code == "old_source"]
+    assert not any("is later" in note for note in notes)
+
+
 NOTES = {
     "notes.md": "# Phone notes\n\n4 Aug  Mr Dunning: the water meter is read on 24 August at 16:00.\n"
     "8 Aug  Hotel: 40 rolls at 6:30. Nadia has the keys of the mill.\n"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.verification import Finding, FindingCode, Outcome, Span
 from rolebundle.text.tokens import tokens_of
-from rolebundle.verify.draft import Sentence, parse_draft
+from rolebundle.verify.draft import FileNames, Sentence, parse_draft
 from rolebundle.verify.findings import validated_draft
 from rolebundle.verify.quotes import QuoteResult, check_quote, is_term
 from support.amounts import rounds
@@ -66,7 +66,7 @@ def check(
     passages: tuple[Passage, ...] = EVIDENCE,
 ) -> Checked:
     text = draft.replace("{}", quote)
-    [(sentence, start, end)] = [(s, *q) for s in parse_draft(text) for q in s.quotes]
+    [(sentence, start, end)] = [(s, *q) for s in parse_draft(text, FileNames({})) for q in s.quotes]
     prose = sentence.prose()
     around = prose[: start - sentence.start], prose[end - sentence.start :]
     code, found, true_text, note = check_quote(
@@ -315,7 +315,7 @@ def test_a_blockquote_is_compared_without_its_marks() -> None:
 def results(case: Case) -> list[tuple[QuoteResult, bool]]:
     """What was found out about each quote, and whether it fails."""
     found = []
-    for sentence in parse_draft(case.draft):
+    for sentence in parse_draft(case.draft, FileNames({})):
         for start, end in sentence.quotes:
             result = check_quote(case.draft[start:end], case.passages, case.cited)
             is_own = is_term(case.draft[start:end]) and not case.cited
@@ -351,19 +351,23 @@ def test_true_quotes_in_other_typography_are_recognized(rounds: int) -> None:
 
 
 def sentences(text: str) -> list[str]:
-    return [sentence.text for sentence in parse_draft(text)]
+    return [sentence.text for sentence in parse_draft(text, FileNames({}))]
 
 
 def content(text: str) -> list[str]:
-    return [sentence.text for sentence in parse_draft(text) if sentence.has_content]
+    return [sentence.text for sentence in parse_draft(text, FileNames({})) if sentence.has_content]
 
 
 def quotes(text: str) -> list[str]:
-    return [text[a:b] for s in parse_draft(text) for a, b in s.quotes]
+    return [text[a:b] for s in parse_draft(text, FileNames({})) for a, b in s.quotes]
 
 
 def cited(text: str) -> list[tuple[int, str, str]]:
-    return [(n, c.kind, c.target) for n, s in enumerate(parse_draft(text)) for c in s.citations]
+    return [
+        (n, c.kind, c.target)
+        for n, s in enumerate(parse_draft(text, FileNames({})))
+        for c in s.citations
+    ]
 
 
 @pytest.mark.parametrize(
@@ -506,7 +510,7 @@ DRAFTS = st.lists(st.sampled_from([*PIECES, " ", " ", "\n", "\n\n", "\n> "]), ma
 
 @given(DRAFTS.map("".join) | st.text(max_size=60))
 def test_parts_lie_in_their_sentences(text: str) -> None:
-    check_laws(text, parse_draft(text))
+    check_laws(text, parse_draft(text, FileNames({})))
 
 
 # -- Tokens are without typography, and have all that is said --------------------------------------

@@ -34,7 +34,7 @@ from rolebundle.ingest.front_matter import front_matter
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
 from rolebundle.ingest.readers import MAX_TITLE_CHARS, open_text
 from rolebundle.ingest.readers.line_blocks import block_of, first_text, is_blank, runs, title_in
-from rolebundle.resources import data_file
+from rolebundle.resources import data_file, expanded
 from rolebundle.text.decoding import one_line
 from rolebundle.text.references import HEADING_LINES
 from rolebundle.text.tables import CELL_MARKS, MAX_HEADER_ROW, header_index
@@ -257,9 +257,7 @@ def _definitions() -> Mapping[str, str]:
     """The expression for what begins a definition, by the suffix or name of the file."""
     found: dict[str, str] = {}
     for suffixes, expression in _TABLE["definitions"].items():
-        whole = expression
-        for name, part in reversed(_TABLE["parts"].items()):
-            whole = whole.replace(f"%{name}%", part)
+        whole = expanded(expression, _TABLE["parts"])
         found |= dict.fromkeys(suffixes.split(), re.sub(r"\n *", "", whole))
     return found
 
