@@ -151,7 +151,16 @@ def equals_newest_first(
     ]
     copied_on = day_of_copying(row.passage for row in same_round)
     newest = [*about_as_good, *others]
-    newest.sort(key=lambda row: recency(row, copied_on), reverse=True)
+    internal = (score(row) for row in newest if row.passage.document.origin == "internal")
+    best_internal = max(internal, default=0.0)
+
+    def order(row: Candidate) -> tuple[int, bool, str, list[int]]:
+        # The date of a mail moves it above nothing of one's own, and what is above stays there.
+        rank, holds, day, numbers = recency(row, copied_on)
+        is_above = rank == 1 and score(row) > best_internal
+        return 2 if is_above else rank, holds, day, numbers
+
+    newest.sort(key=order, reverse=True)
     return newest if near_best[0] in newest else [*newest, near_best[0]]
 
 

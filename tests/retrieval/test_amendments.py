@@ -132,6 +132,8 @@ def test_what_says_itself_that_it_amends_is_to_be_used(tmp_path: Path) -> None:
     harbour = {**files(), "lease.md": HARBOUR}
     assert f"{QUOTE}. Answer from it." in packet(answered(tmp_path / "a", harbour, TASK))
     assert "[1]. Find out which" in packet(answered(tmp_path / "b", harbour, OTHER_WORDS))
+    other = answered(tmp_path / "c", {**harbour, "club.md": f"{TASK} {TASK}\n"}, TASK)
+    assert "that it amends [2]" in notes(other) and "Answer from it." not in packet(other)
 
 
 HARMLESS: dict[str, Mapping[str, str]] = {

@@ -349,3 +349,17 @@ def test_a_date_in_the_future_is_said_to_be_one(tmp_path: Path) -> None:
     asked = ("retrieve", "Where does the rent go?", "--in", tmp_path / "n", "--format", "prompt")
     shown = invoke(*asked, "--now", NOW).out
     assert "2099-01-07 · in the future" in shown and shown.count("in the future") == 1
+
+
+@pytest.mark.parametrize(("day", "first"), [("2026-10-12", "mail"), ("2025-10-12", "list")])
+def test_the_date_of_a_mail_lowers_it_only_below_what_is_newer(day: str, first: str) -> None:
+    rows = [
+        ranked(
+            passage("mail", "The lesson costs 56 pounds.", updated_at=day, origin="external"), 0.9
+        ),
+        ranked(passage("list", "The lesson costs 52 pounds.", updated_at="2026-01-01"), 0.8),
+    ]
+    for row in rows:
+        row.freshness = "fresh"
+    put_newest_first(rows, 0.0, {"lesson", "costs"})
+    assert rows[0].chunk_id == first
