@@ -125,8 +125,8 @@ def stated_day(line: str) -> tuple[str, str]:
 
     ``label`` (``Stand: 2.11.2026, Bonn``), ``alone`` (``Bonn, 2 November 2026``), or ``title``: as
     a title has it (``Minutes of 2 November 2026``), and not that of something else (``Reply to your
-    letter of …``, ``Deadline on …``); or ``from``, when it begins to hold (``Valid from …``). The
-    year has four digits. ``from March 2026`` is its first day.
+    letter of …``, ``Deadline on …``); or ``valid``, when it begins to hold (``Valid from …``), or
+    ``from``, when something does. The year has four digits. ``from March 2026`` is its first day.
     """
     text, *rest = _table()["part_end"].split(_plain(line), 1)
     dates = {d: match for d, match in _dates_in(text) if len(d) > 4 and d[:4] in match[0]}
@@ -139,7 +139,7 @@ def stated_day(line: str) -> tuple[str, str]:
     form = next((form for form, pattern in forms if pattern.fullmatch(shape)), "")
     if len(day) == 10:
         return (day, form) if form else ("", "")
-    return (f"{day}-01", form) if form == "from" else ("", "")
+    return (f"{day}-01", form) if form == "valid" else ("", "")
 
 
 def entries_of(text: str, until: str) -> list[tuple[str, str]]:

@@ -20,8 +20,8 @@ _DATED_LINE = re.compile(r"^(?=.{8,120}(?:$|(?<=\d{4})[.;]\s)).*\d{4}.*", re.MUL
 """A longer sentence is no title, and no line of the head of a letter."""
 _FIRST_LINE = re.compile(r".*\Z|.{1,60}?\d(?:\W{1,3}\d\d?[:.h]\d\d)?\W*\n(?![^\W\d_A-Z])")
 """A first line that is a title: it stands alone, or ends with its day, and no sentence goes on."""
-_FORMS = ("label", "alone", "title", "from", "below")
-"""How a day is stated, the surest first. ``below`` counts within the month of a file's name."""
+_FORMS = ("label", "alone", "title", "valid", "from", "below")
+"""How a day is stated, the surest first. The last two count within the month of a file's name."""
 _LINES_PER_ENTRY = 4
 
 
@@ -82,7 +82,8 @@ def _stated(blocks: Iterable[Block], name: str = "") -> Iterator[tuple[int, int,
             is_below = number and is_first and form == "title"
             form = "title" if is_heading else "below" if is_below else form
             is_prose = block.kind not in ("list", "table")
-            in_month = {"from": day.startswith(name), "below": day.startswith(name or "-")}
+            in_month = dict.fromkeys(("from", "below"), day.startswith(name or "-"))
+            in_month["valid"] = day.startswith(name)
             may_be = {"alone": is_prose, "title": is_title, **in_month}
             if day and may_be.get(form, True):
                 yield _FORMS.index(form), block.level, day

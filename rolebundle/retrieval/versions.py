@@ -97,10 +97,10 @@ def put_newest_first(
     of scores stays the same, so that all other passages keep their places.
 
     With a kind of documents, such as mails, they are of this kind, and come above all others; all
-    of the kind do if the task says no more.
+    of the kind do if the task says no more. What is untrusted or without a date does not.
     """
     rows = [row for row in ranked if row.can_be_selected]
-    of_kind = [row for row in rows if kind == row.passage.document.ranked_type]
+    of_kind = [r for r in rows if kind == r.passage.document.ranked_type and recency(r)[0]]
     by_date = equals_newest_first(of_kind or rows, lambda row: row.final, task_words, min_score)
     if of_kind and all(word in _KIND_OF or len(word) == 1 for word in task_words):
         by_date = sorted(of_kind, key=recency, reverse=True)

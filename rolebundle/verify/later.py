@@ -356,7 +356,8 @@ class LaterTexts:
         statements = gone_statements(sentence.text)
         said = (one.stems for one in statements if not one.of or one.of & self._own)
         gone = frozenset[str]().union(*said) & self._own - pair.gone
-        return bool(gone) and (pair.is_related or is_telling(gone, sentence.shared - gone))
+        others = sentence.shared - gone
+        return bool(gone) and (pair.is_related or (bool(others) and is_telling(gone, others)))
 
     def _is_about(self, sentence: LikeSentence, pair: _Pair) -> bool:
         """Whether it is about what the draft says, and does not say that this stays."""

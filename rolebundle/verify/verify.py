@@ -190,15 +190,18 @@ class SentenceCheck:
         self._beside = [p for c in beside for p in evidence.named_by(c, self._all)]
         # A text in the language of the source may say that a figure of it no longer holds.
         digits = digits_in(self._prose)
-        texts = (beside_numbers(p.content, digits) for p in self._cited_lines or self._beside)
-        source = " ".join(texts)[:_MAX_SOURCE]
+        around = (beside_numbers(p.content, digits) for p in self._cited_lines or self._beside)
+        source = " ".join(around)[:_MAX_SOURCE]
         alike = evidence.candidates([source] if source else [])
         later = [p for p in alike if has_replacement_cue(p.content, digits)]
         found = *self.cited, *self._all, *self._beside, *later
         self.passages = {p.chunk_id: p for p in found}
         self._all = [*self.passages.values()]
+        # What is untrusted says nothing of what is trusted.
+        is_open = any(map(_is_untrusted, self.cited))
+        texts = [p for p in self._all if is_open or p in self.cited or not _is_untrusted(p)]
         self._later = LaterTexts(
-            self._prose, self._text, source, self.cited, self._cited_lines, self._all, evidence
+            self._prose, self._text, source, self.cited, self._cited_lines, texts, evidence
         )
 
     @property
@@ -347,6 +350,10 @@ class SentenceCheck:
         if found:
             note = f"differs: {found.what}"
             yield self._finding("differs", start, end, found.passage, note, found.text)
+
+
+def _is_untrusted(passage: Passage) -> bool:
+    return "untrusted" in (passage.document.trust_tier, passage.document.origin)
 
 
 def _text_of(passage: Passage) -> str:

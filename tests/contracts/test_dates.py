@@ -64,9 +64,10 @@ def test_the_date_in_a_name(name, found):
     ("Sheet of 2 November 2026, written by Ann.", "2026-11-02", "label"), ("Merkblatt vom 2. November 2026", "2026-11-02", "label"),
     ("Corrected budget of 2 November 2026, replaces the budget of 25 September 2026", "2026-11-02", "label"),
     ("Budget corrigé du 2 novembre 2026", "2026-11-02", "label"), ("Your report of 2 November 2026 came.", "", ""),
-    ("from March 2026", "2026-03-01", "from"), ("Born in March 1980", "", ""),
+    ("from March 2026", "2026-03-01", "valid"), ("Born in March 1980", "", ""),
+    ("Tenant from 1 March 2015: Ana", "2015-03-01", "from"), ("Member from May 2018", "", ""),
     ("Season 2026, corrected 5 October 2026; the earlier one was wrong", "2026-10-05", "label"),
-    ("Valid from 2 November 2026. It replaces the rules.", "2026-11-02", "from"), ("Preise ab 2.11.2026", "2026-11-02", "from"),
+    ("Valid from 2 November 2026. It replaces the rules.", "2026-11-02", "valid"), ("Preise ab 2.11.2026", "2026-11-02", "valid"),
     ("Date: 2 nov 26", "", ""), ("Date: 2 May 2026 to 5 May 2026", "", ""), ("Edition of May 2026", "", ""),
 ])  # fmt: skip
 def test_the_day_that_a_line_states_of_its_text(line, day, form):

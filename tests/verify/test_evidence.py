@@ -901,6 +901,24 @@ def test_a_swap_on_a_day_and_a_change_in_italian(tmp_path: Path, draft: str, is_
     assert ("old_source" in answer.counts) == is_old
 
 
+HUT = {
+    "own/house.md": "Date: 2026-02-01\n\nDogs may sleep in the hut. Marta Klein serves the boiler in October.\n",
+    "in/a.eml": f"{HEADERS}\nDogs are forbidden in the hut. Marta Klein steps down.\n",
+}
+
+
+@pytest.mark.parametrize(("trust_tier", "verdict"), [("untrusted", "clean"), ("general", "check")])
+def test_what_is_untrusted_changes_nothing(tmp_path: Path, trust_tier: str, verdict: str) -> None:
+    folder, workspace = write_files(tmp_path / "hut", HUT), Workspace(tmp_path / "c.db")
+    with Admin(workspace) as admin:
+        admin.ingest([folder / "own"], IngestOptions(lexical_only=True))
+        options = IngestOptions(lexical_only=True, flags={"trust_tier": trust_tier})
+        admin.ingest([folder / "in"], options)
+    with Engine(workspace) as engine:
+        answer = engine.verify(VerifyRequest(draft="Dogs may sleep in the hut (house.md:3)."))
+    assert answer.verdict == verdict
+
+
 VACCINATIONS = "Tier,Impfstoff,Termin\nBalu,Tollwut,2027-10-05\nTiger,Tollwut,{}-10-15\n"
 LISTS = {
     "Liste Oktober.csv": VACCINATIONS.format(2029),
