@@ -92,7 +92,7 @@ def rank(
     for phrase in rare_exact:
         having = (row for row in ranked if has_phrase(row.passage, phrase))
         _lift(ranked, next(having, None), MAX_RANK_OF_EXACT, f"exact:{phrase}")
-    _lift_wordings(ranked, pools_by_wording, weights)
+    _lift_wordings(ranked, pools_by_wording, weights, request.min_score)
     if request.overlay is not None:
         best = _best_without_role(candidates, pool, request, weights, copy_groups, words_if_newest)
         _lift(ranked, best, MAX_RANK_OF_BEST, "first without a role")
@@ -214,10 +214,13 @@ def _lift(ranked: list[Candidate], lifted: Candidate | None, max_rank: int, reas
                 lift(ranked, row, rows[max_rank - 1], reason)
 
 
-def _lift_wordings(ranked: list[Candidate], pools: Sequence[Pool], weights: Weights) -> None:
+def _lift_wordings(
+    ranked: list[Candidate], pools: Sequence[Pool], weights: Weights, min_score: float
+) -> None:
     """If the first three score under 70% of a wording's own best passage, lift it among them.
 
     Such a wording asks about another subject. Wordings of one subject have the same best passages.
+    The best one, if it has a word of the task, is not under ``min_score`` if another one is not.
     """
     missed: dict[str, Candidate] = {}
     for pool in pools:
@@ -227,6 +230,8 @@ def _lift_wordings(ranked: list[Candidate], pools: Sequence[Pool], weights: Weig
         first = max((alone[row.chunk_id] for row in rows[:MAX_RANK_OF_WORDING]), default=0.0)
         if best is not None and first < ABOUT_AS_GOOD * alone[best.chunk_id]:
             missed[best.chunk_id] = best
+        if best is not None and best.bm25 and rows[0].final >= min_score:
+            best.raise_to(min_score, "best for a wording")
     lifted = [*missed.values()][: MAX_RANK_OF_WORDING - 1]
     for max_rank, row in enumerate(lifted, MAX_RANK_OF_WORDING + 1 - len(lifted)):
         _lift(ranked, row, max_rank, "best for a wording")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from rolebundle.embedding.static import StaticProvider
 from rolebundle.retrieval.packet import packet
-from support.corpora import answered, document
+from support.corpora import HashingProvider, answered, document
 
 SUBJECTS = {
     "rotation": "How often does the refresh token rotate?",
@@ -27,10 +27,10 @@ OTHERS = [document("others", [f"Page {n} is about something else." for n in rang
 @given(
     st.permutations([*SUBJECTS]),
     st.integers(1, 12),
-    st.sampled_from([None, StaticProvider()]),
+    st.sampled_from([None, StaticProvider(), HashingProvider()]),
 )
 def test_each_subject_has_a_passage_among_the_first(
-    order: list[str], many: int, provider: StaticProvider | None
+    order: list[str], many: int, provider: StaticProvider | HashingProvider | None
 ) -> None:
     """Also if another subject has many passages with more words of the task."""
     often, *others = order
