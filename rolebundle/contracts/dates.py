@@ -137,9 +137,9 @@ def stated_day(line: str) -> tuple[str, str]:
     shape = f"{text[: match.start()]}DAY{text[match.end() :]}{' REST' if rest else ''}"
     forms = _table()["statements"].items()
     form = next((form for form, pattern in forms if pattern.fullmatch(shape)), "")
-    if len(day) == 10:
-        return (day, form) if form else ("", "")
-    return (f"{day}-01", form) if form == "valid" else ("", "")
+    if len(day) < 10:
+        day, form = f"{day}-01", form if form == "valid" else ""
+    return (day, form) if form else ("", "")
 
 
 def entries_of(text: str, until: str) -> list[tuple[str, str]]:

@@ -331,7 +331,7 @@ class Noise(NamedTuple):
     @property
     def unrelated(self) -> float:
         """About the mean cosine of unrelated pairs."""
-        # Between −0.2 and −0.3 neither questions nor roles change by more than one in a hundred.
+        # From 0.2 to 0.33, questions change by at most two of 120, and roles by two points.
         return self.floor - 0.28 * (self.related - self.floor)
 
     def closeness(self, cosine: float) -> float:

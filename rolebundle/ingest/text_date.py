@@ -82,8 +82,8 @@ def _stated(blocks: Iterable[Block], name: str = "") -> Iterator[tuple[int, int,
             is_below = number and is_first and form == "title"
             form = "title" if is_heading else "below" if is_below else form
             is_prose = block.kind not in ("list", "table")
-            in_month = dict.fromkeys(("from", "below"), day.startswith(name or "-"))
-            in_month["valid"] = day.startswith(name)
-            may_be = {"alone": is_prose, "title": is_title, **in_month}
+            in_month = day.startswith(name or "-")
+            may_be = {"alone": is_prose, "title": is_title, "from": in_month, "below": in_month}
+            may_be["valid"] = day.startswith(name)
             if day and may_be.get(form, True):
                 yield _FORMS.index(form), block.level, day

@@ -18,10 +18,12 @@ from typing import NamedTuple
 from rolebundle.resources import data_file
 from rolebundle.storage.stored_values import grouped
 from rolebundle.text.figures import Figure, is_equal, is_money
+from rolebundle.text.languages import NUMBER_WORDS
 
 _MAX_OPERANDS = 12
 _DAY = 86_400
 _POINTS = ("date", "clock")
+_MONTH = Fraction(365 * _DAY, 12)
 _YEARS = range(1900, 2101)
 _WORDS = data_file(__file__, "words.toml")["calculation"]
 _CONSTANT = {
@@ -29,6 +31,11 @@ _CONSTANT = {
     for words, numbers in _WORDS["constants"].items()
 }
 _CUE = re.compile("".join(_WORDS["cue"]), re.IGNORECASE)
+_NO_CUE = re.compile(
+    r"\b(?:(?:more|less) than|over|under|above|below|up to) "
+    rf"(?:\W?\d|(?:{'|'.join(NUMBER_WORDS)})\b)",
+    re.IGNORECASE,
+)
 
 
 class _Term(NamedTuple):
@@ -91,7 +98,7 @@ def derivation(
 
 def calculates(text: str) -> bool:
     """Whether a sentence says that it calculates."""
-    return _CUE.search(text) is not None
+    return _CUE.search(_NO_CUE.sub(" ", text)) is not None
 
 
 def is_year(figure: Figure) -> bool:
@@ -116,8 +123,12 @@ def _values(figure: Figure, unit: str) -> Iterator[Fraction]:
             continue
         elif own == unit or (own, unit) in (("time", "date"), ("%", "pp")):
             yield value
+        elif (own, unit) == ("time", "month"):
+            yield value / _MONTH
         elif (own, unit) in (("clock", "time"), ("time", "clock")):
             yield value * 60 if own == "clock" else value / 60
+        elif (own, unit) == ("", "month") and value in _YEARS:
+            yield value * 12
 
 
 def _results(

@@ -35,11 +35,12 @@ from rolebundle.text.figures import (
     cell_at,
     find_figures,
     is_equal,
+    is_money,
     words_near,
 )
 from rolebundle.text.tables import Cell
 from rolebundle.text.words import stem
-from rolebundle.verify.derived import derivation, fits, is_year
+from rolebundle.verify.derived import calculates, derivation, fits, is_year
 
 _POOL = 10
 """From how many figures of the evidence a figure may be calculated. They are in the sentences that
@@ -134,13 +135,15 @@ def check_figures(
         named = {*LONGER.findall(sentence)}.difference(LONGER.findall(figure.text))
         figure = replace(figure, near=figure.near | named)  # noqa: PLW2901
         first = None
-        for reading in (figure, *own.without_year(figure)):
+        for reading in (figure, *_with_unit_before(figure, others), *own.without_year(figure)):
             check = own.check(reading, figures)
             first = first or check
             if check is None or check.outcome != "unsupported_figure":
                 break
             found = own.operands(reading)
             calculation = derivation(reading, others, [*before, *found], sentence, words)
+            if not calculation and calculates(sentence):
+                calculation = own.sum_note(reading)
             if calculation and figure.cell is None:
                 check = check._replace(outcome="computed", note=calculation)
                 break
@@ -165,6 +168,18 @@ def _of_draft(figure: Figure) -> Figure:
     near = figure.near - own
     words = frozenset(word for word in figure.words if not word.isdecimal())
     return replace(figure, near=near if len(near) > 1 else words - own)
+
+
+def _with_unit_before(figure: Figure, others: Sequence[Figure]) -> list[Figure]:
+    """A bare number with the unit of the figure before it: "52 weeks: 18 fully paid"."""
+    if figure.unit or not figure.amount:
+        return []
+    before = [f for f in others if f.start < figure.start and f.unit and f.amount][:1]
+    shared = [
+        [(u, figure.amount / (f.amount or 1) * v) for u, v in f.readings if isinstance(v, Fraction)]
+        for f in before
+    ]
+    return [replace(figure, readings=tuple(readings), nouns=()) for readings in shared]
 
 
 # -- evidence --------------------------------------------------------------------------------------
@@ -240,6 +255,16 @@ class _Index:
         ends = enumerate(self._place_ends)  # Names begin with the path.
         self._files = [texts[n].partition("\n")[0] if end > 0 else str(n) for n, end in ends]
         self._of_places = [f for f, n in self._figures if f.start < self._place_ends[n]]
+        columns = defaultdict[tuple[int, str], list[Figure]](list)
+        for figure, n in self._figures:
+            if figure.cell and (figure.cell.column or is_money(figure)):
+                columns[n, figure.cell.column].append(figure)
+        self._sums: dict[tuple[str, Fraction | int], str] = {
+            (cells[0].unit, sum(amounts)): f"the sum of {name!r}"
+            for (_, name), cells in columns.items()
+            if len({cell.unit for cell in cells}) == 1
+            and len(amounts := [c.amount for c in cells if c.amount and not is_year(c)]) > 2
+        }
 
     def check(self, figure: Figure, stated: Sequence[Figure]) -> FigureCheck | None:
         """The outcome for one of the figures of a sentence; ``None`` if it needs no check."""
@@ -299,6 +324,13 @@ class _Index:
             return []
         ranked = self._ranked(figure.words, figure.kind)
         return [other for other in ranked if other.unit or other not in self._of_places]
+
+    def sum_note(self, figure: Figure) -> str:
+        """Of which column of a table a figure is the sum, of three cells or more; "" if of none."""
+        if not figure.amount:
+            return ""
+        found = (self._sums.get((unit, figure.amount)) for unit in ("", figure.unit))
+        return next(filter(None, found), "")
 
     def _with_keys(self, figure: Figure) -> set[int]:
         """The places of the figures with a key of a figure."""
@@ -368,11 +400,14 @@ class _Index:
                 continue  # "A day" is one day.
             if figure.label != other.label and figure.label in labels:
                 continue  # "Version 2" of chapter 4.
+            if (other.is_counting and not figure.is_counting) or is_year(other) != is_year(figure):
+                continue  # "Price list 2024", "two sides".
             gained = (figure.near & other.near - beside) | counted.intersection(other.nouns[:1])
             kept = other.near | other.shared | {*LONGER.findall(other.text)}
             loss = max(len(figure.near & one.near - kept) for one in same)
             # One word may be a coincidence if the values have nothing else in common.
             is_alike = other.cell is not None or not figure.near.isdisjoint(beside)
+            is_alike |= any(one.shared and one.shared == other.shared for one in same)
             # The draft may have that one, too, if it does not swap them.
             is_mixed = all(_mixes_rows(figure.near, one.cell, other.cell) for one in same)
             # "The first £250, for water damage £500": all words of the other one.

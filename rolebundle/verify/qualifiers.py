@@ -40,7 +40,7 @@ _CONDITION, _REASON = (re.compile(text, re.IGNORECASE) for text in _WORDS["claus
 
 
 class Qualifier(NamedTuple):
-    """A qualifier, its group, its kind in all groups, and the stems that it is about."""
+    """A qualifier, its group, its group and kind in one, and the stems that it is about."""
 
     text: str
     group: str

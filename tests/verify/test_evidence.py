@@ -1,7 +1,7 @@
 """What a draft says against its evidence: passages, citations, sources, statements, a judge."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -727,6 +727,15 @@ def test_what_a_reply_in_another_file_changes(
     assert (note in notes[0] if notes and note else notes == []) and bool(notes) == bool(note)
 
 
+def verified_files(tmp_path: Path, texts: Mapping[str, str], draft: str) -> Verification:
+    """A draft checked against files."""
+    workspace = Workspace(tmp_path / "c.db")
+    with Admin(workspace) as admin:
+        admin.ingest([write_files(tmp_path / "files", texts)], IngestOptions(lexical_only=True))
+    with Engine(workspace) as engine:
+        return engine.verify(VerifyRequest(draft=draft))
+
+
 MINUTES = {
     "2026-03-12 minutes.md": "# Bonfires\n\nBonfires are allowed from dusk on.\n\n"
     "# Tools\n\nThe mower costs 300 euros. Ana has the keys of the shed.\n\n"
@@ -774,11 +783,7 @@ MINUTES = {
     ],
 )
 def test_what_later_minutes_change(tmp_path: Path, draft: str, is_old: bool) -> None:
-    workspace = Workspace(tmp_path / "c.db")
-    with Admin(workspace) as admin:
-        admin.ingest([write_files(tmp_path / "minutes", MINUTES)], IngestOptions(lexical_only=True))
-    with Engine(workspace) as engine:
-        answer = engine.verify(VerifyRequest(draft=draft))
+    answer = verified_files(tmp_path, MINUTES, draft)
     assert ("old_source" in answer.counts) == is_old
     assert answer.verdict == ("check" if is_old else "clean")
 
@@ -828,11 +833,7 @@ NOTES = {
 def test_a_later_entry_of_notes_changes_an_earlier_one(
     tmp_path: Path, draft: str, note: str | None
 ) -> None:
-    workspace = Workspace(tmp_path / "c.db")
-    with Admin(workspace) as admin:
-        admin.ingest([write_files(tmp_path / "notes", NOTES)], IngestOptions(lexical_only=True))
-    with Engine(workspace) as engine:
-        answer = engine.verify(VerifyRequest(draft=draft))
+    answer = verified_files(tmp_path, NOTES, draft)
     notes = [f.note or "" for f in answer.findings if f.code == "old_source"]
     assert (note in notes[0] if notes and note else notes == []) and bool(notes) == bool(note)
 
@@ -893,11 +894,7 @@ SWAPS = {
     ],
 )
 def test_a_swap_on_a_day_and_a_change_in_italian(tmp_path: Path, draft: str, is_old: bool) -> None:
-    workspace = Workspace(tmp_path / "c.db")
-    with Admin(workspace) as admin:
-        admin.ingest([write_files(tmp_path / "rota", SWAPS)], IngestOptions(lexical_only=True))
-    with Engine(workspace) as engine:
-        answer = engine.verify(VerifyRequest(draft=draft))
+    answer = verified_files(tmp_path, SWAPS, draft)
     assert ("old_source" in answer.counts) == is_old
 
 

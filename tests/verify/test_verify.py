@@ -387,7 +387,7 @@ SAME = [
     ("| Planet | Distance (1000 km) |\n|---|---|\n| Moon | 384 |", "The Moon is 384,000 km away."),
     ("DTSTART 2026-12-10 09:30", "el 10 de diciembre de 2026"), ("2026-08-03", "le 3 août 2026"),
     ("needs 14.x", "It needs 14."), ("from 18:00 to 21:00", "6 to 9 pm"),
-    ("the 8th day", "day 8"),
+    ("52 weeks: 18 weeks at full pay", "52 weeks, 18 fully paid"), ("the 8th day", "day 8"),
     ("twice a year", "two times a year"), ("at least 9 days", "9 days or more, at least 9 days"),
     ("| Year | Cost ($ million) |\n|---|---|\n| First | 12 |", "It cost $12 million."),
     ("until 4\nDecember", "until 4 December"), ("in December\n2026", "in December 2026"),
