@@ -220,7 +220,7 @@ def _lift_wordings(
     """If the first three score under 70% of a wording's own best passage, lift it among them.
 
     Such a wording asks about another subject. Wordings of one subject have the same best passages.
-    The best one, if it has a word of the task, is not under ``min_score`` if another one is not.
+    If any passage reaches ``min_score``, the best one of a wording does, if it has a word of it.
     """
     missed: dict[str, Candidate] = {}
     for pool in pools:

@@ -368,7 +368,7 @@ def outdated_words(first: Candidate, others: Sequence[Candidate], task: str) -> 
         for stems, words, _ in statements:
             near = content_words(words) if date else in_names
             gone, shared = stems & own, (asked - stems) & near
-            # What is not quoted must be said of nothing but what the passage has.
+            # Without a quotation, all of the words that are gone must be in the passage.
             is_quoted = may_displace(row, first)
             is_said = 2 * len(gone) >= len(stems) if is_quoted else gone == stems
             if shared and is_said and is_telling(gone, shared):

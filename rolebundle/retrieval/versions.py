@@ -155,7 +155,7 @@ def equals_newest_first(
     best_internal = max(internal, default=0.0)
 
     def order(row: Candidate) -> tuple[int, bool, str, list[int]]:
-        # The date of a mail moves it above nothing of one's own, and what is above stays there.
+        # A mail competes by its date only if its score is above that of all internal documents.
         rank, holds, day, numbers = recency(row, copied_on)
         is_above = rank == 1 and score(row) > best_internal
         return 2 if is_above else rank, holds, day, numbers

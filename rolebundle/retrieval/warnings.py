@@ -291,7 +291,7 @@ def _may_be_replaced(retrieval: Retrieval) -> str:
         ]
         if amending:
             is_own = amended and is_for_task and amending.document.origin != "external"
-            # What changes a later passage may be about another matter than the first one.
+            # The amendment of a lower passage may be about another matter than the first passage.
             is_own = is_own and documents[0] in (row.passage.document, amending.document)
             said = (
                 f"amends [{number}], by its text" if is_own else f"says that it amends [{number}]"

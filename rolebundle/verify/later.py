@@ -387,12 +387,12 @@ class LaterTexts:
         )
 
     def _has_other_person(self, text: str) -> bool:
-        """Whether it says who does what a person of the draft, or somebody on its day, does."""
+        """Whether another person takes over from one of the draft, or does something on its day."""
         is_new = self._has_day(text) and any(n[0] not in self.text for n in names_in(text))
         return says(text, "who") and (is_new or any(n not in text for n in _long_names(self.prose)))
 
     def _has_other_value(self, text: str) -> bool:
-        """Whether it says what is new for what the draft names: another person or figure."""
+        """Whether it tells of a new person or figure for something that the draft names."""
         names = _long_names(self.prose)
         named = [name for name in names if name in text]
         if not named or not says(text, *_TOLD):
@@ -428,7 +428,7 @@ def _long_names(text: str) -> list[str]:
 
 
 def _is_of_other_size(text: str, other: str, unit: str = "") -> bool:
-    """Whether two texts have figures of one kind of size, but for a unit, and none is equal."""
+    """Whether two texts have sizes of one unit, other than ``unit``, and no equal ones."""
     sizes, others = (
         [f for f in find_figures(one) if {kind for kind, _ in f.readings} <= _SIZES - {unit}]
         for one in (text, other)
@@ -438,9 +438,9 @@ def _is_of_other_size(text: str, other: str, unit: str = "") -> bool:
 
 
 def _stays(sentence: LikeSentence) -> bool:
-    """Whether a sentence says that what it shares some words about stays.
+    """Whether a sentence says that the matter of the shared words stays as it is.
 
-    Not so "It is now of zinc, at the same price": only the part without the words stays.
+    "It is now of zinc, at the same price" says so of the price, but not of the material.
     """
     parts = sentence.text.split(", ")
     staying = [part for part in parts if says(part, "stays")]
