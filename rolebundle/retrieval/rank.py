@@ -27,7 +27,7 @@ from rolebundle.retrieval.versions import (
 from rolebundle.text.languages import likely_languages, stop_words_of
 from rolebundle.text.tasks import tasks_in, words_for_open_tasks
 
-MAX_RERANKED = 50
+MAX_RERANKED = 40
 """How many candidates, the best by their lanes, a server's model reads: this bounds the cost."""
 RERANKED_SHARE = 0.85
 """The model's share of the semantic component."""

@@ -31,7 +31,7 @@ from rolebundle.policy.trust import Labels
 from rolebundle.retrieval.evidence import JUDGED_PER_RANKING, Evidence
 from rolebundle.retrieval.request import ResolvedRequest
 
-POOL_DEPTH = 50
+POOL_DEPTH = 40
 """How many chunks each lane proposes at first, plus as many as the agent has seen.
 
 It is the same for every limit, so that a higher limit does not change the first passages."""

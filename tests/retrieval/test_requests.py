@@ -482,8 +482,8 @@ def test_what_a_hard_limit_leaves_out_takes_no_place() -> None:
 
 
 def test_the_depth_grows_with_the_limit_and_has_a_bound() -> None:
-    assert (POOL_DEPTH, MAX_DEPTH) == (50, 4096)
+    assert (POOL_DEPTH, MAX_DEPTH) == (40, 4096)
     many = document("many", [f"token x{n}" for n in range(300)])
-    bundle = answered([many], FORBIDS, task="token", limit=200)
-    assert len(bundle.selected) == 200
-    assert bundle.diagnostics.candidate_pool_size == 200
+    bundle = answered([many], FORBIDS, task="token", limit=160)
+    assert len(bundle.selected) == 160
+    assert bundle.diagnostics.candidate_pool_size == 160
