@@ -35,7 +35,7 @@ from rolebundle.ingest.parsed import Block, ParsedDocument
 from rolebundle.storage.digests import content_hash
 from rolebundle.storage.documents import StoredChunk
 
-CHUNKER_VERSION = "structure-5"
+CHUNKER_VERSION = "structure-6"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +91,8 @@ _WORD_GROUPS = 16
 _ENCODED = re.compile(r"[A-Za-z0-9+/=_-]{400,}[\"')>\]},;\s]*")
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])[\"')\]]*\s+|(?<=[。！？])")
 _SPACE = re.compile(r"\s+")
+_SOFT_HYPHEN = "\u00ad"
+"""No search would find a word or number with one. It is only shown at the end of a line."""
 
 
 _Row = tuple[int, int, int, int, int, int]
@@ -134,7 +136,7 @@ def chunk_document(
     counts: dict[str, int] = {}
     chunks: list[StoredChunk] = []
     for first, end in _runs(atoms, text, settings, parsed, paths):
-        content = text[atoms.starts[first] : atoms.ends[end - 1]]
+        content = text[atoms.starts[first] : atoms.ends[end - 1]].replace(_SOFT_HYPHEN, "")
         if not content or content.isspace() or (has_data and _ENCODED.fullmatch(content)):
             continue
         digest = content_hash(content)

@@ -242,6 +242,7 @@ def dated_entries(passage: Passage) -> list[Passage]:
     return [passage._replace(content=text, document=of_day) for text, of_day in dated]
 
 
+@lru_cache(maxsize=4096)
 def _is_newer(path: str, than: str) -> bool:
     """Whether a path says that it holds in place of another one.
 
