@@ -42,7 +42,7 @@ def file_states(files: Sequence[StoredFile], seconds: float) -> dict[str, Source
     If the check of an earlier answer still hangs, no file is looked at.
     """
     states: dict[str, SourceState] = {file.location: "unknown" for file in files}
-    if not any(check.is_alive() for check in _stuck):
+    if files and not any(check.is_alive() for check in _stuck):
         found: dict[str, SourceState] = {}
         checked = ((file.location, file_state(file)) for file in files)
         check = Thread(target=found.update, args=(checked,), daemon=True)

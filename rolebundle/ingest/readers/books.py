@@ -22,10 +22,6 @@ from rolebundle.ingest.readers.package import Package, TextBlocks, package_reade
 
 _CHAPTER_TYPES = frozenset(("application/xhtml+xml", "text/html", "application/x-dtbook+xml"))
 _MAX_SHEET_BYTES = 1_000_000
-_ADDED_TEXT = re.compile(
-    rb"content\s*:(?:[^;{}]*?\bcounters?\(|\s*\"[^\"\\\n]*\w[^\"\n]*\"|\s*'[^'\\\n]*\w[^'\n]*')"
-)
-"""A number or a word in what a style sheet adds to elements."""
 # What would end a style element, and what XML cannot contain.
 _NOT_IN_SHEETS = re.compile(r"</|[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
@@ -48,17 +44,17 @@ def _book(package: Package) -> ParsedDocument:
     for element in encryption.iter("{*}CipherReference"):
         if package.member("", element.get("URI", "")) in chapters:
             raise package.encrypted()
-    blocks = TextBlocks(package.name, package.path)
+    blocks, page_notes = TextBlocks(package.name, package.path), list[str]()
     for name in chapters:
         if name in package:
-            page = _as_html(package, name)
-            blocks.include(read_page(page, f"{package.path}: {name}", is_message=True))
+            source = _as_html(package, name)
+            page = read_page(source, f"{package.path}: {name}", is_message=True)
+            blocks.include(page)
+            page_notes += page.notes
     missing = sum(name not in package for name in chapters)
     properties = properties_of(book.iterfind("{*}metadata/*"))
     notes = [f"chapters that the book lacks: {missing}"] if missing else []
-    sheets = [package.read(name) for name in package.names() if name.endswith(".css")]
-    notes += ["left out: text that style sheets add"] * any(map(_ADDED_TEXT.search, sheets))
-    return blocks.document(properties, notes)
+    return blocks.document(properties, (*notes, *dict.fromkeys(page_notes)))
 
 
 def _main_member(package: Package) -> str:

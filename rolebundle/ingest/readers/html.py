@@ -53,6 +53,10 @@ _COMMENT = re.compile(r"<!--(.*?)(?:-->|\Z)", re.DOTALL)
 _MAX_COMMENT_CHARS = 4_000
 """Of a longer comment only the beginning is searched for instructions."""
 _LINE_BREAK = re.compile("\r\n|\r|\n")
+_ADDED_TEXT = re.compile(
+    r"content\s*:(?:[^;{}]*?\b(?:counters?|attr\(data-)|\s*\"[^\"\\\n]*\w[^\"\n]*\"|\s*'[^'\\\n]*\w[^'\n]*')"
+)
+"""A number or a word in what a style sheet adds to elements."""
 
 
 def read_page(
@@ -83,6 +87,8 @@ def read_page(
     body = root if body is None else body
     inferred = _head_metadata(root)
     sheets = page_sheets(root)
+    if any(_ADDED_TEXT.search(sheet) for sheet, _ in sheets):
+        notes += ("left out: text that style sheets add",)
     _empty_unread(body, has_scripts=not is_message)
     if not is_message:
         notes += _empty_link_lists(body)
@@ -267,7 +273,7 @@ def _write_scripts(element: Any) -> None:
             continue
         around = (script, script.getparent(), *script.iter("a"))
         names = (f"{e.get('class', '')} {e.get('role', '')} {e.get('type', '')}" for e in around)
-        links = [e for e in around if e.tag == "a" and "#" in e.get("href", "")]
+        links = [e for e in around if "#" in e.get("href", "")]
         is_note = bool(text.strip()) and (bool(links) or any(map(_NOTE_MARK.search, names)))
         _replace(script, notation.raised(text, before, script.tail or "", is_note=is_note))
 

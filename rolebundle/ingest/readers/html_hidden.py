@@ -38,7 +38,10 @@ _STYLED: Any = etree.XPath("descendant::*[@style]")
 _APART = re.compile(r"block|flex|grid|table|list-item")
 _SPACED = re.compile(r"(?:margin|padding|width)")
 _WORD = re.compile(r"[^\W\d_]{2,}")
-_BOXES = frozenset(("display", "float", "position", "list-style", "list-style-type"))
+_BOXES = frozenset(
+    ("display", "float", "position", "list-style", "list-style-type", "vertical-align")
+)
+_SCRIPTS = {"super": "sup", "sub": "sub"}
 _LIST_STYLES = _BOXES & {"list-style", "list-style-type"}
 LIST_STYLE = "_list-style"
 """The attribute of a list or item with the style of its labels."""
@@ -192,7 +195,8 @@ class Page:
     def apart(self) -> list[Any]:
         """The inline elements that a style shows apart from the text beside them.
 
-        Lists and their items get an attribute with the style of their labels.
+        Lists and their items get an attribute with the style of their labels, and what is raised or
+        lowered gets the tag of such an element.
         """
         found: defaultdict[Any, dict[str, str]] = defaultdict(dict)
         with suppress(styles.UnreadableStyleError):  # What is hidden is looked for without this.
@@ -209,6 +213,8 @@ class Page:
                 element.set(LIST_STYLE, declared[name])
             if _is_apart(declared):
                 apart[element] = None
+            elif element.tag in _INLINE:
+                element.tag = _SCRIPTS.get(declared.get("vertical-align", ""), element.tag)
             if re.search("flex|grid", declared.get("display", "")):
                 apart.update(dict.fromkeys(element))
         return [e for e in apart if e.tag in _INLINE and e is not self._main]

@@ -54,6 +54,7 @@ _MAX_PADDING = 2
 """How many bytes fewer than its rows a text in base64 may have."""
 # From the start of a word only: from each letter a long line without spaces would take minutes.
 _ADDRESS = re.compile(r"<?\b\w+:\S+|(?<!\S)\S+?@\S+")
+_ENCODED = re.compile(r"=\?[^?\s]+\?[qQ]\?[^?\s]*\?=")
 _GROUP = re.compile(r"(?:^|[,;])\s*([^,;:\"<>@]{1,100}):[^:]{0,9000};")
 _BOUNDARY = re.compile(r"boundary\s*\*?=", re.IGNORECASE)
 _CONTENT_HEADER = re.compile(
@@ -413,8 +414,10 @@ def _date(message: Message) -> str:
 
 def _people(message: Message, name: str) -> list[str]:
     """The names and addresses of a header, and the names of groups, such as the undisclosed."""
-    # Names are decoded after the addresses are split: an encoded name may contain a comma.
-    values = [one_line(str(v)[:_MAX_HEADER_CHARS]) for v in message.get_all(name, [])]
+    # Names are decoded after the addresses are split: an encoded name may contain a comma, and some
+    # programs do not encode it.
+    headers = (one_line(str(v)[:_MAX_HEADER_CHARS]) for v in message.get_all(name, []))
+    values = [_ENCODED.sub(lambda word: word[0].replace(",", "=2C"), header) for header in headers]
     found = getaddresses(values)[:_MAX_NAMES]
     if any(address.startswith("@") for _, address in found):  # No comma is between two addresses.
         found = [("", value) for value in values]

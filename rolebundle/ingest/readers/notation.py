@@ -57,6 +57,8 @@ def raised(text: str, before: str, after: str = "", *, is_note: bool = False) ->
         return f"[{plain}]"
     if after.lstrip().startswith(_FRACTION_BAR) and plain.isdecimal():
         return f" {plain}" if before[-1:].isalnum() else plain
+    if not before and after[:1].isalpha():
+        return f"{plain} "  # The number of a verse.
     if not before or before[-1:].isspace():
         return f"[{plain}]" if _NOTE.fullmatch(plain) and before else text
     if _NOTE.fullmatch(plain) and _NOTED.search(before):

@@ -51,6 +51,16 @@ def test_invisible_elements_are_skipped_and_counted():
     assert document.notes == ()  # Nobody misses it.
 
 
+@pytest.mark.parametrize(("body", "text"), [
+    ("10<span class=up>6</span>", "10^6"), ("H<b class=low>2</b>O", "H_2O"),
+    ("1987<a class=up href=#n>3</a>", "1987[3]"), ("10<i style='vertical-align:super'>6</i>", "10^6"),
+    ("<span class=other>10</span>6", "106"),
+])  # fmt: skip
+def test_what_a_style_raises_or_lowers_is_apart(body, text):
+    sheet = ".up{vertical-align: super} .low{vertical-align: sub} .other{vertical-align: middle}"
+    assert [b.text for b in read(f"<style>{sheet}</style><p>{body}</p>").blocks] == [text]
+
+
 @pytest.mark.parametrize("links", ["#a #b #c", "#a #b other.html", "#a #b"])
 def test_a_table_of_contents_is_left_out_and_no_heading_of_what_follows(links):
     items = "".join(f"<li>\n<a href={link}>{link[1:]}</a></li>" for link in links.split())

@@ -46,6 +46,7 @@ def test_scripts(runs, text):
 
 def test_other_signs():
     assert raised("1", "1987", is_note=True) == "[1]"
+    assert raised("11", "", "And it came") == "11 "  # The number of a verse.
     assert fraction("1", "2") == "1/2"
     assert fraction("a+b", "2") == "(a+b)/2"
     assert root("2") == "√(2)"

@@ -777,8 +777,11 @@ def test_numbered_paragraphs_and_controls_of_an_opendocument():
 
 @pytest.mark.parametrize(("sheet", "is_noted"), [
     ("h1::before{content: 'No. ' counter(c)}", True), ("p::after{content:\"(p. 4)\"}", True),
+    ("p::after{content:attr(data-price)}", True),
     ("p::after{content:'\\2014 '} q::before{content:''} .content{color:red}", False),
 ])  # fmt: skip
 def test_a_note_says_that_a_style_sheet_adds_text(sheet, is_noted):
     notes = read_document(epub("<p>Gate</p>", sheet), "a.epub").notes
     assert notes == ("left out: text that style sheets add",) * is_noted
+    page = f"<style>{sheet}</style><p>Gate</p>".encode()
+    assert read_document(page, "a.html").notes == notes

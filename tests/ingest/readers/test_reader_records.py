@@ -158,6 +158,11 @@ def test_encodings_of_texts_and_headers_are_those_of_browsers(label, codec, text
     assert (texts(document), document.inferred["title"]) == ([text], text)
 
 
+def test_an_encoded_name_may_have_a_comma_that_is_not_encoded():
+    document = read(b"From: =?iso-8859-1?Q?B=FCro_24,_Lindau?= <b@c.org>, d@e.org\n\nText")
+    assert document.inferred["from"] == ["B\u00fcro 24, Lindau <b@c.org>", "d@e.org"]
+
+
 def test_html_may_declare_its_encoding_itself():
     page = "<meta charset=windows-1251><p>Ключ от склада".encode("cp1251")
     assert texts(read(b"Content-Type: text/html\n\n" + page)) == ["Ключ от склада"]
