@@ -65,6 +65,13 @@ def is_of_date(word: str) -> bool:
     return not {plain := _plain(word), plain.removesuffix("s")}.isdisjoint(names)
 
 
+def weekdays_in(text: str) -> frozenset[int]:
+    """The days of the week in a text, Monday is 0."""
+    words, known = re.findall(r"[^\W\d_]+", _plain(text)), _table()["words"]
+    found = (known.get(word) or known.get(word.removesuffix("s")) for word in words)
+    return frozenset(day for kind, day in filter(None, found) if kind == "weekday")
+
+
 def season_of(word: str) -> int:
     """The number of a season in its year, spring is 1; 0 for another word."""
     return _row_with(_table()["seasons"], f" {_plain(word)} ")

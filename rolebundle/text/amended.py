@@ -44,6 +44,10 @@ def is_denied(text: str) -> bool:
     return document_pattern("denial").search(text) is not None
 
 
+def _is_heading(sentence: str) -> bool:
+    return sentence.lstrip().startswith("#")
+
+
 def _kind_of(figure: Figure) -> str:
     return figure.unit or "".join(figure.nouns[:1])
 
@@ -59,13 +63,14 @@ def read_sentences(
     """
     own, named = map(document_pattern, ("own_number", "part_number"))
     match = own.search(f"# {heading}")
-    clause, before = match["heading"] if match else "", ""
+    clause, before, section = match["heading"] if match else "", "", ""
     found = list[ReadSentence]()
     for sentence in sentences_of(text):
         if of_others:
-            match = named.search(sentence)
+            match, section = named.search(sentence), "" if _is_heading(sentence) else section
             had_words = content_words(named.sub(" ", before))  # Not below "Clause 5".
-            clause = match["number"] if match else "" if had_words else clause
+            clause = match["number"] if match else section if had_words else clause
+            section = clause if _is_heading(sentence) else section
         elif match := own.search(sentence):
             clause = match["heading"] or match["line"]
         plain = named.sub(lambda part: " " * len(part[0]), sentence)
@@ -90,8 +95,9 @@ def changes(old: str, heading: str, new: str, names: str) -> tuple[Change, ...]:
         names: of the first document; their words are in sentences about anything.
     """
     common, found = content_words(names, old), list[Change]()
-    olds = [s for s in read_sentences(old, heading) if not s.text.lstrip().startswith("#")]
-    for later in read_sentences(new, of_others=True):
+    olds = [s for s in read_sentences(old, heading) if not _is_heading(s.text)]
+    news = read_sentences(new, of_others=True)
+    for later in [s for s in news if not _is_heading(s.text)] or news:
         stays = says(later.text, "stays")  # But not "stays with the tenant" for "stays with me".
         own_olds = [own for own in olds if not stays or says(own.text, "stays")]
         pairs = [(_likeness(own, later, common), own) for own in own_olds]

@@ -207,6 +207,8 @@ def _read(match: re.Match[str], text: str, language: str) -> Figure | None:
         halves = (minutes % 720 + 720 * is_late,) if "noon" in part else (minutes, minutes + 720)
         readings = [("clock", Fraction(minutes)) for minutes in halves]
         readings += [("time", Fraction(60 * minutes))] if "of_hour" in part else []
+    elif kind == "midday":
+        readings = [("clock", Fraction(12 * 60))]
     elif kind == "twice":
         twice = (("x", Fraction(2)),)
         return Figure(start, own.end(), found, twice, Fraction(2), is_counting=True)

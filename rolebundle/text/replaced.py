@@ -45,7 +45,7 @@ _CONTEXT = 200
 """Characters around a statement that say what it is about."""
 
 
-Said = Literal["past", "change", "new", "from_day", "who", "stays", "there"]
+Said = Literal["past", "change", "new", "from_day", "who", "stays", "there", "absent", "revoked"]
 
 
 class Replaced(NamedTuple):
@@ -92,6 +92,7 @@ _REPLACED_PATTERNS = [*map(_pattern, _TABLES["statements"].values())]
 _START = attrgetter("start")
 _NOUN = re.compile(r"\s+[^\W\d]")
 _BREAK = re.compile(r"[.;:!?]\s|\n\s*\n")
+_GREETING = re.compile(r"\A\s*[^\n.;:]{2,50},[ \t]*\n")
 _JOINED = re.compile(r".*\b(?:and|but|und|aber|et|mais|y|pero|e|ma|en|maar)\s+(?:\w{2,3}\s+)?\Z")
 """What another clause, "… and the", has before the subject of its own one."""
 
@@ -153,6 +154,8 @@ def says(text: str, *kinds: Said) -> bool:
     - who: who does what another one did
     - stays: that something stays
     - there: what cannot be "there", at the place in the sentence before it
+    - absent: that somebody is away, ill or not free
+    - revoked: that a decision no longer holds
     """
     return any(_SAYS[kind].search(text) for kind in kinds)
 
@@ -161,7 +164,8 @@ def says(text: str, *kinds: Said) -> bool:
 def gone_statements(text: str) -> tuple[Gone, ...]:
     """What a text says does not, or no longer, hold, if it is no figure."""
     found, language = [], language_of(text)  # A few words alone seldom show their language.
-    for line in (" ".join(part.split()) for part in re.split(r"\n\s*\n", text)):
+    parts = re.split(r"\n\s*\n", _GREETING.sub("", text))
+    for line in (" ".join(part.split()) for part in parts):
         patterns = _GONE if says(line, "there") else _GONE[1:]  # The first one is slow.
         for match in (match for pattern in patterns for match in pattern.finditer(line)):
             words, least = match["old"].split()[:_MAX_GONE], max(0, match.start() - _EXCERPT)

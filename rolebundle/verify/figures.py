@@ -381,7 +381,8 @@ class _Index:
         if all(one.cell and not one.cell.row and not one.unit for one in same):
             return None  # It is the number of a row: "item 281".
         beside = frozenset[str]().union(*(other.near | other.shared for other in same))
-        kinds = {figure.kind, *(other.kind for other in same)}
+        kinds = {other.kind for other in same}
+        kinds = {figure.kind} if figure.kind in kinds else kinds | {figure.kind}
         rows = {one.cell.row for one in same if one.cell}
         best, moved = (1, True), None
         labels = {other.label for other in same} - {""}

@@ -68,6 +68,7 @@ class _Pair(NamedTuple):
     """A later passage beside a cited one.
 
     Attributes:
+        date: of the cited one; "" without one.
         is_related: whether it is of the same series, or a later mail about the matter.
         is_in_place: whether its words about the same matter stand in place of the cited ones.
         gone: stems of words that the draft, or the cited passage, says are gone.
@@ -77,12 +78,18 @@ class _Pair(NamedTuple):
         most_kept: how many words a sentence that says that something stays shares at most.
     """
 
+    date: str
     is_related: bool
     is_in_place: bool
     gone: frozenset[str]
     head: frozenset[str]
     sentences: Sequence[LikeSentence]
     most_kept: int
+
+    def is_revoked_by(self, text: str) -> bool:
+        """Whether it takes back a decision, such as one of the day of the cited text."""
+        is_of_date = says(text, "change") and _has_day_of(find_figures(self.date), text)
+        return self.is_related and (is_of_date or says(text, "revoked"))
 
 
 @dataclass(frozen=True)
@@ -336,9 +343,13 @@ class LaterTexts:
         # Of a passage without a date, a later text must be about the same by its name, or a day.
         is_named = date or own & content_words(later.document.title) or later in self._entries
         is_after = day_of(later, self._copied_on) > date
-        is_later = is_related or (is_after and (is_named or self._has_day(later.content)))
-        like = sentences_like(self.text, later) if is_later else []
+        is_named = is_named or self._has_day(later.content)
+        like = sentences_like(self.text, later) if is_related or is_after else []
         sentences = [s._replace(shared=s.shared & own) for s in like]
+        if not (is_related or is_named):
+            is_prose = later.content_type != "table"
+            kinds: tuple[Said, ...] = ("new", "change", "absent")
+            sentences = [s for s in sentences if is_prose and says(s.text, *kinds)]
         kept = [s for s in sentences if _stays(s)]
         if any(is_same(f, g) for s in kept for f in self._figures for g in find_figures(s.text)):
             sentences = []
@@ -349,15 +360,21 @@ class LaterTexts:
         is_in_place &= not any(self._repeats(s._replace(shared=s.shared - head)) for s in sentences)
         gone = words_gone(self.text) | words_gone(passage.content)
         most_kept = max((len(s.shared) for s in kept), default=0)
-        return _Pair(is_related, is_in_place, gone, head, sentences, most_kept)
+        return _Pair(date, is_related, is_in_place, gone, head, sentences, most_kept)
 
     def _is_gone(self, sentence: LikeSentence, pair: _Pair) -> bool:
         """Whether it says that words of the draft no longer hold."""
         statements = gone_statements(sentence.text)
-        said = (one.stems for one in statements if not one.of or one.of & self._own)
+        is_of_day = self._has_day(sentence.text)
+        said = (s.stems for s in statements if is_of_day or not s.of or s.of & self._own)
         gone = frozenset[str]().union(*said) & self._own - pair.gone
         others = sentence.shared - gone
-        return bool(gone) and (pair.is_related or (bool(others) and is_telling(gone, others)))
+        # Who is away does nothing of what the draft says.
+        is_away = any(not s.of and s.stems <= gone and says(s.words, "absent") for s in statements)
+        is_about = len(sentence.shared) > 1 and pair.is_related
+        is_telling_others = (bool(others) or is_of_day) and is_telling(gone, others)
+        is_about = is_about or is_away or is_telling_others
+        return bool(gone) and is_about
 
     def _is_about(self, sentence: LikeSentence, pair: _Pair) -> bool:
         """Whether it is about what the draft says, and does not say that this stays."""
@@ -365,7 +382,9 @@ class LaterTexts:
         is_about = pair.is_related or shared > COVERED * len(self._own)
         is_about = is_about or self._has_day(text) or self._has_other_value(text)
         # What a changed figure is of, the check of figures says.
-        is_unchanged = _stays(sentence) or replaced_figures(text) or shared < pair.most_kept
+        is_of_figure = replaced_figures(text) and not pair.is_revoked_by(text)
+        is_unchanged = _stays(sentence) or is_of_figure or shared < pair.most_kept
+        is_about &= shared > 1 or not says(text, "absent")
         return is_about and not (is_unchanged or _is_of_other_size(self.text, text))
 
     def _is_other(self, sentence: LikeSentence, pair: _Pair) -> bool:
@@ -376,6 +395,7 @@ class LaterTexts:
         return (
             is_change
             or is_new
+            or pair.is_revoked_by(text)
             or self._has_other_value(text)
             or self._has_other_person(text)
             or (
@@ -405,9 +425,7 @@ class LaterTexts:
 
     def _has_day(self, text: str) -> bool:
         """Whether a text has a day of the draft."""
-        days = [figure for figure in self._figures if figure.unit == "date"]
-        found = find_figures(text) if days else []
-        return any(is_same(*pair) for pair in product(days, found) if pair[1].unit == "date")
+        return _has_day_of(self._figures, text)
 
     def _repeats(self, sentence: LikeSentence) -> bool:
         """Whether a later sentence says that something stays, or nearly the same."""
@@ -425,6 +443,13 @@ def _long_names(text: str) -> list[str]:
     parts = (filterfalse(is_of_date, name[0].split()) for name in names_in(text))
     names = [" ".join(word for word in words if not word.isdigit()) for words in parts]
     return [name for name in names if " " in name]
+
+
+def _has_day_of(figures: Sequence[Figure], text: str) -> bool:
+    """Whether a text has a day of some figures."""
+    days = [figure for figure in figures if figure.unit == "date"]
+    found = find_figures(text) if days else []
+    return any(is_same(*pair) for pair in product(days, found) if pair[1].unit == "date")
 
 
 def _is_of_other_size(text: str, other: str, unit: str = "") -> bool:

@@ -12,6 +12,7 @@ from functools import cache, lru_cache
 from itertools import product
 from typing import NamedTuple
 
+from rolebundle.contracts.dates import weekdays_in
 from rolebundle.contracts.documents import Passage
 from rolebundle.resources import data_file
 from rolebundle.text.amended import is_denied
@@ -121,13 +122,21 @@ def lost_condition(text: str, passages: Sequence[Passage], sample: str) -> Diffe
 def unknown_reason(text: str, passages: Sequence[Passage]) -> Difference | None:
     """The reason that a sentence gives if the evidence has few of its words, or ``None``."""
     match = _REASON.search(text)
-    words = content_words(match["reason"]) if match else frozenset[str]()
+    words = content_words(match["reason"], text) if match else frozenset[str]()
     language = language_of(text)
     own = [p for p in passages if words and language_of(p.content) == language]
     parts = ("\n".join((p.document.title, *p.headings, p.content)) for p in own)
-    known = frozenset[str]().union(*map(content_words, parts))
+    known = frozenset[str]().union(*(content_words(part, text) for part in parts))
     if match and own and len(words & known) < _MIN_KNOWN * len(words):
         return Difference(f'the reason "{match[0].strip()}" stands nowhere in it', own[0])
+    return None
+
+
+def other_weekday(text: str, passages: Sequence[Passage]) -> Difference | None:
+    """The day of the week of a sentence, if its evidence has one, and another one."""
+    own, theirs = weekdays_in(text), weekdays_in("\n".join(p.content for p in passages))
+    if len(own) == len(theirs) == 1 and own != theirs:
+        return Difference("the evidence has another day of the week", passages[0])
     return None
 
 

@@ -139,7 +139,8 @@ def sentences_like(text: str, passage: Passage) -> list[LikeSentence]:
             ends = tuple(word for word in theirs if len(word) > _PART)
             shared |= {word for word in words if word.endswith(ends)}
         is_statement = not one.lstrip("-* ").startswith(("#", "[ ]", "[x]"))
-        if shared and is_statement and len(shared | (words & head)) > 1:
+        is_named = says(one, "absent", "revoked") or (bool(shared & head) and says(one, "change"))
+        if shared and is_statement and (is_named or len(shared | (words & head)) > 1):
             names = content_words(" ".join(n[0] for s in (text, sentence) for n in names_in(s)))
             found.append(LikeSentence(sentence, shared | (words & head), shared - names))
     return sorted(found, key=lambda like: len(like.shared), reverse=True)

@@ -42,7 +42,13 @@ from rolebundle.verify.figures import PLACE_END, FigureCheck, check_figures
 from rolebundle.verify.findings import check_sources, finding, shortened, validated_draft
 from rolebundle.verify.judge import Judge, opinion_findings
 from rolebundle.verify.later import LaterTexts
-from rolebundle.verify.qualifiers import is_said, lost_condition, other_qualifier, unknown_reason
+from rolebundle.verify.qualifiers import (
+    is_said,
+    lost_condition,
+    other_qualifier,
+    other_weekday,
+    unknown_reason,
+)
 from rolebundle.verify.quotes import check_quote, is_term, lower_words
 from rolebundle.verify.sentences import (
     COVERED,
@@ -340,6 +346,7 @@ class SentenceCheck:
             other_cell(self._prose, self.cited, lines, sample)
             or other_answer(self._prose, lines)
             or unknown_reason(self._prose, self.cited)
+            or other_weekday(self._prose, self._cited_lines)
         )
         if not (found or is_said(self._text, lines or self._all, sample)):
             found = (

@@ -58,6 +58,8 @@ def test_the_date_in_a_name(name, found):
     ("2 November 2026. We met.", "2026-11-02", "title"), ("We met in Bonn, on 2 November 2026. It rained.", "", ""),
     ("For: Lindner, Bonn. Date: 2 November 2026.", "2026-11-02", "label"), ("CLIMATE SHEET   version of 2 November 2026", "2026-11-02", "label"),
     ("As of 2 November 2026. Written by Ann.", "2026-11-02", "alone"), ("Signed on 2 November 2026 by Ann", "2026-11-02", "label"),
+    ("État au 2 novembre 2026", "2026-11-02", "label"), ("Stato al 2 novembre 2026", "2026-11-02", "label"),
+    ("Le 2 novembre 2026, à l'attention de Mme Roy", "2026-11-02", "alone"), ("Date : 2 novembre 2026, de 9 h à minuit", "", ""),
     ("Unterzeichnet am 2. November 2026", "2026-11-02", "label"), ("It replaces the version of 2 November 2026", "", ""),
     ("As of 2 November 2026 doors are locked", "2026-11-02", "title"), ("Due date: 2 November 2026", "", ""), ("Valid until 2 November 2026", "", ""), ("Date: 02/11/2026", "", ""),
     ("Date of birth: 2 November 1986", "", ""), ("Widerspruch zum Bescheid vom 2.11.2026", "", ""),

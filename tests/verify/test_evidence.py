@@ -802,6 +802,137 @@ def test_a_later_edition_may_repeat_what_is_not_so(tmp_path: Path) -> None:
     assert not any("is later" in note for note in notes)
 
 
+TROUPE = {
+    "plan.csv": "date;lieu;acte\n2026-12-15;Foyer rural;Acte III\n2027-01-26;Mairie;Denis Pralon dirige l'acte V\n",
+    "tarifs.md": "# Billets\n\n- Plein tarif : 12 €\n- Tarif de groupe : 9 €\n",
+    "devis.md": "# Devis\n\n- Le technicien est Gaël Pinget.\n- Un projecteur cassé est facturé 120 €.\n",
+    "PV_2026-09-10.md": "# Comité\n\n## Recette du dimanche\nLa recette du dimanche est versée à l'hôpital.\n",
+    "PV_2026-11-19.md": "# Comité\n\n## Prix\nNous décidons de porter le plein tarif à 14 €.\n\n## Recette du dimanche\n"
+    "La décision du 10 septembre est annulée : la recette du dimanche ira à la rénovation.\n",
+    "note 2026-11-20.md": "Le 15 décembre nous ne sommes pas au Foyer rural mais à l'école.\n"
+    "Le 26 janvier, c'est Karim Belaïd qui dirige l'acte V à la place de Denis.\n"
+    "Bonjour Claire,\nGaël Pinget ne sera pas disponible.\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("draft", "is_old"),
+    [
+        ("La répétition du 15 décembre a lieu au Foyer rural (plan.csv:2).", True),
+        ("Le 26 janvier, Denis Pralon dirige l'acte V à la mairie (plan.csv:3).", True),
+        ("Le plein tarif est de 12 € (tarifs.md:3).", True),
+        ("Le tarif de groupe est de 9 € (tarifs.md:4).", False),
+        ("Le technicien est Gaël Pinget (devis.md:3).", True),
+        ("Un projecteur cassé est facturé 120 € (devis.md:4).", False),
+        ("La recette du dimanche va à l'hôpital (PV_2026-09-10.md:4).", True),
+    ],
+)
+def test_later_texts_in_french_change_undated_ones(
+    tmp_path: Path, draft: str, is_old: bool
+) -> None:
+    assert ("old_source" in verified_files(tmp_path, TROUPE, draft).counts) == is_old
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "draft"),
+    [
+        (
+            "Der Vorstand vermietet die Halle an die Schule.",
+            "Der Beschluss ist vom Tisch, auch für die Schule.",
+            "Die Halle wird an die Schule vermietet",
+        ),
+        (
+            "De raad sluit de kantine.",
+            "Het sluiten van de kantine gaat van tafel.",
+            "De kantine wordt gesloten",
+        ),
+        (
+            "L'association vend sa camionnette avant l'été.",
+            "Camionnette : on revient sur ce vote.",
+            "La camionnette est vendue avant l'été",
+        ),
+        (
+            "El consejo vende la furgoneta.",
+            "Queda sin efecto la venta de la furgoneta.",
+            "La furgoneta se vende",
+        ),
+        (
+            "Il consiglio vende il gommone.",
+            "La vendita del gommone è revocata.",
+            "Il gommone si vende",
+        ),
+        ("The board sells the van.", "The vote on the van is reversed.", "The van is to be sold"),
+    ],
+)
+def test_later_minutes_take_back_a_decision(tmp_path: Path, old: str, new: str, draft: str) -> None:
+    texts = {"board 2026-03-10.md": f"{old}\n", "board 2026-05-10.md": f"{new}\n"}
+    answer = verified_files(tmp_path, texts, f"{draft} (board 2026-03-10.md:1).")
+    assert "old_source" in answer.counts
+
+
+@pytest.mark.parametrize(
+    "away",
+    [
+        "Marc Lund is in hospital.", "Marc Lund ist drei Wochen auf Lehrgang.", "Marc Lund sera en congé.",
+        "Marc Lund está de viaje.", "Marc Lund è in ferie.", "Marc Lund is afwezig.",
+    ],
+)  # fmt: skip
+def test_who_is_away_does_nothing(tmp_path: Path, away: str) -> None:
+    texts = {"plan.csv": "day;guide\nMonday;Marc Lund\n", "note 2026-05-10.md": f"{away}\n"}
+    answer = verified_files(tmp_path, texts, "The guide is Marc Lund (plan.csv:2).")
+    assert "old_source" in answer.counts
+
+
+CONTRACT = {
+    "bail.md": "# Contrat de location\n\nFait le 2 septembre 2026\n\n## Article 2 – Loyer\nUne caution de 600 € est "
+    "déposée à la remise des clés.\n\n## Article 5 – Buvette\nLa vente d'alcool est interdite dans le hall.\n",
+    "avenant.md": "# Avenant n° 1 au contrat de location du 2 septembre 2026\n\nFait le 9 novembre 2026\n\n"
+    "## 1. Remise des clés (article 3)\nLes clés sont remises par Mme Besson.\n\n"
+    "## 2. Buvette (article 5)\nLa vente de vin est autorisée dans le hall.\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("draft", "is_old"),
+    [
+        ("On ne peut vendre d'alcool ni à table ni dans le hall (bail.md:9).", True),
+        ("La caution de 600 € est due à la remise des clés (bail.md:6).", False),
+    ],
+)
+def test_the_heading_of_an_addendum_names_the_clause(
+    tmp_path: Path, draft: str, is_old: bool
+) -> None:
+    assert ("old_source" in verified_files(tmp_path, CONTRACT, draft).counts) == is_old
+
+
+CREW = {
+    "crew.md": "Le samedi, Yves Mermoz tient la buvette.\nUne captation est permise, si tous les comédiens ont signé.\n"
+    "Repairs up to 150 euros may be made without asking the owner.\nTravaux : le parking de l'école est fermé.\n"
+    "We can only come to the roof on 5 October 2026.\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("draft", "differs"),
+    [
+        ("Yves Mermoz tient la buvette le vendredi (crew.md:1).", True),
+        ("Yves Mermoz tient la buvette le samedi (crew.md:1).", False),
+        ("La captation est permise si au moins un comédien a signé (crew.md:2).", True),
+        ("Repairs up to 150 euros may be made only after asking the owner (crew.md:3).", True),
+        ("Le parking de l'école est fermé à cause de travaux (crew.md:4).", False),
+        ("We cannot come to the roof before 5 October 2026 (crew.md:5).", False),
+    ],
+)
+def test_days_of_the_week_and_conditions_differ(tmp_path: Path, draft: str, differs: bool) -> None:
+    assert ("differs" in verified_files(tmp_path, CREW, draft).counts) == differs
+
+
+def test_the_number_of_a_thing_is_not_in_place_of_a_figure(tmp_path: Path) -> None:
+    text = "## 2. Board\n\nElected for two years: Ann Weber (flat 2), Marc Thill (flat 8) and\nSofia Almeida (flat 15).\n"
+    draft = "Ann Weber, Marc Thill and Sofia Almeida are elected for two years (board.md:3-4)."
+    assert verified_files(tmp_path, {"board.md": text}, draft).verdict == "clean"
+
+
 NOTES = {
     "notes.md": "# Phone notes\n\n4 Aug  Mr Dunning: the water meter is read on 24 August at 16:00.\n"
     "8 Aug  Hotel: 40 rolls at 6:30. Nadia has the keys of the mill.\n"

@@ -415,7 +415,7 @@ SAME = [
     ("two working\ndays before", "zwei Werktage vorher"), ("tres días\nhábiles", "three working days"),
     ("He pagado un mes y ahora debo\n1.820 libras.", "She paid one month and owes 1,820 pounds."),
     ("Elle doit 40 livres sterling.", "She owes £40 or 40 pounds."), ("Sie schuldet 40 Pfund.", "40 libras, 40 sterline"), ("20 Franken und 30 dólares", "CHF 20 and $30"),
-    ("10 Prozent", "10 %, 10 pour cent"), ("zwei Kilo, 4 litri", "2 kg, 4 litres"), ("3 Zoll breit", "3 inches wide"),
+    ("12:00", "at noon"), ("12 h", "à midi"), ("alle 12", "a mezzogiorno"), ("10 Prozent", "10 %, 10 pour cent"), ("zwei Kilo, 4 litri", "2 kg, 4 litres"), ("3 Zoll breit", "3 inches wide"),
 ]  # fmt: skip
 
 # Evidence, and a draft that states something else.
@@ -433,7 +433,7 @@ DIFFERENT = [
     ("$8 for each quarter of an hour", "$8 for each hour"),
     ("am 25. Dezember", "Christmas Eve"), ("Der Preis ist 14.12.", "am 14. Dezember"),
     ("Version 14.12. Dann", "am 14. Dezember"), ("reduce it by 1/3", "on 1 March"), ("um 17 Uhr", "6 pm"),
-    ("21 to 25 December", "from 22 to 25 December"), ("un mes", "two months"),
+    ("à 20 h", "à midi"), ("21 to 25 December", "from 22 to 25 December"), ("un mes", "two months"),
     ("within two working\ndays. From 3 euros on.", "drei Werktage"),
     ("1.395 EUR per metro cubo", "1,395 EUR per square metre"),
     ("We bear the first £25 of each claim; for water damage £50.", "We bear £25 for water damage."),
