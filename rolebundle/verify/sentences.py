@@ -249,7 +249,12 @@ def difference(text: str, passages: Sequence[Passage], sample: str) -> Differenc
             is_opposite |= is_excepted(text, sentence)
             if is_opposite or _REFUSAL.search(text) or _REFUSAL.search(sentence):
                 turned = set()
-            found = f'"not" before "{min(turned)}"' if turned else "".join(opposites[:1])
+            named = [w for w in words_of(sentence) if turned & content_words(w, sample)]
+            found = (
+                f'"not" before "{[*named, *sorted(turned)][0]}"'
+                if turned
+                else "".join(opposites[:1])
+            )
             best, most = Difference(found, passage, sentence.strip()), share
     return best if best and best.what else None
 

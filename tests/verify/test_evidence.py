@@ -1237,7 +1237,7 @@ def engine_rules(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     ("language", "draft", "difference"),
     [
         ("de", "Der Schlüssel liegt im Tresor [1].", '"not" before "tresor"'),
-        ("de", "Kira hat nach der Impfung Beschwerden [1].", '"not" before "beschwerd"'),
+        ("de", "Kira hat nach der Impfung Beschwerden [1].", '"not" before "beschwerden"'),
         ("de", "Azubis dürfen im Röntgenraum halten, bevor sie den Kurs haben [1].", "not"),
         ("de", "Rocky bekommt seine Tablette nach dem Futter [1].", '"nach" for "vor"'),
         ("de", "Rechnungen müssen in Raten bezahlt werden [1].", '"müssen" for "können"'),
