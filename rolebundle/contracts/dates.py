@@ -31,7 +31,9 @@ def _table() -> Any:
         words |= dict.fromkeys(row.split(), ("unit", int(size)))
 
     def compiled(pattern: str) -> re.Pattern[str]:
-        return re.compile(re.sub("<([A-Z]+)>", lambda name: table["parts"][name[1]], pattern))
+        for name, part in [*table["parts"].items()] * 2:  # A part may have others in it.
+            pattern = pattern.replace(f"<{name}>", part)
+        return re.compile(pattern)
 
     patterns = [compiled(rf"(?<!\d){pattern}(?!\d)") for pattern in table["patterns"]]
     statements = {form: compiled(pattern) for form, pattern in table["statements"].items()}
@@ -132,8 +134,9 @@ def stated_day(line: str) -> tuple[str, str]:
 
     ``label`` (``Stand: 2.11.2026, Bonn``), ``alone`` (``Bonn, 2 November 2026``), or ``title``: as
     a title has it (``Minutes of 2 November 2026``), and not that of something else (``Reply to your
-    letter of …``, ``Deadline on …``); or ``valid``, when it begins to hold (``Valid from …``), or
-    ``from``, when something does. The year has four digits. ``from March 2026`` is its first day.
+    letter of …``, ``Deadline on …``); or ``number``, as what has one names itself (``Offer no. 7 of
+    …``), ``valid``, when it begins to hold (``Valid from …``), or ``from``, when something does.
+    The year has four digits. ``from March 2026`` is its first day.
     """
     text, *rest = _table()["part_end"].split(_plain(line), 1)
     dates = {d: match for d, match in _dates_in(text) if len(d) > 4 and d[:4] in match[0]}

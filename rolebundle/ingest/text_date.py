@@ -20,7 +20,7 @@ _DATED_LINE = re.compile(r"^(?=.{8,120}(?:$|(?<=\d{4})[.;]\s)).*\d{4}.*", re.MUL
 """A longer sentence is no title, and no line of the head of a letter."""
 _FIRST_LINE = re.compile(r".*\Z|.{1,60}?\d(?:\W{1,3}\d\d?[:.h]\d\d)?\W*\n(?![^\W\d_A-Z])")
 """A first line that is a title: it stands alone, or ends with its day, and no sentence goes on."""
-_FORMS = ("label", "alone", "title", "valid", "from", "below")
+_FORMS = ("label", "alone", "title", "number", "valid", "from", "below")
 """How a day is stated, the surest first. The last two count within the month of a file's name."""
 _LINES_PER_ENTRY = 4
 

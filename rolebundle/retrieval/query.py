@@ -279,7 +279,9 @@ def _expansion(task: Task, overlay: Overlay) -> tuple[tuple[Term, ...], list[str
     relevant = [
         phrase
         for phrase in vocabulary.boost_phrases[SIGNATURE_PHRASES:]
-        if _is_relevant(words_of(phrase), distinct_words)
+        # Enough of its words.
+        if sum(w in distinct_words for w in words_of(phrase))
+        > MIN_SHARE_OF_PHRASE * len(words_of(phrase))
     ]
     boosts = (signature + relevant)[:MAX_BOOST_PHRASES]
     if boosts:
@@ -321,11 +323,6 @@ def _as_indexed(text: str) -> str:
     # The index folds case by its own tables. Python would change "straße" to "strasse", which the
     # index does not contain. So only ASCII text is folded here.
     return text.lower() if text.isascii() else text
-
-
-def _is_relevant(phrase: list[str], words: frozenset[str]) -> bool:
-    """Whether ``words`` has enough words of the phrase."""
-    return sum(word in words for word in phrase) > MIN_SHARE_OF_PHRASE * len(phrase)
 
 
 def _contains_phrase(words: list[str], phrase: list[str]) -> bool:

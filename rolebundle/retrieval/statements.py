@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import product
 from typing import Any, Literal
 
-from rolebundle.contracts.dates import date_in_name, is_month
+from rolebundle.contracts.dates import date_in_name, is_month, is_of_date, newest_words
 from rolebundle.contracts.documents import STATEMENT, Passage
 from rolebundle.lazy import lazy_module
 from rolebundle.retrieval.query import words_of
@@ -18,6 +18,7 @@ from rolebundle.retrieval.versions import (
     ABOUT_AS_GOOD,
     MAX_CHECKED_FOR_NEWER,
     date_of,
+    dated_entries,
     day_of,
     day_of_copying,
     is_draft_by_path,
@@ -37,10 +38,12 @@ from rolebundle.text.replaced import (
     is_same,
     is_telling,
     replaced_figures,
+    says,
     words_gone,
 )
 from rolebundle.text.spellings import folded
-from rolebundle.text.words import content_words, is_english
+from rolebundle.text.tasks import asks_for_sum, tasks_in
+from rolebundle.text.words import content_words, is_english, is_ordinary
 
 text_figures = lazy_module("rolebundle.text.figures")
 
@@ -57,6 +60,10 @@ _MIN_ISSUER, _MAX_NAME_WORDS = 5, 3
 _MAIL_PROVIDERS = frozenset(
     "gmail googlemail hotmail outlook yahoo icloud proton protonmail posteo mailbox laposte".split()
 )
+_MIN_TELLING = 5
+"""Letters of a word that alone shows that a sentence is about a task."""
+_MAX_STATEMENT = 300
+"""Characters of a sentence that tells of a change."""
 _BESIDE_DATE = 200
 """Characters beside a date that say what it is of: a passage seldom has the same one twice."""
 
@@ -374,6 +381,51 @@ def outdated_words(first: Candidate, others: Sequence[Candidate], task: str) -> 
             if shared and is_said and is_telling(gone, shared):
                 return "", row, words if is_quoted else ""
     return None
+
+
+def later_change(first: Candidate, others: Sequence[Candidate], task: str) -> Outdated | None:
+    """The one of others, with a later date, that changes what a passage says of a task.
+
+    As in a text that amends it, a sentence of both is about the same. Words of the task stand in
+    the older one, or the task asks for a sum, and both have one. Returned as by
+    :func:`outdated_words`.
+    """
+    passage, date = first.passage, date_of(first.passage)
+    of_time = (word for word in words_of(task) if is_of_date(word) or word in newest_words())
+    no_matter = content_words(f"{names_of(passage)} {' '.join(of_time)}", passage.content)
+    own, asked = content_words(passage.content), content_words(task, passage.content) - no_matter
+    beginnings = (*(word for word in asked if len(word) >= _MIN_TELLING),)
+
+    def is_asked(change: Change) -> bool:
+        shared = {w for w in change.old.words if w in asked or w.startswith(beginnings)}
+        in_both = shared & change.new.words
+        telling = [word for word in in_both if len(word) >= _MIN_TELLING and not is_ordinary(word)]
+        are_sums = all(any(map(text_figures.is_money, s.figures)) for s in change)
+        return bool(telling or len(shared) > 1 or (are_sums and asked and asks_for_sum(task)))
+
+    for row, day in _contradicting(first, others) if date else ():
+        if not may_displace(row, first) or amending_passages(passage, [row.passage]):
+            continue
+        entries = dated_entries(row.passage) or [row.passage] * (day > date)
+        texts = [p for p in entries if p is row.passage or is_older(passage, p)]
+        for change in (one for text in texts for one in changes_by(text, passage)):
+            words = change.new.text
+            common, gone = change.old.words & change.new.words, words_gone(words)
+            if (
+                says(words, "turn")
+                and len(common) > 1 > all(map(is_ordinary, common))
+                and not (gone and gone.isdisjoint(own))
+                and all(_is_statement(sentence.text) for sentence in change)
+                and is_asked(change)
+            ):
+                return "", row, " ".join(words.split())
+    return None
+
+
+def _is_statement(text: str) -> bool:
+    """Whether a text is a sentence or a row, and no title, task or table."""
+    is_short = len(text) < _MAX_STATEMENT and text.strip().count("\n") < (1 if "|" in text else 3)
+    return is_short and not tasks_in(text) and not text.isupper() and not text.startswith("#")
 
 
 def _contradicting(

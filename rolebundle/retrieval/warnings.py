@@ -28,6 +28,7 @@ from rolebundle.retrieval.query import words_of
 from rolebundle.retrieval.select import conflicts
 from rolebundle.retrieval.statements import (
     amendment,
+    later_change,
     outdated_figure,
     outdated_words,
     replacing_passages,
@@ -41,6 +42,7 @@ from rolebundle.retrieval.versions import (
 )
 from rolebundle.text.languages import language_name, shows_english
 from rolebundle.text.spellings import key_of
+from rolebundle.text.tasks import words_for_open_tasks
 from rolebundle.text.words import (
     age,
     counted,
@@ -131,6 +133,9 @@ def other_languages(retrieval: Retrieval) -> str:
     asked = set[str]().union(
         *({*w.languages, language_of(w.text)} for w in retrieval.query.wordings)
     )
+    also = retrieval.query.wordings[1:]
+    if any(not w.languages and 2 * sum(map(is_english, w.words)) < len(w.words) for w in also):
+        return ""  # Words of a language that they do not show.
     counts = Counter(retrieval.languages)
     for row in () if "en" in asked else retrieval.ranked:
         known = dict(row.passage.document.attributes)
@@ -264,18 +269,23 @@ def _may_be_replaced(retrieval: Retrieval) -> str:
     """
     paths, found = [row.passage.path for row in retrieval.ranked], list[str]()
     task = " ".join((retrieval.request.task, *retrieval.request.also))
-    others = [row for row in retrieval.ranked if row.can_be_selected][:MAX_REPLACING]
+    candidates = [row for row in retrieval.ranked if row.can_be_selected]
     known = [*(row.passage for row in retrieval.ranked), *retrieval.stating]
     documents = [row.passage.document for row in retrieval.selected]
     least = _MIN_NOTED_SCORE * max((row.final for row in retrieval.selected), default=0.0)
     shown = [(n, row) for n, row in enumerate(retrieval.selected, 1) if row.final >= least]
-    for number, row in shown[:MAX_CHECKED_FOR_NEWER]:
+    asks_for_tasks = bool(words_for_open_tasks(words_of(task)))
+    for number, row in enumerate(retrieval.selected[:MAX_CHECKED_FOR_NEWER], 1):
         rowid = row.passage.rowid
-        is_for_task = retrieval.evidence.support(rowid).is_for_task
+        others = candidates if row.final >= least else []
+        is_for_task = bool(others) and retrieval.evidence.support(rowid).is_for_task
         # The first one is answered from.
         is_used = is_for_task or number == 1
         amending, amended = (is_used and amendment(row.passage, known, task)) or (None, "")
-        change = outdated_figure(row, others, task) or outdated_words(row, retrieval.selected, task)
+        change = outdated_figure(row, others[:MAX_REPLACING], task) or outdated_words(
+            row, [other for other in others if other.code is None], task
+        )
+        change = change or (None if asks_for_tasks else later_change(row, candidates, task))
         if change and not (
             amending and amended and amending.document == change[1].passage.document
         ):
@@ -302,11 +312,17 @@ def _may_be_replaced(retrieval: Retrieval) -> str:
             continue
         name = shown_name(row.passage.path)
         newer = newer_by_path(row.passage, paths, task)
-        found += [f"{shown_name(path)} is newer than {name}, by their names" for path in newer]
+        found += [
+            f"{shown_name(path)} is newer than {name}, by their names"
+            for path in newer
+            if f"{shown_name(path)} replaces [{number}], by their texts" not in found
+        ]
         found += [
             f"[{place}] is later than [{number}], about the same matter"
             for place, later in shown
             if later.follows_up == row.chunk_id
+            # An open task of earlier minutes stays open.
+            and not asks_for_tasks
             and later.passage.path not in newer
             and retrieval.evidence.support(rowid, later.passage.rowid).is_for_task
         ]

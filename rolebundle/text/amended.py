@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import product
@@ -9,13 +10,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rolebundle.lazy import lazy_module
 from rolebundle.text.replaced import document_pattern, is_same, says, without_figures
-from rolebundle.text.words import content_words, is_ordinary, sentences_of
+from rolebundle.text.words import content_words, is_ordinary, language_of, sentences_of
 
 # What few answers need is loaded by them.
 if TYPE_CHECKING:
     from rolebundle.text.figures import Figure
 text_figures = lazy_module("rolebundle.text.figures")
 
+_CAPITALIZED = re.compile(r"\b[A-ZÀ-Þ][\w-]*")
 _DIGITS_OF_NAME = 2
 """Digits of the number of a thing, such as shed 12; longer ones are often values."""
 
@@ -63,14 +65,15 @@ def read_sentences(
     """
     own, named = map(document_pattern, ("own_number", "part_number"))
     match = own.search(f"# {heading}")
-    clause, before, section = match["heading"] if match else "", "", ""
+    clause, section, before = match["heading"] if match else "", "", ""
     found = list[ReadSentence]()
     for sentence in sentences_of(text):
         if of_others:
-            match, section = named.search(sentence), "" if _is_heading(sentence) else section
-            had_words = content_words(named.sub(" ", before))  # Not below "Clause 5".
-            clause = match["number"] if match else section if had_words else clause
-            section = clause if _is_heading(sentence) else section
+            match = named.search(sentence)
+            if _is_heading(sentence):
+                clause = section = match["number"] if match else ""
+            elif match or content_words(named.sub(" ", before)):  # Not below "Clause 5".
+                clause = match["number"] if match else section
         elif match := own.search(sentence):
             clause = match["heading"] or match["line"]
         plain = named.sub(lambda part: " " * len(part[0]), sentence)
@@ -128,12 +131,20 @@ def _likeness(old: ReadSentence, new: ReadSentence, common: frozenset[str]) -> t
         if not is_same(own, other)
     }
     # Who does something instead of another one may do it in other words.
-    is_telling = says(new.text, "change", "who") and not all(map(is_ordinary, old.words & shared))
+    is_telling = says(new.text, "change", "who", "turn") and not all(
+        map(is_ordinary, old.words & shared)
+    )
     is_most = 2 * len(shared) >= min(len(old.words), len(new.words))
     is_like = len(shared) > 1 and (is_most or is_telling)
+    names = content_words(" ".join(_CAPITALIZED.findall(new.text)), new.text)
+    is_change = kinds - {"date"} or says(new.text, "change", "who", "new")
+    # The parties of a contract stand in both. German nouns have capitals.
+    is_like = is_like and bool(is_change or language_of(new.text) == "de" or not shared <= names)
+    # A row with another figure: "Full price | 12 €".
+    is_row = bool(kinds) and old.words <= new.words and says(new.text, "change", "turn")
     is_other_clause = old.clause and new.clause and not is_clause
     is_other_thing = things.isdisjoint(others) and bool({*dict(things)} & {*dict(others)})
-    if not shared or is_other_clause or is_other_thing or not (is_clause or is_like):
+    if not shared or is_other_clause or is_other_thing or not (is_clause or is_like or is_row):
         return ()
     return is_clause, len(kinds), len(shared), len(shared) / len(old.words)
 
@@ -177,7 +188,7 @@ def change_for(
     near = [(len(asked & (c.old.words | c.new.words)), c) for c in found]
     most, change = max(near, key=lambda pair: pair[0], default=(0, None))
     is_short = len({own.clause for own in sentences}) == 1 and len(sentences) <= _MAX_OF_CLAUSE
-    return change if most >= max(best, 0 if is_short else 1) else None
+    return change if most >= max(best, 0 if is_short else max(1, len(asked) / 4)) else None
 
 
 def says_the_old(text: str, change: Change, amending: str) -> bool:

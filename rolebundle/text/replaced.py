@@ -45,7 +45,9 @@ _CONTEXT = 200
 """Characters around a statement that say what it is about."""
 
 
-Said = Literal["past", "change", "new", "from_day", "who", "stays", "there", "absent", "revoked"]
+Said = Literal[
+    "past", "change", "new", "from_day", "who", "stays", "turn", "there", "absent", "revoked"
+]
 
 
 class Replaced(NamedTuple):
@@ -153,6 +155,7 @@ def says(text: str, *kinds: Said) -> bool:
     - new: what holds from now on; from_day: from a day on
     - who: who does what another one did
     - stays: that something stays
+    - turn: that something is decided, or happens, that changes what was said before
     - there: what cannot be "there", at the place in the sentence before it
     - absent: that somebody is away, ill or not free
     - revoked: that a decision no longer holds

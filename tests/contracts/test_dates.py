@@ -48,6 +48,12 @@ def test_the_date_in_a_name(name, found):
 @pytest.mark.parametrize(("line", "day", "form"), [
     ("2 November 2026", "2026-11-02", "alone"), ("Bonn, Montag, den 2. November 2026", "2026-11-02", "alone"),
     ("Paris, le 2 novembre 2026", "2026-11-02", "alone"), ("Club - 2026-11-02", "2026-11-02", "alone"),
+    ("To: House Lindenhof      20 March 2026", "2026-03-20", "alone"), ("Le 6 octobre 2026, à l'attention de A.", "2026-10-06", "alone"),
+    ("between House A and B. Ltd, from 1 March 2024", "2024-03-01", "valid"), ("zwischen A und B, ab 1. März 2024", "2024-03-01", "valid"),
+    ("À faire – état au 27 novembre 2026", "2026-11-27", "label"), ("Estado al 25 de septiembre de 2026", "2026-09-25", "label"),
+    ("Établie par Ana Roche le 22 septembre 2026", "2026-09-22", "label"), ("Adopted on 12 May 2019", "2019-05-12", "label"),
+    ("Devis n° 2026-31 bis du 2 novembre 2026 - CORRIGÉ", "2026-11-02", "number"), ("Votre devis n° 31 du 2 novembre 2026", "", ""),
+    ("Angebot Nr. 2026-31 vom 28. September 2026", "2026-09-28", "number"), ("To: Mr Smith, due 20 March 2026", "", ""),
     ("**Stand:** 02.11.2026, Bonn", "2026-11-02", "label"), ("Date : 2 nov 2026", "2026-11-02", "label"),
     ("Invoice date: 2026-11-02T10:00", "2026-11-02", "label"), ("Fecha: 2 de noviembre de 2026", "2026-11-02", "label"),
     ("Minutes of 2 November 2026", "2026-11-02", "title"), ("Tour, plan of 2.11.2026", "2026-11-02", "title"),

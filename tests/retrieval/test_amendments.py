@@ -300,3 +300,19 @@ def test_what_is_amended_does_not_outdate_the_amendment(tmp_path: Path) -> None:
     task = "May the tenant lend the shop to others by the lease contract?"
     bundle = answered(tmp_path, {"lease.md": old, "amendment.md": new}, task)
     assert "amends [" in notes(bundle) and "may be outdated" not in notes(bundle)
+
+
+@pytest.mark.parametrize("dash", [" –", ":", " -"])
+def test_a_heading_names_the_clause_of_all_sentences_below_it(tmp_path: Path, dash: str) -> None:
+    lease = f"# Lease\n\nDate: 1 March 2021\n\n## Article 5{dash} Bar\n\nNo sale of alcohol in the hall.\n"
+    new = "# {}\n\nDate: 22 May 2026\n\n## 2. Bar (article 5)\n\nThe flag is up. Wine is fine in the hall.\n"
+    letter = new.format("Amendment 1 to the lease of 1 March 2021")
+    bundle = answered(tmp_path, {"lease.md": lease, "letter.md": letter}, "Is alcohol sold there?")
+    assert "Wine is fine" in notes(bundle)
+
+
+def test_the_parties_of_an_amendment_change_nothing(tmp_path: Path) -> None:
+    lease = "# Policy FM-40921\n\nDate: 2 January 2024\n\nFoyer Mutual insures Lindenhof House against fire.\n"
+    letter = "# Addendum to policy FM-40921\n\nDate: 1 May 2026\n\nFoyer Mutual, Lindenhof House.\n"
+    bundle = answered(tmp_path, {"p.md": lease, "a.md": letter}, "Who insures against fire?")
+    assert "Foyer" not in notes(bundle)

@@ -12,6 +12,7 @@ from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.verification import Verification, VerifyRequest
 from rolebundle.engine import Engine
 from rolebundle.ingest.options import IngestOptions
+from rolebundle.retrieval.passage_text import quoted
 from rolebundle.storage.passages import MAX_STATING
 from rolebundle.workspace import Workspace
 from support.source_tree import write_files
@@ -222,6 +223,30 @@ def test_a_later_text_says_that_words_of_a_passage_are_gone(
     bundle = answered(tmp_path, {"a.md": PARTY, "b.md": later}, "party club food for all")
     said = '] may be outdated: b.md: "'
     assert (said in notes(bundle)) == is_noted
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "task"),
+    [
+        ("| Full price | 12 € |\n| Reduced | 8 € |", "We put the full price to 14 € instead.", "What does the price cost grown-ups?"),
+        ("Marcel Tissot fait le souffleur.", "M. Tissot renonce au rôle de souffleur.", "Qui est souffleur ?"),
+        ("The assembly is on 19 May in the parish hall.", "Parish office: hall is wet, closed until June.", "In which hall is the assembly?"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("is_later", [True, False])
+def test_a_later_sentence_about_the_same_is_quoted(
+    tmp_path: Path, old: str, new: str, task: str, *, is_later: bool
+) -> None:
+    month = "11" if is_later else "07"
+    files = {"a 2026-09-10.md": f"{old}\n", f"b 2026-{month}-19.md": f"{new}\n"}
+    assert (quoted(new) in notes(answered(tmp_path, files, task))) == is_later
+
+
+def test_two_lists_of_open_tasks_are_both_valid(tmp_path: Path) -> None:
+    minutes = "# Minutes\n\n## 4. Tasks\n\n- [ ] Luc: {} for the bar\n"
+    files = {"m 2026-10-15.md": minutes.format("ask"), "m 2026-11-19.md": minutes.format("pay")}
+    assert notes(answered(tmp_path, files, "Which tasks are still open for the bar?")) == ""
+    assert notes(answered(tmp_path / "b", files, "Luc and the bar")) != ""
 
 
 @pytest.mark.parametrize(
