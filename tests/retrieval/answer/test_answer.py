@@ -27,7 +27,14 @@ from rolebundle.interfaces.render import text
 from rolebundle.retrieval.bundle import selected_passage
 from rolebundle.retrieval.evidence import Support
 from rolebundle.retrieval.packet import packet
-from rolebundle.retrieval.passage_text import best_part, limited_use, passage_header
+from rolebundle.retrieval.passage_text import (
+    best_part,
+    limited_use,
+    passage_header,
+    quoted,
+    trust_and_dates,
+    words_searched,
+)
 from rolebundle.retrieval.values import Candidate
 from rolebundle.retrieval.verdict import decide_fallback, fallback_of
 from rolebundle.retrieval.warnings import CONDITIONS, freshness_posture, trust_posture, warnings_for
@@ -584,6 +591,7 @@ def test_a_table_with_few_words_is_not_called_english() -> None:
     [
         ("cash per month of Zorblaxhilfehaus", "Was ist mit der Wäsche am Montag?"),
         ("Was ist mit dem Zorblaxhilfehaus am Montag?", "What is said of the laundry?"),
+        ("cash per month of Zorblaxhilfehaus", "Wäsche Zorblaxhilfehaus"),
     ],
 )
 def test_no_language_is_named_in_which_a_wording_is(task: str, also: str) -> None:
@@ -606,6 +614,22 @@ def test_no_language_is_named_in_which_a_wording_is(task: str, also: str) -> Non
 )
 def test_limited_use(allowed: list[str] | None, note: str) -> None:
     assert limited_use(allowed) == note
+
+
+def test_marks_of_quotes_in_a_title_are_single_ones() -> None:
+    assert quoted("« L'Avare » de Molière", "»Faust«") == "\"'L'Avare' de Molière › 'Faust'\""
+
+
+@pytest.mark.parametrize(
+    ("date", "by", "shown"),
+    [
+        ("2027-12-31", "name", "2027-12-31 (by its name) · in the future"),
+        ("2027-12-31", "name without a day", "2027 (by its name)"),
+    ],
+)
+def test_a_year_that_something_is_for_is_not_in_the_future(date: str, by: str, shown: str) -> None:
+    freshness = {"updated_at": date, "dated_by": by, "status": "undated"}
+    assert " · ".join(trust_and_dates({"freshness": freshness})) == shown
 
 
 def heading(title: str, *headings: str, content: str = "Stop it.") -> str:
@@ -661,6 +685,14 @@ def test_a_part_of_a_table_in_other_text_has_whole_rows() -> None:
     text = "\n".join(("What changed", "", *rows, ""))
     assert best_part(text, ["eels"], 40) == rows[2]
     assert best_part(text, ["birds"], 40) == rows[1]
+
+
+@pytest.mark.parametrize(
+    ("task", "has_total"), [("What will the roof cost us?", True), ("Who does the roof?", False)]
+)
+def test_a_part_has_the_total_if_a_sum_is_asked(task: str, has_total: bool) -> None:
+    text = "Our roof, and who works on the roof: us.\n\nThe scaffold stands.\n\nTotal: 91,250 EUR"
+    assert ("91,250" in best_part(text, words_searched(["roof", "us"], task), 40)) is has_total
 
 
 @pytest.mark.parametrize(
