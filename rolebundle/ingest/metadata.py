@@ -208,6 +208,8 @@ def _add_date(
     has_day = len(name) == len("2026-03-12")
     if not name or (of_format and (parsed.key or (is_mail and not has_day))):
         return "text" if in_text else "format"
+    if in_text and name.isdecimal():
+        return "text"  # The year may be that for which it is planned.
     if of_format.startswith(name):
         by_name = "name and format" if len(name) == len("2026") else "name without a day"
         return "name" if has_day else "text" if in_text else by_name

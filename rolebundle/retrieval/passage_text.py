@@ -316,9 +316,8 @@ def best_part(content: str, words: Collection[str], length: int) -> str:
 
 
 def _is_break(found: re.Match[str]) -> bool:
-    stop = found.start() - 1
-    is_stop = found.string[stop : found.start()] == "." and found[0].count("\n") < 2
-    return not (is_stop and is_no_sentence_end(found.string, stop))
+    text, stop = found.string, found.start() - 1
+    return text[stop : stop + 1] != "." or not is_no_sentence_end(text, stop)
 
 
 def best_span(

@@ -206,12 +206,17 @@ _BEFORE_ORDINALS = re.compile(r"\b(?:vom|am|zum|im|beim|de[rnms]|die|das|bis) *$
 """German words before a number with a full stop: ``vom 4.``, ``die 2. Mahnung``."""
 
 
+_BLANK_LINE = re.compile(r"[ \t]*\r?\n[ \t]*\r?\n")
+
+
 def is_no_sentence_end(text: str, stop: int) -> bool:
     """Whether the full stop at ``stop`` follows an abbreviation, or the number of a day or item.
 
-    Nor does a sentence end before a small letter.
+    Nor does a sentence end before a small letter. It always ends with its paragraph.
     """
     before, following = text[max(0, stop - 12) : stop], text[stop + 1 : stop + 8]
+    if _BLANK_LINE.match(following):
+        return False
     if following.lstrip()[:1].islower():
         return True
     word = _ENDING.findall(before)[0].lower()

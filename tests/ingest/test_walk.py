@@ -396,6 +396,7 @@ class TestIngest:
             "Page 2026.html": page.format("2025-07-01"), "Note 2026.md": "Text.\n",
             "Page 2025-02.html": page.format("2025-07-01"), "Page 2025-07.html": page.format("2025-07-01"),
             "Re prices 2025.eml": mail.format(4),
+            "Camp 2027 plan.md": "# Camp 2027, plan of 12 October 2023\n\nText.\n",
             "weekly jul 23.md": "Text.\n", "weekly jul 23.html": page.format("2025-07-01"),
             "weekly mar 24.html": page.format("2025-07-01"), "Report Nov 2023 (23 pages).md": "Text.\n",
             "fair.ics": f"{event}END:VEVENT\nEND:VCALENDAR\n", "note.md": "Text.\n",
@@ -423,6 +424,7 @@ class TestIngest:
             "Page 2025-02.html": ("2025-02-28", "name without a day", False),
             "Page 2025-07.html": ("2025-07-01", "name without a day", False),
             "Re prices 2025.eml": ("2026-03-04", "format", False),
+            "Camp 2027 plan.md": ("2023-10-12", "text", False),
             # A year or a day.
             "weekly jul 23.md": ("", None, True),
             "weekly jul 23.html": ("2025-07-01", "format", False),

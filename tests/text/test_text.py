@@ -28,7 +28,7 @@ from rolebundle.text.references import (
     parse_passages,
     similar_names,
 )
-from rolebundle.text.words import lower_capitals, place_to_begin, place_to_cut
+from rolebundle.text.words import lower_capitals, place_to_begin, place_to_cut, sentences_of
 from support.amounts import EXAMPLES
 
 # -- decoding --------------------------------------------------------------------------------------
@@ -452,3 +452,13 @@ def test_no_number_is_cut(number: str) -> None:
         assert number in shown or not any(map(str.isdigit, shown))
         shown = text[place_to_begin(text, length) :]
         assert number in shown or not any(map(str.isdigit, shown))
+
+
+def test_a_sentence_ends_with_its_paragraph():
+    text = "Work ends at 17 h.\n\n## 2. Bar\nThe bar is at No.\n\nThe keys."
+    assert [s.strip() for s in sentences_of(text)] == [
+        "Work ends at 17 h.",
+        "## 2. Bar",
+        "The bar is at No.",
+        "The keys.",
+    ]
