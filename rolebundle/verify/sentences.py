@@ -162,6 +162,7 @@ CLAUSE_END = re.compile(
 """Where what a negation denies ends at the latest."""
 _CLAUSE_ENDS, _NO = _WORDS["ends"], _WORDS["no"]
 _DENIAL = document_pattern("denial")
+_CONTRAST = re.compile(r"[,;(–—]\s*\Z|\b(?:and|but|und|et|mais|y|e|en|maar)\s+\Z", re.IGNORECASE)
 _REFUSAL = re.compile("".join(_WORDS["refusal"]), re.IGNORECASE)
 """Words that deny without a negation, so that a negation need not turn the sense."""
 _EXCEPTION = re.compile(_WORDS["exception"], re.IGNORECASE)
@@ -194,8 +195,10 @@ def _polarity(text: str, language: str) -> tuple[frozenset[str], dict[str, str]]
             affirmed.update(stems_of(clause, language).content)
         elif len(denials) == 1 or language in _CONCORD:
             after = _DENIED_END.split(clause[denials[0].end() :], maxsplit=1)[0]
-            before = stems_of(clause[: denials[0].start()], language).content[-1:]
-            stems = (stems_of(after, language).content or before)[:_DENIED_WORDS]
+            before = clause[: denials[0].start()]
+            # In "two, not one" the words before are those that hold.
+            last = () if _CONTRAST.search(before) else stems_of(before, language).content[-1:]
+            stems = (stems_of(after, language).content or last)[:_DENIED_WORDS]
             is_of_noun = re.fullmatch(_NO.get(language, ""), denials[0][0], re.IGNORECASE)
             denied |= {one: stems[0] if is_of_noun else one for one in stems}
     return frozenset(affirmed), denied

@@ -1286,6 +1286,25 @@ def test_a_faithful_copy_in_other_languages_has_no_doubts(
     assert engine_rules.verify(request).verdict == "clean"
 
 
+@pytest.mark.parametrize(
+    ("source", "draft", "is_clean"),
+    [
+        ("They come to the drill with two engines, not one", "They come with two engines", True),
+        ("They come to the drill with two engines, not one", "They come with one engine", False),
+        ("Die Feier beginnt um 18 Uhr, nicht um 17 Uhr", "Die Feier beginnt um 18 Uhr", True),
+        ("Die Feier beginnt um 18 Uhr, nicht um 17 Uhr", "Die Feier beginnt um 17 Uhr", False),
+        ("La cena es a las 21 y no a las 20", "La cena es a las 21", True),
+        ("The fitness tests of Lang are missing", "Lang has not done the fitness tests", True),
+    ],
+)
+def test_what_is_said_after_not_is_not_what_holds(
+    tmp_path: Path, source: str, draft: str, is_clean: bool
+) -> None:
+    with Engine(build(tmp_path, [document("n", [f"{source}."])])) as engine:
+        answer = verified_sources(engine, "n", f"{draft} [1].")
+    assert (answer.verdict == "clean") is is_clean
+
+
 def test_the_language_of_few_words_is_no_reason_to_doubt(tmp_path: Path) -> None:
     text = "Los perros ya no pueden entrar en la sala de espera.\n"
     write_files(tmp_path, {"n/a.md": text})
