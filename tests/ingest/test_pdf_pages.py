@@ -169,7 +169,9 @@ def on_a_line(*parts: tuple[float, float, float, str]) -> list[tuple[float, floa
     ([(0, 0, 12, "built in 1987"), (0, 4, 7, "3"), (3.3, 0, 12, "by")], "built in 1987[3] by"),
     ([(0, 0, 12, "H"), (0, -2, 7, "2"), (0, 0, 12, "O")], "H_2O"),
     ([(0, 0, 12, "x"), (0, -2, 7, "1"), (0, 4, 7, "2"), (3.3, 0, 12, "is")], "x_1^2 is"),
+    ([(0, 0, 12, "log"), (0, -2, 7, "2"), (3.3, 0, 12, "64")], "log_2 64"),
     ([(0, 4, 7, "1"), (0, 0, 12, "See the annex")], "1 See the annex"),
+    ([(1.5 + 4 * (n == 5), 0, 12, figure) for n, figure in enumerate("11.05at")], "11.05 at"),
     ([(0, 0, 12, "an exam-"), (-50, -14, 12, "ple of 1990-"), (-60, -28, 12, "1995")],
      "an example\nof 1990-\n1995"),
     ([(0, 0, 12, "one"), (-20, -14, 12, "two"), (-20, -28, 12, "three"), (-20, -60, 12, "four")],
@@ -179,6 +181,31 @@ def on_a_line(*parts: tuple[float, float, float, str]) -> list[tuple[float, floa
 ])  # fmt: skip
 def test_places_decide_what_belongs_together(parts, text):
     assert text_of(drawn(on_a_line(*parts))) == text
+
+
+COLUMNS = (
+    "Last year 214 ships came to|tons of cod, and 88 tons of\n"
+    "our harbour, 37 more than in|crab. On 30 days the storm\n"
+    "2022. The new pier of 480 m|was too strong, and only 9\n"
+    "was opened in May. It cost|boats went out. The prices\n"
+    "6.3 million, and there are|rose to 7.20 at the end."
+)
+
+
+@pytest.mark.parametrize(("rows", "is_prose"), [
+    (COLUMNS, True), (COLUMNS.replace(". ", " "), False),
+    ("check the oil|once a month\nclean the filter|each second week\n" * 3, False),
+])  # fmt: skip
+def test_columns_of_prose_are_read_one_after_the_other(rows, is_prose):
+    cells = [row.split("|") for row in rows.splitlines()]
+    places = [
+        (72 + 200 * column, 700 - 14 * number, 12, text)
+        for number, row in enumerate(cells)
+        for column, text in enumerate(row)
+    ]
+    across = "\n".join(map(" ".join, cells))
+    down = "\n\n".join(map("\n".join, zip(*cells, strict=True)))
+    assert text_of(drawn(places)) == (down if is_prose else across)
 
 
 def test_ligatures_are_letters():

@@ -269,7 +269,7 @@ def _write_scripts(element: Any) -> None:
     for script in reversed([*element.iter("sup", "sub")]):
         text, before = text_of(script), _text_before(script)
         if script.tag == "sub":
-            _replace(script, notation.lowered(text, before))
+            _replace(script, notation.lowered(text, before, script.tail or ""))
             continue
         around = (script, script.getparent(), *script.iter("a"))
         names = (f"{e.get('class', '')} {e.get('role', '')} {e.get('type', '')}" for e in around)
@@ -301,10 +301,11 @@ def _replace(element: Any, text: str) -> None:
 
 
 def _set_apart(element: Any) -> None:
-    """Separate the text of an element from the text beside it, except a large first letter."""
+    """Separate the text of an element from the text beside it, except a large first character."""
     text = text_of(element)
-    is_initial = len(text.strip()) == 1 and text.strip().isalpha()
-    if text and not is_initial:
+    is_letter = len(text.strip()) == 1 and text.strip().isalpha()
+    is_figure = len(text) == 1 and text.isdigit() and (element.tail or "")[:1].isdigit()
+    if text and not (is_letter or is_figure):
         is_code = any(e.tag in VERBATIM for e in element.iterancestors())
         element.tag = "div" if is_code else element.tag
         if not is_code:

@@ -38,10 +38,10 @@ _STYLED: Any = etree.XPath("descendant::*[@style]")
 _APART = re.compile(r"block|flex|grid|table|list-item")
 _SPACED = re.compile(r"(?:margin|padding|width)")
 _WORD = re.compile(r"[^\W\d_]{2,}")
-_BOXES = frozenset(
-    ("display", "float", "position", "list-style", "list-style-type", "vertical-align")
-)
-_SCRIPTS = {"super": "sup", "sub": "sub"}
+_SIGNS = {"super": "sup", "sub": "sub", "line-through": "s"}
+"""What a style shows as the tag of an element does."""
+_SIGN_STYLES = ("vertical-align", "text-decoration", "text-decoration-line")
+_BOXES = frozenset(("display", "float", "position", "list-style", "list-style-type", *_SIGN_STYLES))
 _LIST_STYLES = _BOXES & {"list-style", "list-style-type"}
 LIST_STYLE = "_list-style"
 """The attribute of a list or item with the style of its labels."""
@@ -195,8 +195,8 @@ class Page:
     def apart(self) -> list[Any]:
         """The inline elements that a style shows apart from the text beside them.
 
-        Lists and their items get an attribute with the style of their labels, and what is raised or
-        lowered gets the tag of such an element.
+        Lists and their items get an attribute with the style of their labels, and what is raised,
+        lowered or struck out gets the tag of such an element.
         """
         found: defaultdict[Any, dict[str, str]] = defaultdict(dict)
         with suppress(styles.UnreadableStyleError):  # What is hidden is looked for without this.
@@ -214,7 +214,8 @@ class Page:
             if _is_apart(declared):
                 apart[element] = None
             elif element.tag in _INLINE:
-                element.tag = _SCRIPTS.get(declared.get("vertical-align", ""), element.tag)
+                words = " ".join(declared.get(name, "") for name in _SIGN_STYLES).split()
+                element.tag = next((_SIGNS[word] for word in words if word in _SIGNS), element.tag)
             if re.search("flex|grid", declared.get("display", "")):
                 apart.update(dict.fromkeys(element))
         return [e for e in apart if e.tag in _INLINE and e is not self._main]

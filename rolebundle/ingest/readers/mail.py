@@ -277,6 +277,8 @@ def _text(part: Message, path: str, place: _Place) -> _Text:
     lines = split_lines(text)
     encoding = str(part.get("Content-Transfer-Encoding", "")).strip().lower()
     rows = _rows(payload, encoding, raw, len(lines))
+    if str(part.get_param("delsp")).lower() == "yes":
+        lines, rows = _without_soft_breaks(lines, rows)
     is_html = part.get_content_type() == "text/html"
     if is_html:
         page = read_page(text.encode(), path, is_message=True, is_mail=True)
@@ -293,6 +295,25 @@ def _text(part: Message, path: str, place: _Place) -> _Text:
     is_same = encoding != "base64" and not is_html
     placed = (_in_rows(block, rows, place.body, is_same) for block in found.blocks)
     return replace(found, blocks=tuple(placed))
+
+
+def _without_soft_breaks(
+    lines: Sequence[str], rows: Sequence[tuple[int, int]]
+) -> tuple[list[str], list[tuple[int, int]]]:
+    """The lines of a flowed text, and their rows, without the breaks after a space.
+
+    With ``DelSp`` the space goes, too (https://www.rfc-editor.org/rfc/rfc3676#section-4.1).
+    """
+    joined: list[str] = []
+    places: list[tuple[int, int]] = []
+    for line, (first, last) in zip(lines, rows, strict=True):
+        if joined and joined[-1].endswith(" ") and joined[-1] != "-- " and line[:1] != ">":
+            joined[-1] = joined[-1][:-1] + line
+            places[-1] = places[-1][0], last
+        else:
+            joined.append(line)
+            places.append((first, last))
+    return joined, places
 
 
 def _paragraphs(lines: list[str]) -> Iterator[Block]:

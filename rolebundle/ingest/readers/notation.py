@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Literal
 
 from rolebundle.resources import data_file
@@ -19,6 +20,7 @@ Script = Literal["", "raised", "lowered"]
 CHECKED, UNCHECKED = "[x]", "[ ]"
 _SIMPLE = re.compile(r"[-+−±]?[\w.,′'*]*")
 _NOTE = re.compile(r"[\d*†‡§]{1,3}(?:\s?[,–-]\s?\d{1,3})*|[*†‡§]+")
+_NUMBERED_NOTE = re.compile(r"\d{1,3}\)")
 _LETTERS = re.compile(r"[^\W\d_]+")
 # A raised number is an exponent after a short number, a unit or a variable. After a year, a word
 # or a mark of punctuation it is the number of a note.
@@ -53,8 +55,8 @@ def raised(text: str, before: str, after: str = "", *, is_note: bool = False) ->
     plain = text.strip()
     if not plain or plain[0] in "[(^,;®™©":
         return text
-    if is_note:
-        return f"[{plain}]"
+    if is_note or _NUMBERED_NOTE.fullmatch(plain):
+        return f"[{plain.rstrip(')')}]"
     if after.lstrip().startswith(_FRACTION_BAR) and plain.isdecimal():
         return f" {plain}" if before[-1:].isalnum() else plain
     if not before and after[:1].isalpha():
@@ -65,16 +67,21 @@ def raised(text: str, before: str, after: str = "", *, is_note: bool = False) ->
         return f"[{plain}]"
     if _LETTERS.fullmatch(plain) and not _VARIABLE.search(before):
         return plain  # 1st, Mme
-    return f"^{_grouped(plain)}"
+    return _apart(f"^{_grouped(plain)}", after)
 
 
-def lowered(text: str, before: str) -> str:
-    """How lowered characters are written; ``before`` is the text of the same line before them."""
+def lowered(text: str, before: str, after: str = "") -> str:
+    """How lowered characters are written between the texts of the same line."""
     plain = text.strip()
     is_joined = before[-1:].isalnum() or before[-1:] in {")", "]", "}"}
     if not plain or not is_joined or plain[0] == "_" or before.rstrip().endswith(_FRACTION_BAR):
         return text
-    return f"_{_grouped(plain)}"
+    return _apart(f"_{_grouped(plain)}", after)
+
+
+def _apart(script: str, after: str) -> str:
+    """A script that does not join the number after it, as in ``log_2 64``."""
+    return f"{script} " if script[-1].isdigit() and after[:1].isdigit() else script
 
 
 def joined_scripts(runs: Iterable[tuple[str, Script]]) -> str:
@@ -86,12 +93,9 @@ def joined_scripts(runs: Iterable[tuple[str, Script]]) -> str:
         elif text:
             merged.append((text, script))
     result = ""
-    for number, (text, script) in enumerate(merged):
-        if script == "raised":
-            after = merged[number + 1][0] if number + 1 < len(merged) else ""
-            result += raised(text, result, after)
-        else:
-            result += lowered(text, result) if script else text
+    write = {"raised": raised, "lowered": lowered}
+    for (text, script), (after, place) in pairwise([*merged, ("", "")]):
+        result += write[script](text, result, "" if place else after) if script else text
     return result
 
 

@@ -17,7 +17,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import closing
 from ctypes import c_ushort
 from io import BytesIO
-from itertools import pairwise
+from itertools import chain, pairwise
 from operator import attrgetter
 from statistics import median
 from typing import Any, NamedTuple
@@ -186,6 +186,8 @@ _PARAGRAPH = 1.35
 """How much farther below the last line than usual a paragraph begins."""
 
 
+_MIN_COLUMN, _FULL = 5, 0.7
+"""How many lines a column of prose has, and how much of the longest one most of them fill."""
 _SAME_LINE = 0.3
 """How far apart lines of neighbours may be that are the same, of the size."""
 
@@ -271,7 +273,9 @@ def _pieces(text_page: Any, shown: Shown, hidden: Container[int]) -> list[_Piece
         if pieces and number == previous + 1 and not (number in hidden or previous in hidden):
             word, first, (left, bottom, right, top), *style = pieces[-1]
             is_same = style == [base, size, turn] and size > 0 and turn != OBLIQUE
-            is_next = left <= box[0] <= right + _SPACE * size and right <= box[2]
+            # The ink of a one is narrow: what is beside it is farther away.
+            space = _SPACE + 0.15 * (word[-1] == "1") + 0.1 * (part == "1")
+            is_next = left <= box[0] <= right + space * size and right <= box[2]
             if is_same and is_next and not (word[-1].isspace() or part[0].isspace()):
                 part, number, box = word + part, first, (left, bottom, box[2], top)
                 pieces.pop()
@@ -292,6 +296,7 @@ def _joined(pieces: Sequence[_Piece]) -> str:
             base = None
         if not base or not _script(piece, base):
             base = piece
+    lines = _by_columns(lines)
     drops = [above[0].base - below[0].base for above, below in pairwise(lines)]
     down = sorted(drop for drop in drops if drop > 0) or [0]
     usual, low = median(down), down[len(down) // 4]
@@ -304,6 +309,45 @@ def _joined(pieces: Sequence[_Piece]) -> str:
     text = _CONTROLS.sub("", text)
     text = _BROKEN_WORD.sub(lambda m: f"{m[1]}\n" if m[1][0].islower() else m[0], text)
     return _HYPHENS.sub("-", text)
+
+
+def _by_columns(lines: Iterable[list[_Piece]]) -> list[list[_Piece]]:
+    """The lines, with one column of prose after the other where each line is drawn across two."""
+    read: list[list[_Piece]] = []
+    rows: list[tuple[list[_Piece], list[_Piece]]] = []
+    for line in (*lines, list[_Piece]()):
+        cut = _gutter(line)
+        parts = line[:cut], line[cut:]
+        if rows and not (cut and all(map(_begin_alike, rows[-1], parts))):
+            columns = [list(column) for column in zip(*rows, strict=True)]
+            is_prose = len(rows) >= _MIN_COLUMN and all(map(_is_prose, columns))
+            read += chain(*columns) if is_prose else (left + right for left, right in rows)
+            rows = []
+        if cut:
+            rows.append(parts)
+        elif line:
+            read.append(line)
+    return read
+
+
+def _gutter(line: Sequence[_Piece]) -> int:
+    """The index of the piece after the only wide gap of a line; 0 if there is none, or more."""
+    wide = [n for n, (a, b) in enumerate(pairwise(line), 1) if b.box[0] - a.box[2] > max(a.size, 1)]
+    return wide[0] if len(wide) == 1 else 0
+
+
+def _begin_alike(above: Sequence[_Piece], below: Sequence[_Piece]) -> bool:
+    return abs(above[0].box[0] - below[0].box[0]) < _SAME_LINE * max(above[0].size, 1)
+
+
+def _is_prose(column: Sequence[Sequence[_Piece]]) -> bool:
+    """Whether most lines of a column are full and go on in the next one, unlike cells of tables."""
+    texts = [" ".join(_line(line).split()) for line in column]
+    goes_on = [a[-1] not in ".:;!?" and not b[0].isupper() for a, b in pairwise(texts)]
+    widths = [line[-1].box[2] - line[0].box[0] for line in column]
+    has_sentences = any(re.search(r"[.!?](?: |$)", text) for text in texts)
+    is_full = median(widths) > _FULL * max(widths) and median(map(len, map(str.split, texts))) > 2
+    return has_sentences and is_full and 2 * sum(goes_on) >= len(goes_on)
 
 
 def _insert(piece: _Piece, line: list[_Piece]) -> None:

@@ -54,10 +54,12 @@ def test_invisible_elements_are_skipped_and_counted():
 @pytest.mark.parametrize(("body", "text"), [
     ("10<span class=up>6</span>", "10^6"), ("H<b class=low>2</b>O", "H_2O"),
     ("1987<a class=up href=#n>3</a>", "1987[3]"), ("10<i style='vertical-align:super'>6</i>", "10^6"),
-    ("<span class=other>10</span>6", "106"),
+    ("<span class=other>10</span>6", "106"), ("<i class=gone>7.50</i>5", "~~7.50~~5"),
+    ("<b class=first>1</b>914", "1914"), ("<b class=first>1</b> step", "1 step"),
 ])  # fmt: skip
-def test_what_a_style_raises_or_lowers_is_apart(body, text):
+def test_what_a_style_raises_lowers_or_strikes_out_is_apart(body, text):
     sheet = ".up{vertical-align: super} .low{vertical-align: sub} .other{vertical-align: middle}"
+    sheet += " .gone{text-decoration: red line-through} .first{float: left}"
     assert [b.text for b in read(f"<style>{sheet}</style><p>{body}</p>").blocks] == [text]
 
 

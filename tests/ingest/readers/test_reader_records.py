@@ -163,6 +163,15 @@ def test_an_encoded_name_may_have_a_comma_that_is_not_encoded():
     assert document.inferred["from"] == ["B\u00fcro 24, Lindau <b@c.org>", "d@e.org"]
 
 
+def test_soft_breaks_of_a_flowed_text_may_stand_for_nothing():
+    head = b"Content-Type: text/plain; format=flowed; delsp=yes\n\n"
+    document = read(head + b"Pay 18 \n400 euros.\n> quoted \nText\n-- \nTom")
+    assert [(b.text, b.start_line, b.end_line) for b in document.blocks][:1] == [
+        ("Pay 18400 euros.", 3, 4)
+    ]
+    assert "-- \nTom" in "\n".join(b.text for b in document.blocks)
+
+
 def test_html_may_declare_its_encoding_itself():
     page = "<meta charset=windows-1251><p>Ключ от склада".encode("cp1251")
     assert texts(read(b"Content-Type: text/html\n\n" + page)) == ["Ключ от склада"]
