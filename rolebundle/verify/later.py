@@ -6,6 +6,7 @@ later entry of notes or an amendment says something else about the same.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -467,12 +468,14 @@ def _stays(sentence: LikeSentence) -> bool:
 
     "It is now of zinc, at the same price" says so of the price, but not of the material.
     """
-    parts = sentence.text.split(", ")
+    parts = re.split(r",\s+", sentence.text)
     staying = [part for part in parts if says(part, "stays")]
     changed = " ".join(part for part in parts if part not in staying)
-    is_of_part = len(staying) < len(parts) and says(changed, "new", "change")
-    is_of_words = any(content_words(part, sentence.text) & sentence.shared for part in staying)
-    return bool(staying) and (is_of_words or not is_of_part)
+    of_staying, of_changed = (
+        len(content_words(text, sentence.text) & sentence.shared)
+        for text in (" ".join(staying), changed)
+    )
+    return bool(staying) and (of_staying > of_changed or not says(changed, "new", "change"))
 
 
 @lru_cache(maxsize=1024)

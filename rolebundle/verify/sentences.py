@@ -123,6 +123,9 @@ class LikeSentence(NamedTuple):
     nouns: frozenset[str]
 
 
+_TWO_CAPITALS = re.compile(r"[^\W\d_a-zß-ÿ][\w-]+ [^\W\d_a-zß-ÿ][\w-]+")
+
+
 def sentences_like(text: str, passage: Passage) -> list[LikeSentence]:
     """The sentences of a passage with a word of a text, and another one there or in its headings.
 
@@ -141,7 +144,10 @@ def sentences_like(text: str, passage: Passage) -> list[LikeSentence]:
         is_statement = not one.lstrip("-* ").startswith(("#", "[ ]", "[x]"))
         is_named = says(one, "absent", "revoked") or (bool(shared & head) and says(one, "change"))
         if shared and is_statement and (is_named or len(shared | (words & head)) > 1):
-            names = content_words(" ".join(n[0] for s in (text, sentence) for n in names_in(s)))
+            texts = (n[0] for s in (text, sentence) for n in names_in(s))
+            # In German, two neighbours with capitals are most likely a name.
+            both = {*_TWO_CAPITALS.findall(text)}.intersection(_TWO_CAPITALS.findall(sentence))
+            names = content_words(" ".join((*texts, *both)), sentence)
             found.append(LikeSentence(sentence, shared | (words & head), shared - names))
     return sorted(found, key=lambda like: len(like.shared), reverse=True)
 
