@@ -122,7 +122,8 @@ def test_an_old_number_has_the_unit_of_the_new_one(text: str) -> None:
     ("sentence", "is_of_change"),
     [("The fee was 15 euros.", True), ("The fee is 15 euros.", False), ("12, not 15", False),
      ("It is not on 5 May but on 6 May.", True), ("Bisher waren es 15 Euro.", True),
-     ("Ask before you use it.", False), ("Before, it is 15 euros.", True)],
+     ("Ask before you use it.", False), ("Before, it is 15 euros.", True),
+     ("We meet in the Old Barn", False), ("Wir nehmen das alte Formular", True)],
 )  # fmt: skip
 def test_a_sentence_that_speaks_of_what_was(sentence: str, is_of_change: bool) -> None:
     assert (says(sentence, "past", "change") or bool(replaced_figures(sentence))) == is_of_change

@@ -1339,25 +1339,12 @@ def test_later_words_of_other_languages_are_found(tmp_path: Path, draft: str) ->
     assert "old_source" in answer.counts
 
 
-@pytest.mark.parametrize(
-    ("draft", "new", "is_old"),
-    [
-        (
-            "Die Trauung beginnt um 14 Uhr im Standesamt Altes Rathaus",
-            "Die Trauung beginnt jetzt schon um 13 Uhr,\nder Saal im Alten Rathaus bleibt.",
-            True,
-        ),
-        (
-            "Björn Hase bezieht den Raum am Hof",
-            "Selin gibt die Liste an Björn Hase ab, er verwaltet sie ab sofort.",
-            False,
-        ),
-    ],
-)
-def test_names_tell_of_no_change(tmp_path: Path, draft: str, new: str, is_old: bool) -> None:
+def test_the_name_of_a_person_tells_of_no_change(tmp_path: Path) -> None:
+    draft = "Björn Hase bezieht den Raum am Hof"
+    new = "Selin gibt die Liste an Björn Hase ab, er verwaltet sie ab sofort."
     texts = {"Protokoll 2026-04.md": f"{draft}.", "Protokoll 2026-05.md": new}
     answer = verified_files(tmp_path, texts, f"{draft} (Protokoll 2026-04.md).")
-    assert ("old_source" in answer.counts) is is_old
+    assert "old_source" not in answer.counts
 
 
 def test_a_name_that_begins_a_compound_is_known(tmp_path: Path) -> None:
