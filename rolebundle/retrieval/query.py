@@ -13,6 +13,7 @@ from typing import Any
 
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.retrieval.values import Query, Task, Term
+from rolebundle.text.figures import Figure, find_figures
 from rolebundle.text.forms import forms, phrase_form, spaced
 from rolebundle.text.languages import (
     CALLED,
@@ -264,10 +265,25 @@ def _is_common(compound: str) -> bool:
 def _other_spellings(text: str) -> dict[str, tuple[str, ...]]:
     """Other spellings of the task's words, and the words that each stands for."""
     found = {one.other: one.words for one in spellings(folded(text))[:MAX_CONTENT_WORDS]}
+    beginning = text[:_MAX_EXACT_CHARS]
+    for figure in find_figures(beginning) if re.search(r"\d", beginning) else ():
+        if figure.unit == "date":
+            found |= dict.fromkeys(_days_in_figures(figure), (*words_of(figure.text),))
     for other, words in [*found.items()]:
         numbers = (part for part in other.split() if part.isdecimal() and part != other)
         found |= dict.fromkeys((n for n in numbers if len(n) >= _MIN_DIGITS_OF_PART), words)
     return found
+
+
+def _days_in_figures(figure: Figure) -> list[str]:
+    """A day of the year as the words of ``2026-12-05``, ``05.12.2026`` and ``5.12.``."""
+    days = [value[1:] for kind, value in figure.readings if kind == "date"]
+    return [
+        written
+        for month, day in days
+        if month and day
+        for written in (f"{month:02} {day:02}", f"{day:02} {month:02}", f"{day} {month}")
+    ]
 
 
 def _expansion(task: Task, overlay: Overlay) -> tuple[tuple[Term, ...], list[str]]:
