@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from functools import cache, lru_cache
@@ -17,6 +17,8 @@ from rolebundle.resources import data_file
 
 _DAY_CHARS = 40
 """Of a line, in which a day may stand."""
+_Dated = tuple[str, re.Match[str]]
+"""A date, and where it stands."""
 _REFERENCE = re.compile(r"(?<!\w)(?:@[^\W\d]\w*|[A-Z]{1,4}-\d{4}[-/]\d+(?![-/\d]))")
 """The key of a citation, ``@Hansson2021``, or a label such as ``AB-2026-0412``."""
 
@@ -118,12 +120,18 @@ def date_in_name(name: str) -> str:
     ``2026-W12``, ``2026``. The most exact one counts; of several that differ none. The numbers of
     a citation key, ``@Hansson2021``, or of a label, ``AB-2026-0412``, are no date.
     """
-    dates = {date for date, _ in _dates_in(_plain(_REFERENCE.sub(" ", name)))}
-    found = {date for date in dates if len(date) == max(map(len, dates))}
-    return found.pop() if len(found) == 1 else ""
+    found = _most_exact(_dates_in(_plain(_REFERENCE.sub(" ", name))))
+    return found[0] if found else ""
 
 
-def _dates_in(text: str) -> Iterator[tuple[str, re.Match[str]]]:
+def _most_exact(found: Iterable[_Dated]) -> _Dated | None:
+    """The most exact of some dates; ``None`` without one, or if several differ."""
+    dates = dict(found)
+    exact = [date for date in dates if len(date) == max(map(len, dates))]
+    return (exact[0], dates[exact[0]]) if len(exact) == 1 else None
+
+
+def _dates_in(text: str) -> Iterator[_Dated]:
     for match in (match for pattern in _table()["patterns"] for match in pattern.finditer(text)):
         with suppress(ValueError):
             yield _date_of(match), match
@@ -139,11 +147,11 @@ def stated_day(line: str) -> tuple[str, str]:
     The year has four digits. ``from March 2026`` is its first day.
     """
     text, *rest = _table()["part_end"].split(_plain(line), 1)
-    dates = {d: match for d, match in _dates_in(text) if len(d) > 4 and d[:4] in match[0]}
-    found = {d: dates[d] for d in dates if len(d) == max(map(len, dates))}
-    if len(found) != 1:
+    dates = ((d, match) for d, match in _dates_in(text) if len(d) > 4 and d[:4] in match[0])
+    found = _most_exact(dates)
+    if found is None:
         return "", ""
-    [(day, match)] = found.items()
+    day, match = found
     shape = f"{text[: match.start()]}DAY{text[match.end() :]}{' REST' if rest else ''}"
     forms = _table()["statements"].items()
     form = next((form for form, pattern in forms if pattern.fullmatch(shape)), "")

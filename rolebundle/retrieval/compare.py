@@ -33,8 +33,7 @@ def compare_roles(bundles: Sequence[RetrievalBundle]) -> Comparison:
     passages = {passage.chunk_id: passage for bundle in bundles for passage in bundle.selected}
     shared = set.intersection(*selected)
     return Comparison(
-        task_text=bundles[0].query.task_text,
-        generated_at=bundles[0].query.generated_at,
+        **attributes_of(bundles[0].query, "task_text", "generated_at"),
         corpus=bundles[0].corpus,
         roles=[
             _view(bundle, set().union(*selected[:position], *selected[position + 1 :]))
@@ -68,7 +67,7 @@ def jaccard(first: set[str], second: set[str]) -> float:
 
 def _view(bundle: RetrievalBundle, other_ids: set[str]) -> RoleView:
     return RoleView(
-        role_id=bundle.role_id,
+        **attributes_of(bundle, "role_id", "fallback"),
         overlay_digest=bundle.overlay.digest if bundle.overlay else "",
         candidates=bundle.summary.total_candidates,
         selected=[passage.chunk_id for passage in bundle.selected],
@@ -76,7 +75,6 @@ def _view(bundle: RetrievalBundle, other_ids: set[str]) -> RoleView:
         rejected_summary=dict(bundle.rejected_summary),
         **attributes_of(bundle.provenance, "trust_posture", "freshness_posture"),
         warnings=[warning.code for warning in bundle.warnings],
-        fallback=bundle.fallback,
         role_share=bundle.evidence.role_share if bundle.evidence else None,
     )
 
@@ -104,19 +102,16 @@ def _standings(bundle: RetrievalBundle) -> dict[str, Standing]:
     """Rank or rejection of each candidate of a bundle, by chunk id."""
     role = bundle.role_id
     rejected = {
-        rejection.chunk_id: Standing(
-            role_id=role, state="rejected", reason=rejection.reason, notes=rejection.notes
-        )
-        for rejection in bundle.rejected
+        row.chunk_id: Standing(role_id=role, state="rejected", reason=row.reason, notes=row.notes)
+        for row in bundle.rejected
     }
     selected = {
         passage.chunk_id: Standing(
             role_id=role,
             state="selected",
-            rank=passage.rank,
+            **attributes_of(passage, "rank", "moved_from"),
             score=passage.scores.final,
             overlay_hits=list(passage.overlay_hits),
-            moved_from=passage.moved_from,
         )
         for passage in bundle.selected
     }

@@ -174,11 +174,9 @@ class Evidence(NamedTuple):
             for rowid in best_by_bm25(bm25)
             for found, total in self._nats_found(rowid)
         ]
+        factor = min(1.0, max((MIN_WORDS_FACTOR, *factors))) ** exponent
         return self._replace(
-            noise=noise,
-            cosines=cosines,
-            specificity=specificity,
-            words_factor=min(1.0, max((MIN_WORDS_FACTOR, *factors))) ** exponent,
+            noise=noise, cosines=cosines, specificity=specificity, words_factor=factor
         )
 
     def with_support(self, rowids: Sequence[int]) -> Evidence:

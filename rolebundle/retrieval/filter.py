@@ -169,11 +169,8 @@ def path_rules(
     if request.overlay is None:
         return None
     source_policy = request.overlay.source_policy
-    rules = [
-        rule
-        for rule in (*source_policy.forbidden_sources, *source_policy.allowed_sources)
-        if rule.path is not None
-    ]
+    every = (*source_policy.forbidden_sources, *source_policy.allowed_sources)
+    rules = [rule for rule in every if rule.path is not None]
     if not rules:
         return None
 

@@ -87,9 +87,7 @@ class Lanes:
             raise damage_error("a passage that the index names")
         round_number = pool.last_round + (pool.depth > 0)
         lanes = {
-            rowid: tuple(
-                dict.fromkeys(search.lane for search in searches if rowid in proposed[search.aim])
-            )
+            rowid: (*dict.fromkeys(s.lane for s in searches if rowid in proposed[s.aim]),)
             for rowid in new
         }
         hits = {rowid: hit_of(passages[rowid], lanes[rowid], round_number, scores) for rowid in new}
@@ -112,12 +110,9 @@ class Lanes:
             | search.score(rowids)
             for search in self.searches
         }
-        both: tuple[Lane, ...] = ("lexical", "semantic")
+        both, meant = tuple[Lane, ...](("lexical", "semantic")), scores.get("meaning", {})
         return {
-            passage.rowid: hit_of(
-                passage, both if passage.rowid in scores.get("meaning", ()) else both[:1], 0, scores
-            )
-            for passage in passages
+            p.rowid: hit_of(p, both if p.rowid in meant else both[:1], 0, scores) for p in passages
         }
 
     def pools_by_wording(self, pool: Pool) -> list[Pool]:
@@ -126,10 +121,8 @@ class Lanes:
         if len(wordings) == 1:
             return []
         passages = [hit.passage for hit in pool.hits.values() if hit.round == 0]
-        return [
-            pool._replace(hits=self._of_wording(number).hits_for(passages))
-            for number in range(len(wordings))
-        ]
+        by_wording = map(self._of_wording, range(len(wordings)))
+        return [pool._replace(hits=lanes.hits_for(passages)) for lanes in by_wording]
 
     def _of_wording(self, number: int) -> Lanes:
         lane = self.semantic
@@ -195,16 +188,10 @@ def hit_of(
     task, role, cosine = (
         scores.get(aim, {}).get(passage.rowid) for aim in ("task_words", "role_words", "meaning")
     )
-    # If it has some of the words, both scores of words are known.
-    has_words = task is not None or role is not None
-    return Candidate(
-        passage,
-        lanes,
-        round_number,
-        bm25=(task or 0.0) if has_words else None,
-        bm25_expansion=(role or 0.0) if has_words else None,
-        cosine=cosine,
-    )
+    if task is not None or role is not None:
+        # If it has some of the words, both scores of words are known.
+        task, role = task or 0.0, role or 0.0
+    return Candidate(passage, lanes, round_number, bm25=task, bm25_expansion=role, cosine=cosine)
 
 
 @contextmanager

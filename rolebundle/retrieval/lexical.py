@@ -75,13 +75,9 @@ class WordSearch:
 
     def propose(self, depth: int, within: Sequence[int] | None = None) -> dict[int, float]:
         """Rowid → BM25 of the best chunks."""
-        having = [
-            rowid
-            for phrase in self.rare_exact
-            for rowid in self.postings.best(
-                [*map(Term, (phrase, *others_of(phrase)))], EXACT_PROPOSED, within
-            )
-        ]
+        exact = ([Term(phrase), *map(Term, others_of(phrase))] for phrase in self.rare_exact)
+        best = (self.postings.best(terms, EXACT_PROPOSED, within) for terms in exact)
+        having = [rowid for rowids in best for rowid in rowids]
         return self.score(having) | self.postings.best(self.terms, depth, within)
 
     def score(self, rowids: Sequence[int]) -> dict[int, float]:
@@ -124,10 +120,8 @@ def exact_words(corpus: Corpus, query: Query) -> tuple[list[str], list[str]]:
     """The rare exact words and phrases of a task, and the exact ones that occur nowhere."""
     exact = [[Term(phrase), *map(Term, others_of(phrase))] for phrase in query.task.exact]
     counts = list(zip(query.task.exact, _postings(corpus).frequencies(exact), strict=True))
-    return (
-        [phrase for phrase, count in counts if 0 < count <= MAX_RARE_CHUNKS],
-        [phrase for phrase, count in counts if not count],
-    )
+    rare = [phrase for phrase, count in counts if 0 < count <= MAX_RARE_CHUNKS]
+    return rare, [phrase for phrase, count in counts if not count]
 
 
 def with_corrections(corpus: Corpus, query: Query) -> Query:
@@ -167,9 +161,7 @@ def with_corrections(corpus: Corpus, query: Query) -> Query:
         singulars = {stem(word), word.removesuffix("s")}  # "Lends" and "novices" are English.
         if not languages and any(len(s) >= MIN_LETTERS and is_english(s) for s in singulars):
             continue
-        changed = [
-            other for other in one_change_away(word) if _is_likely_slip(word, other, languages)
-        ]
+        changed = [w for w in one_change_away(word) if _is_likely_slip(word, w, languages)]
         frequencies = postings.frequencies([[Term(other)] for other in changed])
         often = [
             (not languages and (other in ENGLISH_STOP_WORDS, is_english(other)), count, other)
@@ -181,11 +173,8 @@ def with_corrections(corpus: Corpus, query: Query) -> Query:
                 corrected[word] = other
                 words[position] = (*words[position], Term(other))
                 break
-    return query._replace(
-        content_words=tuple(words),
-        task_terms=(*query.task_terms, *stems, *map(Term, corrected.values())),
-        corrected=corrected,
-    )
+    terms = (*query.task_terms, *stems, *map(Term, corrected.values()))
+    return query._replace(content_words=tuple(words), task_terms=terms, corrected=corrected)
 
 
 def _occurs_as_is(postings: CombinedPostings, word: str, languages: frozenset[str]) -> bool:
@@ -349,10 +338,8 @@ class CombinedPostings(NamedTuple):
 
     def frequencies(self, words: Sequence[Sequence[Term]]) -> list[int]:
         """For each word, how many chunks have one of its terms."""
-        return [
-            sum(len(indices) for indices in of_parts)
-            for of_parts in zip(*(self._having(part, words) for part in self.parts), strict=True)
-        ] or [0] * len(words)
+        having = zip(*(self._having(part, words) for part in self.parts), strict=True)
+        return [sum(map(len, of_parts)) for of_parts in having] or [0] * len(words)
 
     def matches(self, words: Sequence[Sequence[Term]], rowids: Sequence[int]) -> list[set[int]]:
         """For each word, which of these rowids are of chunks with one of its terms."""

@@ -299,11 +299,8 @@ def find_lines(corpus: Corpus, request: GrepRequest, rules: ReferenceRules) -> F
     with corpus.interruptible():
         named = documents_below(corpus, request.prefix or "", rules)
         later = [name for name in named if name.document_id >= after]
-        hits = (
-            hit
-            for hit in _hits(corpus, pattern, later, rules)
-            if hit.document_id > after or hit.number > number
-        )
+        found = _hits(corpus, pattern, later, rules)
+        hits = (hit for hit in found if hit.document_id > after or hit.number > number)
         page = [*islice(hits, limit + 1)]
         shown = page[:limit]
         rowids = [*{hit.rowid for hit in shown}]
@@ -383,10 +380,7 @@ def _readable_texts(
         return texts
     passages = passages_of_documents(corpus, rowids)
     readable = {passage.rowid for passage in filter(rules.allows_reading, passages)}
-    return {
-        document: [text for text in document_texts if text.rowid in readable]
-        for document, document_texts in texts.items()
-    }
+    return {name: [text for text in own if text.rowid in readable] for name, own in texts.items()}
 
 
 def _line(hit: _Match, passage: Passage, context: str | None, columns: str | None) -> FoundLine:

@@ -302,12 +302,10 @@ def _linking(corpus: Corpus, passage: Passage, rules: ReferenceRules) -> list[st
     attributes = dict(passage.document.attributes)
     names = [f"/{passage.path}", *attributes.get("aliases", ()), *attributes.get("alias", ())]
     rows = documents.documents_with(corpus, "attributes", links_to(names))
-    linking = (
-        passages[0].document.document_id
-        for row in rows
-        if (passages := [*filter(rules.allows_reading, passages_of_documents(corpus, [row]))])
-    )
-    return sorted({*linking} - {passage.document.document_id, *rules.not_valid_now})[:_MAX_LINKING]
+    every = (passages_of_documents(corpus, [row]) for row in rows)
+    readable = ([*filter(rules.allows_reading, passages)] for passages in every)
+    linking = {passages[0].document.document_id for passages in readable if passages}
+    return sorted(linking - {passage.document.document_id, *rules.not_valid_now})[:_MAX_LINKING]
 
 
 def _document(passage: Passage, linked_from: list[str]) -> FoundDocument:

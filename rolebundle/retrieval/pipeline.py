@@ -235,12 +235,9 @@ def weights_for(request: ResolvedRequest, evidence: Evidence, *, has_semantic: b
     """The weights of the score's components: the role's depend on how specific the task is."""
     policy = request.retrieval_policy
     share = role_share(policy, evidence.specificity) if request.ranks_by_role else 0.0
+    fusion, factor = request.fusion, evidence.words_factor
     return Weights.of(
-        policy,
-        request.fusion,
-        has_semantic=has_semantic,
-        role_share=share,
-        words_factor=evidence.words_factor,
+        policy, fusion, has_semantic=has_semantic, role_share=share, words_factor=factor
     )
 
 
@@ -251,11 +248,9 @@ def _count_allowed(retrieval: Retrieval) -> int:
     """
     policy = retrieval.request.retrieval_policy
     limit = policy.max_chunks_per_source if policy.diversity == "hard" else len(retrieval.ranked)
-    groups = Counter(
-        row.passage.document.source_id
-        for row in retrieval.ranked
-        if row.code not in ("duplicate", "other_version", "conflict_downrank")
-    )
+    replaced = ("duplicate", "other_version", "conflict_downrank")
+    rows = (row for row in retrieval.ranked if row.code not in replaced)
+    groups = Counter(row.passage.document.source_id for row in rows)
     return sum(min(number, limit) for number in groups.values())
 
 

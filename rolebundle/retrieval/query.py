@@ -228,12 +228,8 @@ def _names(text: str) -> frozenset[str]:
     """The words that look like names."""
     # In a text of capitals a capital says nothing. A short abbreviation is often written out.
     capitalized = [] if text.isupper() else _CAPITALIZED.findall(text)
-    names = (
-        word
-        for word in capitalized
-        if not (word.isupper() and len(word) <= _SHORT_ABBREVIATION)
-        if word[0].isupper() and folded(word).lower() not in CALLED
-    )
+    likely = (w for w in capitalized if not (w.isupper() and len(w) <= _SHORT_ABBREVIATION))
+    names = (w for w in likely if w[0].isupper() and folded(w).lower() not in CALLED)
     return frozenset(map(_as_indexed, (*names, *_LETTERS_AND_DIGITS.findall(text))))
 
 

@@ -154,13 +154,8 @@ def _best_without_role(
     has_semantic = any(
         row.cosine is not None or row.cross_encoder_score is not None for row in without_role
     )
-    weights = Weights.of(
-        RetrievalPolicy(),
-        fusion,
-        has_semantic=has_semantic,
-        role_share=0.0,
-        words_factor=weights.words_factor,
-    )
+    policy, factor = RetrievalPolicy(), weights.words_factor
+    weights = Weights.of(policy, fusion, has_semantic=has_semantic, words_factor=factor)
     scores = {row.chunk_id: weights.lane_score(row) for row in without_role}
 
     def order(copies: Sequence[Candidate]) -> tuple[int, float, float, str]:

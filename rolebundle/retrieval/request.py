@@ -40,9 +40,7 @@ class ReferenceRules(NamedTuple):
 
     def without_invalid(self, documents: Sequence[Any]) -> list[Any]:
         """The names (``DocumentName``) of the documents that apply now."""
-        return [
-            document for document in documents if document.document_id not in self.not_valid_now
-        ]
+        return [one for one in documents if one.document_id not in self.not_valid_now]
 
     def locations(self, path: str) -> list[str]:
         """The locations of files that a path may mean."""

@@ -77,11 +77,8 @@ class Reranker:
             ConfigurationError, UsageError: the server's address is missing or malformed.
             Interrupted: the request was interrupted.
         """
-        missing = [
-            passage
-            for passage in passages
-            if passage.chunk_id not in self._scores and passage.chunk_id not in self._faults
-        ]
+        read = self._scores.keys() | self._faults.keys()
+        missing = [passage for passage in passages if passage.chunk_id not in read]
         started = perf_counter()
         try:
             if missing and not self._problem:

@@ -68,10 +68,8 @@ def score_hits(pool: Pool, weights: Weights) -> list[Candidate]:
         row.expansion_score = _normalized(row.bm25_expansion, best_expansion)
     cosines = {row.chunk_id: row.cosine for row in rows if row.cosine is not None}
     if weights.fusion == "rrf":
-        by_words = {row.chunk_id: row.lexical for row in rows}
-        lexical = _reciprocal_ranks(
-            by_words, [row for row in rows if "lexical" in row.lanes and row.lexical]
-        )
+        having = [row for row in rows if "lexical" in row.lanes and row.lexical]
+        lexical = _reciprocal_ranks({row.chunk_id: row.lexical for row in rows}, having)
         for row in rows:
             row.lexical = lexical.get(row.chunk_id, 0.0)
         semantic = _reciprocal_ranks(cosines, [row for row in rows if "semantic" in row.lanes])

@@ -110,14 +110,8 @@ def open_semantic_lane(corpus: Corpus, query: Query, provider: EmbeddingProvider
         raise EmbedderError("vectors_damaged", problem, DAMAGE_HINT)
     corpus.load_vector_functions()
     vector, *vectors = query_vectors(query, provider)
-    return SemanticLane(
-        corpus,
-        index,
-        vector,
-        vectors,
-        query_fluency=query_fluency(query, provider),
-        noise=noise_for(index, provider),
-    )
+    fluency, noise = query_fluency(query, provider), noise_for(index, provider)
+    return SemanticLane(corpus, index, vector, vectors, query_fluency=fluency, noise=noise)
 
 
 def noise_for(index: EmbeddingIndex | None, provider: EmbeddingProvider) -> Noise:

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from functools import lru_cache
 from itertools import product
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from rolebundle.contracts.dates import date_in_name, is_month, is_of_date, newest_words
 from rolebundle.contracts.documents import STATEMENT, Passage
@@ -42,7 +42,8 @@ from rolebundle.text.replaced import (
     words_gone,
 )
 from rolebundle.text.spellings import folded
-from rolebundle.text.tasks import asks_for_sum, tasks_in
+from rolebundle.text.sums import asks_for_sum
+from rolebundle.text.tasks import tasks_in
 from rolebundle.text.words import content_words, is_english, is_ordinary
 
 text_figures = lazy_module("rolebundle.text.figures")
@@ -118,8 +119,8 @@ def amending_passages(first: Passage, others: Iterable[Passage]) -> list[Passage
     return sorted((p for p in known if p.document.document_id in ids), key=date_of, reverse=True)
 
 
-def amendment(first: Passage, others: Iterable[Passage], task: str) -> tuple[Passage, str] | None:
-    """The passage that amends what a passage says about a task, and its sentence.
+def amendment(first: Passage, others: Iterable[Passage], task: str) -> tuple[Passage | None, str]:
+    """The passage that amends what a passage says about a task, if one does, and its sentence.
 
     The sentence is empty for a text from outside about one of another sender, and if it is not
     known which one of several clauses is asked for.
@@ -131,7 +132,7 @@ def amendment(first: Passage, others: Iterable[Passage], task: str) -> tuple[Pas
         change = change_for(asked, found, content, heading)
         if change or (found and asked.isdisjoint(content_words(content))):
             return by, change.new.text if change and may_amend(by, first) else ""
-    return None
+    return None, ""
 
 
 def changes_by(by: Passage, first: Passage) -> tuple[Change, ...]:
@@ -149,7 +150,7 @@ def lift_amendments_behind(ranked: list[Candidate], task: str) -> None:
     can_be_first = [row for row in ranked if row.can_be_selected]
     for first in can_be_first[:MAX_CHECKED_FOR_NEWER]:
         rows = {row.passage.chunk_id: row for row in can_be_first}
-        by, _ = amendment(first.passage, (r.passage for r in rows.values()), task) or (None, "")
+        by, _ = amendment(first.passage, (row.passage for row in rows.values()), task)
         if by and may_amend(by, first.passage):
             lift(ranked, rows[by.chunk_id], first, f"amends {first.chunk_id}", behind=True)
 
@@ -311,40 +312,45 @@ def _stem(passage: Passage) -> str:
 # -- what a later text says of a passage -----------------------------------------------------------
 
 
-Outdated = tuple[str, Candidate, str]
-"""A figure of a passage, the one that says that it no longer holds, and its words."""
+class Outdated(NamedTuple):
+    """What another passage says no longer holds.
+
+    Attributes:
+        figure: of the first passage; "" if it is something else.
+        by: the passage that says so.
+        words: its words; "" if they may not be quoted against the first one.
+    """
+
+    figure: str
+    by: Candidate
+    words: str
 
 
 def outdated_figure(first: Candidate, others: Sequence[Candidate], task: str) -> Outdated | None:
-    """A figure of a passage, the one of others that says that it no longer holds, and its words.
+    """A figure of a passage that another one says no longer holds; ``None`` if there is none.
 
     That one has a date, is no older, is trusted as much, and does not have the same in its place. A
     word of the task stands beside the figure in both. A text from outside is not quoted against an
-    own file: its words are empty. ``None`` if there is none.
+    own file.
     """
     content, asked = first.passage.content, _words_in_any_language(task)
     digits = digits_in(content) if asked else set[str]()
     for row, _ in _contradicting(first, others) if digits else ():
         text = row.passage.content
-        is_likely = not is_older(row.passage, first.passage) and has_replacement_cue(text, digits)
-        replaced = replaced_figures(text) if is_likely else ()
-        found: list[Any] = text_figures.find_figures(content) if replaced else []
-        for figure, old in product(found, replaced):
+        if is_older(row.passage, first.passage) or not has_replacement_cue(text, digits):
+            continue
+        figures: list[Any] = text_figures.find_figures(content)
+        for figure, old in product(figures, replaced_figures(text)):
+            if not is_same(figure, old.figure):
+                continue
             reach = _BESIDE_DATE if figure.unit == "date" else BESIDE
             start, end = max(0, figure.start - reach), figure.end + reach
-            if (
-                is_same(figure, old.figure)
-                and asked
-                & _words_in_any_language(old.context)
-                & _words_in_any_language(content[start:end])
-                and not any(
-                    old.new and is_same(other, old.new)
-                    for other in found
-                    if start <= other.start < end
-                )
-            ):
+            beside = [f for f in figures if start <= f.start < end]
+            has_new = old.new is not None and any(is_same(f, old.new) for f in beside)
+            near = _words_in_any_language(content[start:end])
+            if asked & near & _words_in_any_language(old.context) and not has_new:
                 words = old.words if may_displace(row, first) else ""
-                return figure.text.rstrip("."), row, words
+                return Outdated(figure.text.rstrip("."), row, words)
     return None
 
 
@@ -354,72 +360,66 @@ def _words_in_any_language(text: str) -> frozenset[str]:
 
 
 def outdated_words(first: Candidate, others: Sequence[Candidate], task: str) -> Outdated | None:
-    """The one of others, with a later date, that says that words of a passage no longer hold.
+    """Words of a passage that another one, with a later date, says no longer hold.
 
     Another word of the task stands there, or in the names of both; in these if the passage has no
-    date. Returned as by :func:`outdated_figure`, without a figure.
+    date.
     """
-    date = date_of(first.passage)
-    later = [
-        (row, statements)
-        for row, day in _contradicting(first, others)
-        if date < day and (statements := gone_statements(row.passage.content))
-    ]
-    if not later:
-        return None
-    own, asked = content_words(first.passage.content), content_words(task)
-    own = own - words_gone(first.passage.content)
-    first_names = content_words(f"{first.passage.document.title} {first.passage.path}")
-    for row, statements in later:
-        in_names = first_names & content_words(row.passage.document.title)
-        for stems, words, _ in statements:
-            near = content_words(words) if date else in_names
+    document, date, asked = first.passage.document, date_of(first.passage), content_words(task)
+    own = content_words(first.passage.content) - words_gone(first.passage.content)
+    names = content_words(f"{document.title} {first.passage.path}")
+    for row, day in _contradicting(first, others):
+        for stems, words, _ in gone_statements(row.passage.content) if date < day else ():
+            in_both = names & content_words(row.passage.document.title)
+            near = content_words(words) if date else in_both
             gone, shared = stems & own, (asked - stems) & near
             # Without a quotation, all of the words that are gone must be in the passage.
             is_quoted = may_displace(row, first)
             is_said = 2 * len(gone) >= len(stems) if is_quoted else gone == stems
             if shared and is_said and is_telling(gone, shared):
-                return "", row, words if is_quoted else ""
+                return Outdated("", row, words if is_quoted else "")
     return None
 
 
 def later_change(first: Candidate, others: Sequence[Candidate], task: str) -> Outdated | None:
-    """The one of others, with a later date, that changes what a passage says of a task.
+    """What another passage, with a later date, changes of what a passage says of a task.
 
     As in a text that amends it, a sentence of both is about the same. Words of the task stand in
-    the older one, or the task asks for a sum, and both have one. Returned as by
-    :func:`outdated_words`.
+    the older one, or the task asks for a sum, and both have one.
     """
     passage, date = first.passage, date_of(first.passage)
     of_time = (word for word in words_of(task) if is_of_date(word) or word in newest_words())
     no_matter = content_words(f"{names_of(passage)} {' '.join(of_time)}", passage.content)
     own, asked = content_words(passage.content), content_words(task, passage.content) - no_matter
-    beginnings = (*(word for word in asked if len(word) >= _MIN_TELLING),)
-
-    def is_asked(change: Change) -> bool:
-        shared = {w for w in change.old.words if w in asked or w.startswith(beginnings)}
-        in_both = shared & change.new.words
-        telling = [word for word in in_both if len(word) >= _MIN_TELLING and not is_ordinary(word)]
-        are_sums = all(any(map(text_figures.is_money, s.figures)) for s in change)
-        return bool(telling or len(shared) > 1 or (are_sums and asked and asks_for_sum(task)))
-
     for row, day in _contradicting(first, others) if date else ():
         if not may_displace(row, first) or amending_passages(passage, [row.passage]):
             continue
         entries = dated_entries(row.passage) or [row.passage] * (day > date)
         texts = [p for p in entries if p is row.passage or is_older(passage, p)]
         for change in (one for text in texts for one in changes_by(text, passage)):
-            words = change.new.text
-            common, gone = change.old.words & change.new.words, words_gone(words)
+            words, gone = change.new.text, words_gone(change.new.text)
+            common = change.old.words & change.new.words
+            is_of_other = bool(gone) and gone.isdisjoint(own)
             if (
                 says(words, "turn")
-                and len(common) > 1 > all(map(is_ordinary, common))
-                and not (gone and gone.isdisjoint(own))
+                and not is_of_other
+                and len(common) > 1
+                and not all(map(is_ordinary, common))
                 and all(_is_statement(sentence.text) for sentence in change)
-                and is_asked(change)
+                and _is_asked(change, asked, task)
             ):
-                return "", row, " ".join(words.split())
+                return Outdated("", row, " ".join(words.split()))
     return None
+
+
+def _is_asked(change: Change, asked: frozenset[str], task: str) -> bool:
+    """Whether a task asks for what changed: by its words, or those that they begin, or a sum."""
+    beginnings = (*(word for word in asked if len(word) >= _MIN_TELLING),)
+    shared = {w for w in change.old.words if w in asked or w.startswith(beginnings)}
+    in_both = [word for word in shared & change.new.words if len(word) >= _MIN_TELLING]
+    are_sums = all(any(map(text_figures.is_money, s.figures)) for s in change)
+    is_of_sum = are_sums and bool(asked) and asks_for_sum(task)
+    return len(shared) > 1 or not all(map(is_ordinary, in_both)) or is_of_sum
 
 
 def _is_statement(text: str) -> bool:

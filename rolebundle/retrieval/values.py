@@ -215,7 +215,7 @@ class Weights(NamedTuple):
         fusion: Fusion,
         *,
         has_semantic: bool,
-        role_share: float,
+        role_share: float = 0.0,
         words_factor: float = 1.0,
     ) -> "Weights":
         """The weights for one request.

@@ -60,13 +60,9 @@ def decide_fallback(warnings: Sequence[BundleWarning], retrieval: Retrieval) -> 
         return fallback_of([*limitations, Limitation(None, "continue", summary)])
     verdict = empty_verdict(retrieval)
     # The reason is enough: the other sentences are about the passages of an answer.
-    limitations = [
-        Limitation(
-            "no_strong_match", "block", retrieval.with_corpus(_why_empty(verdict, retrieval))
-        ),
-        *(limitation._replace(sentence="") for limitation in limitations),
-    ]
-    return fallback_of(limitations, verdict)
+    reason = retrieval.with_corpus(_why_empty(verdict, retrieval))
+    others = (limitation._replace(sentence="") for limitation in limitations)
+    return fallback_of([Limitation("no_strong_match", "block", reason), *others], verdict)
 
 
 def fallback_of(limitations: Sequence[Limitation], verdict: EmptyReason | None = None) -> Fallback:
@@ -81,11 +77,8 @@ def fallback_of(limitations: Sequence[Limitation], verdict: EmptyReason | None =
         limitations, key=lambda limitation: FALLBACK_ACTIONS.index(limitation.action), reverse=True
     )
     action = worst_first[0].action if worst_first else "continue"
-    sentences = [
-        limitation.sentence
-        for limitation in worst_first
-        if limitation.sentence and (limitation.action != "continue" or action == "continue")
-    ]
+    told = (one for one in worst_first if one.action != "continue" or action == "continue")
+    sentences = [limitation.sentence for limitation in told if limitation.sentence]
     return Fallback.model_construct(
         state=states[0], states=states, action=action, message="; ".join(sentences), verdict=verdict
     )

@@ -336,9 +336,8 @@ def _is_one_series(one: _Series, other: _Series) -> bool:
     """
     if one.folder != other.folder:
         return False
-    has_one_name = bool(one.words) == bool(other.words) and _one_contains_other(
-        one.words, other.words
-    )
+    are_like = bool(one.words) == bool(other.words)
+    has_one_name = are_like and _one_contains_other(one.words, other.words)
     has_remarks = one.before == other.before != frozenset()
     return has_one_name or (has_remarks and _one_contains_other(one.names, other.names))
 
@@ -406,12 +405,8 @@ def recency(row: Candidate, copied_on: str = "") -> tuple[int, bool, str, list[i
         return 0, True, "", []
     versions = map(int, _V_NUMBER.findall(row.passage.path.rpartition("/")[2]))
     holds = recency_by_path(row.passage.path)[:2] >= (True, _WITHOUT_STATE)
-    return (
-        2 if document.origin == "internal" else 1,
-        holds,
-        day_of(row.passage, copied_on),
-        [*versions],
-    )
+    rank = 2 if document.origin == "internal" else 1
+    return rank, holds, day_of(row.passage, copied_on), [*versions]
 
 
 def version_of(passage: Passage) -> tuple[float, ...]:
@@ -469,11 +464,8 @@ def _without_version(path: str) -> tuple[str, frozenset[str]]:
 def _replaces(old: Passage, new: Passage, task: str) -> bool:
     """Whether the pages are versions of one page, and the new passage has most of the old one."""
     names = [_without_version(passage.path)[1] for passage in (old, new)]
-    if (
-        version_of(old) >= version_of(new)
-        or not _one_contains_other(*names)
-        or names_version(task, old)
-    ):
+    is_newer = version_of(old) < version_of(new) and _one_contains_other(*names)
+    if not is_newer or names_version(task, old):
         return False
     words, new_words = plain_words(old.content), plain_words(new.content)
     shares_most = len(words & new_words) >= _MIN_SHARED_WORDS * len(words)

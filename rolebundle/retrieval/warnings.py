@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from rolebundle.contracts.bundle import BundleWarning
@@ -145,10 +145,8 @@ def other_languages(retrieval: Retrieval) -> str:
     others = [
         (code, number) for code, number in counts.most_common() if number and code not in asked
     ]
-    named = [
-        f"{counted(number, 'document')} in {language_name(code)}"
-        for code, number in others[:MAX_LANGUAGES]
-    ]
+    shown = others[:MAX_LANGUAGES]
+    named = [f"{counted(number, 'document')} in {language_name(code)}" for code, number in shown]
     return f"{', '.join(named)}: ask in each language (`also`)" if named else ""
 
 
@@ -260,75 +258,83 @@ def _supersede_ignored(retrieval: Retrieval) -> str:
 
 
 def _may_be_replaced(retrieval: Retrieval) -> str:
-    """Which candidates are newer than a first passage, or which of these is old, by their paths.
+    """What says that a first passage, or its document, may no longer hold.
 
-    Also which of them says that a figure or words of a first passage no longer hold, or is later
-    and about the same matter; and which document replaces or amends that of a first passage, by
-    their texts.
     But for figures and words, the passages have something of the task in common.
     """
-    paths, found = [row.passage.path for row in retrieval.ranked], list[str]()
+    found, selected = list[str](), retrieval.selected
     task = " ".join((retrieval.request.task, *retrieval.request.also))
-    candidates = [row for row in retrieval.ranked if row.can_be_selected]
-    known = [*(row.passage for row in retrieval.ranked), *retrieval.stating]
-    documents = [row.passage.document for row in retrieval.selected]
-    least = _MIN_NOTED_SCORE * max((row.final for row in retrieval.selected), default=0.0)
-    shown = [(n, row) for n, row in enumerate(retrieval.selected, 1) if row.final >= least]
-    asks_for_tasks = bool(words_for_open_tasks(words_of(task)))
-    for number, row in enumerate(retrieval.selected[:MAX_CHECKED_FOR_NEWER], 1):
-        rowid = row.passage.rowid
-        others = candidates if row.final >= least else []
-        is_for_task = bool(others) and retrieval.evidence.support(rowid).is_for_task
-        # The first one is answered from.
-        is_used = is_for_task or number == 1
-        amending, amended = (is_used and amendment(row.passage, known, task)) or (None, "")
-        change = outdated_figure(row, others[:MAX_REPLACING], task) or outdated_words(
-            row, [other for other in others if other.code is None], task
-        )
-        change = change or (None if asks_for_tasks else later_change(row, candidates, task))
-        if change and not (
-            amending and amended and amending.document == change[1].passage.document
-        ):
-            figure, by, words = change
-            what = f"has {figure};" if figure else "may be outdated:"
-            changed = f" says that {'it' if figure else 'something'} changed"
-            said = f": {quoted(words)}" if words else changed
-            found.append(f"[{number}] {what} {shown_name(by.passage.path)}{said}")
-        found += [
-            f"{shown_name(by.locator_path)} replaces [{number}], by their texts"
-            for by in replacing_passages(row.passage, known)
-            if is_used and documents.index(row.passage.document) == number - 1
-        ]
-        if amending:
-            is_own = amended and is_for_task and amending.document.origin != "external"
-            # The amendment of a lower passage may be about another matter than the first passage.
-            is_own = is_own and documents[0] in (row.passage.document, amending.document)
-            said = (
-                f"amends [{number}], by its text" if is_own else f"says that it amends [{number}]"
-            )
-            said += f": {quoted(amended)}" if amended else ""
-            found.append(f"{shown_name(amending.locator_path)} {said}")
-        if not is_for_task:
-            continue
-        name = shown_name(row.passage.path)
-        newer = newer_by_path(row.passage, paths, task)
-        found += [
-            f"{shown_name(path)} is newer than {name}, by their names"
-            for path in newer
-            if f"{shown_name(path)} replaces [{number}], by their texts" not in found
-        ]
-        found += [
-            f"[{place}] is later than [{number}], about the same matter"
-            for place, later in shown
-            if later.follows_up == row.chunk_id
-            # An open task of earlier minutes stays open.
-            and not asks_for_tasks
-            and later.passage.path not in newer
-            and retrieval.evidence.support(rowid, later.passage.rowid).is_for_task
-        ]
-        if not newer and is_old_by_path(row.passage.path):
-            found.append(f"{name} is old, by its name")
+    least = _MIN_NOTED_SCORE * max((row.final for row in selected), default=0.0)
+    for number, row in enumerate(selected[:MAX_CHECKED_FOR_NEWER], 1):
+        is_noted = row.final >= least
+        is_for_task = is_noted and retrieval.evidence.support(row.passage.rowid).is_for_task
+        found += _notes_by_text(retrieval, number, task, is_noted=is_noted, is_for_task=is_for_task)
+        if is_for_task:
+            found += _notes_by_name(retrieval, number, task, least, found)
     return "; ".join([*dict.fromkeys(found)][:MAX_NAMED_REPLACEMENTS])
+
+
+def _notes_by_text(
+    retrieval: Retrieval, number: int, task: str, *, is_noted: bool, is_for_task: bool
+) -> Iterator[str]:
+    """Which candidate says that figures or words of a first passage no longer hold, or changes it.
+
+    And which document replaces or amends its own one.
+    """
+    row = retrieval.selected[number - 1]
+    candidates = [other for other in retrieval.ranked if other.can_be_selected]
+    others = candidates if is_noted else []
+    known = [*(other.passage for other in retrieval.ranked), *retrieval.stating]
+    is_used = is_for_task or number == 1  # The first one is answered from.
+    by, amended = amendment(row.passage, known, task) if is_used else (None, "")
+    change = outdated_figure(row, others[:MAX_REPLACING], task) or outdated_words(
+        row, [other for other in others if other.code is None], task
+    )
+    # An open task of earlier minutes stays open.
+    if not (change or words_for_open_tasks(words_of(task))):
+        change = later_change(row, candidates, task)
+    if change and not (by and amended and by.document == change.by.passage.document):
+        what = f"has {change.figure};" if change.figure else "may be outdated:"
+        changed = f" says that {'it' if change.figure else 'something'} changed"
+        said = f": {quoted(change.words)}" if change.words else changed
+        yield f"[{number}] {what} {shown_name(change.by.passage.path)}{said}"
+    documents = [one.passage.document for one in retrieval.selected]
+    if is_used and documents.index(row.passage.document) == number - 1:
+        for other in replacing_passages(row.passage, known):
+            yield f"{shown_name(other.locator_path)} replaces [{number}], by their texts"
+    if by:
+        # The amendment of a lower passage may be about another matter than the first passage.
+        is_of_first = documents[0] in (row.passage.document, by.document)
+        is_own = amended and is_for_task and by.document.origin != "external" and is_of_first
+        said = f"amends [{number}], by its text" if is_own else f"says that it amends [{number}]"
+        said += f": {quoted(amended)}" if amended else ""
+        yield f"{shown_name(by.locator_path)} {said}"
+
+
+def _notes_by_name(
+    retrieval: Retrieval, number: int, task: str, least: float, found: Sequence[str]
+) -> Iterator[str]:
+    """Which file is newer than that of a first passage, or whether this is old, by their names.
+
+    And which selected passage, with the ``least`` score, is later and about the same matter.
+    """
+    row = retrieval.selected[number - 1]
+    name = shown_name(row.passage.path)
+    newer = newer_by_path(row.passage, [other.passage.path for other in retrieval.ranked], task)
+    for other in map(shown_name, newer):
+        if f"{other} replaces [{number}], by their texts" not in found:
+            yield f"{other} is newer than {name}, by their names"
+    for place, later in enumerate(retrieval.selected, 1):
+        if (
+            later.final >= least
+            and later.follows_up == row.chunk_id
+            and later.passage.path not in newer
+            and not words_for_open_tasks(words_of(task))
+            and retrieval.evidence.support(row.passage.rowid, later.passage.rowid).is_for_task
+        ):
+            yield f"[{place}] is later than [{number}], about the same matter"
+    if not newer and is_old_by_path(row.passage.path):
+        yield f"{name} is old, by its name"
 
 
 def _evidence_kind_missing(retrieval: Retrieval) -> str:
@@ -375,11 +381,8 @@ def _names_missing(retrieval: Retrieval) -> list[str]:
     query, missing = retrieval.query, retrieval.evidence.missing()
     words = {query.content_words[position][0].text: position for position in missing}
     words = {word: place for word, place in words.items() if not _ORDINAL.fullmatch(word)}
-    absent = [
-        exact
-        for exact in retrieval.missing_exact
-        if " " in exact or words.keys() & set(words_of(exact))
-    ]
+    exact = ((text, {*words_of(text)}) for text in retrieval.missing_exact)
+    absent = [text for text, parts in exact if " " in text or words.keys() & parts]
     parts = {part for exact in absent for part in words_of(exact)}
     named = [word for word in words if words[word] in query.name_positions and word not in parts]
     if named and query.task.languages:

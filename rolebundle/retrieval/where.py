@@ -103,11 +103,7 @@ def unmet(where: Where | None, passage: Passage) -> list[Condition]:
     if where is None:
         return []
     columns = {"path": passage.path, **passage.document._asdict()}
-    return [
-        condition
-        for condition in conditions(where)
-        if not condition.holds(texts_of(condition.field, columns))
-    ]
+    return [one for one in conditions(where) if not one.holds(texts_of(one.field, columns))]
 
 
 def matching_documents(corpus: Corpus, where: Where | None) -> tuple[list[int] | None, str]:
@@ -117,21 +113,16 @@ def matching_documents(corpus: Corpus, where: Where | None) -> tuple[list[int] |
         Their rowids, sorted, or ``None`` if it has no condition; and the keys that exclude
         every document, with their values, which is empty if one matches.
     """
-    matches_by_condition = [
-        (condition, documents.documents_with(corpus, condition.field, condition.holds))
-        for condition in (conditions(where) if where else ())
-    ]
-    if not matches_by_condition:
+    given = conditions(where) if where else ()
+    found = [(one, documents.documents_with(corpus, one.field, one.holds)) for one in given]
+    if not found:
         return None, ""
-    rowids = sorted(set.intersection(*(matching for _, matching in matches_by_condition)))
+    rowids = sorted(set.intersection(*(matching for _, matching in found)))
     if rowids:
         return rowids, ""
-    alone = [
-        condition.description + _suggestion(corpus, condition)
-        for condition, matching in matches_by_condition
-        if not matching
-    ]
-    together = " and ".join(condition.description for condition, _ in matches_by_condition)
+    unmatched = (condition for condition, matching in found if not matching)
+    alone = [one.description + _suggestion(corpus, one) for one in unmatched]
+    together = " and ".join(condition.description for condition, _ in found)
     return rowids, " or ".join(alone) or f"{together} together"
 
 

@@ -442,11 +442,8 @@ def kept_back(corpus: Corpus, terms: Sequence[Term]) -> list[KeptBack]:
     """
     scores: dict[int, float] = {}
     with corpus.reading():
-        quarantined = [
-            compartment.id
-            for compartment in compartments.visible_compartments(corpus)
-            if compartment.quarantined and compartment.chunks
-        ]
+        visible = compartments.visible_compartments(corpus)
+        quarantined = [one.id for one in visible if one.quarantined and one.chunks]
         if not quarantined or not terms:
             return []
         for compartment in quarantined:

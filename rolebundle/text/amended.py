@@ -125,25 +125,22 @@ def _likeness(old: ReadSentence, new: ReadSentence, common: frozenset[str]) -> t
     things, others = map(_named_things, (old, new))
     shared: set[object] = {*(things & others), *((old.words & new.words) - common)}
     is_clause = old.clause == new.clause != ""
-    kinds = {
-        _kind_of(own)
-        for own, other in product(*_figures_of_shared_kinds(old, new))
-        if not is_same(own, other)
-    }
+    pairs = product(*_figures_of_shared_kinds(old, new))
+    kinds = {_kind_of(own) for own, other in pairs if not is_same(own, other)}
     # Who does something instead of another one may do it in other words.
-    is_telling = says(new.text, "change", "who", "turn") and not all(
-        map(is_ordinary, old.words & shared)
-    )
-    is_most = 2 * len(shared) >= min(len(old.words), len(new.words))
-    is_like = len(shared) > 1 and (is_most or is_telling)
-    names = content_words(" ".join(_CAPITALIZED.findall(new.text)), new.text)
-    is_change = kinds - {"date"} or says(new.text, "change", "who", "new")
+    is_told = says(new.text, "change", "who", "turn")
+    is_telling = is_told and not all(map(is_ordinary, old.words & shared))
+    has_most = 2 * len(shared) >= min(len(old.words), len(new.words))
+    has_enough = len(shared) > 1 and (has_most or is_telling)
     # The parties of a contract stand in both. German nouns have capitals.
-    is_like = is_like and bool(is_change or language_of(new.text) == "de" or not shared <= names)
+    names = content_words(" ".join(_CAPITALIZED.findall(new.text)), new.text)
+    has_more_than_names = language_of(new.text) == "de" or not shared <= names
+    is_change = bool(kinds - {"date"}) or says(new.text, "change", "who", "new")
+    is_like = has_enough and (is_change or has_more_than_names)
     # A row with another figure: "Full price | 12 €".
     is_row = bool(kinds) and old.words <= new.words and says(new.text, "change", "turn")
     is_other_clause = old.clause and new.clause and not is_clause
-    is_other_thing = things.isdisjoint(others) and bool({*dict(things)} & {*dict(others)})
+    is_other_thing = _are_others(things, others)
     if not shared or is_other_clause or is_other_thing or not (is_clause or is_like or is_row):
         return ()
     return is_clause, len(kinds), len(shared), len(shared) / len(old.words)
@@ -155,7 +152,12 @@ def is_of_other_thing(task: str, change: Change) -> bool:
         {(f.label, f.text) for one in sentences for f in one.figures if f.label and not f.unit}
         for sentences in (read_sentences(task), change)
     )
-    return asked.isdisjoint(things) and bool({*dict(asked)} & {*dict(things)})
+    return _are_others(asked, things)
+
+
+def _are_others(things: set[tuple[str, str]], others: set[tuple[str, str]]) -> bool:
+    """Whether things, each a noun and a number, are none of the others, but of one kind."""
+    return things.isdisjoint(others) and not {*dict(things)}.isdisjoint(dict(others))
 
 
 def _named_things(sentence: ReadSentence) -> set[tuple[str, str]]:

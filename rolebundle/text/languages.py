@@ -134,9 +134,8 @@ def likely_languages(text: str) -> tuple[str, ...]:
     text = text[:_MAX_CHARS].lower()
     languages = () if text.isascii() else _by_letters(text)
     most, best, words = _hits(text, _languages_of_question_words())
-    return (
-        languages + best if most >= sum(word in ENGLISH_STOP_WORDS for word in words) else languages
-    )
+    own = sum(word in ENGLISH_STOP_WORDS for word in words)
+    return languages + best if most >= own else languages
 
 
 def english_share(texts: Iterable[str]) -> float:

@@ -1,4 +1,4 @@
-"""What questions ask for: open tasks, which are lines with a box to tick, and sums. Pure."""
+"""Tasks: lines with a box to tick, and the words that ask for those that are open. Pure."""
 
 from __future__ import annotations
 
@@ -11,11 +11,7 @@ from rolebundle.resources import data_file
 OPEN_TASK = "opentask"
 """The word that is indexed with a passage that has an open task, and searched for such tasks."""
 OPEN_BOXES = "[ ]", "☐"
-_LANGUAGES = data_file(__file__, "languages.toml")
-_TABLE = _LANGUAGES["open_tasks"]
-TOTALS = frozenset(_LANGUAGES["totals"].split())
-"""Words of a line with a total."""
-_SUM = re.compile("".join(_LANGUAGES["asks_for_sum"]), re.IGNORECASE)
+_TABLE = data_file(__file__, "languages.toml")["open_tasks"]
 _PAIRS = [[frozenset(words.split()) for words in pair] for pair in _TABLE["pairs"]]
 _BOX = re.compile(
     r"^[ \t>|]*(?:(?:[-*+•]|\d{1,9}[.)])[ \t]+)?(\[[ xX]\](?=[ \t,;|])|[☐☑☒])[ \t]*\S", re.MULTILINE
@@ -42,8 +38,3 @@ def words_for_open_tasks(words: Sequence[str]) -> set[str]:
     if found or any(own & first and own & second for first, second in _PAIRS):
         found |= own.intersection(chain(*chain(*_PAIRS)))
     return found
-
-
-def asks_for_sum(text: str) -> bool:
-    """Whether a text asks what something costs, or for a total."""
-    return _SUM.search(text) is not None

@@ -88,9 +88,8 @@ def other_answer(text: str, passages: Sequence[Passage]) -> Difference | None:
             for name, cell in zip(head[1:], own[0][1:] if len(own) == 1 else (), strict=False):
                 answer, of_head = _answer(cell), content_words(name)
                 if answer and of_head and of_head <= words and _said_of(clause, of_head) != answer:
-                    return Difference(
-                        f'the row has "{cell}" for "{name}"', passage, " | ".join(own[0])
-                    )
+                    what = f'the row has "{cell}" for "{name}"'
+                    return Difference(what, passage, " | ".join(own[0]))
     return None
 
 

@@ -283,10 +283,8 @@ def _sentences_of_block(text: str, block: Sentence, names: FileNames) -> Iterato
         marks = (m.span() for m in _QUOTE_CUT.finditer(text, start, end))
         cuts = joined(sorted([*(c[:2] for c in cited), *marks]), -1)
         edges = [start, *(at for cut in cuts for at in cut), end]
-        quotes = [
-            _unmarked(text, *_trimmed(text, *piece, {}, {}))
-            for piece in zip(edges[::2], edges[1::2], strict=True)
-        ]
+        pieces = zip(edges[::2], edges[1::2], strict=True)
+        quotes = [_unmarked(text, *_trimmed(text, *piece, {}, {})) for piece in pieces]
     else:
         after, before = {c.start: c.end for c in cited}, {c.end: c.start for c in cited}
         quotes = [_trimmed(text, *q, after, before) for q in _quotes(text, block, opaque)]

@@ -175,11 +175,8 @@ class DraftEvidence:
         stored = self._usable(stored)
         if stored and lines:
             return stored
-        at = [
-            p
-            for p in candidates
-            if name in _names_of(p) and (not lines or (p.start_line <= end and p.end_line >= start))
-        ]
+        of_file = (passage for passage in candidates if name in _names_of(passage))
+        at = [p for p in of_file if not lines or (p.start_line <= end and p.end_line >= start)]
         # Files in two folders may have the same name.
         at = [passage for passage in at if passage.locator_path == name] or at
         return [*{p.chunk_id: p for p in (*stored, *at)}.values()]

@@ -126,7 +126,7 @@ def check_figures(
     words = " ".join([sentence, *(text for text in cited if len(text) < _SHORT)])
     before = find_figures(previous)[-_BEFORE:]
     places_beside = [n for n, text in enumerate(evidence) if text in beside]
-    own, everything = _index(tuple(evidence[n] for n in places)), _index(tuple(evidence))
+    own, everything = _Index(tuple(evidence[n] for n in places)), _Index(tuple(evidence))
     for number, figure in enumerate(figures):
         if figure.is_counting and own.counted.isdisjoint(figure.nouns[:2]):
             continue
@@ -191,11 +191,8 @@ def _figures_of(text: str) -> list[Figure]:
 
     A line such as ``deny = 4`` or ``- Adults: 55 000`` is a row of a table.
     """
-    lines = [
-        Cell(match.start(), match[0], "", match[0])
-        for match in _ROW.finditer(text)
-        if len(match[0]) <= 100  # A longer line is prose.
-    ]
+    rows = (row for row in _ROW.finditer(text) if len(row[0]) <= 100)  # A longer line is prose.
+    lines = [Cell(row.start(), row[0], "", row[0]) for row in rows]
     figures = []
     for figure in find_figures(text):
         readings = tuple(key for reading in figure.readings for key in _less_precise(reading))
@@ -219,23 +216,16 @@ def _figures_of(text: str) -> list[Figure]:
 
 
 @lru_cache(maxsize=64)
-def _index(texts: tuple[str, ...]) -> _Index:
-    return _Index(texts)
-
-
 class _Index:
-    """The figures of passages, each with the number of its passage.
+    """The figures of passages, each with the number of its passage; cached by their texts.
 
     A figure of a draft is compared only with figures that have a key in common with it.
     """
 
     def __init__(self, texts: tuple[str, ...]) -> None:
         self._figures = [(f, n) for n, text in enumerate(texts) for f in _figures_of(text)]
-        self._numbering = {
-            place
-            for place, (figure, n) in enumerate(self._figures)
-            if _NUMBERING.search(texts[n][max(0, figure.start - 20) : figure.end + 2])
-        }
+        around = (texts[n][max(0, f.start - 20) : f.end + 2] for f, n in self._figures)
+        self._numbering = {at for at, text in enumerate(around) if _NUMBERING.search(text)}
         self._texts = [" ".join(text.lower().split()) for text in texts]
         self._place_ends = [text.find(PLACE_END) for text in texts]
         in_texts = (f for f, n in self._figures if f.start > self._place_ends[n])
@@ -297,11 +287,8 @@ class _Index:
             if equal:
                 return check._replace(outcome="figure_found")
             return check._replace(outcome="rounded", note=f"it is {true.text}")
-        of_kind = self._having.get(figure.kind, [])
-        nearest = [
-            *self._ranked(figure.words, figure.kind),
-            *(self._figures[at][0] for at in of_kind[:_POOL]),
-        ]
+        of_kind = (self._figures[at][0] for at in self._having.get(figure.kind, [])[:_POOL])
+        nearest = [*self._ranked(figure.words, figure.kind), *of_kind]
         kind = [o for o in nearest if o.kind == figure.kind and not o.is_counting]
         found = [*dict.fromkeys(other.text for other in kind)]
         names = ", ".join(f'"{other}"' for other in found[:3])
@@ -313,10 +300,9 @@ class _Index:
 
     def without_year(self, figure: Figure) -> list[Figure]:
         """A date without its year, if that stands elsewhere: in a title, or in another date."""
-        known = [
-            (m, d) for y, m, d in figure.dates if y and m and ("", Fraction(y)) in self._having
-        ]
-        return [replace(figure, readings=(("date", (None, *day)),)) for day in known]
+        dates = (date for date in figure.dates if date[0] and date[1])
+        known = (date for date in dates if ("", Fraction(date[0])) in self._having)
+        return [replace(figure, readings=(("date", (None, *date[1:])),)) for date in known]
 
     def operands(self, figure: Figure) -> list[Figure]:
         """The figures that one may be calculated from; none if one of them has its value."""

@@ -94,11 +94,8 @@ def check_sources(
         text = prose.replace(passage.path.rpartition("/")[2], " ")
         own = next((s.prose(with_quotes=True) for s in sentences if use.span.start < s.end), "")
         by_name = newer_by_path(passage, [p.path for p in passages.values()], text)
-        stating = [
-            by.path
-            for by in replacing(passage.chunk_id)
-            if not (names_document(text, by, passage) or says(own, "past"))
-        ]
+        others = () if says(own, "past") else replacing(passage.chunk_id)
+        stating = [by.path for by in others if not names_document(text, by, passage)]
         newer = [*by_name[:1], *stating]
         of_newer = [p for p in passages.values() if p.path in newer]
         ids = {p.chunk_id for p in of_newer}

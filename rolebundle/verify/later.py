@@ -69,27 +69,26 @@ class _Pair(NamedTuple):
     """A later passage beside a cited one.
 
     Attributes:
-        date: of the cited one; "" without one.
+        passage: the cited one.
+        sentences: those of the later one that are like the one of the draft; none if one of them
+            says that a figure of the draft stays. ``shared`` are the words of the draft itself.
+        head: the words of the title and heading of the later one.
+        most_kept: how many words a sentence that says that something stays shares at most.
         is_related: whether it is of the same series, or a later mail about the matter.
         is_in_place: whether its words about the same matter stand in place of the cited ones.
-        gone: stems of words that the draft, or the cited passage, says are gone.
-        head: the words of its title and heading.
-        sentences: those of its sentences that are like the one of the draft; none if one of them
-            says that a figure of the draft stays. ``shared`` are the words of the draft itself.
-        most_kept: how many words a sentence that says that something stays shares at most.
     """
 
-    date: str
+    passage: Passage
+    sentences: Sequence[LikeSentence]
+    head: frozenset[str]
+    most_kept: int
     is_related: bool
     is_in_place: bool
-    gone: frozenset[str]
-    head: frozenset[str]
-    sentences: Sequence[LikeSentence]
-    most_kept: int
 
     def is_revoked_by(self, text: str) -> bool:
         """Whether it takes back a decision, such as one of the day of the cited text."""
-        is_of_date = says(text, "change") and _has_day_of(find_figures(self.date), text)
+        day = find_figures(date_of(self.passage))
+        is_of_date = says(text, "change") and _has_day_of(day, text)
         return self.is_related and (is_of_date or says(text, "revoked"))
 
 
@@ -211,11 +210,8 @@ class LaterTexts:
         replies = [p for p in self.passages if any(_is_reply(p, quote) for quote in quotes)]
         later = [p for p in self.passages if is_later_mail(p, passage)]
         # Of the years in names, another check says which is newer.
-        in_series = [
-            p
-            for p in self.passages
-            if is_in_later_file(p, passage) and not newer_by_path(passage, [p.path], "")
-        ]
+        of_series = (p for p in self.passages if is_in_later_file(p, passage))
+        in_series = [p for p in of_series if not newer_by_path(passage, [p.path], "")]
         entry, *notes = self._later_entries(passage, figure)
         sources = [
             ("the mail that quotes it", passage, originals, replies),
@@ -318,11 +314,8 @@ class LaterTexts:
         """What later texts say is gone, and later files of a series, or mails, say is new."""
         noted = {entry.chunk_id for entry in self._entries}
         texts = [p for p in self.passages if p.chunk_id not in noted and p not in self.cited]
-        pairs = [
-            (later, passage)
-            for later, passage in product([*texts, *self._entries], self.cited)
-            if later.document.document_id != passage.document.document_id
-        ]
+        every = product([*texts, *self._entries], self.cited)
+        pairs = [(p, own) for p, own in every if p.document.document_id != own.document.document_id]
         for first, *entries in map(self._later_entries, self.cited):
             pairs += product(entries, [first])
         for other, passage in pairs:
@@ -339,72 +332,70 @@ class LaterTexts:
         return ""
 
     def _pair(self, later: Passage, passage: Passage) -> _Pair:
-        date, own = date_of(passage), self._own
+        own, date, title = self._own, date_of(passage), later.document.title
         is_related = is_in_later_file(later, passage) or is_later_mail(later, passage)
-        # Of a passage without a date, a later text must be about the same by its name, or a day.
-        is_named = date or own & content_words(later.document.title) or later in self._entries
         is_after = day_of(later, self._copied_on) > date
-        is_named = is_named or self._has_day(later.content)
+        # Of a passage without a date, a later text must be about the same by its name, or a day.
+        is_named = later in self._entries or bool(own & content_words(title))
+        is_of_same = is_related or date or is_named or self._has_day(later.content)
+        is_prose = later.content_type != "table"
         like = sentences_like(self.text, later) if is_related or is_after else []
+        if not is_of_same:
+            like = [s for s in like if is_prose and says(s.text, "new", "change", "absent")]
         sentences = [s._replace(shared=s.shared & own) for s in like]
-        if not (is_related or is_named):
-            is_prose = later.content_type != "table"
-            kinds: tuple[Said, ...] = ("new", "change", "absent")
-            sentences = [s for s in sentences if is_prose and says(s.text, *kinds)]
         kept = [s for s in sentences if _stays(s)]
-        if any(is_same(f, g) for s in kept for f in self._figures for g in find_figures(s.text)):
-            sentences = []
-        headings = [content_words(" ".join(p.headings[-1:])) for p in (later, passage)]
-        head = content_words(" ".join((later.document.title, *later.headings[-1:])))
-        is_in_place = is_related and later.content_type != "table"
-        is_in_place &= not (headings[0] and headings[0].isdisjoint(headings[1] | own))
-        is_in_place &= not any(self._repeats(s._replace(shared=s.shared - head)) for s in sentences)
-        gone = words_gone(self.text) | words_gone(passage.content)
         most_kept = max((len(s.shared) for s in kept), default=0)
-        return _Pair(date, is_related, is_in_place, gone, head, sentences, most_kept)
+        kept_figures = [figure for s in kept for figure in find_figures(s.text)]
+        if any(is_same(f, g) for f, g in product(self._figures, kept_figures)):
+            sentences = []
+        heading, cited = (content_words(" ".join(p.headings[-1:])) for p in (later, passage))
+        has_other_heading = heading and heading.isdisjoint(cited | own)
+        head = content_words(" ".join((title, *later.headings[-1:])))
+        repeats = (self._repeats(s._replace(shared=s.shared - head)) for s in sentences)
+        is_in_place = is_related and is_prose and not has_other_heading and not any(repeats)
+        return _Pair(
+            passage, sentences, head, most_kept, is_related=is_related, is_in_place=is_in_place
+        )
 
     def _is_gone(self, sentence: LikeSentence, pair: _Pair) -> bool:
         """Whether it says that words of the draft no longer hold."""
         statements = gone_statements(sentence.text)
-        is_of_day = self._has_day(sentence.text)
-        said = (s.stems for s in statements if is_of_day or not s.of or s.of & self._own)
-        gone = frozenset[str]().union(*said) & self._own - pair.gone
+        has_day = self._has_day(sentence.text)
+        said = (s.stems for s in statements if has_day or not s.of or s.of & self._own)
+        said_before = words_gone(self.text) | words_gone(pair.passage.content)
+        gone = frozenset[str]().union(*said) & self._own - said_before
         others = sentence.shared - gone
+        is_of_related = pair.is_related and len(sentence.shared) > 1
         # Who is away does nothing of what the draft says.
         is_away = any(not s.of and s.stems <= gone and says(s.words, "absent") for s in statements)
-        is_about = len(sentence.shared) > 1 and pair.is_related
-        is_telling_others = (bool(others) or is_of_day) and is_telling(gone, others)
-        is_about = is_about or is_away or is_telling_others
-        return bool(gone) and is_about
+        is_told = (has_day or bool(others)) and is_telling(gone, others)
+        return bool(gone) and (is_of_related or is_away or is_told)
 
     def _is_about(self, sentence: LikeSentence, pair: _Pair) -> bool:
         """Whether it is about what the draft says, and does not say that this stays."""
         text, shared = sentence.text, len(sentence.shared)
-        is_about = pair.is_related or shared > COVERED * len(self._own)
-        is_about = is_about or self._has_day(text) or self._has_other_value(text)
+        has_most = pair.is_related or shared > COVERED * len(self._own)
+        is_of_matter = has_most or self._has_day(text) or self._has_other_value(text)
+        # One word is too little to be about who is away.
+        has_enough = shared > 1 or not says(text, "absent")
         # What a changed figure is of, the check of figures says.
         is_of_figure = replaced_figures(text) and not pair.is_revoked_by(text)
         is_unchanged = _stays(sentence) or is_of_figure or shared < pair.most_kept
-        is_about &= shared > 1 or not says(text, "absent")
-        return is_about and not (is_unchanged or _is_of_other_size(self.text, text))
+        is_of_same = is_of_matter and has_enough and not is_unchanged
+        return is_of_same and not _is_of_other_size(self.text, text)
 
     def _is_other(self, sentence: LikeSentence, pair: _Pair) -> bool:
         """Whether it says that something changes or is new, or has other words in their place."""
         text, shared, nouns = sentence
-        is_change = len(nouns) > 1 and says(text, "change")
-        is_new = says(text, *_TOLD) and not all(map(is_ordinary, nouns - pair.head))
+        shares_more_than_head = len(shared - pair.head) > 1 and not nouns <= pair.head
+        shares_no_figure = digits_in(text).isdisjoint(digits_in(self.text))
         return (
-            is_change
-            or is_new
+            (len(nouns) > 1 and says(text, "change"))
+            or (says(text, *_TOLD) and not all(map(is_ordinary, nouns - pair.head)))
             or pair.is_revoked_by(text)
             or self._has_other_value(text)
             or self._has_other_person(text)
-            or (
-                pair.is_in_place
-                and len(shared - pair.head) > 1
-                and not nouns <= pair.head
-                and digits_in(text).isdisjoint(digits_in(self.text))
-            )
+            or (pair.is_in_place and shares_more_than_head and shares_no_figure)
         )
 
     def _has_other_person(self, text: str) -> bool:
@@ -432,10 +423,11 @@ class LaterTexts:
         """Whether a later sentence says that something stays, or nearly the same."""
         text, shared = sentence.text, sentence.shared
         words = content_words(without_figures(text, find_figures(text)))
-        is_alike = len(shared) >= _REPEATED * min(len(self._own), len(words))
-        is_alike = is_alike and is_denied(text) == is_denied(self.text)
-        is_repeated = is_alike and all(name[0] in self.text for name in names_in(text))
-        return is_repeated or (bool(shared) and _stays(sentence))
+        has_most = len(shared) >= _REPEATED * min(len(self._own), len(words))
+        has_same_sense = is_denied(text) == is_denied(self.text)
+        is_known = all(name[0] in self.text for name in names_in(text))
+        is_staying = bool(shared) and _stays(sentence)
+        return is_staying or (has_most and has_same_sense and is_known)
 
 
 @lru_cache(maxsize=1024)

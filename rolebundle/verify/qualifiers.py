@@ -152,9 +152,7 @@ def other_qualifier(text: str, passages: Sequence[Passage], sample: str) -> Diff
             continue
         for mine, other in product(own, theirs):
             of_kind = [q.about for q in theirs if q.kind == mine.kind]
-            is_same = (
-                any(not about or mine.about & about for about in of_kind) or other.kind in said
-            )
+            is_same = other.kind in said or any(not a or mine.about & a for a in of_kind)
             if mine.group == other.group and mine.about & other.about and not is_same:
                 return Difference(f'"{mine.text}" for "{other.text}"', passage, sentence.strip())
     return None

@@ -240,12 +240,9 @@ def difference(text: str, passages: Sequence[Passage], sample: str) -> Differenc
         sentences = sentences_of(passage.content) if passage.content_type != "table" else ()
         for number, sentence in enumerate(sentences):
             theirs = content_words(sentence, sample)
-            opposites = [
-                f'"{word}" for "{other}"'
-                for word in sorted(words - theirs - {*denied})
-                for other in _OPPOSITE_OF.get(word, ())
-                if other in theirs - words
-            ]
+            own, missing = words - theirs - {*denied}, theirs - words
+            pairs = ((w, other) for w in sorted(own) for other in _OPPOSITE_OF.get(w, ()))
+            opposites = [f'"{w}" for "{other}"' for w, other in pairs if other in missing]
             share = (len(words & theirs) + len(opposites)) / len(words)
             if "?" in sentence or (share <= most if best else share < most):
                 continue
@@ -259,11 +256,9 @@ def difference(text: str, passages: Sequence[Passage], sample: str) -> Differenc
             if is_opposite or _REFUSAL.search(text) or _REFUSAL.search(sentence):
                 turned = set()
             named = [w for w in words_of(sentence) if turned & content_words(w, sample)]
-            found = (
-                f'"not" before "{[*named, *sorted(turned)][0]}"'
-                if turned
-                else "".join(opposites[:1])
-            )
+            found = "".join(opposites[:1])
+            if turned:
+                found = f'"not" before "{[*named, *sorted(turned)][0]}"'
             best, most = Difference(found, passage, sentence.strip()), share
     return best if best and best.what else None
 

@@ -182,11 +182,7 @@ class SentenceCheck:
         self._all = evidence.candidates([self._text, *quotes] if is_checked else [])
         self._named = [(c, evidence.named_by(c, self._all)) for c in sentence.citations]
         self.cited = [passage for _, named in self._named for passage in named]
-        self._cited_lines = [
-            cited_lines(passage, citation.lines)
-            for citation, named in self._named
-            for passage in named
-        ]
+        self._cited_lines = [cited_lines(p, c.lines) for c, named in self._named for p in named]
         if quotes and not sentence.citations:
             self.cited = titled(self._prose, self._all)
         # "(a.md:1-2) (a.md:7-7)": all are for the same words.
@@ -311,10 +307,8 @@ class SentenceCheck:
 
     def _swapped(self, name: re.Match[str]) -> list[str]:
         """A name that the cited lines lack, if they have one of its kind that the draft lacks."""
-        parts, words = (
-            unknown_parts(name[0], self._cited_lines) if self._cited_lines else [],
-            name[0].split(),
-        )
+        parts = unknown_parts(name[0], self._cited_lines) if self._cited_lines else []
+        words = name[0].split()
         for passage in self._cited_lines if parts else ():
             for other in names_in(passage.content):
                 shown = other[0].strip("`")
@@ -388,7 +382,7 @@ def _verdict(
         f for f in findings if f.check in (*_COUNTED, "coverage") and f.code not in _UNCHECKED
     ]
     counts = Counter(f.check for f in checked)
-    counted_checks = [counted(counts[c], noun) for c, noun in _COUNTED.items() if counts[c]]
+    done = ", ".join(counted(counts[c], noun) for c, noun in _COUNTED.items() if counts[c])
     places = [f.span.start for f in checked if f.check in _COUNTED]  # In their order.
     skipped = sum(
         s.has_content and bisect_left(places, s.start) == bisect_left(places, s.end)
@@ -402,11 +396,7 @@ def _verdict(
     )
     has_none = evidence.is_named and not evidence.passages
     if failing or (doubtful and not has_none):
-        parts = (
-            failing,
-            doubtful and f"to check: {doubtful}",
-            f"checked: {', '.join(counted_checks) or 'nothing'}",
-        )
+        parts = failing, doubtful and f"to check: {doubtful}", f"checked: {done or 'nothing'}"
         return "failed" if failing else "check", f"{'; '.join(filter(None, parts))}{rest}"
     if has_none:
         return "nothing_to_check", "there is no passage to check the draft against; retrieve first"
@@ -423,5 +413,4 @@ def _verdict(
     if not held:
         about = "" if evidence.is_named or covered else "the corpus has no passage about it; "
         return "nothing_to_check", f"{about}no quote, citation or figure was checked{rest}"
-    done = ", ".join(counted_checks)
     return "clean", f"{done}{rest}; whether the sentences are true is not checked"

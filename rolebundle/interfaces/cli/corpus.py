@@ -16,6 +16,7 @@ from rolebundle.admin import Admin, indexes, records
 from rolebundle.admin.backups import copy_to, create_backup, restore_backup
 from rolebundle.admin.purges import Selection, finish_pending, plan_of, purge_documents
 from rolebundle.contracts import ingest, upkeep
+from rolebundle.contracts.base import attributes_of
 from rolebundle.embedding.registry import parse_spec
 from rolebundle.interfaces.cli import folders
 from rolebundle.interfaces.cli.ingest import watch
@@ -526,10 +527,5 @@ def drop_command(call: Call, document: str) -> None:
 
 
 def _summary(document: Flagged) -> dict[str, Any]:
-    return {
-        "document_id": document.document_id,
-        "title": document.title,
-        "path": document.path,
-        "verdict": document.scanned.verdict,
-        "kinds": json.loads(document.scanned.kinds),
-    }
+    own, scanned = attributes_of(document, "document_id", "title", "path"), document.scanned
+    return own | {"verdict": scanned.verdict, "kinds": json.loads(scanned.kinds)}

@@ -162,9 +162,8 @@ def _score(score: ScoreTrace) -> Iterable[str]:
         yield f"{'lift':<22} {sign} {abs(values.lift):.3f}   {why}"
     yield f"{'final':<22} = {values.final:.3f}"
     for rule, place in score.moved_from.items():
-        effect = (
-            f"from {place} to {score.place}" if place != score.place else "no effect on the place"
-        )
+        moved = f"from {place} to {score.place}"
+        effect = moved if place != score.place else "no effect on the place"
         yield f"rule          {one_line(rule, _NAME_CHARS)}: {effect}"
     if score.raw.contextual is not None:
         yield f"in context    score {score.raw.contextual:.3f}, in the semantic term"
@@ -189,9 +188,8 @@ def _rules(bundle: RetrievalBundle) -> Iterator[str]:
         if phrase != rule and key_of(phrase) in task:
             effect += "; against the task, which has these words"
         if against:
-            effect += (
-                f"; against the task: {counted(against, 'passage')} of these have little of it"
-            )
+            weak = counted(against, "passage")
+            effect += f"; against the task: {weak} of these have little of it"
         yield f"- {rule} {effect}"
 
 

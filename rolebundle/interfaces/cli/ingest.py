@@ -212,13 +212,10 @@ def _flags(pairs: tuple[str, ...]) -> dict[str, object]:
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals:
-            raise click.UsageError(
-                f"--meta {pair}: write KEY=VALUE; keys: {', '.join(METADATA_KEYS)}"
-            )
-        if not value.strip():
-            flags[key] = None
-            continue
-        flags[key] = [part.strip() for part in value.split(",")] if key in _LIST_KEYS else value
+            keys = ", ".join(METADATA_KEYS)
+            raise click.UsageError(f"--meta {pair}: write KEY=VALUE; keys: {keys}")
+        values = [part.strip() for part in value.split(",")] if key in _LIST_KEYS else value
+        flags[key] = values if value.strip() else None
     return flags
 
 
@@ -373,7 +370,8 @@ def watch(call: Call, poll: bool) -> None:
     stop = Event()
 
     def report_line(line: str) -> None:
-        _print_line(line)
+        time = datetime.now().astimezone().isoformat(sep=" ", timespec="seconds")
+        output.print_note(f"{time}  {on_one_line(line)}")
         if not is_read(sys.stderr):
             stop.set()
 
@@ -393,11 +391,6 @@ def watch(call: Call, poll: bool) -> None:
     watcher.run()
     if signal.SIGINT in signals:
         raise KeyboardInterrupt
-
-
-def _print_line(line: str) -> None:
-    time = datetime.now().astimezone().isoformat(sep=" ", timespec="seconds")
-    output.print_note(f"{time}  {on_one_line(line)}")
 
 
 _UNLIMITED = 100_000

@@ -124,11 +124,8 @@ class Commands(click.Group):
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Names with the descriptions of the help, so that no command is imported."""
-        items = [
-            CompletionItem(name, help=text)
-            for name, (_, text) in ROWS.items()
-            if name.startswith(incomplete)
-        ]
+        names = (name for name in ROWS if name.startswith(incomplete))
+        items = [CompletionItem(name, help=ROWS[name][1]) for name in names]
         return [*items, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:

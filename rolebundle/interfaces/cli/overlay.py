@@ -368,14 +368,9 @@ def eval(call: Call, path: Path | None, role: str | None, fail_under: tuple[str,
         progress = stack.enter_context(progress_bar())
         db = str(call.path) if call.in_folders else call.db
         corpus, documents = _corpus(stack, golden, path, db)
-        engine = stack.enter_context(
-            Engine(
-                workspace_for(corpus),
-                folders,
-                rerank=request.rerank or setting("RERANK"),
-                rerank_url=url_setting("RERANK_URL"),
-            )
-        )
+        rerank, url = request.rerank or setting("RERANK"), url_setting("RERANK_URL")
+        engine = Engine(workspace_for(corpus), folders, rerank=rerank, rerank_url=url)
+        stack.enter_context(engine)
         took = _ingest(engine, documents, lexical_only, progress)
         report = evaluation.evaluate(
             engine, golden, role, moment, progress, lexical_only=lexical_only, ingest_seconds=took
