@@ -304,16 +304,19 @@ def _without_soft_breaks(
 
     With ``DelSp`` the space goes, too (https://www.rfc-editor.org/rfc/rfc3676#section-4.1).
     """
-    joined: list[str] = []
+    parts: list[list[str]] = []
     places: list[tuple[int, int]] = []
+    above = ""
     for line, (first, last) in zip(lines, rows, strict=True):
-        if joined and joined[-1].endswith(" ") and joined[-1] != "-- " and line[:1] != ">":
-            joined[-1] = joined[-1][:-1] + line
+        is_quoted = ">" in (above[:1], line[:1])
+        if above.endswith(" ") and above != "-- " and not is_quoted:
+            parts[-1][-1:] = above[:-1], line
             places[-1] = places[-1][0], last
         else:
-            joined.append(line)
+            parts.append([line])
             places.append((first, last))
-    return joined, places
+        above = line
+    return ["".join(own) for own in parts], places
 
 
 def _paragraphs(lines: list[str]) -> Iterator[Block]:
