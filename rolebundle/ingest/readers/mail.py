@@ -308,8 +308,7 @@ def _without_soft_breaks(
     places: list[tuple[int, int]] = []
     above = ""
     for line, (first, last) in zip(lines, rows, strict=True):
-        is_quoted = ">" in (above[:1], line[:1])
-        if above.endswith(" ") and above != "-- " and not is_quoted:
+        if above.endswith(" ") and above != "-- " and ">" not in (above[:1], line[:1]):
             parts[-1][-1:] = above[:-1], line
             places[-1] = places[-1][0], last
         else:
