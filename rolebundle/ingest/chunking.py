@@ -91,8 +91,6 @@ _WORD_GROUPS = 16
 _ENCODED = re.compile(r"[A-Za-z0-9+/=_-]{400,}[\"')>\]},;\s]*")
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])[\"')\]]*\s+|(?<=[。！？])")
 _SPACE = re.compile(r"\s+")
-_SOFT_HYPHEN = "\u00ad"
-"""No search would find a word or number with one. It is only shown at the end of a line."""
 
 
 _Row = tuple[int, int, int, int, int, int]
@@ -136,7 +134,7 @@ def chunk_document(
     counts: dict[str, int] = {}
     chunks: list[StoredChunk] = []
     for first, end in _runs(atoms, text, settings, parsed, paths):
-        content = text[atoms.starts[first] : atoms.ends[end - 1]].replace(_SOFT_HYPHEN, "")
+        content = text[atoms.starts[first] : atoms.ends[end - 1]]
         if not content or content.isspace() or (has_data and _ENCODED.fullmatch(content)):
             continue
         digest = content_hash(content)

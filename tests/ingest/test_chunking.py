@@ -118,12 +118,6 @@ def test_a_line_over_the_maximum_is_cut_at_sentences_then_words_then_anywhere():
     assert "".join(c.content for c in chunks_of("x" * 1000)) == "x" * 1000
 
 
-def test_a_soft_hyphen_is_no_part_of_a_word_or_number():
-    assert [c.content for c in chunks_of("No. 7734\u00ad5521, Bohr\u00adkopf")] == [
-        "No. 77345521, Bohrkopf"
-    ]
-
-
 def test_a_long_listing_is_cut_before_lines_at_the_margin():
     body = "\n\n".join(f"def f{i}():\n    a = 1\n\n    return a" for i in range(12))
     chunks = chunks_of(f"```\n{body}\n```")

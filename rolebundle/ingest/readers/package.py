@@ -399,7 +399,8 @@ class TextBlocks:
     def _store(
         self, kind: BlockKind, text: str, anchor: str, level: int = 0, header: str = ""
     ) -> None:
-        text, replaced = clean(text)
+        # A soft hyphen is only shown at the end of a line. It would divide words and numbers.
+        text, replaced = clean(text.replace("\u00ad", ""))
         self._replaced += replaced
         if self._lines:
             self._lines.append("")

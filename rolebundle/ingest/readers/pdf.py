@@ -41,7 +41,7 @@ _DATE = re.compile(r"(?:D:)?(\d{8})(\d{6})?(?:([+-]\d\d)'?(\d\d)?)?")
 _HYPHENS = re.compile("[\ufffe\x02]")
 """How pdfium writes a hyphen at the end of a line."""
 _BROKEN_WORD = re.compile(r"(?<=[^\W\d_])[-‐\ufffe\x02\xad]\n([^\W\d_]\S*) ?")
-_CONTROLS = re.compile(r"[\x01\x03-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_CONTROLS = re.compile(r"[\x01\x03-\x08\x0b\x0c\x0e-\x1f\x7f]|\xad(?!\n)")
 _STREAM = re.compile(rb"\bstream\r?\n")
 _OF_NO_TEXT = re.compile(
     rb"/Subtype\s*/(?!Form)|/(?:Length[123]|FunctionType|ShadingType|N)\b|/Type\s*/(?:XRef|ObjStm)"

@@ -775,6 +775,12 @@ def test_numbered_paragraphs_and_controls_of_an_opendocument():
     ]
 
 
+def test_a_soft_hyphen_is_no_part_of_a_word_or_number():
+    body = "<text:p>No. 7734\u00ad5521, Bohr\u00adkopf</text:p>"
+    document = read_document(opendocument(body), "a.odt")
+    assert [text for _, text in texts(document)] == ["No. 77345521, Bohrkopf"]
+
+
 @pytest.mark.parametrize(("sheet", "is_noted"), [
     ("h1::before{content: 'No. ' counter(c)}", True), ("p::after{content:\"(p. 4)\"}", True),
     ("p::after{content:attr(data-price)}", True),
