@@ -35,7 +35,7 @@ from rolebundle.ingest.parsed import Block, ParsedDocument
 from rolebundle.storage.digests import content_hash
 from rolebundle.storage.documents import StoredChunk
 
-CHUNKER_VERSION = "structure-6"
+CHUNKER_VERSION = "structure-5"
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,9 +110,10 @@ class Lanes:
             | search.score(rowids)
             for search in self.searches
         }
-        both, meant = tuple[Lane, ...](("lexical", "semantic")), scores.get("meaning", {})
+        both: tuple[Lane, ...] = ("lexical", "semantic")
+        near = scores.get("meaning", {})
         return {
-            p.rowid: hit_of(p, both if p.rowid in meant else both[:1], 0, scores) for p in passages
+            p.rowid: hit_of(p, both if p.rowid in near else both[:1], 0, scores) for p in passages
         }
 
     def pools_by_wording(self, pool: Pool) -> list[Pool]:

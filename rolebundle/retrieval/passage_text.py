@@ -53,6 +53,8 @@ _HEAD_LINE_CHARS = 200
 _MEANING_WEIGHT = 0.3
 """A part of a text is valued by its words (weight 1), by the best cosine of its sentences, and by
 its share of all cosines (this weight each)."""
+_TOTAL_WEIGHT = 0.5
+"""The weight of a total, if one is asked for."""
 _ROW_WEIGHT = 0.3
 """The weight of the words of its first row, if the text is a table."""
 NEWEST = "newest"
@@ -119,7 +121,7 @@ def name_from_shown(shown: str) -> str:
 
 def one_line(content: str, length: int = _SNIPPET_CHARS) -> str:
     """A text on one line, cut with an ellipsis if it is longer than ``length``."""
-    line = " ".join(content.split())
+    line = " ".join(content.replace("\u00ad", "").split())  # A soft hyphen divides no word.
     if not line.isprintable():
         # Control and formatting characters could change what a terminal shows.
         plain = "".join(character if character.isprintable() else " " for character in line)
@@ -386,7 +388,7 @@ def best_span(
         of_words += _ROW_WEIGHT * math.fsum(map(weights.__getitem__, own))
         meaning = max(cosines[first:last]) + math.fsum(near[first:last]) / all_near
         value = of_words / all_words + _MEANING_WEIGHT * meaning + sum(is_task[first:last])
-        value += 0.5 * (not having.isdisjoint(TOTALS))
+        value += _TOTAL_WEIGHT * (not having.isdisjoint(TOTALS))
         if value > most + 1e-9:
             best, most = (first, last), value
         if last == len(breaks) - 1 and not is_table:

@@ -36,6 +36,7 @@ MAX_CONTENT_WORDS = 48
 MAX_REPEATS = 8
 MAX_EXACT = 64
 _MAX_EXACT_CHARS = 10_000
+_DAY_FORMS = ("{m:02} {d:02}", "{d:02} {m:02}", "{d} {m}")
 _MIN_DIGITS = 3
 """A shorter number is mostly an amount, and means nothing alone."""
 STEM_REPEATS = 2
@@ -261,25 +262,21 @@ def _is_common(compound: str) -> bool:
 def _other_spellings(text: str) -> dict[str, tuple[str, ...]]:
     """Other spellings of the task's words, and the words that each stands for."""
     found = {one.other: one.words for one in spellings(folded(text))[:MAX_CONTENT_WORDS]}
+    # Only the beginning, because a task may be long.
     beginning = text[:_MAX_EXACT_CHARS]
     for figure in find_figures(beginning) if re.search(r"\d", beginning) else ():
         if figure.unit == "date":
-            found |= dict.fromkeys(_days_in_figures(figure), (*words_of(figure.text),))
+            found |= dict.fromkeys(_days_as_numbers(figure), (*words_of(figure.text),))
     for other, words in [*found.items()]:
         numbers = (part for part in other.split() if part.isdecimal() and part != other)
         found |= dict.fromkeys((n for n in numbers if len(n) >= _MIN_DIGITS_OF_PART), words)
     return found
 
 
-def _days_in_figures(figure: Figure) -> list[str]:
+def _days_as_numbers(figure: Figure) -> list[str]:
     """A day of the year as the words of ``2026-12-05``, ``05.12.2026`` and ``5.12.``."""
     days = [value[1:] for kind, value in figure.readings if kind == "date"]
-    return [
-        written
-        for month, day in days
-        if month and day
-        for written in (f"{month:02} {day:02}", f"{day:02} {month:02}", f"{day} {month}")
-    ]
+    return [form.format(m=m, d=d) for m, d in days if m and d for form in _DAY_FORMS]
 
 
 def _expansion(task: Task, overlay: Overlay) -> tuple[tuple[Term, ...], list[str]]:

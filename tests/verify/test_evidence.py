@@ -1339,6 +1339,24 @@ def test_later_words_of_other_languages_are_found(tmp_path: Path, draft: str) ->
     assert "old_source" in answer.counts
 
 
+@pytest.mark.parametrize(
+    ("later", "is_old"),
+    [
+        ("Paul Meyer is ill.", True),
+        ("Paul Meyer was ill in January.", False),
+        ("If Paul Meyer is ill, we wait.", False),
+        ("Is Paul Meyer ill on Monday?", False),
+        ("Wenn Paul Meyer krank ist, warten wir.", False),
+    ],
+)
+def test_who_may_be_ill_or_was_is_not_away(tmp_path: Path, later: str, is_old: bool) -> None:
+    draft = "The roof of the barn is repaired by Paul Meyer in April"
+    mail = f"From: E <e@x.org>\nSubject: Plan\nDate: Mon, 2 Nov 2026 10:00:00 +0100\n\n{later}\n"
+    texts = {"a.md": f"# Plan\n\nDate: 2 March 2026\n\n{draft}.", "m.eml": mail}
+    answer = verified_files(tmp_path, texts, f"{draft} (a.md).")
+    assert ("old_source" in answer.counts) is is_old
+
+
 def test_the_name_of_a_person_tells_of_no_change(tmp_path: Path) -> None:
     draft = "Björn Hase bezieht den Raum am Hof"
     new = "Selin gibt die Liste an Björn Hase ab, er verwaltet sie ab sofort."

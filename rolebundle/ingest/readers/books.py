@@ -44,17 +44,15 @@ def _book(package: Package) -> ParsedDocument:
     for element in encryption.iter("{*}CipherReference"):
         if package.member("", element.get("URI", "")) in chapters:
             raise package.encrypted()
-    blocks, page_notes = TextBlocks(package.name, package.path), list[str]()
+    blocks = TextBlocks(package.name, package.path)
     for name in chapters:
         if name in package:
-            source = _as_html(package, name)
-            page = read_page(source, f"{package.path}: {name}", is_message=True)
-            blocks.include(page)
-            page_notes += page.notes
+            page = _as_html(package, name)
+            blocks.include(read_page(page, f"{package.path}: {name}", is_message=True))
     missing = sum(name not in package for name in chapters)
     properties = properties_of(book.iterfind("{*}metadata/*"))
     notes = [f"chapters that the book lacks: {missing}"] if missing else []
-    return blocks.document(properties, (*notes, *dict.fromkeys(page_notes)))
+    return blocks.document(properties, notes)
 
 
 def _main_member(package: Package) -> str:
@@ -96,7 +94,7 @@ def _saved_page(data: bytes, path: str, _separator: str) -> Iterator[ParsedDocum
         blocks.include(page)
         uri = str(message.get("Snapshot-Content-Location") or part.get("Content-Location") or "")
         inferred = {**page.inferred, "uri": uri} if uri.startswith("http") else page.inferred
-        yield blocks.document(inferred, page.notes)
+        yield blocks.document(inferred)
 
 
 READERS = {**package_reader("epub", 13, _book), "mhtml": (6, _saved_page)}

@@ -434,7 +434,6 @@ class _Docx(Walk):
                 included = [one for one in read if isinstance(one, ParsedDocument)]
         self.left_out["included documents"] += not included
         for document in included:
-            self.notes += document.notes
             self.blocks.include(document)
 
     def _drawing(self, element: Any, look: Look) -> str:

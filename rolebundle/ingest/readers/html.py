@@ -260,7 +260,7 @@ def _write_signs(body: Any) -> None:
 
 def _write_strikes(body: Any) -> None:
     """Write marks around each text that is struck out."""
-    for one in body.xpath("descendant::*[self::s or self::strike or self::del]//text()"):
+    for one in body.xpath(_TABLE["xpaths"]["struck"]):
         setattr(one.getparent(), "tail" if one.is_tail else "text", _SHOWN.sub(r"~~\g<0>~~", one))
 
 

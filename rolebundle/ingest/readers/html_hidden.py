@@ -38,11 +38,10 @@ _STYLED: Any = etree.XPath("descendant::*[@style]")
 _APART = re.compile(r"block|flex|grid|table|list-item")
 _SPACED = re.compile(r"(?:margin|padding|width)")
 _WORD = re.compile(r"[^\W\d_]{2,}")
-_SIGNS = {"super": "sup", "sub": "sub", "line-through": "s"}
-"""What a style shows as the tag of an element does."""
+_LIST_STYLES = frozenset(("list-style", "list-style-type"))
 _SIGN_STYLES = ("vertical-align", "text-decoration", "text-decoration-line")
-_BOXES = frozenset(("display", "float", "position", "list-style", "list-style-type", *_SIGN_STYLES))
-_LIST_STYLES = _BOXES & {"list-style", "list-style-type"}
+_WRITTEN_STYLES = _LIST_STYLES.union(("display", "float", "position"), _SIGN_STYLES)
+_SCRIPTS = {"super": "sup", "sub": "sub"}
 LIST_STYLE = "_list-style"
 """The attribute of a list or item with the style of its labels."""
 _MIN_LABELLED_WORDS = 4
@@ -195,14 +194,14 @@ class Page:
     def apart(self) -> list[Any]:
         """The inline elements that a style shows apart from the text beside them.
 
-        Lists and their items get an attribute with the style of their labels, and what is raised,
-        lowered or struck out gets the tag of such an element.
+        Lists and their items get an attribute with the style of their labels, and what is struck
+        out gets ``_struck``. What is raised or lowered gets the tag of such an element.
         """
         found: defaultdict[Any, dict[str, str]] = defaultdict(dict)
         with suppress(styles.UnreadableStyleError):  # What is hidden is looked for without this.
             rules = [rule for sheet in self._sheets for rule in styles.rules_of(*sheet)]
             for rule in sorted(rules, key=lambda rule: rule.specificity):
-                if rule.applies < 2 and not _BOXES.isdisjoint(rule.declared):
+                if rule.applies < 2 and not _WRITTEN_STYLES.isdisjoint(rule.declared):
                     for element in self._selected_by(rule):
                         found[element].update(rule.declared)
         for element in _STYLED(self._main):
@@ -211,11 +210,14 @@ class Page:
         for element, declared in found.items():
             for name in _LIST_STYLES & declared.keys():
                 element.set(LIST_STYLE, declared[name])
+            words = " ".join(declared.get(name, "") for name in _SIGN_STYLES).split()
+            if "line-through" in words:
+                element.set("_struck", "")
             if _is_apart(declared):
                 apart[element] = None
             elif element.tag in _INLINE:
-                words = " ".join(declared.get(name, "") for name in _SIGN_STYLES).split()
-                element.tag = next((_SIGNS[word] for word in words if word in _SIGNS), element.tag)
+                tags = (_SCRIPTS[word] for word in words if word in _SCRIPTS)
+                element.tag = next(tags, element.tag)
             if re.search("flex|grid", declared.get("display", "")):
                 apart.update(dict.fromkeys(element))
         return [e for e in apart if e.tag in _INLINE and e is not self._main]

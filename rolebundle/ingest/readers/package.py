@@ -279,6 +279,7 @@ class TextBlocks:
         self._anchor = self._header = ""
         self._chars = self._replaced = self._hidden_chars = self._title_levels = 0
         self._hidden: dict[tuple[str, bool, bool], list[str]] = {}
+        self._notes: dict[str, None] = {}
 
     def heading(self, text: str, level: int, anchor: str = "", *, is_title: bool = True) -> None:
         """Add a heading; white space is collapsed.
@@ -354,7 +355,8 @@ class TextBlocks:
             self._hidden.setdefault(key, []).append(" ".join(words))
 
     def include(self, page: ParsedDocument) -> None:
-        """Add the blocks and hidden parts of a document that is a part of this one."""
+        """Add the blocks, hidden parts and notes of a document that is a part of this one."""
+        self._notes.update(dict.fromkeys(page.notes))
         for part in page.hidden:
             self.hide(part.kind, part.text, is_usual=not part.is_labelled, is_kept=part.is_kept)
         for block in page.blocks:
@@ -377,7 +379,7 @@ class TextBlocks:
             blocks=tuple(self._blocks),
             inferred={**properties, "title": properties["title"] or self.title},
             lines=self._lines,
-            notes=(*cleaned_note(self._replaced), *notes),
+            notes=(*cleaned_note(self._replaced), *notes, *self._notes),
             hidden=tuple(self._hidden_parts()),
         )
 

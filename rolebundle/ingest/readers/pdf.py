@@ -331,12 +331,13 @@ def _by_columns(lines: Iterable[list[_Piece]]) -> list[list[_Piece]]:
 
 
 def _gutter(line: Sequence[_Piece]) -> int:
-    """The index of the piece after the only wide gap of a line; 0 if there is none, or more."""
+    """The index of the piece after the only wide gap of a line; 0 if it has not exactly one."""
     wide = [n for n, (a, b) in enumerate(pairwise(line), 1) if b.box[0] - a.box[2] > max(a.size, 1)]
     return wide[0] if len(wide) == 1 else 0
 
 
 def _begin_alike(above: Sequence[_Piece], below: Sequence[_Piece]) -> bool:
+    """Whether two parts of a column begin at the same distance from the left."""
     return abs(above[0].box[0] - below[0].box[0]) < _SAME_LINE * max(above[0].size, 1)
 
 

@@ -63,6 +63,12 @@ def test_what_a_style_raises_lowers_or_strikes_out_is_apart(body, text):
     assert [b.text for b in read(f"<style>{sheet}</style><p>{body}</p>").blocks] == [text]
 
 
+def test_cells_and_items_may_be_struck_out_by_a_style():
+    page = "<table><tr><td>Fee<td class=o>7.50<td>9</table><ul><li class=o>milk</ul>"
+    blocks = read(f"<style>.o{{text-decoration: line-through}}</style>{page}").blocks
+    assert [b.text for b in blocks] == ["Fee | ~~7.50~~ | 9", "- ~~milk~~"]
+
+
 @pytest.mark.parametrize("links", ["#a #b #c", "#a #b other.html", "#a #b"])
 def test_a_table_of_contents_is_left_out_and_no_heading_of_what_follows(links):
     items = "".join(f"<li>\n<a href={link}>{link[1:]}</a></li>" for link in links.split())

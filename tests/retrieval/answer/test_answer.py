@@ -627,7 +627,8 @@ def test_limited_use(allowed: list[str] | None, note: str) -> None:
     assert limited_use(allowed) == note
 
 
-def test_marks_of_quotes_in_a_title_are_single_ones() -> None:
+def test_a_title_has_single_quotes_and_no_soft_hyphens() -> None:
+    assert quoted("Zahn\u00adarzt") == '"Zahnarzt"'
     assert quoted("« L'Avare » de Molière", "»Faust«") == "\"'L'Avare' de Molière › 'Faust'\""
 
 
