@@ -63,6 +63,7 @@ def is_month(word: str) -> bool:
     return bool(_month_of(_plain(word)))
 
 
+@lru_cache(maxsize=4096)
 def is_of_date(word: str) -> bool:
     """Whether a word is a month's name, or a day's of the week, also with an ``s`` (Saturdays)."""
     names = " ".join([*_table()["values"]["weekday"], *_table()["months"]]).replace("=", "").split()

@@ -52,14 +52,15 @@ class ResolvedOverlay(NamedTuple):
     """An overlay after inheritance.
 
     ``digest`` identifies its values. It does not depend on how the files are written. ``ancestors``
-    are the files that it extends, nearest first. ``values`` are those of the files together,
-    without defaults.
+    are the files that it extends, nearest first. ``contents`` are those of the file and its
+    ancestors. ``values`` are those of the files together, without defaults.
     """
 
     overlay: Overlay
     digest: str
-    path: Path
+    path: Path = Path()
     ancestors: tuple[Path, ...] = ()
+    contents: tuple[bytes, ...] = ()
     values: Mapping[str, object] = MappingProxyType({})
 
 
@@ -266,16 +267,34 @@ def _resolve(
     Raises:
         OverlayError: the file cannot be read, or an overlay that it extends has a problem.
     """
-    own = parse(_read(path))
+    own = _parse(content := _read(path))
     if isinstance(own, list):
         return own
     parent = _resolve_parent(own, path, folders, (*descendants, path))
-    values = share_weights(merge(parent.values, own) if parent else own, own)
+    contents = (content, *(parent.contents if parent else ()))
+    checked = _check(contents)
+    if isinstance(checked, list):
+        return checked
+    ancestors = (parent.path, *parent.ancestors) if parent else ()
+    return checked._replace(path=path, ancestors=ancestors, contents=contents)
+
+
+# Cached, because each request reads the files again, and they seldom change.
+_parse = lru_cache(maxsize=64)(parse)
+
+
+@lru_cache(maxsize=64)
+def _check(contents: tuple[bytes, ...]) -> ResolvedOverlay | list[Problem]:
+    """Merge and validate the contents of a file and of those that it extends, nearest first."""
+    values: dict[str, object] = {}
+    for content in reversed(contents):
+        own = _parse(content)
+        assert isinstance(own, dict), "its problems were returned before"
+        values = share_weights(merge(values, own) if values else own, own)
     overlay = validate(values)
     if isinstance(overlay, list):
         return overlay
-    ancestors = (parent.path, *parent.ancestors) if parent else ()
-    return ResolvedOverlay(overlay, digest_of(overlay), path, ancestors, values)
+    return ResolvedOverlay(overlay, digest_of(overlay), values=values)
 
 
 def _resolve_parent(

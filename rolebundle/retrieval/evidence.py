@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -237,6 +238,7 @@ def shown_kinds(kinds: Sequence[str], passage: Passage) -> list[str]:
     ]
 
 
+@lru_cache(maxsize=4096)
 def _normalized(text: str) -> str:
     """The words with a space before and after each, so that a part of a word is not found."""
     return f" {' '.join(map(stem, _WORD.findall(key_of(text))))} "

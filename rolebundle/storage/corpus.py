@@ -13,7 +13,6 @@ from weakref import WeakValueDictionary
 
 import apsw
 
-from rolebundle.contracts.documents import LANGUAGE, STATEMENT
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.lazy import Floats, Integers, lazy_module
 from rolebundle.storage import seal, sqlite
@@ -148,7 +147,7 @@ class Corpus(SqliteFile):
     _is_stopped: bool = False
     _end: float = inf
     _snapshots: int = 0
-    _allowed: tuple[int, list[int], int] = (0, [], 0)
+    allowed: tuple[int, list[int], int] = (0, [], 0)
     """A snapshot, the compartments that are visible in it, and its generation."""
     in_memory: dict[Hashable, Any] = field(default_factory=dict)
     """What searches keep; :func:`kept_in_memory` keeps it so."""
@@ -285,7 +284,7 @@ class Corpus(SqliteFile):
             self.db.execute("DELETE FROM temp.allowed_compartment")
             self.db.executemany(
                 "INSERT INTO temp.allowed_compartment VALUES (?)",
-                ((number,) for number in self._allowed[1]),
+                ((number,) for number in self.allowed[1]),
             )
             self.db.execute("DELETE FROM temp.restricted_state")
             self.db.execute("INSERT INTO temp.restricted_state VALUES (?)", (generation,))
@@ -294,9 +293,9 @@ class Corpus(SqliteFile):
         if not self.is_restricted or not self._is_inside():
             raise AssertionError("call enable_restriction() first, and stay inside reading()")
         allowed = self._snapshots, compartments, generation
-        if self._allowed[0] == self._snapshots and self._allowed != allowed:
+        if self.allowed[0] == self._snapshots and self.allowed != allowed:
             raise AssertionError("what is visible in a snapshot must not change")
-        self._allowed = allowed
+        self.allowed = allowed
         self.read_in_snapshot.clear()
 
     @contextmanager
@@ -397,20 +396,14 @@ class CorpusContents(NamedTuple):
     has_decisions: bool
     has_claims: bool
     """Whether a visible document claims to supersede another one."""
-    has_statements: bool
-    """Whether the text of a visible document says that it replaces another one."""
-    has_languages: bool
-    """Whether a visible document is not in English."""
 
 
 @once_in_snapshot
 def corpus_contents(corpus: Corpus) -> CorpusContents:
     """Of what kinds a corpus has anything."""
-    having = "document WHERE attributes LIKE ?"
-    tables = ("main.policy", "main.mark", "main.decision", "supersession", having, having)
+    tables = "main.policy", "main.mark", "main.decision", "supersession"
     exist = ", ".join(f"EXISTS (SELECT 1 FROM {table})" for table in tables)
-    keys = f'%"{STATEMENT}"%', f'%"{LANGUAGE}"%'
-    return CorpusContents(*map(bool, corpus.rows(f"SELECT {exist}", keys)[0]))
+    return CorpusContents(*map(bool, corpus.rows(f"SELECT {exist}")[0]))
 
 
 @once_in_snapshot
@@ -505,4 +498,19 @@ def kept_in_memory(corpus: Corpus, name: Hashable, read: Callable[[], _T]) -> _T
         _shared[key] = value
         corpus.in_memory[name] = (file, generation, value)
     found: _T = corpus.in_memory[name][2]
+    return found
+
+
+def once_in_generation(corpus: Corpus, name: Hashable, read: Callable[[], _T]) -> _T:
+    """What ``read()`` returns, kept until the corpus changes, or what is visible of it.
+
+    Call it inside a snapshot, after the connection is restricted if it is to be.
+    """
+    counts, generation = corpus_counts(corpus), true_generation(corpus)
+    state = corpus.path, corpus.stamp, counts.corpus_id, generation, *corpus.allowed[1]
+    known, kept = corpus.in_memory.get(name, ((), None))
+    if known != state or not corpus.snapshot:
+        kept = read()
+        corpus.in_memory[name] = state, kept
+    found: _T = kept
     return found

@@ -24,7 +24,7 @@ from rolebundle.contracts.documents import (
     locator_path,
 )
 from rolebundle.contracts.terms import ORIGINS, TRUST_TIERS, TRUSTED_TIERS, ContentType, TrustTier
-from rolebundle.storage.corpus import Corpus, corpus_contents
+from rolebundle.storage.corpus import Corpus, corpus_contents, once_in_generation
 from rolebundle.storage.publications import PUBLISHED
 from rolebundle.storage.sqlite import IN_SET, NO_LIMIT, Binding, Row
 from rolebundle.storage.stored_values import damage_error, fields_of, is_moment, rows_as, typed
@@ -474,7 +474,8 @@ def source_sizes(corpus: Corpus) -> list[tuple[str, str, int, int]]:
 def count_trusted(corpus: Corpus) -> int:
     """How many documents are preferred or authoritative."""
     trusted = "SELECT count(*) FROM document WHERE trust_tier IN ('preferred', 'authoritative')"
-    return int(corpus.value(trusted))
+    # Kept, because it reads all documents.
+    return once_in_generation(corpus, "trusted", lambda: int(corpus.value(trusted)))
 
 
 def count_partly_read(corpus: Corpus) -> int:

@@ -7,7 +7,7 @@ from typing import NamedTuple, get_type_hints
 
 from rolebundle.contracts.documents import ATTACHED, LANGUAGE, REMEMBERED_KIND, STATEMENT, Passage
 from rolebundle.storage import marks
-from rolebundle.storage.corpus import Corpus, corpus_contents
+from rolebundle.storage.corpus import Corpus, corpus_contents, once_in_generation
 from rolebundle.storage.documents import (
     ATTACHED_AT,
     DOCUMENT_TABLES,
@@ -146,25 +146,24 @@ MAX_STATING = 300
 
 def stating_passages(corpus: Corpus) -> list[Passage]:
     """The first passage of each trusted document that says that it changes another."""
-    has_any = corpus_contents(corpus).has_statements
-    return _first_ones_with(corpus, STATEMENT, trusted=True) if has_any else []
+    return _first_ones_with(corpus, STATEMENT, trusted=True)
 
 
 def passages_in_other_languages(corpus: Corpus) -> list[Passage]:
     """The first passage of each document that is not in English."""
-    has_any = corpus_contents(corpus).has_languages
-    return _first_ones_with(corpus, LANGUAGE, trusted=False) if has_any else []
+    return _first_ones_with(corpus, LANGUAGE, trusted=False)
 
 
 def _first_ones_with(corpus: Corpus, key: str, *, trusted: bool) -> list[Passage]:
     """The first passage of each of the latest documents with an attribute."""
     latest = (
-        f"d.id IN (SELECT id FROM document WHERE attributes LIKE ? "
-        f"{'AND trust_tier <> ? ' if trusted else ''}"
-        "ORDER BY updated_at DESC, id LIMIT ?) AND c.ordinal = 0"
+        f"SELECT id FROM document WHERE attributes LIKE ? "
+        f"{'AND trust_tier <> ? ' if trusted else ''}ORDER BY updated_at DESC, id LIMIT ?"
     )
-    tier = ("untrusted",) if trusted else ()
-    return _passages(corpus, latest, f'%"{key}"%', *tier, MAX_STATING)
+    bindings = f'%"{key}"%', *(("untrusted",) if trusted else ()), MAX_STATING
+    # Kept, because it reads all documents.
+    ids = once_in_generation(corpus, key, lambda: [row[0] for row in corpus.rows(latest, bindings)])
+    return _passages(corpus, f"d.id {IN_SET} AND c.ordinal = 0", ids) if ids else []
 
 
 # -- parts of chunks -------------------------------------------------------------------------------

@@ -80,8 +80,8 @@ class Gone(NamedTuple):
     of: frozenset[str]
 
 
-def _pattern(text: str | list[str]) -> re.Pattern[str]:
-    return lazy_pattern(expanded(text, _TABLES["words"] | {"figure": _HIDDEN}), re.IGNORECASE)
+def _pattern(text: str | list[str], flags: int = re.IGNORECASE) -> re.Pattern[str]:
+    return lazy_pattern(expanded(text, _TABLES["words"] | {"figure": _HIDDEN}), flags)
 
 
 _BEFORE, _BEHIND = map(_pattern, _TABLES["cues"].values())
@@ -89,7 +89,11 @@ _NUMBER_LABEL, _WEEKDAY, _BEFORE_DAY, _LIMIT = map(_pattern, _TABLES["names"].va
 _SAYS = {  # Lines may end anywhere in a sentence.
     kind: _pattern("".join(text).replace(" ", r"\s+")) for kind, text in _TABLES["says"].items()
 }
-_GONE = [*map(_pattern, _TABLES["words_gone"].values())]
+# Small letters are matched in a fraction of the time; only one of them looks for capitals.
+_GONE = {
+    name: _pattern(text) if name == "gone" else _pattern(text, 0)
+    for name, text in _TABLES["words_gone"].items()
+}
 _REPLACED_PATTERNS = [*map(_pattern, _TABLES["statements"].values())]
 _START = attrgetter("start")
 _NOUN = re.compile(r"\s+[^\W\d]")
@@ -166,12 +170,14 @@ def says(text: str, *kinds: Said) -> bool:
 @lru_cache(maxsize=1024)
 def gone_statements(text: str) -> tuple[Gone, ...]:
     """What a text says does not, or no longer, hold, if it is no figure."""
-    found, language = [], language_of(text)  # A few words alone seldom show their language.
+    found = []
     parts = re.split(r"\n\s*\n", _GREETING.sub("", text))
     for line in (" ".join(part.split()) for part in parts):
-        patterns = _GONE if says(line, "there") else _GONE[1:]  # The first one is slow.
-        for match in (match for pattern in patterns for match in pattern.finditer(line)):
-            words, least = match["old"].split()[:_MAX_GONE], max(0, match.start() - _EXCERPT)
+        lower = line.replace("İ", "I").lower()  # Of the same length.
+        for match in _gone_in(line, lower):
+            words = line[slice(*match.span("old"))].split()[:_MAX_GONE]
+            least = max(0, match.start() - _EXCERPT)
+            language = language_of(text)  # A few words alone seldom show their language.
             stems = frozenset(stems_of(" ".join(filterfalse(is_of_date, words)), language).content)
             if stems and not _NUMBER.search(" ".join(words)):
                 start = line.rfind(". ", least, match.start()) + 2
@@ -182,6 +188,12 @@ def gone_statements(text: str) -> tuple[Gone, ...]:
                 cut = f"{said[:_EXCERPT].rpartition(' ')[0]}…" if len(said) > _EXCERPT else said
                 found.append(Gone(stems, line[start : match.end()] + cut, subject))
     return tuple(found)
+
+
+def _gone_in(line: str, lower: str) -> Iterator[re.Match[str]]:
+    for name, pattern in _GONE.items():
+        if name != "there" or says(line, "there"):  # It is slow.
+            yield from pattern.finditer(line if name == "gone" else lower)
 
 
 def words_gone(text: str) -> frozenset[str]:

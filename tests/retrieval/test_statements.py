@@ -9,6 +9,7 @@ from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.storage.compartments import visible_compartments
 from rolebundle.storage.corpus import Corpus, corpus_contents, corpus_counts, increment_generation
+from rolebundle.storage.documents import count_trusted
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.sqlite import IN_SET
 from rolebundle.storage.writing import open_writer
@@ -78,13 +79,37 @@ def test_a_claim_is_known_only_to_those_who_see_its_document(tmp_path: Path) -> 
     db = build(tmp_path, [document("old", ["token"]), newer])
     with open_reader(db) as corpus:
         with corpus.reading():
-            assert corpus_contents(corpus) == (False, False, False, True, False, False)
+            assert corpus_contents(corpus) == (False, False, False, True)
             places = {place.scope: place.id for place in visible_compartments(corpus)}
         corpus.enable_restriction()
         for scope, number in places.items():
             with corpus.reading():
                 corpus.restrict_to_compartments([number])
                 assert corpus_contents(corpus).has_claims is (scope == "hr")
+
+
+def test_what_is_kept_for_a_generation_is_of_one_view_and_read_again_after_a_change(
+    tmp_path: Path,
+) -> None:
+    trusted = [document("a", ["token"], trust_tier="preferred")]
+    hidden = [document("b", ["token"], trust_tier="preferred", scope="hr")]
+    db = build(tmp_path, trusted + hidden)
+    with open_reader(db) as corpus:
+        with corpus.reading():
+            places = sorted(visible_compartments(corpus), key=lambda place: place.scope == "hr")
+            own, hr = (place.id for place in places)
+            assert count_trusted(corpus) == 2
+        with open_writer(db) as writer, writer.writing():
+            writer.run("UPDATE document SET trust_tier = 'untrusted' WHERE document_id LIKE '%b'")
+            increment_generation(writer)
+            assert count_trusted(writer) == 1
+        with corpus.reading():
+            assert count_trusted(corpus) == 1
+        corpus.enable_restriction()
+        for chosen, number in (([own, hr], 1), ([own], 1), ([hr], 0), ([own], 1)):
+            with corpus.reading():
+                corpus.restrict_to_compartments(chosen)
+                assert count_trusted(corpus) == number
 
 
 @of_file

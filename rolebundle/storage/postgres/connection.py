@@ -151,7 +151,7 @@ class PostgresCorpus(Corpus):
         return [*self._known[key]]
 
     def _key(self, sql: str, bindings: Bindings) -> Hashable:
-        return sql, repr(bindings), repr(self._allowed[1:])
+        return sql, repr(bindings), repr(self.allowed[1:])
 
     def prefetch(self, sql: str, bindings: Bindings) -> None:
         """See :meth:`Corpus.prefetch`."""
@@ -262,7 +262,7 @@ class PostgresCorpus(Corpus):
             yield
             return
         self._snapshots += 1
-        self._allowed = (0, [], 0)
+        self.allowed = (0, [], 0)
         self._pending.clear()
         with self._mapped_errors():
             try:
@@ -427,7 +427,7 @@ class PostgresCorpus(Corpus):
     def restrict_to_compartments(self, compartments: Iterable[int], *, generation: int = 0) -> None:
         """See :meth:`Corpus.restrict_to_compartments`."""
         self._check_restriction(sorted(compartments), generation)
-        allowed = ",".join(map(str, self._allowed[1]))
+        allowed = ",".join(map(str, self.allowed[1]))
         self._set(f"{SCHEMA}.allowed", f"{{{allowed}}}")
         self._set(f"{SCHEMA}.generation", str(generation))
 
