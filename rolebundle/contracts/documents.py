@@ -145,7 +145,7 @@ class DocumentMetadata(NamedTuple):
         return self.observed_type[0] if self.observed_type else self.document_type
 
 
-METADATA_VERSION = 15
+METADATA_VERSION = 16
 """Must be raised if documents get other metadata, so that unchanged files are read again."""
 LATER_FIELDS = (
     "inferred_at",

@@ -18,6 +18,7 @@ _PROSE_WORDS = 25
 """A paragraph of so many words ends it."""
 _DATED_LINE = re.compile(r"^(?=.{8,120}(?:$|(?<=\d{4})[.;]\s)).*\d{4}.*", re.MULTILINE)
 """A longer sentence is no title, and no line of the head of a letter."""
+_SENTENCE = re.compile(r"(?:(?<=[.;)] )|^)[^.;]{0,20}\b\d{1,2}\b[^;]{0,20}\b\d{4}(?=[.;,]|$)")
 _FIRST_LINE = re.compile(r".*\Z|.{1,60}?\d(?:\W{1,3}\d\d?[:.h]\d\d)?\W*\n(?![^\W\d_A-Z])")
 """A first line that is a title: it stands alone, or ends with its day, and no sentence goes on."""
 _FORMS = ("label", "alone", "title", "number", "valid", "from", "below")
@@ -76,8 +77,14 @@ def _stated(blocks: Iterable[Block], name: str = "") -> Iterator[tuple[int, int,
     for number, block in enumerate(blocks):
         is_heading = block.kind == "heading"
         is_first = number < 2 and _FIRST_LINE.match(block.text)
-        for line in _DATED_LINE.findall(block.text if block.kind != "code" else ""):
+        text = block.text if block.kind != "code" else ""
+        lines = _DATED_LINE.findall(text)
+        # "Signed 3 March 2025." may end a long paragraph, or be broken into lines.
+        sentences = _SENTENCE.findall(" ".join(text.split())) if block.kind == "paragraph" else []
+        for line in dict.fromkeys((*lines, *sentences)):
             day, form = stated_day(line)
+            if line not in lines and form != "label":
+                continue
             is_title = is_heading or (is_first and block.text.startswith(line))
             is_below = number and is_first and form == "title"
             form = "title" if is_heading else "below" if is_below else form

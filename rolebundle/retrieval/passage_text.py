@@ -402,8 +402,9 @@ def best_span(
 
 def _stem(word: str) -> str:
     """The letters that a word has in common with its other forms."""
-    # The stem of "policy" is "polici".
-    return stem(word).rstrip("i") or word
+    # The stem of "policy" is "polici"; that of "paid" has other letters.
+    letters = stem(word).rstrip("i")
+    return letters if letters and word.startswith(letters) else word
 
 
 def has_word(text: str, word: str) -> bool:

@@ -24,7 +24,7 @@ from rolebundle.text.languages import (
 )
 from rolebundle.text.spellings import folded, spellings, with_whole_numbers, without_invisible
 from rolebundle.text.tasks import OPEN_TASK, words_for_open_tasks
-from rolebundle.text.words import lower_capitals
+from rolebundle.text.words import lower_capitals, other_forms
 
 SIGNATURE_PHRASES = 3
 MAX_BOOST_PHRASES = 8
@@ -172,6 +172,9 @@ def read_task(text: str) -> Task:
     others = _other_spellings(shown)
     if asking := words_for_open_tasks(words_of(normalized)):
         others[OPEN_TASK] = tuple(asking)
+    if not languages:
+        of_words = ((word, other_forms(word.lower())) for word in content_texts)
+        others |= {form: (word.lower(),) for word, found in of_words for form in found}
     counts.update(list(others))
     term_counts = [(counts, 1, False)]
     if has_forms:

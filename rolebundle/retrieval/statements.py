@@ -256,7 +256,7 @@ def _name_strength(
 
     But for labels, both documents, or this one and the text, must have a word in common. What
     "amends" it may have its label, may name it by one of the ``numbers`` that stand in it, and by
-    words of its names, if two stand there or in its own ones.
+    words of its names, if two stand there or in its own ones, or both lie in one folder.
     """
     dates, versions = {*_dates_in(text, date_of(other)[:4])}, {*_VERSION.findall(text)}
     written = {*words_of(text), *dates}
@@ -266,9 +266,9 @@ def _name_strength(
     asked = naming_words(filter(str.isalpha, words_of(text))) - _FUNCTION_WORDS
     own_names = naming_words(words_of(names_of(named))) - _FUNCTION_WORDS
     shared = own_names & asked.union(words_of(other_names))
-    is_named = (
-        is_amending and not (dates or labels) and asked <= shared and len(shared) > 1 and asked
-    )
+    folders = {passage.path.rpartition("/")[0] for passage in (named, other)}
+    has_enough = len(shared) > 1 or (len(folders) == 1 and folders != {""})
+    is_named = is_amending and not (dates or labels) and asked <= shared and has_enough and asked
     found = 0
     for name in (named.document.title, _stem(named)):
         words = {word for word in words_of(name) if len(word) > 1 or word.isdecimal()}

@@ -51,7 +51,7 @@ def _is_heading(sentence: str) -> bool:
 
 
 def _kind_of(figure: Figure) -> str:
-    return figure.unit or "".join(figure.nouns[:1])
+    return figure.kind or "".join(figure.nouns[:1])
 
 
 @lru_cache(maxsize=1024)
@@ -141,7 +141,11 @@ def _likeness(old: ReadSentence, new: ReadSentence, common: frozenset[str]) -> t
     is_row = bool(kinds) and old.words <= new.words and says(new.text, "change", "turn")
     is_other_clause = old.clause and new.clause and not is_clause
     is_other_thing = _are_others(things, others)
-    if not shared or is_other_clause or is_other_thing or not (is_clause or is_like or is_row):
+    # "Clause 4 now reads: £13.25 an hour."
+    has_figure = is_clause and bool(kinds) and says(new.text, "change", "new")
+    if is_other_clause or is_other_thing or not (shared or has_figure):
+        return ()
+    if not (is_clause or is_like or is_row):
         return ()
     return is_clause, len(kinds), len(shared), len(shared) / len(old.words)
 

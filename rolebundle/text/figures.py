@@ -13,7 +13,7 @@ from typing import Any
 from unicodedata import numeric
 
 from rolebundle.resources import data_file, expanded
-from rolebundle.text.languages import ENGLISH_STOP_WORDS, latin_language
+from rolebundle.text.languages import ENGLISH_STOP_WORDS, STOP_WORDS, latin_language
 from rolebundle.text.tables import Cell, cells_in
 from rolebundle.text.words import stem
 
@@ -158,7 +158,9 @@ def _either(words: Iterable[str]) -> str:
 _SMALL, _LARGE, _MONTHS, _FRACTIONS = map(_numbered, ("small", "large", "months", "fractions"))
 _FEASTS = {name: day for day, names in _TABLES["feasts"].items() for name in names}
 _LETTERS = {"M": 10**6, "G": 10**9, "T": 10**12}
+_SPOKEN = {unit: re.compile(words, re.IGNORECASE) for unit, words in _TABLES["spoken"].items()}
 _WORDS = _TABLES["words"] | {
+    "spoken": "|".join(_TABLES["spoken"].values()),
     "small": _either(_SMALL),
     "months": _either(_MONTHS),
     "fractions": _either(_FRACTIONS),
@@ -207,6 +209,12 @@ def _read(match: re.Match[str], text: str, language: str) -> Figure | None:
         halves = (minutes % 720 + 720 * is_late,) if "noon" in part else (minutes, minutes + 720)
         readings = [("clock", Fraction(minutes)) for minutes in halves]
         readings += [("time", Fraction(60 * minutes))] if "of_hour" in part else []
+    elif kind == "part_hour":
+        readings = _part_of_hour(part, language)
+    elif kind == "spoken":
+        name = next(name for name, words in _SPOKEN.items() if words.fullmatch(found))
+        unit, _, amount = name.partition(" ")
+        return Figure(start, own.end(), found, ((unit, Fraction(amount)),), Fraction(amount))
     elif kind == "midday":
         readings = [("clock", Fraction(12 * 60))]
     elif kind == "twice":
@@ -225,6 +233,17 @@ def _read(match: re.Match[str], text: str, language: str) -> Figure | None:
     else:
         return _number(own, part, text, language)
     return Figure(start, start + len(found), found, tuple(readings)) if readings else None
+
+
+def _part_of_hour(part: dict[str, str], language: str) -> list[Reading]:
+    """What "half past five", "halb sechs" and the like mean; "half five" is not read."""
+    hour = part.get("hour") or part["heure"]
+    minutes = 60 * (_SMALL.get(hour.lower()) or int(hour))
+    if part.get("halb", "").lower() == "half" and language != "nl":
+        return []
+    later = {"plus_half": 30, "plus": 15, "nach": 15, "demi": 30, "quart": 15, "halb": -30}
+    minutes += next((value for name, value in later.items() if name in part), -15)
+    return [("clock", Fraction((minutes + half) % 1440)) for half in (0, 720)]
 
 
 def _dates(kind: str, part: dict[str, str]) -> list[Reading]:
@@ -355,6 +374,8 @@ def _rate(text: str, end: int) -> tuple[str, int, str]:
     part = {"q": 4, "h": 2}[match["part"][0].lower()] if match["part"] else 1
     name = f"{unit} {factor / part}" if unit else stem(match["of"].lower())
     after = after if unit else match.end()
+    if more := _BESIDE["more_rates"].match(text, after):
+        name += f"|{stem(more[1].lower())}"  # "£10 per dog and night" in any order.
     return (name, end, text[end:after]) if match["counted"] else (name, after, "")
 
 
@@ -440,7 +461,7 @@ def _in_context(figures: list[Figure], text: str) -> list[Figure]:
         place = figure.start
         shared = frozenset[str]()
         cell = cell_at(cells, place)
-        nouns = () if figure.unit else _nouns(text[: cell.end] if cell else text, figure.end)
+        nouns = () if figure.unit else _nouns(text, figure, cell)
         if cell:
             # A cell of its own may have the unit: "| 92 | m2 |".
             name = re.split(r"[|\n]", text[cell.end + 1 : cell.end + _REACH], maxsplit=1)[0].strip()
@@ -466,8 +487,7 @@ def _in_context(figures: list[Figure], text: str) -> list[Figure]:
         measured: tuple[Reading, ...] = ()
         if figure.amount is not None and not figure.unit:
             measured = tuple((unit, figure.amount * factor) for unit, factor in units)
-        bound = _BESIDE["bound_before"].search(text[max(0, place - _REACH) : place])
-        after = _BESIDE["bound_after"].match(text, figure.end)
+        bound, bound_start = _bound(text, figure)
         label = _LABEL.search(text[max(0, place - _REACH) : place])
         return replace(
             figure,
@@ -476,8 +496,8 @@ def _in_context(figures: list[Figure], text: str) -> list[Figure]:
             words=frozenset(stems_in(beside)),
             near=words_near(own),
             shared=shared,
-            bound=next(("most" if b["most"] else "least" for b in (bound, after) if b), ""),
-            bound_start=max(0, place - _REACH) + bound.start() if bound else place,
+            bound=bound,
+            bound_start=bound_start,
             cell=cell,
             readings=measured + figure.readings if cell else figure.readings + measured,
         )
@@ -492,6 +512,19 @@ def _in_context(figures: list[Figure], text: str) -> list[Figure]:
         elif not figure.near and figure.start - before.end < 6:  # "23 June at 2 pm"
             placed[at] = replace(figure, near=before.near)
     return placed
+
+
+def _bound(text: str, figure: Figure) -> tuple[str, int]:
+    """Whether a figure is the "most" or the "least", "" for neither, and where this begins."""
+    place = max(0, figure.start - _REACH)
+    before = _BESIDE["bound_before"].search(text[place : figure.start])
+    after = _BESIDE["bound_after"].match(text, figure.end)
+    kinds = ("most" if found["most"] else "least" for found in (before, after) if found)
+    start = place + before.start() if before else figure.start
+    # "No later than 30 days before" is "at least 30 days before".
+    is_of_day = before and figure.kind == "time" and re.search("late|up to", before[0])
+    is_turned = is_of_day and _BESIDE["turned"].match(text, figure.end)
+    return "least" if is_turned else next(kinds, ""), start
 
 
 def _split(text: str, start: int, end: int) -> tuple[int, int]:
@@ -511,10 +544,11 @@ def cell_at(cells: Sequence[Cell], place: int) -> Cell | None:
     return cells[at] if at >= 0 and place < cells[at].end else None
 
 
-def _nouns(text: str, end: int) -> tuple[str, ...]:
-    nouns: list[str] = []
+def _nouns(text: str, figure: Figure, cell: Cell | None) -> tuple[str, ...]:
+    nouns, end, text = list[str](), figure.end, text[: cell.end] if cell else text
+    stop_words = ENGLISH_STOP_WORDS | STOP_WORDS.get(figure.language, frozenset())
     while len(nouns) < 3 and (match := _NOUN.match(text, end)):
-        if match[1].lower() in ENGLISH_STOP_WORDS:
+        if match[1].lower() in stop_words:
             break
         nouns += stems_of_name(match[1])
         end = match.end()

@@ -26,6 +26,8 @@ from rolebundle.text.spellings import folded
 _TABLES = data_file(__file__, "languages.toml")
 TITLES = frozenset(_TABLES["titles"].split())
 """What stands before a name, such as ``Ms``."""
+IRREGULAR = [line.split() for line in _TABLES["irregular"].strip().split("\n")]
+"""English words whose forms have other stems: the first form and the others of each."""
 ENGLISH_STOP_WORDS = frozenset(_TABLES["english"].split()) | TITLES
 
 NEGATIONS = frozenset("no not never none nobody nothing neither nor cannot without nowhere".split())

@@ -15,6 +15,7 @@ from rolebundle.resources import ENGLISH_VOCABULARY, data_file
 from rolebundle.text.forms import forms
 from rolebundle.text.languages import (
     ENGLISH_STOP_WORDS,
+    IRREGULAR,
     STOP_WORDS,
     clear_language,
     latin_language,
@@ -24,6 +25,8 @@ from rolebundle.text.languages import (
 
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _STEMMER = Stemmer.Stemmer("english", 0)  # Without a cache: `stem` has one.
+_FIRST_FORMS = {form: first for first, *others in IRREGULAR for form in others}
+_FORMS_BY_STEM = {_STEMMER.stemWord(line[0]): line for line in IRREGULAR}
 _POSSESSIVE = re.compile(r"['’](?:s|t|re|ve|ll|d|m)$")
 _SENTENCE = 300
 """Characters up to which a text may have few function words of its language."""
@@ -94,8 +97,14 @@ def content_words(text: str, sample: str = "") -> frozenset[str]:
 
 @lru_cache(maxsize=16_384)
 def stem(word: str) -> str:
-    """The English stem of a word in lower case."""
-    return str(_STEMMER.stemWord(word))
+    """The English stem of a word in lower case; of ``paid`` that of ``pay``."""
+    return str(_STEMMER.stemWord(_FIRST_FORMS.get(word, word)))
+
+
+def other_forms(word: str) -> list[str]:
+    """The forms of an English word in lower case that have another stem: of ``pays``, ``paid``."""
+    forms = _FORMS_BY_STEM.get(stem(word), ())
+    return [form for form in forms if _STEMMER.stemWord(form) != _STEMMER.stemWord(word)]
 
 
 _LONG_WORD = re.compile("[A-Z]{5,}(?![A-Za-z])")

@@ -11,7 +11,7 @@ from rolebundle.text.amended import is_denied
 from rolebundle.text.replaced import says
 from rolebundle.text.words import content_words
 from rolebundle.verify.quotes import lower_words
-from rolebundle.verify.sentences import CLAUSE_END, Difference
+from rolebundle.verify.sentences import CLAUSE_END, Difference, without_numbers
 
 _ANSWERS = {
     "yes": re.compile(r"(?:yes|y|x|true|ja|oui|s[ií]|[✓✔✅☑])(?=\W|$)", re.IGNORECASE),
@@ -47,16 +47,18 @@ def other_cell(
         exact: the same ones, with the cited lines only.
         sample: what shows the language of the sentence.
     """
-    words = content_words(text, sample)
+    words, plain = content_words(text, sample), without_numbers(text, sample)
     if says(text, "change") or is_denied(text):
         return None
     for passage, lines in zip(passages, exact, strict=False):
         head, *rows = _rows(passage) or [[]]
         found = [words & content_words(" ".join(row), sample) for row in rows]
-        of_lines, most = _rows(lines), max(map(len, found), default=0)
+        of_lines, shared = _rows(lines), [len(own & plain) for own in found]
         own = [row for row in rows if row in of_lines]
         if len(own) == len(rows):  # It cites all of them.
-            own = [row for row, shared in zip(rows, found, strict=True) if len(shared) == most > 1]
+            most = max([2, *shared])
+            own = [row for row, number in zip(rows, shared, strict=True) if number == most]
+            own = [row for row in own if content_words(row[0], sample) <= words] or own
         if len(own) != 1:
             continue
         row = own[0]
@@ -67,7 +69,10 @@ def other_cell(
         for other in rows:
             for cell, mine in zip(other, row, strict=False):
                 is_free = words.isdisjoint(content_words(mine, sample)) and not _answer(cell)
-                if mine and is_free and others and content_words(cell, sample) == others:
+                said = content_words(cell, sample)
+                # A sentence may have the figures of several cells.
+                is_said = said == others or (said < others and plain.isdisjoint(others))
+                if mine and is_free and said and is_said:
                     return Difference(f'"{cell}" for "{mine}"', passage, " | ".join(row))
     return None
 

@@ -28,7 +28,9 @@ from heapq import nsmallest
 from itertools import product
 from typing import NamedTuple
 
+from rolebundle.contracts.dates import date_in_name, is_month
 from rolebundle.contracts.verification import FindingCode
+from rolebundle.retrieval.query import words_of
 from rolebundle.text.figures import (
     Figure,
     Reading,
@@ -196,6 +198,7 @@ def _figures_of(text: str) -> list[Figure]:
     figures = []
     for figure in find_figures(text):
         readings = tuple(key for reading in figure.readings for key in _less_precise(reading))
+        readings += tuple(_days_of_months(figure, text))
         row = None if figure.cell else cell_at(lines, figure.start)
         if row:
             figure = replace(figure, cell=row, near=words_near(row.row), shared=frozenset())  # noqa: PLW2901
@@ -366,6 +369,9 @@ class _Index:
         same, files = [other for other, _ in found], {self._files[n] for _, n in found}
         if all(one.cell and not one.cell.row and not one.unit for one in same):
             return None  # It is the number of a row: "item 281".
+        days = [other for other in stated if other.dates and not figure.dates]
+        if any(_is_in_row_of(*pair) for pair in product(days, same)):
+            return None
         beside = frozenset[str]().union(*(other.near | other.shared for other in same))
         kinds = {other.kind for other in same}
         kinds = {figure.kind} if figure.kind in kinds else kinds | {figure.kind}
@@ -399,6 +405,7 @@ class _Index:
             is_mixed = all(_mixes_rows(figure.near, one.cell, other.cell) for one in same)
             # "The first £250, for water damage £500": all words of the other one.
             is_mixed |= not other.cell and len(gained) > 1 and other.near - beside <= gained
+            is_mixed |= _is_swapped(other, same, stated)
             score = len(gained) + is_alike, other.cell is not None and other.cell.row in rows
             if (
                 (is_mixed or 3 * loss <= len(gained))
@@ -431,13 +438,26 @@ def _mixes_rows(words: frozenset[str], own: Cell | None, other: Cell | None) -> 
     return any(a and b and b <= words and a.isdisjoint(words) for a, b in pairs)
 
 
+def _is_in_row_of(day: Figure, figure: Figure) -> bool:
+    """Whether the row of a figure is headed by a day."""
+    row = figure.cell.row if figure.cell else ""
+    return any(is_equal(day, other) for other in _figures_of(row))
+
+
+def _is_swapped(other: Figure, same: Sequence[Figure], stated: Sequence[Figure]) -> bool:
+    """Whether the draft states ``other``, too, beside the words of the same figure."""
+    near = frozenset[str]().union(*(one.near for one in same))
+    equal = [figure.near for figure in stated if is_equal(figure, other)]
+    return any(own & (near - other.near) and own.isdisjoint(other.near - near) for own in equal)
+
+
 def _is_other_rate(figure: Figure, other: Figure) -> bool:
     """Whether two figures are rates of different times, or of different things in one language."""
-    rates = figure.per, other.per
-    if figure.language != other.language and not all(" " in rate for rate in rates):
+    rates = [one.per.split("|") if one.per else [] for one in (figure, other)]
+    if figure.language != other.language and not all(" " in rate for own in rates for rate in own):
         return False
-    is_time = [rate.startswith(("time", "month")) for rate in rates]
-    return all(rates) and rates[0] != rates[1] and is_time[0] == is_time[1]
+    is_time = [any(rate.startswith(("time", "month")) for rate in own) for own in rates]
+    return all(rates) and {*rates[0]}.isdisjoint(rates[1]) and is_time[0] == is_time[1]
 
 
 def _is_rounded(figure: Figure, other: Figure) -> bool:
@@ -448,6 +468,15 @@ def _is_rounded(figure: Figure, other: Figure) -> bool:
     is_alike = len(figure.readings) == len(other.readings)
     pairs = (zip if is_alike else product)(figure.readings, other.readings)
     return any(own == unit and fits(figure, value, true) for (own, value), (unit, true) in pairs)
+
+
+def _days_of_months(figure: Figure, text: str) -> Iterator[Reading]:
+    """What an ordinal means beside the name of a month: "by Dec 3, and pick-up on the 9th"."""
+    if figure.unit == "th":
+        around = words_of(text[max(0, figure.start - _WIDE) : figure.end + _WIDE])
+        months = {date_in_name(f"1 {word} 2000")[5:7] for word in around if is_month(word)}
+        for month in filter(None, months):
+            yield "date", (None, int(month), int(figure.readings[0][1]))
 
 
 def _less_precise(reading: Reading) -> Iterator[Reading]:
@@ -464,3 +493,5 @@ def _less_precise(reading: Reading) -> Iterator[Reading]:
             yield "", Fraction(year)
         yield "date", (year, month, None)
         yield "date", (None, month, day)
+        if day:
+            yield "th", Fraction(day)

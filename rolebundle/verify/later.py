@@ -48,6 +48,7 @@ from rolebundle.text.words import content_words, is_ordinary, sentences_of
 from rolebundle.verify.evidence import DraftEvidence
 from rolebundle.verify.figures import LONGER, FigureCheck, check_figures
 from rolebundle.verify.findings import shortened
+from rolebundle.verify.qualifiers import is_proposed
 from rolebundle.verify.sentences import (
     COVERED,
     LikeSentence,
@@ -326,6 +327,8 @@ class LaterTexts:
         """The sentence of a later passage that says another thing; "" without one."""
         pair = self._pair(later, passage)
         for sentence in pair.sentences:
+            if is_proposed(sentence.text):
+                continue
             is_other = self._is_about(sentence, pair) and self._is_other(sentence, pair)
             if is_other or self._is_gone(sentence, pair):
                 return " ".join(sentence.text.split())
@@ -362,6 +365,8 @@ class LaterTexts:
         statements = gone_statements(sentence.text)
         has_day = self._has_day(sentence.text)
         said = (s.stems for s in statements if has_day or not s.of or s.of & self._own)
+        # "Backing tracks are forbidden" says nothing of a row at the back.
+        said = (stems for stems in said if 2 * len(stems & self._own) > len(stems))
         said_before = words_gone(self.text) | words_gone(pair.passage.content)
         gone = frozenset[str]().union(*said) & self._own - said_before
         others = sentence.shared - gone

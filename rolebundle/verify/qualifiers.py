@@ -12,12 +12,19 @@ from functools import cache, lru_cache
 from itertools import product
 from typing import NamedTuple
 
-from rolebundle.contracts.dates import weekdays_in
+from rolebundle.contracts.dates import is_of_date, weekdays_in
 from rolebundle.contracts.documents import Passage
 from rolebundle.resources import data_file
 from rolebundle.text.amended import is_denied
 from rolebundle.text.words import content_words, language_of, sentences_of, stems_of
-from rolebundle.verify.sentences import Difference, clause_end, is_excepted
+from rolebundle.verify.sentences import (
+    Difference,
+    clause_end,
+    is_excepted,
+    likeliest_part,
+    names_in,
+    without_numbers,
+)
 
 _WORDS = data_file(__file__, "words.toml")
 _GROUPS: dict[str, list[list[str]]] = {
@@ -34,9 +41,19 @@ _MIN_SHARED = 2
 """How many content words a sentence of the evidence must share."""
 _MOST = 0.8
 """The least share of its words with which a sentence of the evidence says what a text says."""
+_MAX_NAME = 3
+"""Names of as many words, or more, are seldom of persons."""
 _MIN_KNOWN = 0.34
 """The least share of the words of a reason in the evidence."""
 _MEASURE = re.compile(r"\d\S* \w+(?=\W*$)")
+_MUST, _MAY = (f"q{[*_WORDS['qualifiers']['en']].index('duty')}_{kind}" for kind in (1, 2))
+_DUTIES = {_MUST, _MAY}
+_CLAIMS = {
+    language: [re.compile(rf"\b(?:{words})\b", re.IGNORECASE) for words in kinds]
+    for language, kinds in _WORDS["claims"].items()
+}
+_INCLUSION = [re.compile(text, re.IGNORECASE) for text in _WORDS["inclusion"].values()]
+_ARTICLE, _PRONOUN = (re.compile(text, re.IGNORECASE) for text in _WORDS["persons"].values())
 _CONDITION, _REASON = (re.compile(text, re.IGNORECASE) for text in _WORDS["clauses"].values())
 
 
@@ -132,12 +149,87 @@ def unknown_reason(text: str, passages: Sequence[Passage]) -> Difference | None:
     return None
 
 
-def other_weekday(text: str, passages: Sequence[Passage]) -> Difference | None:
-    """The day of the week of a sentence, if its evidence has one, and another one."""
-    own, theirs = weekdays_in(text), weekdays_in("\n".join(p.content for p in passages))
-    if len(own) == len(theirs) == 1 and own != theirs:
-        return Difference("the evidence has another day of the week", passages[0])
+def other_weekday(text: str, passages: Sequence[Passage], sample: str) -> Difference | None:
+    """The day of the week of a sentence, if its evidence has another one, and not this one.
+
+    The evidence is the sentence or row with most of its words, or all if it has one day only.
+    """
+    own, all_days = weekdays_in(text), weekdays_in("\n".join(p.content for p in passages))
+    likeliest = likeliest_part(text, passages, sample) if own and len(all_days) > 1 else None
+    theirs = weekdays_in(likeliest[1]) if likeliest else all_days
+    if len(own) == 1 and theirs.isdisjoint(own) and (len(theirs) == 1 or likeliest):
+        if not theirs:
+            return None
+        passage, part = likeliest or (passages[0], "")
+        return Difference("the evidence has another day of the week", passage, part)
     return None
+
+
+def stronger_claim(text: str, passages: Sequence[Passage], sample: str) -> Difference | None:
+    """What a sentence calls a duty, or decided, if its evidence only allows or proposes it.
+
+    The evidence is the sentence or row with most of its words.
+    """
+    language = language_of(sample)
+    likeliest = likeliest_part(text, passages, sample)
+    if likeliest is None or language not in _CLAIMS:
+        return None
+    passage, part = likeliest
+    around = part if passage.content_type == "table" else passage.content
+    kinds = {q.kind for q in qualifiers_in(text, language)}
+    theirs = {q.kind for q in qualifiers_in(part, language)}
+    if kinds & _DUTIES == {_MUST} and theirs & _DUTIES == {_MAY}:
+        return Difference("a duty for what the evidence allows", passage, part.strip())
+    decided, proposed = _CLAIMS[language]
+    if decided.search(text) and proposed.search(around) and not decided.search(around):
+        return Difference("decided for what the evidence proposes", passage, part.strip())
+    return None
+
+
+def is_proposed(text: str) -> bool:
+    """Whether a sentence proposes something, or says what might be."""
+    return bool(_CLAIMS.get(language_of(text), _CLAIMS["en"])[1].search(text))
+
+
+def not_included(text: str, passages: Sequence[Passage], sample: str) -> Difference | None:
+    """What a sentence includes if a sentence of the evidence excludes or limits it, or ``None``."""
+    found = [match["what"] for pattern in _INCLUSION if (match := pattern.search(text))]
+    included = [content_words(what, sample) for what in found]
+    for passage, sentence in ((p, s) for p in passages if found for s in sentences_of(p.content)):
+        theirs = content_words(sentence, sample)
+        is_limited = is_denied(sentence) or _CONDITION.search(sentence)
+        if is_limited and any(what and what <= theirs for what in included):
+            return Difference("what is included is not", passage, sentence.strip())
+    return None
+
+
+def other_person(text: str, passages: Sequence[Passage], sample: str) -> Difference | None:
+    """The name of a sentence for which the evidence has another one, or ``None``.
+
+    The evidence is the sentence or row with most of its words. It has none of the sentence's names,
+    and neither have the headings above it.
+    """
+    likeliest = likeliest_part(text, passages, sample)
+    own = _persons_in(text)
+    if likeliest is None or not own or _PRONOUN.search(likeliest[1]):
+        return None
+    passage, part = likeliest
+    words, theirs = content_words(part, sample), _persons_in(part)
+    names = content_words(" ".join(own), sample)
+    said = without_numbers(text, sample) - names
+    is_like = 2 * len(said & words) >= len(said) and len(said & words) > _MIN_SHARED
+    head = content_words(" ".join((passage.document.title, *passage.headings)), sample)
+    if is_like and theirs and names.isdisjoint(words | head):
+        return Difference(f'"{own[0]}" for "{theirs[0]}"', passage, part.strip())
+    return None
+
+
+def _persons_in(text: str) -> list[str]:
+    """The names of one or two words that may be of persons."""
+    found = (name for name in names_in(text) if not name.lastgroup)
+    names = (name[0].split() for name in found if not _ARTICLE.search(text[: name.start()]))
+    of_letters = (n for n in names if all(map(str.isalpha, n)) and not any(map(is_of_date, n)))
+    return [" ".join(name) for name in of_letters if len(name) < _MAX_NAME]
 
 
 def other_qualifier(text: str, passages: Sequence[Passage], sample: str) -> Difference | None:

@@ -134,7 +134,7 @@ def sentences_like(text: str, passage: Passage) -> list[LikeSentence]:
     words, has_compounds = without_numbers(text), language_of(text) in _COMPOUNDING
     head = content_words(" ".join((passage.document.title, *passage.headings)))
     found = []
-    for before, one in pairwise(("", *sentences_of(passage.content))):
+    for before, one in pairwise(("", *_parts_of(passage))):
         sentence = before + one if says(one, "there") else one
         theirs = content_words(sentence)
         shared = words & theirs
@@ -263,12 +263,31 @@ def difference(text: str, passages: Sequence[Passage], sample: str) -> Differenc
     return best if best and best.what else None
 
 
+def _parts_of(passage: Passage) -> Sequence[str]:
+    """The sentences of a passage, or the rows of a table."""
+    is_table = passage.content_type == "table"
+    return passage.content.split("\n") if is_table else sentences_of(passage.content)
+
+
+def likeliest_part(
+    text: str, passages: Sequence[Passage], sample: str
+) -> tuple[Passage, str] | None:
+    """The sentence or row with most words of a text, and a third of them at least, or ``None``.
+
+    None if another one has as many.
+    """
+    words = without_numbers(text, sample)
+    parts = [(passage, part) for passage in passages for part in dict.fromkeys(_parts_of(passage))]
+    shared = [len(words & content_words(part, sample)) for _, part in parts]
+    most = max(shared, default=0)
+    is_clear = shared.count(most) == 1 and most > 1 and 3 * most >= len(words)
+    return parts[shared.index(most)] if is_clear else None
+
+
 def is_repeated(text: str, source: Passage, others: Sequence[Passage]) -> bool:
     """Whether others repeat the sentences of a source with most words of a text."""
     content = "\n".join(_line_of(other) for other in others)
-    is_table = source.content_type == "table"
-    parts = source.content.split("\n") if is_table else sentences_of(source.content)
-    shared = {part: len(content_words(text) & content_words(part)) for part in parts}
+    shared = {part: len(content_words(text) & content_words(part)) for part in _parts_of(source)}
     least = max(shared.values(), default=0) / 2
     own = [s for s, n in shared.items() if n > least]
     return any(shared.values()) and all(tokens_of(s).line.lower() in content for s in own)

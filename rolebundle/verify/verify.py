@@ -27,7 +27,7 @@ from rolebundle.contracts.verification import (
     VerifyRequest,
 )
 from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.retrieval.versions import date_of
+from rolebundle.retrieval.versions import date_of, is_draft_by_path
 from rolebundle.scan.confidential import find_secrets
 from rolebundle.storage.corpus import Corpus, joined
 from rolebundle.storage.digests import verify_passages
@@ -45,8 +45,11 @@ from rolebundle.verify.later import LaterTexts
 from rolebundle.verify.qualifiers import (
     is_said,
     lost_condition,
+    not_included,
+    other_person,
     other_qualifier,
     other_weekday,
+    stronger_claim,
     unknown_reason,
 )
 from rolebundle.verify.quotes import check_quote, is_term, lower_words
@@ -199,9 +202,10 @@ class SentenceCheck:
         found = *self.cited, *self._all, *self._beside, *later
         self.passages = {p.chunk_id: p for p in found}
         self._all = [*self.passages.values()]
-        # What is untrusted says nothing of what is trusted.
+        # What is untrusted says nothing of what is trusted, and a draft changes nothing.
         is_open = any(map(_is_untrusted, self.cited))
-        texts = [p for p in self._all if is_open or p in self.cited or not _is_untrusted(p)]
+        others = [p for p in self._all if p not in self.cited and not is_draft_by_path(p.path)]
+        texts = [*self.cited, *(p for p in others if is_open or not _is_untrusted(p))]
         self._later = LaterTexts(
             self._prose, self._text, source, self.cited, self._cited_lines, texts, evidence
         )
@@ -213,9 +217,10 @@ class SentenceCheck:
 
     def findings(self) -> Iterator[Finding]:
         """What all checks found, in any order."""
-        yield from self._citations()
-        yield from self._quotes()
         figures = [*self._figures()]
+        is_held = bool(figures) and all(found.code == "figure_found" for found in figures)
+        yield from self._citations(is_held=is_held)
+        yield from self._quotes()
         yield from figures
         yield from self._unknown_names([found.span for found in figures])
         if self._sentence.has_content:
@@ -237,7 +242,8 @@ class SentenceCheck:
         text = self._sentence.text[start - self._start : end - self._start]
         return finding(code, start, end, text, passage, note, **more)
 
-    def _citations(self) -> Iterator[Finding]:
+    def _citations(self, *, is_held: bool) -> Iterator[Finding]:
+        """The outcomes of the citations; ``is_held``: what they cite has all figures."""
         segment, position = "", 0
         dates = [figure for figure in find_figures(self._text) if figure.unit == "date"]
         text = without_figures(self._text, dates)  # It may be cited in another form.
@@ -248,6 +254,9 @@ class SentenceCheck:
             prose = segment if self._sentence.has_content else ""
             others = self._cited_lines if self._is_adjacent else []
             code, passage, note = check_citation(citation, prose, named, self._all, others)
+            has_figures = passage and digits_in(self._prose) <= digits_in(passage.content)
+            if code == "wrong_place" and is_held and not has_figures:
+                code, passage, note = "cited", named[0], ""  # Its words may be in a title.
             yield self._finding(code, citation.start, citation.end, passage, note)
 
     def _quotes(self) -> Iterator[Finding]:
@@ -340,13 +349,16 @@ class SentenceCheck:
             other_cell(self._prose, self.cited, lines, sample)
             or other_answer(self._prose, lines)
             or unknown_reason(self._prose, self.cited)
-            or other_weekday(self._prose, self._cited_lines)
+            or other_weekday(self._prose, self._cited_lines, sample)
+            or other_person(self._prose, self._cited_lines, sample)
+            or not_included(self._prose, self._cited_lines, sample)
         )
         if not (found or is_said(self._text, lines or self._all, sample)):
             found = (
                 difference(self._text, lines or self._all, sample)
                 or other_qualifier(self._text, lines, sample)
                 or lost_condition(self._prose, lines, sample)
+                or stronger_claim(self._prose, self._cited_lines, sample)
             )
         if found:
             note = f"differs: {found.what}"

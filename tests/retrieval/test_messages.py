@@ -126,7 +126,7 @@ def test_later_minutes_of_a_series_come_directly_behind(
     [
         (["Hal: buy the lock", "Hal: lock bought"], True),
         (["Hal: buy the lock", "Hal: posters"], False),
-        (["Hal: buy paint", "Hal: lock bought"], False),
+        (["Hal: order paint", "Hal: lock bought"], False),
     ],
 )
 def test_sections_that_all_files_of_a_series_have_need_a_word_of_the_task(

@@ -417,7 +417,7 @@ def _metadata(
     return {
         **limits,
         "sensitivity": "confidential" if level in _CONFIDENTIAL else "",
-        "origin": "external",
+        "origin": "untrusted" if _is_bulk(message) else "external",
         "document_type": "mail",
         "title": (header_text(message.get("Subject", "")) or first_words)[:_MAX_TITLE_CHARS],
         "updated_at": _date(message),
@@ -425,6 +425,16 @@ def _metadata(
         **{name: _people(message, name) for name in ("from", "to", "cc")},
         "attachments": list(dict.fromkeys(filter(None, attached)))[:_MAX_NAMES],
     }
+
+
+def _is_bulk(message: Message) -> bool:
+    """Whether it is an advertisement or newsletter, by its headers (RFC 2369, RFC 3834).
+
+    A discussion list names an address to which its members write.
+    """
+    precedence = str(message.get("Precedence", "")).strip().lower()
+    is_sent_to_many = "List-Unsubscribe" in message or precedence in ("bulk", "junk")
+    return is_sent_to_many and "List-Post" not in message
 
 
 def _date(message: Message) -> str:
