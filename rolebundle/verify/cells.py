@@ -71,8 +71,9 @@ def other_cell(
                 is_free = words.isdisjoint(content_words(mine, sample)) and not _answer(cell)
                 said = content_words(cell, sample)
                 # A sentence may have the figures of several cells.
-                is_said = said == others or (said < others and plain.isdisjoint(others))
-                if mine and is_free and said and is_said:
+                is_said = others <= said and 2 * len(others) >= len(said)
+                is_said |= said < others and plain.isdisjoint(others)
+                if is_free and said and others and is_said:
                     return Difference(f'"{cell}" for "{mine}"', passage, " | ".join(row))
     return None
 

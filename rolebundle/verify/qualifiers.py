@@ -7,7 +7,7 @@ which of two opposites ("longer", "shorter"). Two of one group exclude each othe
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from functools import cache, lru_cache
 from itertools import product
 from typing import NamedTuple
@@ -16,6 +16,8 @@ from rolebundle.contracts.dates import is_of_date, weekdays_in
 from rolebundle.contracts.documents import Passage
 from rolebundle.resources import data_file
 from rolebundle.text.amended import is_denied
+from rolebundle.text.languages import STOP_WORDS
+from rolebundle.text.replaced import says
 from rolebundle.text.words import content_words, language_of, sentences_of, stems_of
 from rolebundle.verify.sentences import (
     Difference,
@@ -41,6 +43,8 @@ _MIN_SHARED = 2
 """How many content words a sentence of the evidence must share."""
 _MOST = 0.8
 """The least share of its words with which a sentence of the evidence says what a text says."""
+_STOP_WORDS = frozenset[str]().union(*STOP_WORDS.values())
+_FIRST_WORD = re.compile(r"\A\W*([^\W\d_]+)")
 _MAX_NAME = 3
 """Names of as many words, or more, are seldom of persons."""
 _MIN_KNOWN = 0.34
@@ -52,7 +56,7 @@ _CLAIMS = {
     language: [re.compile(rf"\b(?:{words})\b", re.IGNORECASE) for words in kinds]
     for language, kinds in _WORDS["claims"].items()
 }
-_INCLUSION = [re.compile(text, re.IGNORECASE) for text in _WORDS["inclusion"].values()]
+_EXTRA, *_INCLUSION = (re.compile(text, re.IGNORECASE) for text in _WORDS["inclusion"].values())
 _ARTICLE, _PRONOUN = (re.compile(text, re.IGNORECASE) for text in _WORDS["persons"].values())
 _CONDITION, _REASON = (re.compile(text, re.IGNORECASE) for text in _WORDS["clauses"].values())
 
@@ -166,7 +170,7 @@ def other_weekday(text: str, passages: Sequence[Passage], sample: str) -> Differ
 
 
 def stronger_claim(text: str, passages: Sequence[Passage], sample: str) -> Difference | None:
-    """What a sentence calls a duty, or decided, if its evidence only allows or proposes it.
+    """What is a duty, decided or changed if the evidence only allows, proposes or keeps it.
 
     The evidence is the sentence or row with most of its words.
     """
@@ -180,6 +184,9 @@ def stronger_claim(text: str, passages: Sequence[Passage], sample: str) -> Diffe
     theirs = {q.kind for q in qualifiers_in(part, language)}
     if kinds & _DUTIES == {_MUST} and theirs & _DUTIES == {_MAY}:
         return Difference("a duty for what the evidence allows", passage, part.strip())
+    changes, stays = ([says(one, kind) for one in (text, part)] for kind in ("change", "stays"))
+    if changes != stays and sorted(changes) == sorted(stays) == [False, True]:
+        return Difference("a change for what stays, or the reverse", passage, part.strip())
     decided, proposed = _CLAIMS[language]
     if decided.search(text) and proposed.search(around) and not decided.search(around):
         return Difference("decided for what the evidence proposes", passage, part.strip())
@@ -197,24 +204,28 @@ def not_included(text: str, passages: Sequence[Passage], sample: str) -> Differe
     included = [content_words(what, sample) for what in found]
     for passage, sentence in ((p, s) for p in passages if found for s in sentences_of(p.content)):
         theirs = content_words(sentence, sample)
-        is_limited = is_denied(sentence) or _CONDITION.search(sentence)
+        is_limited = is_denied(sentence) or _CONDITION.search(sentence) or _EXTRA.search(sentence)
         if is_limited and any(what and what <= theirs for what in included):
             return Difference("what is included is not", passage, sentence.strip())
     return None
 
 
-def other_person(text: str, passages: Sequence[Passage], sample: str) -> Difference | None:
+def other_person(
+    text: str, passages: Sequence[Passage], sample: str, known: Sequence[Passage]
+) -> Difference | None:
     """The name of a sentence for which the evidence has another one, or ``None``.
 
     The evidence is the sentence or row with most of its words. It has none of the sentence's names,
-    and neither have the headings above it.
+    and neither have the headings above it. The first word of a sentence is a name if ``known``
+    passages have it as one.
     """
     likeliest = likeliest_part(text, passages, sample)
-    own = _persons_in(text)
+    names_known = {name for passage in known for name in _persons_in(passage.content)}
+    own = _persons_in(text, names_known)
     if likeliest is None or not own or _PRONOUN.search(likeliest[1]):
         return None
     passage, part = likeliest
-    words, theirs = content_words(part, sample), _persons_in(part)
+    words, theirs = content_words(part, sample), _persons_in(part, names_known)
     names = content_words(" ".join(own), sample)
     said = without_numbers(text, sample) - names
     is_like = 2 * len(said & words) >= len(said) and len(said & words) > _MIN_SHARED
@@ -224,12 +235,13 @@ def other_person(text: str, passages: Sequence[Passage], sample: str) -> Differe
     return None
 
 
-def _persons_in(text: str) -> list[str]:
-    """The names of one or two words that may be of persons."""
+def _persons_in(text: str, known: Set[str] = frozenset()) -> list[str]:
+    """The names of one or two words that may be of persons; a ``known`` one may begin the text."""
+    first = [w for w in _FIRST_WORD.findall(text) if w in known and w.lower() not in _STOP_WORDS]
     found = (name for name in names_in(text) if not name.lastgroup)
     names = (name[0].split() for name in found if not _ARTICLE.search(text[: name.start()]))
     of_letters = (n for n in names if all(map(str.isalpha, n)) and not any(map(is_of_date, n)))
-    return [" ".join(name) for name in of_letters if len(name) < _MAX_NAME]
+    return [*first, *(" ".join(name) for name in of_letters if len(name) < _MAX_NAME)]
 
 
 def other_qualifier(text: str, passages: Sequence[Passage], sample: str) -> Difference | None:

@@ -350,7 +350,7 @@ class SentenceCheck:
             or other_answer(self._prose, lines)
             or unknown_reason(self._prose, self.cited)
             or other_weekday(self._prose, self._cited_lines, sample)
-            or other_person(self._prose, self._cited_lines, sample)
+            or other_person(self._prose, self._cited_lines, sample, self._all)
             or not_included(self._prose, self._cited_lines, sample)
         )
         if not (found or is_said(self._text, lines or self._all, sample)):
