@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from calendar import monthrange
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from itertools import islice
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -236,8 +236,9 @@ def _with_reading(
     pairs += [(f"{OF_READING}{kind}", text) for kind, text in parsed.found if kind != "tag"]
     pairs += [(CHECKBOX, s) for b in parsed.blocks if b.kind != "code" for s in tasks_in(b.text)]
     # What a mail quotes is said of another message.
-    own = (b.text for b in parsed.blocks if b.kind != "code" and not message_of(b.anchor)[1])
-    texts = chain(names[:1], own)
+    own = [b.text for b in parsed.blocks if b.kind != "code" and not message_of(b.anchor)[1]]
+    # The title of an addendum may go on below: "Addendum no. 1", "to the agreement of …".
+    texts = names[0], " ".join(" ".join(own[:2]).split())[:_MAX_CHARS], *own
     said = (s for text in texts for s in document_statements(text, " ".join(names)))
     prose = "\n".join(b.text for b in parsed.blocks if b.kind in _PROSE_KINDS)[:_LANGUAGE_CHARS]
     pairs += [(LANGUAGE, code) for code in [language_of(prose)] if code not in ("en", "und")]

@@ -13,6 +13,7 @@ from rolebundle.retrieval.query import words_of
 from rolebundle.retrieval.values import Candidate, lift
 from rolebundle.retrieval.versions import (
     ABOUT_AS_GOOD,
+    ABOUT_AS_GOOD_IN_SERIES,
     MAX_CHECKED_FOR_NEWER,
     later_sections,
     may_displace,
@@ -34,6 +35,25 @@ _REPLY_MARKS = re.compile(r"\A(?:\s*\w{2,4}\s?:)+")
 _NUMBERED = re.compile(r"\w[\w/.-]*\w")
 _REFERENCE = re.compile(r"(?!(?:[\d./-]*[./-])?(?:19|20)\d\d(?:[./-][\d./-]*)?$)(?:\D*\d){4}")
 """A word of a subject that names a matter, such as ``FWE-2024-0317``; no year or date."""
+
+
+def put_doubtful_mail_behind(ranked: list[Candidate]) -> None:
+    """Put another passage with half of the score above an untrusted mail that is first."""
+    rows = [row for row in ranked if row.can_be_selected]
+    others = (row for row in rows if row.passage.document.origin != "untrusted")
+    first, best = next(iter(rows), None), next(others, None)
+    if (
+        first
+        and best
+        and _is_doubtful(first)
+        and best.final >= ABOUT_AS_GOOD_IN_SERIES * first.final
+    ):
+        lift(ranked, best, first, "first one is an untrusted mail")
+
+
+def _is_doubtful(row: Candidate) -> bool:
+    document = row.passage.document
+    return (document.document_type, document.origin) == ("mail", "untrusted")
 
 
 def put_replies_first(ranked: list[Candidate]) -> None:

@@ -9,7 +9,12 @@ from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.overlay import RetrievalPolicy
 from rolebundle.retrieval.copies import combine_copies, copies_among
 from rolebundle.retrieval.filter import is_rejected_only_by_role
-from rolebundle.retrieval.messages import combine_quotes, lift_later_ones_behind, put_replies_first
+from rolebundle.retrieval.messages import (
+    combine_quotes,
+    lift_later_ones_behind,
+    put_doubtful_mail_behind,
+    put_replies_first,
+)
 from rolebundle.retrieval.query import words_of
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.scoring import add_role_part, has_phrase, scale_by_range, score_hits
@@ -97,6 +102,7 @@ def rank(
         best = _best_without_role(candidates, pool, request, weights, copy_groups, words_if_newest)
         _lift(ranked, best, MAX_RANK_OF_BEST, "first without a role")
     put_replies_first(ranked)
+    put_doubtful_mail_behind(ranked)
     return ranked
 
 

@@ -68,6 +68,8 @@ _VERSION_OF_STATE: Mapping[str, tuple[float]] = (
 """State in the name of a file → its version, if the name has no number."""
 _WITHOUT_STATE = 0.5  # Between a draft and a final version.
 _NEW = frozenset("new neu neue neuer nouveau nouvelle nuevo nueva nuovo nuova".split())
+_NEW_END = re.compile(rf"[ _.(-](?:{'|'.join(_NEW)})\)?\.\w+$", re.IGNORECASE)
+"""``order NEW.txt`` holds in place of ``order.txt``; ``new members.md`` are others."""
 _STATES = frozenset([*_VERSION_OF_STATE, *_OLD, "new"])
 
 
@@ -276,7 +278,7 @@ def _is_called_new(path: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def recency_by_path(path: str, old: re.Pattern[str] = _OLD_END) -> tuple[float, ...]:
-    """Numbers of a path, the higher the newer: not called old; state; year; version; copy.
+    """Numbers of a path, the higher the newer: not called old; state; year; version; copy; "new".
 
     The season of a year is a part of its number: 2026.4 is the winter of 2026.
     """
@@ -287,7 +289,7 @@ def recency_by_path(path: str, old: re.Pattern[str] = _OLD_END) -> tuple[float, 
     # Of what is signed, a number says nothing.
     numbers = (math.inf, math.inf) if state == math.inf else (version, copy)
     year = int(date) + _season_by_path(path) / 10 if date.isdecimal() else 0
-    return old.search(path) is None, state, year, *numbers
+    return old.search(path) is None, state, year, *numbers, bool(_NEW_END.search(path))
 
 
 def _season_by_path(path: str) -> int:

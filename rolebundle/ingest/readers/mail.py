@@ -7,8 +7,8 @@ documents of their own; forwarded messages are read where they are, as mail prog
 The standard parser splits a message into its parts and decodes them. A passage has the lines of the
 file that hold its text, however it is encoded.
 
-A message is foreign material: its origin is ``external``, and nothing in it is read as metadata
-that governs.
+A message is foreign material: its origin is ``external``, or ``untrusted`` if its headers show that
+it is an advertisement or spam, and nothing in it is read as metadata that governs.
 """
 
 from __future__ import annotations
@@ -54,6 +54,7 @@ _MAX_PADDING = 2
 """How many bytes fewer than its rows a text in base64 may have."""
 # From the start of a word only: from each letter a long line without spaces would take minutes.
 _ADDRESS = re.compile(r"<?\b\w+:\S+|(?<!\S)\S+?@\S+")
+_DOMAIN = re.compile(r"@([\w.-]+\w)")
 _ENCODED = re.compile(r"=\?[^?\s]+\?[qQ]\?[^?\s]*\?=")
 _GROUP = re.compile(r"(?:^|[,;])\s*([^,;:\"<>@]{1,100}):[^:]{0,9000};")
 _BOUNDARY = re.compile(r"boundary\s*\*?=", re.IGNORECASE)
@@ -417,7 +418,7 @@ def _metadata(
     return {
         **limits,
         "sensitivity": "confidential" if level in _CONFIDENTIAL else "",
-        "origin": "untrusted" if _is_bulk(message) else "external",
+        "origin": "untrusted" if _is_doubtful(message) else "external",
         "document_type": "mail",
         "title": (header_text(message.get("Subject", "")) or first_words)[:_MAX_TITLE_CHARS],
         "updated_at": _date(message),
@@ -427,14 +428,23 @@ def _metadata(
     }
 
 
-def _is_bulk(message: Message) -> bool:
-    """Whether it is an advertisement or newsletter, by its headers (RFC 2369, RFC 3834).
+def _is_doubtful(message: Message) -> bool:
+    """Whether it is an advertisement or newsletter, counts as spam, or is answered to others.
 
-    A discussion list names an address to which its members write.
+    By its headers (RFC 2369, RFC 3834, SpamAssassin's). Who takes another one's name often wants
+    answers at another domain. A discussion list names an address to which its members write.
     """
-    precedence = str(message.get("Precedence", "")).strip().lower()
-    is_sent_to_many = "List-Unsubscribe" in message or precedence in ("bulk", "junk")
-    return is_sent_to_many and "List-Post" not in message
+    if "List-Post" in message:
+        return False
+    precedence, spam = (
+        str(message.get(name, "")).strip().lower() for name in ("Precedence", "X-Spam-Status")
+    )
+    sender, answered = (
+        {tuple(found.lower().split(".")[-2:]) for found in _DOMAIN.findall(str(message.get(name)))}
+        for name in ("From", "Reply-To")
+    )
+    is_bulk = "List-Unsubscribe" in message or precedence in ("bulk", "junk")
+    return is_bulk or spam.startswith("yes") or bool(answered and sender.isdisjoint(answered))
 
 
 def _date(message: Message) -> str:
