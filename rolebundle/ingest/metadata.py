@@ -237,9 +237,11 @@ def _with_reading(
     pairs += [(CHECKBOX, s) for b in parsed.blocks if b.kind != "code" for s in tasks_in(b.text)]
     # What a mail quotes is said of another message.
     own = [b.text for b in parsed.blocks if b.kind != "code" and not message_of(b.anchor)[1]]
-    # The title of an addendum may go on below: "Addendum no. 1", "to the agreement of …".
-    texts = names[0], " ".join(" ".join(own[:2]).split())[:_MAX_CHARS], *own
-    said = (s for text in texts for s in document_statements(text, " ".join(names)))
+    known = " ".join(names)
+    if own and not any(document_statements(own[0], known)):
+        # The title of an addendum may go on below: "Addendum no. 1", "to the agreement of …".
+        own[:1] = [" ".join(" ".join(own[:2]).split())[:_MAX_CHARS], own[0]]
+    said = (s for text in (names[0], *own) for s in document_statements(text, known))
     prose = "\n".join(b.text for b in parsed.blocks if b.kind in _PROSE_KINDS)[:_LANGUAGE_CHARS]
     pairs += [(LANGUAGE, code) for code in [language_of(prose)] if code not in ("en", "und")]
     pairs += [(STATEMENT, statement) for statement in islice(dict.fromkeys(said), _MAX_STATEMENTS)]
