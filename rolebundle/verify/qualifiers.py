@@ -49,6 +49,9 @@ _MAX_NAME = 3
 """Names of as many words, or more, are seldom of persons."""
 _MIN_KNOWN = 0.34
 """The least share of the words of a reason in the evidence."""
+_BE = re.compile(
+    r"\b(?:is|are|was|were|ist|sind|war|est|sont|es|son|è|sono|zijn)\s$", re.IGNORECASE
+)
 _MEASURE = re.compile(r"\d\S* \w+(?=\W*$)")
 _MUST, _MAY = (f"q{[*_WORDS['qualifiers']['en']].index('duty')}_{kind}" for kind in (1, 2))
 _DUTIES = {_MUST, _MAY}
@@ -102,7 +105,9 @@ def qualifiers_in(sentence: str, language: str = "en") -> tuple[Qualifier, ...]:
             continue
         if int(group[1:]) == _FIRST_TURNED:  # "21 days before" the start, or after the booking.
             about += _MEASURE.findall(before)
-        is_predicate = not about and int(group[1:]) < _FIRST_TURNED  # "Smoking is forbidden."
+        # "Smoking is forbidden (on the quay)."
+        is_behind = not about or _BE.search(sentence[: match.start()]) is not None
+        is_predicate = is_behind and int(group[1:]) < _FIRST_TURNED
         if int(group[1:]) >= _FIRST_OPPOSITES or is_predicate:
             about += nearest
         found.append(Qualifier(match[0].lower(), group, kind, frozenset(about)))

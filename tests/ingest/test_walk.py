@@ -330,6 +330,14 @@ TEXTS_WITH_DATES = [
     ("Phone note 27 November 2023, 14:10\nUrs Ek, by Jo\n\n- Crane: 10 December.\n", "2023-11-27"),
     ("| Date | 2023-11-20 |\n|---|---|\n| Site | Quay |\n", "2023-11-20"),
     ("# Quay\n\nSigned 2 November 2023. " + "It changes the rules of the quay. " * 4, "2023-11-02"),
+    (
+        "# Lease\n\n"
+        + "Between us and the club, who rent the quay. " * 4
+        + "Concluded on 2 May 2023.",
+        "2023-05-02",
+    ),
+    ("Lease of the quay\nFor the club. Dated 2\nMay 2023.\n", "2023-05-02"),
+    ("# Vertrag\n\n" + "Wir mieten den Kai. " * 9 + "Geschlossen am 2. Mai 2023.", "2023-05-02"),
     ("Notes\n\n17 Oct  Ek: ill.\n18 Oct  Jo.\n2 Dec  Crane.\n", "2023-12-02"),
     (
         "# Notes\n\n4 May 2023, 10:15. Ek is ill.\n\n9 May 2023. Jo.\n\n9 May 2025. Fair.\n",

@@ -38,6 +38,8 @@ def files(statement: str = TITLE, **more: str) -> Mapping[str, str]:
         TITLE,
         "First amendment to lease contract LC-2021/03",
         "Addendum no. 2 to LC-2021/03",
+        "Addendum no. 2\n\nto the lease of 1 March 2021 between us",
+        "Deed of variation of LC-2021/03",
         "Letter\n\nThe following clauses of the lease of 1 March 2021 are changed.",
         "Letter\n\nWe confirm the changes to contract LC-2021/03:",
         "Letter\n\nThis replaces clause 7 of LC-2021/03.",
@@ -118,6 +120,20 @@ def test_a_question_may_have_other_words(tmp_path: Path) -> None:
     assert QUOTE in notes(answered(tmp_path / "a", short, OTHER_WORDS))
     bundle = answered(tmp_path / "b", {**files(), "lease.md": HARBOUR}, OTHER_WORDS)
     assert notes(bundle) == "letter.md says that it amends [1]"
+
+
+def test_a_figure_may_stand_alone_in_place_of_a_clause(tmp_path: Path) -> None:
+    short = AMENDMENT.format(TITLE).replace(CHANGES, "Clause 2 now reads: 3,180 euros.\n")
+    bundle = answered(tmp_path, {**files(), "letter.md": short}, "How high is the rent?")
+    assert 'amends [1], by its text: "Clause 2 now reads: 3,180 euros."' in notes(bundle)
+
+
+def test_a_document_of_one_folder_may_be_named_by_one_word(tmp_path: Path) -> None:
+    lease = LEASE.replace("Lease contract LC-2021/03", "Lease of the quay")
+    found = {"quay/house.md": lease, "quay/letter.md": AMENDMENT.format("Amendment to the lease")}
+    assert QUOTE in notes(answered(tmp_path / "a", found, TASK))
+    apart = {name.replace("quay", str(n)): text for n, (name, text) in enumerate(found.items())}
+    assert QUOTE not in notes(answered(tmp_path / "b", apart, TASK))
 
 
 def test_the_number_of_a_document_may_stand_in_its_text(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import pytest
 from rolebundle.contracts.documents import Passage
 from rolebundle.retrieval.messages import (
     lift_later_ones_behind,
+    put_doubtful_mail_behind,
     put_replies_first,
     without_attribution,
 )
@@ -35,6 +36,24 @@ def test_a_reply_comes_before_the_mail_that_it_quotes(
     copy.duplicate_of = None if source == "mail" else "mail"
     put_replies_first(rows)
     assert (rows[0] is reply) == is_first
+
+
+@pytest.mark.parametrize(
+    ("kind", "origin", "final", "is_first"),
+    [
+        ("mail", "untrusted", 0.5, False),
+        ("mail", "untrusted", 0.4, True),
+        ("mail", "external", 0.5, True),
+        ("page", "untrusted", 0.5, True),
+    ],
+)
+def test_an_untrusted_mail_is_not_above_what_answers_half_as_well(
+    kind: str, origin: str, final: float, is_first: bool
+) -> None:
+    advert = ranked(passage("advert", document_type=kind, origin=origin), 0.9)
+    rows = [advert, ranked(passage("own"), final)]
+    put_doubtful_mail_behind(rows)
+    assert (rows[0] is advert) == is_first
 
 
 @pytest.mark.parametrize(

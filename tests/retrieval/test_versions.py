@@ -188,6 +188,8 @@ def test_a_file_of_the_archive_comes_after_its_newer_version() -> None:
         ("prices spring 2026.xlsx", "prices winter 2026 NEW.xlsx"),
         ("Karte Herbst 2025.pdf", "Karte Frühling 2026.pdf"),
         ("menu été 2026.pdf", "menu automne 2026.pdf"),
+        ("order.txt", "order NEW.txt"),
+        ("Plan_2026.csv", "Plan_2026_neu.csv"),
     ],
 )
 def test_which_of_two_files_is_newer_by_their_names(older: str, newer: str) -> None:

@@ -1133,6 +1133,10 @@ Water in the cellar is insured only if the pump was on. The bar is closed in May
 Quiet hours on the deck are from 22:00 to 07:00. Half of the day costs 32 euros, the full day 55.
 Gloves are compulsory; visitors may wear their own.
 Fishing trips are covered for friends as well as for staff. Doors open 30 minutes before the concert.
+Brewers may hold back a tenth of each claim. Ash piles are emptied by Anna Holm with great care.
+The council is consulting on a toll of the harbour. Cracked mugs cannot be returned to the potter. The
+share of the parking costs is not affected. Lights of the quay are paid on top. Kites are not allowed on the quay.
+The kennel is swept on Tuesday by the crew. The cages are done on Friday. Anna Holm told Ben Kerr so.
 """
 
 
@@ -1165,6 +1169,14 @@ def verified_statements(engine: Engine, draft: str) -> Verification:
         ("The bar is closed in May because of high wages [1].", '"because of high wages"'),
         ("From 1 June trips are no longer covered for friends [1].", "not"),
         ("Doors open 30 minutes after the visitors come [1].", '"after" for "before"'),
+        ("Brewers are required to retain a tenth of each claim [1].", "a duty"),
+        ("The council has decided on a toll of the harbour [1].", "decided for"),
+        ("The potter takes returned mugs, cracked mugs included [1].", "included"),
+        ("The price is 4 euros, lights of the quay included [1].", "included"),
+        ("The share of the parking costs is increased [1].", "a change for what stays"),
+        ("Visitors may fly kites on the quay [1].", '"may" for "not allowed"'),
+        ("By the crew the kennel is swept on Friday [1].", "another day of the week"),
+        ("With great care Ben Kerr empties ash piles [1].", '"Ben Kerr" for "Anna Holm"'),
     ],
 )
 def test_a_near_copy_that_differs_is_to_be_checked(

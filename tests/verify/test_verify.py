@@ -416,6 +416,13 @@ SAME = [
     ("He pagado un mes y ahora debo\n1.820 libras.", "She paid one month and owes 1,820 pounds."),
     ("Elle doit 40 livres sterling.", "She owes £40 or 40 pounds."), ("Sie schuldet 40 Pfund.", "40 libras, 40 sterline"), ("20 Franken und 30 dólares", "CHF 20 and $30"),
     ("12:00", "at noon"), ("12 h", "à midi"), ("alle 12", "a mezzogiorno"), ("10 Prozent", "10 %, 10 pour cent"), ("zwei Kilo, 4 litri", "2 kg, 4 litres"), ("3 Zoll breit", "3 inches wide"),
+    ("half past five in the morning", "at 5:30 am"), ("Viertel vor neun, halb vier", "8:45 Uhr, 15:30 Uhr"),
+    ("om half vier beginnen wij met de les en dan is het klaar", "at 15:30"), ("a las cuatro y media", "16:30"), ("on till three", "until 3 pm"),
+    ("half a year", "six months"), ("anderthalb Jahre", "18 Monate"), ("every fortnight", "every two weeks"),
+    ("paid time and a half", "1.5 times the pay"), ("six chairs", "half a dozen chairs"), ("48 hours", "within two days"),
+    ("by Dec 3, for pick-up on the 9th", "December 9"), ("until January 15", "by the 15th"),
+    ("£10 per dog and night", "£10 per night for each dog"), ("80p per person per night", "80p per night and person"),
+    ("mindestens 14 Jahre alt", "Sie sind 14 und dürfen es."), ("at least six months before the end", "no later than half a year before it ends"),
 ]  # fmt: skip
 
 # Evidence, and a draft that states something else.
@@ -437,6 +444,8 @@ DIFFERENT = [
     ("within two working\ndays. From 3 euros on.", "drei Werktage"),
     ("1.395 EUR per metro cubo", "1,395 EUR per square metre"),
     ("We bear the first £25 of each claim; for water damage £50.", "We bear £25 for water damage."),
+    ("half past five", "at 5:15"), ("halb vier", "um 16:30 Uhr"), ("half a year", "eight months"), ("on the 9th", "December 8"),
+    ("Each vet has $1,200 a year for courses, each nurse $600.", "For courses every nurse has $1,200 a year, every vet $600."),
 ]  # fmt: skip
 
 LATENCIES = """
@@ -551,6 +560,7 @@ Clearing up | 16:00 | 18:00 | Omar Farouk
 ROOM_BOOK = (
     "# Room book Lindenweg 14\n\nRoom | Floor | Walls\nBedroom 1 | Oak | Lime\nBath | Tiles | Tiles"
 )
+NIGHTS = "date | start | end\n2026-11-18 | 18:30 | 21:15\n2026-12-02 | 19:00 | 21:15"
 TASKS = "- Lena: reply to the reviewer, by 4 December\n- Lena: poster template, by 8 January"
 PYTHONS = "Users of\nUbuntu 9.10 can install Python 2.5, 2.6, and 3.1,\nwith Python 2.6 as default."
 JVM = "The JVM Specification version 2, Sections 4.8 and 4.9, was the basis of some constraints."
@@ -670,6 +680,7 @@ DAYS = "Sports day is on 1 June at 11 am on the field.\n\nOur prize day is on 3 
         ("Bedroom 1 has oak as its floor.", ROOM_BOOK, True),
         ("Lena still owes the reply, to the reviewer, by 4 December.", TASKS, True),
         ("Lena still owes the reply, to the reviewer, by 8 January.", TASKS, False),
+        ("On December 2 we sing until 9:15 pm.", NIGHTS, True),
         (
             "There are 12 instead of 8 cells in a batch.",
             "It grows from 8 to 12 cells in a batch.",

@@ -186,6 +186,24 @@ def test_mail_is_foreign_and_declares_nothing():
     assert metadata.attributes == (("from", ("a@b.c",)),)
 
 
+@pytest.mark.parametrize(
+    ("headers", "origin"),
+    [
+        ("List-Unsubscribe: <https://b.c/u>", "untrusted"),
+        ("Precedence: bulk", "untrusted"),
+        ("X-Spam-Status: Yes, score=7.9", "untrusted"),
+        ("Reply-To: a.b@mailbox.example", "untrusted"),
+        ("Reply-To: help@team.b.c", "external"),
+        ("X-Spam-Status: No, score=4.1", "external"),
+        ("List-Unsubscribe: <https://b.c/u>\nList-Post: <mailto:all@b.c>", "external"),
+    ],
+)
+def test_adverts_and_spam_are_untrusted(headers: str, origin: str):
+    document = read(f"From: A <a@mail.b.c>\n{headers}\n\nText.\n".encode())
+    metadata = resolve("a.eml", FileDefaults(Authority(default_source="s")), document)
+    assert metadata.origin == origin
+
+
 MAILBOX = (
     b"From a@b.c Mon Jan  1 09:30:00 2024\n"
     b"Message-ID: <x/1@b.c>\nSubject: One\n\nFirst text.\n\n>From here at 10:30\n\n"
