@@ -66,14 +66,14 @@ def other_cell(
         elsewhere = (p.content for p in exact if p is not lines)
         known = content_words("\n".join((*texts, *elsewhere)), sample)
         others = frozenset().union(*found) - known
+        named = others & plain
         for other in rows:
             for cell, mine in zip(other, row, strict=False):
                 is_free = words.isdisjoint(content_words(mine, sample)) and not _answer(cell)
                 said = content_words(cell, sample)
                 # A sentence may have the figures of several cells.
-                is_said = others <= said and 2 * len(others) >= len(said)
-                is_said |= said < others and plain.isdisjoint(others)
-                if is_free and said and others and is_said:
+                is_named = named <= said and 2 * len(named) >= len(said)
+                if is_free and said and (is_named if named else said <= others):
                     return Difference(f'"{cell}" for "{mine}"', passage, " | ".join(row))
     return None
 

@@ -788,6 +788,80 @@ def test_what_later_minutes_change(tmp_path: Path, draft: str, is_old: bool) -> 
     assert answer.verdict == ("check" if is_old else "clean")
 
 
+FLOOR = "Date: 2026-03-01\n\nThe wards get a floor of sheet rubber. Boxes stand in the back row of the wards.\n"
+LATER_TEXT = "Date: 2026-05-01\n\n{}\n"
+MAIL_OF_OTHERS = "From: x@y.example\nDate: Fri, 1 May 2026 10:00:00 +0000\n{}\n\n{}\n"
+
+
+@pytest.mark.parametrize(
+    ("draft", "name", "text", "is_old"),
+    [
+        (
+            "The wards get a floor of sheet rubber",
+            "b.md",
+            "The wards get vinyl instead of rubber.",
+            True,
+        ),
+        (
+            "The wards get a floor of sheet rubber",
+            "b draft.md",
+            "The wards get vinyl instead of rubber.",
+            False,
+        ),
+        (
+            "The wards get a floor of sheet rubber",
+            "b.md",
+            "We would lay vinyl in the wards instead of rubber.",
+            False,
+        ),
+        (
+            "Boxes stand in the back row of the wards",
+            "b.md",
+            "Backing tracks are not allowed in the wards.",
+            False,
+        ),
+    ],
+)
+def test_what_a_later_text_changes(
+    tmp_path: Path, draft: str, name: str, text: str, is_old: bool
+) -> None:
+    files = {"a.md": FLOOR, name: LATER_TEXT.format(text)}
+    answer = verified_files(tmp_path, files, f"{draft} (a.md:3).")
+    assert ("old_source" in answer.counts) == is_old
+
+
+@pytest.mark.parametrize("is_advert", [True, False])
+def test_an_advert_changes_nothing(tmp_path: Path, is_advert: bool) -> None:
+    header = "List-Unsubscribe: <https://y.example/u>" if is_advert else "Subject: floor"
+    mail = MAIL_OF_OTHERS.format(header, "The wards get vinyl instead of rubber.")
+    draft = "The wards get a floor of sheet rubber (a.md:3)."
+    answer = verified_files(tmp_path, {"a.md": FLOOR, "b.eml": mail}, draft)
+    assert ("old_source" in answer.counts) != is_advert
+
+
+ROOMS = "# Days\n\n| Day | Why | Group |\n|---|---|---|\n| 7 May | Bridge day | Care for ten children |\n"
+ROOMS += "| 28 May | Corpus Christi | |\n"
+
+
+@pytest.mark.parametrize(
+    ("draft", "differs"),
+    [
+        ("After Corpus Christi, on 28 May, there is care for ten children (days.md:3-6).", True),
+        ("On the bridge day, 7 May, there is care for ten children (days.md:3-6).", False),
+    ],
+)
+def test_a_cell_of_another_row_is_to_be_checked(tmp_path: Path, draft: str, differs: bool) -> None:
+    answer = verified_files(tmp_path, {"days.md": ROOMS}, draft)
+    assert ("differs" in answer.counts) == differs
+
+
+def test_what_has_the_figures_of_a_sentence_may_have_its_words_in_the_title(tmp_path: Path) -> None:
+    text = "# Ruth Abel's contract as director of music\n\nParties: the choir and Ruth Abel.\n\n"
+    text += "1. She leads it from 1 July 2025 to 30 June 2028.\n"
+    draft = "Ruth Abel's contract as director of music ends on 30 June 2028 (a.md:5)."
+    assert "wrong_place" not in verified_files(tmp_path, {"a.md": text}, draft).counts
+
+
 def test_a_later_edition_may_repeat_what_is_not_so(tmp_path: Path) -> None:
     rules = {
         "rules 2024.md": "# Rules of the apiary\n\nDogs are not admitted to the apiary.\n",
