@@ -48,7 +48,7 @@ from rolebundle.text.words import content_words, is_ordinary, sentences_of
 from rolebundle.verify.evidence import DraftEvidence
 from rolebundle.verify.figures import LONGER, FigureCheck, check_figures
 from rolebundle.verify.findings import shortened
-from rolebundle.verify.qualifiers import is_proposed
+from rolebundle.verify.qualifiers import changes_nothing
 from rolebundle.verify.sentences import (
     COVERED,
     LikeSentence,
@@ -277,6 +277,7 @@ class LaterTexts:
             return []
         near = frozenset[str]().union(*about)
         others = [s for s in others if not _is_of_other_size(self.prose, s, figure.unit)]
+        others = [s for s in others if not changes_nothing(s, is_of_day=self._has_day(s))]
         return [s for s in others if s in near or (is_only and says(s, "new", "change"))]
 
     def _amended(self) -> Iterator[tuple[Passage, str]]:
@@ -327,7 +328,7 @@ class LaterTexts:
         """The sentence of a later passage that says another thing; "" without one."""
         pair = self._pair(later, passage)
         for sentence in pair.sentences:
-            if is_proposed(sentence.text):
+            if changes_nothing(sentence.text, is_of_day=self._has_day(sentence.text)):
                 continue
             is_other = self._is_about(sentence, pair) and self._is_other(sentence, pair)
             if is_other or self._is_gone(sentence, pair):

@@ -192,15 +192,20 @@ def stronger_claim(text: str, passages: Sequence[Passage], sample: str) -> Diffe
     changes, stays = ([says(one, kind) for one in (text, part)] for kind in ("change", "stays"))
     if changes != stays and sorted(changes) == sorted(stays) == [False, True]:
         return Difference("a change for what stays, or the reverse", passage, part.strip())
-    decided, proposed = _CLAIMS[language]
+    decided, proposed, *_ = _CLAIMS[language]
     if decided.search(text) and proposed.search(around) and not decided.search(around):
         return Difference("decided for what the evidence proposes", passage, part.strip())
     return None
 
 
-def is_proposed(text: str) -> bool:
-    """Whether a sentence proposes something, or says what might be."""
-    return bool(_CLAIMS.get(language_of(text), _CLAIMS["en"])[1].search(text))
+def changes_nothing(text: str, *, is_of_day: bool = False) -> bool:
+    """Whether a sentence only proposes something, refuses it, or lets it hold for a time.
+
+    ``is_of_day``: what holds for a time counts.
+    """
+    _, proposed, refused, for_a_time = _CLAIMS.get(language_of(text), _CLAIMS["en"])
+    patterns = proposed, refused, *(() if is_of_day else (for_a_time,))
+    return any(pattern.search(text) for pattern in patterns)
 
 
 def not_included(text: str, passages: Sequence[Passage], sample: str) -> Difference | None:
