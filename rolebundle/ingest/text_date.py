@@ -14,6 +14,7 @@ from rolebundle.ingest.parsed import Block
 
 _MAX_LINES = 12
 """How many lines with text are the beginning."""
+_MAX_CHARS = 4_000
 _PROSE_WORDS = 25
 """A paragraph of so many words ends it."""
 _DATED_LINE = re.compile(r"^(?=.{8,120}(?:$|(?<=\d{4})[.;]\s)).*\d{4}.*", re.MULTILINE)
@@ -80,7 +81,8 @@ def _stated(blocks: Iterable[Block], name: str = "") -> Iterator[tuple[int, int,
         text = block.text if block.kind != "code" else ""
         lines = _DATED_LINE.findall(text)
         # "Signed 3 March 2025." may end a long paragraph, or be broken into lines.
-        sentences = _SENTENCE.findall(" ".join(text.split())) if block.kind == "paragraph" else []
+        prose = " ".join(text[:_MAX_CHARS].split()) if block.kind == "paragraph" else ""
+        sentences = _SENTENCE.findall(prose)
         for line in dict.fromkeys((*lines, *sentences)):
             day, form = stated_day(line)
             if line not in lines and form != "label":

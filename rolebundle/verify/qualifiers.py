@@ -49,6 +49,8 @@ _MAX_NAME = 3
 """Names of as many words, or more, are seldom of persons."""
 _MIN_KNOWN = 0.34
 """The least share of the words of a reason in the evidence."""
+_BESIDE = 10
+"""Characters before a word in which another one stands beside it."""
 _BE = re.compile(
     r"\b(?:is|are|was|were|ist|sind|war|est|sont|es|son|è|sono|zijn)\s$", re.IGNORECASE
 )
@@ -106,7 +108,10 @@ def qualifiers_in(sentence: str, language: str = "en") -> tuple[Qualifier, ...]:
         if int(group[1:]) == _FIRST_TURNED:  # "21 days before" the start, or after the booking.
             about += _MEASURE.findall(before)
         # "Smoking is forbidden (on the quay)."
-        is_behind = not about or _BE.search(sentence[: match.start()]) is not None
+        is_behind = (
+            not about
+            or _BE.search(sentence[max(0, match.start() - _BESIDE) : match.start()]) is not None
+        )
         is_predicate = is_behind and int(group[1:]) < _FIRST_TURNED
         if int(group[1:]) >= _FIRST_OPPOSITES or is_predicate:
             about += nearest
@@ -230,7 +235,7 @@ def other_person(
     passages have it as one.
     """
     likeliest = likeliest_part(text, passages, sample)
-    names_known = {name for passage in known for name in _persons_in(passage.content)}
+    names_known = {name for passage in known for name in _persons_within(passage.content)}
     own = _persons_in(text, names_known)
     if likeliest is None or not own or _PRONOUN.search(likeliest[1]):
         return None
@@ -245,13 +250,22 @@ def other_person(
     return None
 
 
-def _persons_in(text: str, known: Set[str] = frozenset()) -> list[str]:
+def _persons_in(text: str, known: Set[str]) -> list[str]:
     """The names of one or two words that may be of persons; a ``known`` one may begin the text."""
-    first = [w for w in _FIRST_WORD.findall(text) if w in known and w.lower() not in _STOP_WORDS]
+    first = (w for w in _FIRST_WORD.findall(text) if w in known and w.lower() not in _STOP_WORDS)
+    return [*first, *_persons_within(text)]
+
+
+@lru_cache(maxsize=4096)
+def _persons_within(text: str) -> tuple[str, ...]:
     found = (name for name in names_in(text) if not name.lastgroup)
-    names = (name[0].split() for name in found if not _ARTICLE.search(text[: name.start()]))
+    names = (
+        name[0].split()
+        for name in found
+        if not _ARTICLE.search(text[max(0, name.start() - _BESIDE) : name.start()])
+    )
     of_letters = (n for n in names if all(map(str.isalpha, n)) and not any(map(is_of_date, n)))
-    return [*first, *(" ".join(name) for name in of_letters if len(name) < _MAX_NAME)]
+    return tuple(" ".join(name) for name in of_letters if len(name) < _MAX_NAME)
 
 
 def other_qualifier(text: str, passages: Sequence[Passage], sample: str) -> Difference | None:
