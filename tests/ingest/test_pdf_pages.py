@@ -208,14 +208,26 @@ def test_columns_of_prose_are_read_one_after_the_other(rows, is_prose):
     assert text_of(drawn(places)) == (down if is_prose else across)
 
 
-def test_ligatures_are_letters():
-    writer = pypdf.PdfWriter(clone_from=io.BytesIO(drawn("e#cient $ow")))
+def with_glyphs(data: bytes, first: str, *glyphs: str) -> bytes:
+    """The PDF with glyphs in place of a character and those that follow it."""
+    writer = pypdf.PdfWriter(clone_from=io.BytesIO(data))
     [font] = writer.pages[0]["/Resources"]["/Font"].values()
     name, number = pypdf.generic.NameObject, pypdf.generic.NumberObject
-    differences = [number(ord("#")), name("/ffi"), name("/fl")]
+    differences = [number(ord(first)), *map(name, glyphs)]
     encoding = {name("/Differences"): pypdf.generic.ArrayObject(differences)}
     font.get_object()[name("/Encoding")] = pypdf.generic.DictionaryObject(encoding)
-    assert text_of(written(writer)) == "efficient flow"
+    return written(writer)
+
+
+def test_ligatures_are_letters():
+    assert text_of(with_glyphs(drawn("e#cient $ow"), "#", "/ffi", "/fl")) == "efficient flow"
+
+
+def test_a_line_from_right_to_left_is_read_so():
+    places = [(100.0, 700.0, 12.0, "8"), (120.0, 700.0, 12.0, "#$")]
+    data = with_glyphs(drawn(places), "#", "/afii57664", "/afii57665")
+    word, number = text_of(data).split()
+    assert {*word} == {"א", "ב"} and number == "8"
 
 
 @pytest.mark.parametrize("turn", [90, 180, 270])

@@ -51,6 +51,10 @@ _MAX_HEAD, _MAX_CHUNK = 4_000, 1 << 22
 _DENSE = re.compile("[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]")
 """Characters of scripts without spaces between words."""
 _WORD = re.compile(r"\w{2}")
+_FROM_RIGHT, _FROM_LEFT = (
+    re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]"),
+    re.compile("[a-zA-Z]"),
+)
 
 
 def _read(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocument]:
@@ -390,6 +394,9 @@ def _share(first: Sequence[float], second: Sequence[float]) -> float:
 
 def _line(pieces: Sequence[_Piece]) -> str:
     """The text of a line with its spaces, and with signs for raised and lowered characters."""
+    letters = "".join(piece.text for piece in pieces)
+    if _FROM_RIGHT.search(letters) and not _FROM_LEFT.search(letters):
+        pieces = sorted(pieces, key=lambda piece: -piece.box[2])
     parts: list[tuple[str, notation.Script]] = []
     base = last = None
     for piece in pieces:
@@ -497,4 +504,4 @@ def _placed(pieces: list[_Piece], fields: Iterable[_Piece]) -> list[_Piece]:
     return pieces
 
 
-READERS = {"pdf": (11, _read)}
+READERS = {"pdf": (12, _read)}
