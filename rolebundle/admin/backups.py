@@ -123,11 +123,9 @@ def _refuse_existing(target: Path) -> None:
 
 
 def _file_exists(path: Path) -> UsageError:
-    return UsageError(
-        "backup_exists",
-        f"{path}: something with this name is there; it was not changed",
-        "choose another name",
-    )
+    problem = f"{path}: something with this name is there; it was not changed"
+    step = "choose another name"
+    return UsageError("backup_exists", problem, step)
 
 
 def _copy_audit(path: Path, copy: Path, target: Path, warnings: list[str]) -> tuple[bool, str]:
@@ -156,17 +154,13 @@ def _checked(copy: Path) -> Iterator[Corpus]:
     """
     with open_writer(copy, lock=False, replica=True) as corpus:
         if load_manifest(corpus) is not None:
-            raise UsageError(
-                "replica_no_backup",
-                "a copy of a replica would keep what its publisher purges",
-                f"back up the corpus that it is published from; `{PULL}` brings a replica back",
-            )
+            reason = "a copy of a replica would keep what its publisher purges"
+            step = f"back up the corpus that it is published from; `{PULL}` brings a replica back"
+            raise UsageError("replica_no_backup", reason, step)
         for problem in find_problems(corpus, deny_matcher(corpus)):
-            raise CorpusCorrupt(
-                "corpus_damaged",
-                f"the corpus is damaged, so it cannot be backed up: {problem.message}",
-                "run `rolebundle corpus doctor`",
-            )
+            reason = f"the corpus is damaged, so it cannot be backed up: {problem.message}"
+            step = "run `rolebundle corpus doctor`"
+            raise CorpusCorrupt("corpus_damaged", reason, step)
         yield corpus
     sync_file(copy)
 
@@ -205,11 +199,9 @@ def restore_backup(workspace: Workspace, backup: Path, *, confirmed: bool = Fals
         )
     is_replica, present = _present(path)
     if is_replica:
-        raise UsageError(
-            "replica_is_read_only",
-            f"{path}: is a replica, which only `replica pull` changes",
-            "name another file with --db",
-        )
+        problem = f"{path}: is a replica, which only `replica pull` changes"
+        step = "name another file with --db"
+        raise UsageError("replica_is_read_only", problem, step)
     manifest = _read_manifest(backup)
     if manifest is None and is_there(manifest_path(backup)):
         raise _unsound(backup, "its manifest cannot be read")
@@ -291,11 +283,9 @@ def _copy_verified(source: Path, target: Path, sha256: str, backup: Path) -> Non
 
 
 def _unsound(backup: Path, problem: str) -> CorpusCorrupt:
-    return CorpusCorrupt(
-        "backup_damaged",
-        f"{backup}: the backup cannot be trusted: {problem}; nothing was changed",
-        "use an older backup, or repair the corpus: `rolebundle corpus doctor --repair`",
-    )
+    reason = f"{backup}: the backup cannot be trusted: {problem}; nothing was changed"
+    step = "use an older backup, or repair the corpus: `rolebundle corpus doctor --repair`"
+    return CorpusCorrupt("backup_damaged", reason, step)
 
 
 def _read_manifest(backup: Path) -> BackupManifest | None:

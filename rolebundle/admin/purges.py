@@ -79,11 +79,9 @@ def _select_documents(
     for name in selection.names:
         with_id, of_source = with_any("document_id", (name,)), with_any("source_id", (name,))
         if with_id and of_source and with_id != of_source:
-            raise UsageError(
-                "ambiguous_name",
-                f"{name!r} is the id of a document and of a source; nothing was purged",
-                "name the document by its path, or the source's documents by a glob of paths",
-            )
+            problem = f"{name!r} is the id of a document and of a source; nothing was purged"
+            step = "name the document by its path, or the source's documents by a glob of paths"
+            raise UsageError("ambiguous_name", problem, step)
         named = (
             with_id
             or of_source
@@ -114,11 +112,9 @@ def _select_decisions(corpus: Corpus, names: Sequence[str]) -> list[DecisionKey]
     keys = {name: parse_id(name) for name in names}
     for name, key in keys.items():
         if key not in known:
-            raise UsageError(
-                "nothing_to_purge",
-                f"{name!r} names no decision; nothing was purged",
-                "see `rolebundle decisions list --all` for their ids",
-            )
+            problem = f"{name!r} names no decision; nothing was purged"
+            step = "see `rolebundle decisions list --all` for their ids"
+            raise UsageError("nothing_to_purge", problem, step)
     return sorted({key for key in keys.values() if key is not None})
 
 
@@ -126,11 +122,8 @@ def _nothing_to_purge(name: str, documents: Sequence[DocumentName]) -> UsageErro
     known = ((document.document_id, document.path) for document in documents)
     near = similar_names(named_document(name), known)
     guess = f"did you mean {' or '.join(near[:MAX_SUGGESTIONS])}? " if near else ""
-    return UsageError(
-        "nothing_to_purge",
-        f"{name!r} names no document; nothing was purged",
-        f"{guess}see `rolebundle status` for the sources, or try a glob with --dry-run",
-    )
+    step = f"{guess}see `rolebundle status` for the sources, or try a glob with --dry-run"
+    return UsageError("nothing_to_purge", f"{name!r} names no document; nothing was purged", step)
 
 
 def plan_of(workspace: Workspace, selection: Selection) -> PurgePreview:

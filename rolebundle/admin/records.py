@@ -39,22 +39,18 @@ def flagged_document(corpus: Corpus, name: str) -> Flagged:
     """
     document = partition.flagged_document(corpus, name)
     if document is None:
-        raise UsageError(
-            "not_flagged",
-            f"{name}: no document of that id or path has findings",
-            "`rolebundle corpus quarantine list --all` names those that have",
-        )
+        problem = f"{name}: no document of that id or path has findings"
+        step = "`rolebundle corpus quarantine list --all` names those that have"
+        raise UsageError("not_flagged", problem, step)
     return document
 
 
 def _quarantined_document(corpus: Corpus, document_id: str) -> Flagged:
     document = flagged_document(corpus, document_id)
     if document.scanned.verdict != "quarantine":
-        raise UsageError(
-            "not_quarantined",
-            f"{document_id}: is not in quarantine but {document.scanned.verdict}",
-            "`rolebundle corpus quarantine list` names those that are",
-        )
+        problem = f"{document_id}: is not in quarantine but {document.scanned.verdict}"
+        step = "`rolebundle corpus quarantine list` names those that are"
+        raise UsageError("not_quarantined", problem, step)
     return document
 
 
@@ -146,9 +142,8 @@ def publish_replica(
     refuse_changes(corpus)
     audience = resolve_audience(corpus, folder.target, agent, scopes, level)
     report = publish(workspace.path, audience, folder, options)
-    workspace.record_event(
-        "publish", details={"generation": report.manifest.generation, "for": audience.agent}
-    )
+    details = {"generation": report.manifest.generation, "for": audience.agent}
+    workspace.record_event("publish", details=details)
     return report
 
 
@@ -156,9 +151,8 @@ def forget_target(workspace: Workspace, target: str, *, confirmed: bool) -> None
     """Forget a target; see :func:`rolebundle.replication.publish.forget`."""
     refuse_changes(workspace.corpus)
     publication = forget(workspace.path, target, confirmed=confirmed)
-    workspace.record_event(
-        "publish", details={"forgotten": publication.generation, "for": publication.agent}
-    )
+    details = {"forgotten": publication.generation, "for": publication.agent}
+    workspace.record_event("publish", details=details)
 
 
 def pull_replica(workspace: Workspace, folder: PublishedFolder, key: PublicKey) -> PullReport:

@@ -331,11 +331,9 @@ def parse_thresholds(pairs: Sequence[str]) -> dict[Metric, float]:
     try:
         return TypeAdapter(dict[Metric, FiniteFloat]).validate_python(given)
     except ValidationError:
-        raise UsageError(
-            "bad_floor",
-            f"--fail-under {' '.join(pairs)}: write METRIC=VALUE",
-            f"metrics: {', '.join(NAMES)}",
-        ) from None
+        problem = f"--fail-under {' '.join(pairs)}: write METRIC=VALUE"
+        step = f"metrics: {', '.join(NAMES)}"
+        raise UsageError("bad_floor", problem, step) from None
 
 
 def with_thresholds(report: EvalReport, thresholds: Mapping[Metric, float]) -> EvalReport:

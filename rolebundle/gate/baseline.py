@@ -80,11 +80,9 @@ def start_gate(workspace: Workspace, contract: Path, *, restart: bool = False) -
     with workspace.recorded_change("gate", create=True) as (corpus, details):
         former = stored_state(corpus, loaded.path)
         if former.start is not None and not restart:
-            raise UsageError(
-                "gate_started",
-                f"{location}: the gate was started at {former.start.started_at}",
-                "check it with `rolebundle gate check`; --yes replaces its baseline",
-            )
+            problem = f"{location}: the gate was started at {former.start.started_at}"
+            hint = "check it with `rolebundle gate check`; --yes replaces its baseline"
+            raise UsageError("gate_started", problem, hint)
         earlier = former.baseline.restarts if former.baseline else 0
         restarts = (former.start is not None) + earlier
         text = baseline.model_copy(update={"restarts": restarts}).model_dump_json()

@@ -136,11 +136,9 @@ def approve_contract(workspace: Workspace, contract: Path, *, inline_code: bool 
     loaded = load_contract(contract)
     for command in loaded.commands:
         if not inline_code and has_inline_code(command):
-            raise UsageError(
-                "inline_code",
-                f"{loaded.path}: has a shell or code as argument: {shlex.join(command)[:200]}",
-                "put the code into a file beside the contract, or use --inline-code",
-            )
+            problem = f"{loaded.path}: has a shell or code as argument: {shlex.join(command)[:200]}"
+            step = "put the code into a file beside the contract, or use --inline-code"
+            raise UsageError("inline_code", problem, step)
     location, approved_at = str(loaded.path), iso_utc(datetime.now(UTC))
     with workspace.recorded_change("trust", create=True) as (corpus, details):
         records.approve(corpus, location, loaded.content_hash, approved_at)
@@ -157,11 +155,8 @@ def revoke_contract(workspace: Workspace, contract: Path) -> str:
     location = str(location_of(contract))
     with workspace.recorded_change("trust") as (corpus, details):
         if not records.revoke(corpus, location):
-            raise UsageError(
-                "not_approved",
-                f"{location}: was not approved",
-                "`rolebundle gate approve` shows what was approved",
-            )
+            step = "`rolebundle gate approve` shows what was approved"
+            raise UsageError("not_approved", f"{location}: was not approved", step)
         details["revoked"] = 1
     return location
 

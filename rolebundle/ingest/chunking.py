@@ -52,11 +52,9 @@ class ChunkSettings:
 
     def __post_init__(self) -> None:
         if not 0 < self.size <= self.maximum:
-            raise ConfigurationError(
-                "bad_chunk_settings",
-                f"chunk size {self.size}, maximum {self.maximum}",
-                "choose 0 < size <= maximum",
-            )
+            problem = f"chunk size {self.size}, maximum {self.maximum}"
+            step = "choose 0 < size <= maximum"
+            raise ConfigurationError("bad_chunk_settings", problem, step)
 
 
 # The rank of the boundary before an atom. Runs are cut at the lowest rank first:

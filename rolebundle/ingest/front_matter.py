@@ -11,6 +11,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import count, pairwise
 from typing import Any, cast
 
@@ -19,7 +20,7 @@ import yaml
 from rolebundle.contracts.ingest import METADATA_KEYS, utc_text
 from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest.authority import folded_key, governing_key
-from rolebundle.ingest.parsed import Block, ParsedDocument
+from rolebundle.ingest.parsed import Block, ParsedDocument, title_in
 from rolebundle.resources import data_file
 from rolebundle.text.decoding import cleaned, cleaned_values, one_line
 
@@ -95,6 +96,15 @@ def front_matter(
     declared = {cleaned(key): cleaned_values(value) for key, value in values.items()}
     blocks = tuple(_blocks(lines, start + 1, end))
     return ParsedDocument(blocks, (), declared, first_line, notes=notes), end + 1
+
+
+def with_blocks(
+    front: ParsedDocument, blocks: tuple[Block, ...], notes: tuple[str, ...], **fields: Any
+) -> ParsedDocument:
+    """The document of what :func:`front_matter` has read and of the blocks below it."""
+    notes, inferred = (*notes, *front.notes), {"title": title_in(blocks)}
+    blocks = (*front.blocks, *blocks)
+    return replace(front, blocks=blocks, inferred=inferred, notes=notes, **fields)
 
 
 _MACHINE_KEY = re.compile("|".join(data_file(__file__, "keys.toml")["machine"].split()))

@@ -388,11 +388,9 @@ def drop_index(corpus: Corpus, name: str) -> None:
     with corpus.writing():
         active = vector_index.active_index(corpus)
         if active is not None and active.id == index.id:
-            raise UsageError(
-                "index_in_use",
-                f"the index {index.id} ({label(index)}) is active",
-                "activate another one first with `rolebundle corpus embed --model PROVIDER:NAME`",
-            )
+            problem = f"the index {index.id} ({label(index)}) is active"
+            step = "activate another one first with `rolebundle corpus embed --model PROVIDER:NAME`"
+            raise UsageError("index_in_use", problem, step)
         vector_index.delete_index(corpus, index)
 
 
@@ -433,11 +431,9 @@ def contextual_model(corpus: Corpus) -> Choice:
         return None, f"{MODEL_ENVIRONMENT}=static"
     if provider not in ("", "static"):
         if provider not in PROVIDERS or not (name or provider == "onnx"):
-            raise ConfigurationError(
-                "unknown_model",
-                f"{MODEL_ENVIRONMENT}={named[:80]}: no model has this name",
-                "name one as for `corpus embed --model`, such as ollama:nomic-embed-text",
-            )
+            problem = f"{MODEL_ENVIRONMENT}={named[:80]}: no model has this name"
+            step = "name one as for `corpus embed --model`, such as ollama:nomic-embed-text"
+            raise ConfigurationError("unknown_model", problem, step)
         return parse_spec(named if name else f"onnx:{MINILM.name}"), f"{MODEL_ENVIRONMENT}={named}"
     share = english_share(sampled_contents(corpus, _SAMPLE))
     of_text = f"{share:.0%} of the text is English"

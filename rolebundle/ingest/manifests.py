@@ -116,11 +116,9 @@ def parse_manifest(content: bytes, path: Path) -> Manifest:
     try:
         values = tomllib.loads(content.decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise ConfigurationError(
-            "bad_manifest",
-            f"{path}: not readable as TOML ({error})",
-            "correct the file and run again",
-        ) from error
+        reason = f"{path}: not readable as TOML ({error})"
+        step = "correct the file and run again"
+        raise ConfigurationError("bad_manifest", reason, step) from error
     try:
         file = ManifestFile.model_validate(values)
     except ValidationError as error:
@@ -136,11 +134,9 @@ def parse_manifest(content: bytes, path: Path) -> Manifest:
         ) from error
     for number, rule in enumerate(file.rule, start=1):
         if rule.reader and rule.reader not in NAMES:
-            raise ConfigurationError(
-                "unknown_reader",
-                f"{path} rule {number}: no reader is called {rule.reader!r}",
-                f"readers: {', '.join(NAMES)}",
-            )
+            reason = f"{path} rule {number}: no reader is called {rule.reader!r}"
+            step = f"readers: {', '.join(NAMES)}"
+            raise ConfigurationError("unknown_reader", reason, step)
     return Manifest(path.parent, file)
 
 
@@ -152,8 +148,6 @@ def check_path(path: Path) -> None:
             surrogates.
     """
     if not may_be_stored(str(path)):
-        raise UsageError(
-            "bad_path_name",
-            f"{path}: the path contains bytes that are not valid text",
-            "rename the file or folder and run the same command again",
-        )
+        problem = f"{path}: the path contains bytes that are not valid text"
+        step = "rename the file or folder and run the same command again"
+        raise UsageError("bad_path_name", problem, step)

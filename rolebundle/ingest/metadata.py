@@ -286,15 +286,11 @@ def _sorted_keys(
         else:
             attributes[name] = value
     if attributes and claims.get("updated_at") is None:
-        claims["updated_at"] = _date_in(flattened(attributes))
+        # The keys of other tools may have a date.
+        firsts = {folded_key(key): texts[0] for key, texts in flattened(attributes)}
+        dates = (utc_text(firsts[letters]) for letters in _DATE_KEYS if letters in firsts)
+        claims["updated_at"] = next(filter(None, dates), None)
     return claims, attributes, mistakes
-
-
-def _date_in(attributes: Attributes) -> str | None:
-    """The date of a document, from the keys of other tools; ``None`` if there is none."""
-    texts = {folded_key(key): texts[0] for key, texts in attributes}
-    dates = (utc_text(texts[letters]) for letters in _DATE_KEYS if letters in texts)
-    return next(filter(None, dates), None)
 
 
 # -- attributes --

@@ -111,3 +111,8 @@ class ParsedDocument:
     """The level of headings below which each section is a clause, and stands apart; 0: none."""
     flags: tuple[Flag, ...] | None = None
     """What the scan found; ``None`` before it, and if it found nothing."""
+
+
+def title_in(blocks: Iterable[Block]) -> str:
+    """The first heading of level 1; empty if there is none."""
+    return next((block.heading for block in blocks if block.level == 1), "")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import blake2b, sha256
@@ -325,7 +325,9 @@ def _chunks(
     people = dict(metadata.attributes) if metadata.document_type == "mail" else {}
     if not people.get("from"):
         return chunks
-    names = [_names(people.get(key, ())) for key in ("from", "to")]
+    # The names of people, or the addresses of those without one.
+    shown = (people.get(key, ())[:_MAX_PEOPLE] for key in ("from", "to"))
+    names = [", ".join(person.partition(" <")[0] for person in some) for some in shown]
     parts = (f"from {names[0]}", f"to {names[1]}" * bool(names[1]))
     when = (metadata.updated_at or "")[:10]
     head = ", ".join(filter(None, (" ".join(filter(None, parts)), when)))
@@ -333,11 +335,6 @@ def _chunks(
         chunk if message_of(chunk.anchor)[1] else chunk._replace(headings=(head, *chunk.headings))
         for chunk in chunks
     )
-
-
-def _names(people: Sequence[str]) -> str:
-    """The names of people, or the addresses of those without one."""
-    return ", ".join(person.partition(" <")[0] for person in people[:_MAX_PEOPLE])
 
 
 def _with_forms(

@@ -117,11 +117,8 @@ def check_no_link(path: Path) -> None:
         UsageError: it is one.
     """
     if path.is_symlink():
-        raise UsageError(
-            "path_is_link",
-            f"{path}: is a symbolic link, which is not followed",
-            f"name what it leads to: {os.path.realpath(path)}",
-        )
+        step = f"name what it leads to: {os.path.realpath(path)}"
+        raise UsageError("path_is_link", f"{path}: is a symbolic link, which is not followed", step)
 
 
 def existing_start(path: Path, roots: Sequence[Root]) -> Path:
@@ -285,11 +282,9 @@ def root_at(corpus: Corpus, path: Path) -> Root:
     holder = holder_of(known, location)
     if holder and holder.location == location:
         return holder
-    raise UsageError(
-        "no_root",
-        f"{path}: is {'a part of the root ' + holder.location if holder else 'no root'}",
-        "`rolebundle corpus roots list` shows the roots",
-    )
+    problem = f"{path}: is {'a part of the root ' + holder.location if holder else 'no root'}"
+    step = "`rolebundle corpus roots list` shows the roots"
+    raise UsageError("no_root", problem, step)
 
 
 def move_root(corpus: Corpus, old: Path, new: Path) -> RootChange:

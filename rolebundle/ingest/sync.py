@@ -86,11 +86,8 @@ def update(
     """
     roots = root_storage.load(corpus)
     if not roots:
-        raise UsageError(
-            "no_roots",
-            f"{corpus.path}: no folder or file is remembered",
-            "run `rolebundle ingest PATH` once for each folder",
-        )
+        step = "run `rolebundle ingest PATH` once for each folder"
+        raise UsageError("no_roots", f"{corpus.path}: no folder or file is remembered", step)
     there = [root for root in roots if is_there(root.location)]
     outer = [
         root

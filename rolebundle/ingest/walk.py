@@ -285,11 +285,9 @@ def read_bytes(location: str, path: str, size_cap: int) -> bytes:
         raise _unreadable(path, error) from error
     size = status.st_size if is_large else len(data)
     if size > size_cap:
-        raise DocumentError(
-            "too_large",
-            f"{path}: {size:,} bytes, over the cap of {size_cap:,}",
-            "raise it with --max-size, or leave the file out",
-        )
+        problem = f"{path}: {size:,} bytes, over the cap of {size_cap:,}"
+        step = "raise it with --max-size, or leave the file out"
+        raise DocumentError("too_large", problem, step)
     return data
 
 

@@ -99,11 +99,9 @@ class Watcher:
         """
         with try_lock(heartbeat_path(self.path)) as is_only_one:
             if not is_only_one:
-                raise CorpusBusy(
-                    "watch_running",
-                    f"{self.path}: another process watches its roots already",
-                    "end that one first, or let it go on",
-                )
+                problem = f"{self.path}: another process watches its roots already"
+                step = "end that one first, or let it go on"
+                raise CorpusBusy("watch_running", problem, step)
             self._write_problem("")
             self._run()
 

@@ -174,11 +174,8 @@ def _problems_of(path: Path) -> Iterator[None]:
         yield
     except (ValueError, OSError, RecursionError, TOMLKitError, yaml.YAMLError, YAMLError) as error:
         reason = str(error).partition("\n")[0]
-        raise UsageError(
-            "left_alone",
-            f"{path}: left alone: {reason}",
-            "correct the file, or add what `rolebundle install --dry-run` prints yourself",
-        ) from None
+        step = "correct the file, or add what `rolebundle install --dry-run` prints yourself"
+        raise UsageError("left_alone", f"{path}: left alone: {reason}", step) from None
 
 
 def _state(host: Host) -> tuple[Path, bytes | None, Entry | None, bool]:

@@ -49,11 +49,8 @@ def json_value(data: bytes, max_bytes: int = MAX_LINE_BYTES) -> Any:
         UsageError: as for :func:`json_object`, except that the value need not be an object.
     """
     if len(data) > max_bytes:
-        raise UsageError(
-            "request_too_large",
-            f"the request is over {max_bytes:,} bytes",
-            "send less: a task needs a few sentences",
-        )
+        step = "send less: a task needs a few sentences"
+        raise UsageError("request_too_large", f"the request is over {max_bytes:,} bytes", step)
     try:
         return parse_strict(data.decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -94,11 +91,8 @@ def checked_envelope(message: object) -> dict[str, Any]:
 
 def bad_envelope(reason: str) -> UsageError:
     """The error for a message that is no request, with what is wrong with it."""
-    return UsageError(
-        "bad_envelope",
-        f"not a JSON-RPC 2.0 request: {reason}",
-        'send one object: {"jsonrpc": "2.0", "id": 1, "method": "...", "params": {...}}',
-    )
+    step = 'send one object: {"jsonrpc": "2.0", "id": 1, "method": "...", "params": {...}}'
+    return UsageError("bad_envelope", f"not a JSON-RPC 2.0 request: {reason}", step)
 
 
 def error_fields(error: RolebundleError) -> dict[str, Any]:

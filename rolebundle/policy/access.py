@@ -327,18 +327,13 @@ def resolve_audience(
             visibility = json.loads(last.visibility)
             scopes, level = visibility["scopes"], visibility["access_level"]
     if bool(agent) == bool(level) or (agent and scopes):
-        raise UsageError(
-            "no_audience",
-            "a replica is published either for an agent or for a level",
-            "give --agent ID, or --level LEVEL with or without --scopes A,B",
-        )
+        problem = "a replica is published either for an agent or for a level"
+        hint = "give --agent ID, or --level LEVEL with or without --scopes A,B"
+        raise UsageError("no_audience", problem, hint)
     if last is not None and last.visibility and last.agent != agent:
         reader = f"for the agent {last.agent!r}" if last.agent else "for everyone who has it"
-        raise UsageError(
-            "other_audience",
-            f"{target}: is published {reader}",
-            "choose another target: those who read this one would get what others may see",
-        )
+        step = "choose another target: those who read this one would get what others may see"
+        raise UsageError("other_audience", f"{target}: is published {reader}", step)
     policy = active_policy(corpus)
     if level:
         chosen = tuple(scopes) or (EVERY_SCOPE,)

@@ -54,11 +54,9 @@ def parse_approvals(text: str) -> Sequence[str] | None:
     except ValueError:
         command = []
     if not text.startswith(_COMMAND) or not command:
-        raise UsageError(
-            "bad_approvals",
-            f"--approvals {text[:80]!r}: is not a source of approvals",
-            "one of: none, request, command:PROGRAM",
-        )
+        problem = f"--approvals {text[:80]!r}: is not a source of approvals"
+        step = "one of: none, request, command:PROGRAM"
+        raise UsageError("bad_approvals", problem, step)
     return command
 
 

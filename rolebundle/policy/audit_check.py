@@ -62,11 +62,8 @@ def _parse_head(expect: str) -> tuple[int, str]:
     if not expect:
         return 0, ""
     if not (seq.isascii() and seq.isdigit() and len(seq) < 19 and len(digest) == 64):
-        raise UsageError(
-            "bad_head",
-            f"{expect[:100]!r} is not the head of an audit",
-            "give SEQ:HASH as `rolebundle policy audit verify` printed it",
-        )
+        step = "give SEQ:HASH as `rolebundle policy audit verify` printed it"
+        raise UsageError("bad_head", f"{expect[:100]!r} is not the head of an audit", step)
     return int(seq), digest
 
 

@@ -348,11 +348,9 @@ def report_policy(corpus: Corpus, agent: str | None = None) -> PolicySummary:
         found, _, problem = _stored_policy(stored)
         policy, visible = found or policy, [] if problem else visible
         if agent is not None and agent not in policy.agents:
-            raise UsageError(
-                "unknown_agent",
-                f"{agent}: the policy does not name this agent, so it sees nothing",
-                f"agents: {', '.join(policy.agents) or 'none'}",
-            )
+            reason = f"{agent}: the policy does not name this agent, so it sees nothing"
+            step = f"agents: {', '.join(policy.agents) or 'none'}"
+            raise UsageError("unknown_agent", reason, step)
     return PolicySummary(
         policy=stored is not None,
         location=stored.location if stored else "",

@@ -84,11 +84,9 @@ def overlay_folders(options: Sequence[Path] = (), corpus: Path | None = None) ->
     for folder in folders:
         # Without this folder another policy than the intended one might apply.
         if not os.path.isdir(folder):  # noqa: PTH112 - Path.is_dir may raise
-            raise OverlayError(
-                "overlay_folder_missing",
-                f"{folder}: there is no such folder of overlays",
-                f"correct {origin}, or make the folder",
-            )
+            problem = f"{folder}: there is no such folder of overlays"
+            step = f"correct {origin}, or make the folder"
+            raise OverlayError("overlay_folder_missing", problem, step)
     own = overlays_path(corpus) if corpus is not None else None
     if own is not None and _is_own_folder(own):
         folders = (*folders, own)
@@ -120,11 +118,8 @@ def _is_own_folder(folder: Path) -> bool:
     foreign = [*filter(system.is_foreign, owners)]
     if foreign or system.is_open_to_others(status, S_IWOTH):
         reason = f"it belongs to uid {min(foreign)}" if foreign else "every user may write to it"
-        raise OverlayError(
-            "overlay_folder_foreign",
-            f"{folder}: {reason}",
-            "make it a folder that only you can write to, or remove it",
-        )
+        step = "make it a folder that only you can write to, or remove it"
+        raise OverlayError("overlay_folder_foreign", f"{folder}: {reason}", step)
     return True
 
 
@@ -314,11 +309,8 @@ def _resolve_parent(
     parent = _found(role_id, folders, f"{path}: extends: ")
     if parent in chain:
         names = " → ".join(file.stem for file in (*chain[chain.index(parent) :], parent))
-        raise OverlayError(
-            "overlay_cycle",
-            f"{path}: extends: goes in a circle: {names}",
-            "take `extends` out of one of them",
-        )
+        step = "take `extends` out of one of them"
+        raise OverlayError("overlay_cycle", f"{path}: extends: goes in a circle: {names}", step)
     return _resolve_role(role_id, parent, folders, chain)
 
 
@@ -335,11 +327,9 @@ def _read(path: Path) -> bytes:
         with path.open("rb") as file:
             return file.read(MAX_BYTES + 1)
     except FileNotFoundError as error:
-        raise OverlayError(
-            "overlay_missing",
-            f"{path}: there is no such overlay file",
-            "correct the path, or see `rolebundle overlay list`",
-        ) from error
+        problem = f"{path}: there is no such overlay file"
+        step = "correct the path, or see `rolebundle overlay list`"
+        raise OverlayError("overlay_missing", problem, step) from error
     except OSError as error:
         raise _unreadable(path, error.strerror or "cannot be read") from error
     except ValueError as error:
@@ -362,19 +352,13 @@ def _or_raise(path: Path, result: _T | list[Problem]) -> _T:
     first = result[0]
     place = f"{first.place}: " if first.place else ""
     more = f" (and {len(result) - 1} more)" if len(result) > 1 else ""
-    raise OverlayError(
-        "overlay_malformed",
-        f"{path}: {place}{first.message}{more}",
-        f"{first.hint}; `rolebundle overlay lint` lists all that is wrong",
-    )
+    step = f"{first.hint}; `rolebundle overlay lint` lists all that is wrong"
+    raise OverlayError("overlay_malformed", f"{path}: {place}{first.message}{more}", step)
 
 
 def _unreadable(path: Path, reason: str) -> OverlayError:
-    return OverlayError(
-        "overlay_unreadable",
-        f"{path}: {reason}",
-        "make it a file that you may read, or take it out of the folder",
-    )
+    step = "make it a file that you may read, or take it out of the folder"
+    return OverlayError("overlay_unreadable", f"{path}: {reason}", step)
 
 
 def _found(role_id: str, folders: Sequence[Path], place: str = "") -> Path:

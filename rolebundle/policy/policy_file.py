@@ -131,17 +131,13 @@ def read_policy_file(path: Path) -> str:
             raise ValueError(f"over {MAX_POLICY_BYTES:,} bytes")
         return data.decode("utf-8-sig")
     except OSError as error:
-        raise ConfigurationError(
-            "policy_unreadable",
-            f"{path}: the policy file cannot be read ({error.strerror})",
-            "restore it, or set another one with `rolebundle policy set FILE`",
-        ) from error
+        problem = f"{path}: the policy file cannot be read ({error.strerror})"
+        step = "restore it, or set another one with `rolebundle policy set FILE`"
+        raise ConfigurationError("policy_unreadable", problem, step) from error
     except ValueError as error:
-        raise ConfigurationError(
-            "policy_unreadable",
-            f"{path}: is not a policy file ({error})",
-            "write it as TOML or JSON in UTF-8",
-        ) from error
+        problem = f"{path}: is not a policy file ({error})"
+        step = "write it as TOML or JSON in UTF-8"
+        raise ConfigurationError("policy_unreadable", problem, step) from error
 
 
 def parse_policy(content: str, kind: str, source: str) -> Policy:

@@ -146,18 +146,14 @@ class PublishedFolder:
     def _claim(self, manifest: ReplicaManifest) -> None:
         """Create the folder, or make sure that what is in it may be replaced."""
         if self._folder.exists() and not self._folder.is_dir():
-            raise UsageError(
-                "target_is_file",
-                f"{self._folder}: is a file; a replica is published to a folder",
-                "name a folder, which is created if its parent exists",
-            )
+            problem = f"{self._folder}: is a file; a replica is published to a folder"
+            step = "name a folder, which is created if its parent exists"
+            raise UsageError("target_is_file", problem, step)
         if not self._folder.parent.is_dir():
             # It is not created: that would fill the mount point of a disk that is not there.
-            raise UsageError(
-                "target_missing",
-                f"{self._folder.parent}: there is no such folder",
-                "mount the disk or create the folder, and publish again",
-            )
+            problem = f"{self._folder.parent}: there is no such folder"
+            step = "mount the disk or create the folder, and publish again"
+            raise UsageError("target_missing", problem, step)
         self._folder.mkdir(mode=0o700, exist_ok=True)
         if not os.path.lexists(self._folder / PUBLISHED_MANIFEST):
             return
@@ -166,11 +162,9 @@ class PublishedFolder:
         except (ValueError, StorageError):
             published = None
         if published is None or published.corpus_id != manifest.corpus_id:
-            raise UsageError(
-                "foreign_folder",
-                f"{self._folder}: has a {PUBLISHED_MANIFEST} that is not of this corpus",
-                "choose another folder, or remove this file if nobody needs it",
-            )
+            problem = f"{self._folder}: has a {PUBLISHED_MANIFEST} that is not of this corpus"
+            step = "choose another folder, or remove this file if nobody needs it"
+            raise UsageError("foreign_folder", problem, step)
 
     def _unchanged(
         self, signed: SignedManifest, former: SignedManifest | None
@@ -211,20 +205,15 @@ class PublishedFolder:
             with path.open("rb") as stream:
                 yield stream
         except FileNotFoundError as error:
-            raise UsageError(
-                "nothing_published",
-                f"{self.target}: no replica is published there",
-                "check the path, or publish to it first with `rolebundle replica publish`",
-            ) from error
+            problem = f"{self.target}: no replica is published there"
+            step = "check the path, or publish to it first with `rolebundle replica publish`"
+            raise UsageError("nothing_published", problem, step) from error
         except OSError as error:
             raise storage_error(path, error) from error
 
     def _bad(self, reason: str) -> StorageError:
-        return StorageError(
-            "bad_response",
-            f"{self.target}: {reason}",
-            "run the same command again, or publish again",
-        )
+        step = "run the same command again, or publish again"
+        return StorageError("bad_response", f"{self.target}: {reason}", step)
 
 
 def _packed_name(digest: str) -> str:

@@ -280,11 +280,9 @@ def forget(path: Path, target: str, *, confirmed: bool) -> Publication:
             publication = find_publication(corpus, target)
             known_targets = [known.target for known in publications(corpus)]
         if publication is None:
-            raise UsageError(
-                "not_published",
-                f"{target}: nothing was published there from this corpus",
-                f"what was published: {', '.join(known_targets) or 'nothing'}",
-            )
+            problem = f"{target}: nothing was published there from this corpus"
+            step = f"what was published: {', '.join(known_targets) or 'nothing'}"
+            raise UsageError("not_published", problem, step)
         if publication.refuses_at > iso_utc(datetime.now(UTC)) and not confirmed:
             raise UsageError(
                 "may_answer",

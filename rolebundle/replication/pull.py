@@ -61,11 +61,8 @@ def pull(folder: PublishedFolder, path: Path, key: PublicKey) -> PullReport:
         CorpusBusy, ConfigurationError, StorageError: it could not be fetched.
     """
     file = Path(os.path.realpath(path))
-    with storage_errors(
-        "cannot_create",
-        f"{file.parent}: the folder cannot be created",
-        "choose another file with --db",
-    ):
+    step = "choose another file with --db"
+    with storage_errors("cannot_create", f"{file.parent}: the folder cannot be created", step):
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with folder_lock(file, exclusive=True):
         at_hand = _at_hand(file)
@@ -77,11 +74,9 @@ def pull(folder: PublishedFolder, path: Path, key: PublicKey) -> PullReport:
                     _replace(partial, file)
                 expected_manifest(file).unlink(missing_ok=True)
         except OSError as error:
-            raise StorageError(
-                "fetch_failed",
-                f"{path}: the replica cannot be written here ({error.strerror})",
-                "make room and give yourself write permission in this folder, and pull again",
-            ) from error
+            problem = f"{path}: the replica cannot be written here ({error.strerror})"
+            hint = "make room and give yourself write permission in this folder, and pull again"
+            raise StorageError("fetch_failed", problem, hint) from error
         except RolebundleError as error:
             if at_hand is None or not file.exists():
                 raise
@@ -114,17 +109,13 @@ def _at_hand(path: Path) -> ReplicaManifest | None:
         with Corpus.open_read_only(path, corpus_format()) as corpus:
             manifest = stored_manifest(corpus) if schema_version(corpus) >= SINCE_REPLICAS else ""
     except CorpusCorrupt as error:
-        raise CorpusCorrupt(
-            "damaged_at_hand",
-            f"{path}: is too damaged to tell whether it is a replica; it was not changed",
-            "move it away and pull again",
-        ) from error
+        problem = f"{path}: is too damaged to tell whether it is a replica; it was not changed"
+        step = "move it away and pull again"
+        raise CorpusCorrupt("damaged_at_hand", problem, step) from error
     if not manifest:
-        raise UsageError(
-            "not_a_replica",
-            f"{path}: is a corpus of its own, and no replica; it was not changed",
-            "name another file with --db",
-        )
+        problem = f"{path}: is a corpus of its own, and no replica; it was not changed"
+        step = "name another file with --db"
+        raise UsageError("not_a_replica", problem, step)
     try:
         return SignedManifest.model_validate_json(manifest).manifest
     except ValueError:
@@ -227,11 +218,9 @@ def read_manifest(content: str | bytes, source: str, key: PublicKey) -> SignedMa
     try:
         signed = SignedManifest.model_validate_json(content)
     except ValueError as error:
-        raise CorpusCorrupt(
-            "bad_manifest",
-            f"{source}: the manifest cannot be read",
-            "publish the replica again; what it holds cannot be trusted",
-        ) from error
+        problem = f"{source}: the manifest cannot be read"
+        step = "publish the replica again; what it holds cannot be trusted"
+        raise CorpusCorrupt("bad_manifest", problem, step) from error
     if not is_signed_by(signed, key):
         raise CorpusCorrupt(
             "bad_signature",
@@ -260,11 +249,9 @@ def check_acceptable(
             "upgrade rolebundle here" if is_newer else "publish with the version that is used here",
         )
     if at_hand is not None and manifest.corpus_id != at_hand.corpus_id:
-        raise WrongFile(
-            "other_corpus",
-            f"{source}: is a replica of another corpus than the one at hand",
-            "name another file with --db",
-        )
+        problem = f"{source}: is a replica of another corpus than the one at hand"
+        step = "name another file with --db"
+        raise WrongFile("other_corpus", problem, step)
     if at_hand is not None and manifest.publication != at_hand.publication:
         raise WrongFile(
             "other_publication",
@@ -273,11 +260,9 @@ def check_acceptable(
             "--db if you want this one",
         )
     if manifest.expires_at <= iso_utc(datetime.now(UTC)):
-        raise CorpusCorrupt(
-            "offer_expired",
-            f"{source}: this replica expired at {manifest.expires_at}",
-            "ask its publisher to publish again",
-        )
+        problem = f"{source}: this replica expired at {manifest.expires_at}"
+        step = "ask its publisher to publish again"
+        raise CorpusCorrupt("offer_expired", problem, step)
     if at_hand is not None and _age(manifest) < _age(at_hand):
         raise CorpusCorrupt(
             "replica_rolled_back",
@@ -326,11 +311,9 @@ def verify_replica(
     if not problem and offered and not signed.manifest.has_content_of(offered):
         problem = "it is not the one of its manifest"
     if problem:
-        raise CorpusCorrupt(
-            "replica_unsound",
-            f"{source}: the replica cannot be trusted: {problem}",
-            "ask its publisher to publish again",
-        )
+        reason = f"{source}: the replica cannot be trusted: {problem}"
+        step = "ask its publisher to publish again"
+        raise CorpusCorrupt("replica_unsound", reason, step)
     return signed
 
 

@@ -81,11 +81,9 @@ def _load(path: Path, kind: Any, parse: Callable[[bytes], object]) -> Any:
         with path.open("rb") as stream:
             key = parse(stream.read(_MAX_KEY_BYTES))
     except OSError as error:
-        raise ConfigurationError(
-            "key_missing",
-            f"{path}: the key cannot be read ({error.strerror})",
-            "check the name, or create a key with `rolebundle replica keygen FILE`",
-        ) from error
+        problem = f"{path}: the key cannot be read ({error.strerror})"
+        step = "check the name, or create a key with `rolebundle replica keygen FILE`"
+        raise ConfigurationError("key_missing", problem, step) from error
     except (ValueError, TypeError, UnsupportedAlgorithm):
         key = None
     if not isinstance(key, kind):

@@ -123,11 +123,9 @@ def parameters_of(address: str) -> dict[str, Any]:
         )
     for variable in ("PGHOSTADDR", "PGSERVICE", "PGSERVICEFILE"):
         if os.environ.get(variable):
-            raise UsageError(
-                "address_variable",
-                f"{variable} would change the address of the database",
-                "unset it",
-            )
+            problem = f"{variable} would change the address of the database"
+            step = "unset it"
+            raise UsageError("address_variable", problem, step)
     hosts = str(values.get("host") or os.environ.get("PGHOST") or "").split(",")
     # A socket, this machine's default, or a loopback address.
     if not all(host.startswith("/") or _LOOPBACK.fullmatch(host) for host in hosts):

@@ -56,10 +56,8 @@ def create_audit(path: Path, settings: AuditSettings, details: dict[str, Any]) -
         for statement in _schema():
             log.run(statement)
         log_id = uuid4().hex
-        log.run(
-            "INSERT INTO head VALUES (1, ?, 0, ?, ?, ?)",
-            (log_id, genesis_hash(log_id), settings.mode, settings.query),
-        )
+        values = (log_id, genesis_hash(log_id), settings.mode, settings.query)
+        log.run("INSERT INTO head VALUES (1, ?, 0, ?, ?, ?)", values)
         configure(log, settings, details)
 
     return create_file(path, AUDIT_FORMAT, fill)

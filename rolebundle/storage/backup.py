@@ -135,11 +135,8 @@ def replace_file(new: Path, path: Path, file_format: FileFormat, moment: str) ->
     kept_path = _free_name(path.with_name(f"{path.name}.replaced-{moment}"))
     if not is_missing_or_empty(path):
         _fold_log(path, file_format)
-    with storage_errors(
-        "not_replaced",
-        f"{path}: it could not be replaced",
-        "give yourself write permission to its folder and run the same command again",
-    ):
+    step = "give yourself write permission to its folder and run the same command again"
+    with storage_errors("not_replaced", f"{path}: it could not be replaced", step):
         if path.exists():
             rename_if_free(path, kept_path)
         for suffix in COMPANIONS:

@@ -90,7 +90,5 @@ def chunks_by_compartment(corpus: Corpus, rowids: Sequence[int]) -> dict[int, li
 
 def add_to_counts(corpus: Corpus, compartment: int, *, documents: int = 0, chunks: int = 0) -> None:
     """Add to the recorded numbers of a compartment; negative numbers subtract."""
-    corpus.run(
-        "UPDATE compartment SET documents = documents + ?, chunks = chunks + ? WHERE id = ?",
-        (documents, chunks, compartment),
-    )
+    update = "UPDATE compartment SET documents = documents + ?, chunks = chunks + ? WHERE id = ?"
+    corpus.run(update, (documents, chunks, compartment))

@@ -282,10 +282,8 @@ class Corpus(SqliteFile):
         self._check_restriction(sorted(compartments), generation)
         with self._mapped_errors(), self._writable_temporary_tables():
             self.db.execute("DELETE FROM temp.allowed_compartment")
-            self.db.executemany(
-                "INSERT INTO temp.allowed_compartment VALUES (?)",
-                ((number,) for number in self.allowed[1]),
-            )
+            rows = ((number,) for number in self.allowed[1])
+            self.db.executemany("INSERT INTO temp.allowed_compartment VALUES (?)", rows)
             self.db.execute("DELETE FROM temp.restricted_state")
             self.db.execute("INSERT INTO temp.restricted_state VALUES (?)", (generation,))
 

@@ -62,11 +62,8 @@ def check_path(path: Path, file_format: FileFormat) -> None:
         StorageError: there is no permission to look.
         CorpusCorrupt: the file is empty.
     """
-    with storage_errors(
-        "no_permission",
-        f"{path}: it cannot be read",
-        "give yourself read permission, or name another file with --db",
-    ):
+    step = "give yourself read permission, or name another file with --db"
+    with storage_errors("no_permission", f"{path}: it cannot be read", step):
         if not path.is_file():
             raise file_format.missing_error(path)
         if address_of(path):
@@ -96,11 +93,9 @@ def check_identity(db: apsw.Connection, path: Path, file_format: FileFormat) -> 
         CorpusCorrupt: it has a trigger or view that we never create.
     """
     if db.pragma("application_id") != file_format.application_id:
-        raise WrongFile(
-            "foreign_file",
-            f"{path}: is an SQLite file, but not {file_format.name}; it was not changed",
-            file_format.foreign_hint,
-        )
+        problem = f"{path}: is an SQLite file, but not {file_format.name}; it was not changed"
+        step = file_format.foreign_hint
+        raise WrongFile("foreign_file", problem, step)
     version = db.pragma("user_version")
     if not file_format.oldest <= version <= file_format.newest:
         raise WrongFile(
@@ -191,11 +186,9 @@ def write_new(contents: Mapping[Path, bytes], mode: int = 0o666) -> None:
         for new in written:
             new.unlink(missing_ok=True)
         if os.path.lexists(path):
-            raise ConfigurationError(
-                "file_exists",
-                f"{path}: exists, and is never overwritten",
-                "choose another name, or move it away and run the same command again",
-            ) from error
+            problem = f"{path}: exists, and is never overwritten"
+            step = "choose another name, or move it away and run the same command again"
+            raise ConfigurationError("file_exists", problem, step) from error
         raise
 
 
@@ -389,22 +382,16 @@ def corpus_path(option: str | os.PathLike[str] | None = None) -> Path:
     """
     if option == "":
         # That of an unset variable: it must not mean another corpus.
-        raise UsageError(
-            "bad_db_name",
-            "--db: the name of the corpus file is empty",
-            "name a file, or leave it out",
-        )
+        step = "name a file, or leave it out"
+        raise UsageError("bad_db_name", "--db: the name of the corpus file is empty", step)
     named = option or os.environ.get(DB_VARIABLE)
     if named:
         text = os.fspath(named)
         if is_address(text):
             return link_for(text)
         if "\x00" in text or not may_be_stored(text):
-            raise UsageError(
-                "bad_db_name",
-                f"{text!r}: the corpus file's name must be text",
-                "choose another name for the file",
-            )
+            step = "choose another name for the file"
+            raise UsageError("bad_db_name", f"{text!r}: the corpus file's name must be text", step)
         return Path(os.path.expanduser(text))  # noqa: PTH111 - expanduser() of Path may raise
     return user_data_path("rolebundle", appauthor=False) / "corpus.db"
 

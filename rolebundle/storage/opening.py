@@ -100,11 +100,8 @@ def corpus_format() -> FileFormat:
 
 def _no_corpus(path: Path) -> UsageError:
     if path.is_dir():
-        return UsageError(
-            "corpus_is_folder",
-            f"{path}: is a folder, and a corpus is a file",
-            "name a file with --db, such as team.db",
-        )
+        step = "name a file with --db, such as team.db"
+        return UsageError("corpus_is_folder", f"{path}: is a folder, and a corpus is a file", step)
     return UsageError(
         "corpus_missing",
         f"{path}: there is no corpus here",

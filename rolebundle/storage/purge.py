@@ -76,10 +76,8 @@ def erase(
     increment_generation(corpus)
     raise_purge_generations(corpus, names_of(documents, decided))
     receipt = Receipt(id=uuid4().hex, purged_at=purged_at, **erased, state="pending")
-    corpus.insert(
-        "purge (id, purged_at, documents, chunks, vectors, state)",
-        [(receipt.id, purged_at, *erased.values(), "erased")],
-    )
+    target = "purge (id, purged_at, documents, chunks, vectors, state)"
+    corpus.insert(target, [(receipt.id, purged_at, *erased.values(), "erased")])
     return receipt
 
 

@@ -93,11 +93,9 @@ def staging(corpus: Path) -> Iterator[Path]:
         try:
             locks.enter_context(lock)
         except CorpusBusy as error:
-            raise CorpusBusy(
-                "publish_busy",
-                f"{corpus}: another process publishes it",
-                "wait for it to end and run the same command again",
-            ) from error
+            problem = f"{corpus}: another process publishes it"
+            step = "wait for it to end and run the same command again"
+            raise CorpusBusy("publish_busy", problem, step) from error
         with storage_errors(
             "staged_replica_stays",
             f"{folder}: a replica in it could not be deleted",
@@ -178,19 +176,15 @@ def copy_visible(
     for start in range(0, len(rows), _DOCUMENTS_PER_STEP):
         _copy_documents(source, replica, pseudonym, rows[start : start + _DOCUMENTS_PER_STEP])
     replica.run("UPDATE corpus_state SET documents = ?", (len(rows),))
-    for index in sorted(
-        vector_index.all_indexes(source),
-        # The numbers of the source tell of indexes that were deleted.
-        key=lambda index: str((index.identity, index.started_at)),
-    ):
+    indexes = vector_index.all_indexes(source)
+    # The numbers of the source tell of indexes that were deleted.
+    for index in sorted(indexes, key=lambda index: str((index.identity, index.started_at))):
         _copy_index(source, replica, index)
     marks = source.rows(f"SELECT {_MARK_COLUMNS} FROM mark ORDER BY kind, target")
     replica.insert(f"mark ({_MARK_COLUMNS})", marks)
     scopes = (None if decision_scopes is None else sorted(decision_scopes),)
-    for table, select in (
-        ("decision", decisions.ROWS_OF_SCOPES),
-        ("decision_end", decisions.ENDS_OF_SCOPES),
-    ):
+    selects = {"decision": decisions.ROWS_OF_SCOPES, "decision_end": decisions.ENDS_OF_SCOPES}
+    for table, select in selects.items():
         replica.insert(table, source.rows(f"{select} ORDER BY scope, number", scopes))
     # That of a document covers those of its findings.
     for table in ("file", "scanned", "remembered", "document"):
@@ -202,11 +196,8 @@ def _copy_documents(
 ) -> None:
     """Copy these documents of the source with their chunks."""
     listed = (rows,)
-    found = source.iterate(
-        f"SELECT document, {_CHUNK_COLUMNS} FROM chunk WHERE document {IN_SET} "
-        "ORDER BY document, ordinal, chunk_id",
-        listed,
-    )
+    chosen = f"SELECT document, {_CHUNK_COLUMNS} FROM chunk WHERE document {IN_SET}"
+    found = source.iterate(f"{chosen} ORDER BY document, ordinal, chunk_id", listed)
     chunks = grouped((document, columns) for document, *columns in found)
     copied: list[Row] = []
     for source_row, *columns in source.iterate(_DOCUMENTS, listed):

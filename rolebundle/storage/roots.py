@@ -46,14 +46,10 @@ def forget_empty(corpus: Corpus, locations: Sequence[str]) -> None:
     Call it inside a write transaction.
     """
     above = "r.location = f.value OR substr(f.value, 1, length(r.location) + 1) = r.location || ?"
-    rows = corpus.rows(
-        f"SELECT DISTINCT r.location FROM root r JOIN json_each(?) f ON {above}",
-        (locations, os.sep),
-    )
-    corpus.run_many(
-        "DELETE FROM root WHERE location = ?",
-        (row for row in rows if not files_below(corpus, *row)),
-    )
+    roots = f"SELECT DISTINCT r.location FROM root r JOIN json_each(?) f ON {above}"
+    rows = corpus.rows(roots, (locations, os.sep))
+    empty = (row for row in rows if not files_below(corpus, *row))
+    corpus.run_many("DELETE FROM root WHERE location = ?", empty)
 
 
 def files_below(corpus: Corpus, location: str) -> list[str]:

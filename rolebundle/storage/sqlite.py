@@ -105,37 +105,27 @@ def mapped_error(error: apsw.Error, path: Path, reason: int = 0) -> errors.Roleb
     # The memory that readers and writers share.
     no_shared_room = error_detail(error) == apsw.SQLITE_IOERR_SHMSIZE
     if _is_kind(error, apsw.FullError) or reason in errors.FULL_ERRNOS or no_shared_room:
-        return errors.StorageError(
-            "storage_full",
-            f"{path}: no room left to write ({error})",
-            "free some disk space and run the same command again; what was reported done is safe",
-        )
+        step = "free some disk space and run the same command again; what was reported done is safe"
+        return errors.StorageError("storage_full", f"{path}: no room left to write ({error})", step)
     if _is_kind(error, apsw.InterruptError):
         return interrupted_error(path)
     if _is_kind(error, (apsw.BusyError, apsw.LockedError)):
         return errors.corpus_busy(path, "is writing to it")
     if _is_kind(error, apsw.NotADBError):
-        return errors.CorpusCorrupt(
-            "corpus_corrupt",
-            f"{path}: is no corpus, or its beginning is damaged ({error})",
-            f"check the path; if it was a corpus, {stored_values.DAMAGE_HINT}",
-        )
+        problem = f"{path}: is no corpus, or its beginning is damaged ({error})"
+        hint = f"check the path; if it was a corpus, {stored_values.DAMAGE_HINT}"
+        return errors.CorpusCorrupt("corpus_corrupt", problem, hint)
     if _is_kind(error, _CORRUPT):
         return errors.CorpusCorrupt(
             "corpus_corrupt", f"{path}: the file is damaged ({error})", stored_values.DAMAGE_HINT
         )
     if _is_kind(error, apsw.ReadOnlyError):
-        return errors.StorageError(
-            "read_only",
-            f"{path}: the file or its folder is read-only",
-            "give yourself write permission, or choose another file with --db",
-        )
+        problem = f"{path}: the file or its folder is read-only"
+        hint = "give yourself write permission, or choose another file with --db"
+        return errors.StorageError("read_only", problem, hint)
     if _is_kind(error, _IO):
-        return errors.StorageError(
-            "io_error",
-            f"{path}: reading or writing failed ({error})",
-            "check the disk and the permissions, then run the same command again",
-        )
+        step = "check the disk and the permissions, then run the same command again"
+        return errors.StorageError("io_error", f"{path}: reading or writing failed ({error})", step)
     return errors.CorpusCorrupt(
         UNUSABLE, f"{path}: {type(error).__name__}: {error}", "run `rolebundle corpus doctor`"
     )
@@ -143,11 +133,9 @@ def mapped_error(error: apsw.Error, path: Path, reason: int = 0) -> errors.Roleb
 
 def interrupted_error(path: Path) -> errors.Interrupted:
     """The error of a search that was cancelled, or that is past its deadline."""
-    return errors.Interrupted(
-        "interrupted",
-        f"{path}: the search was interrupted before it was done",
-        "ask again with a longer deadline_ms, or with lexical_only",
-    )
+    problem = f"{path}: the search was interrupted before it was done"
+    step = "ask again with a longer deadline_ms, or with lexical_only"
+    return errors.Interrupted("interrupted", problem, step)
 
 
 def error_detail(error: apsw.Error) -> int:
@@ -530,18 +518,13 @@ def _connect_read_only(path: Path) -> tuple[apsw.Connection, bool]:
         # full disk does not allow. Whoever writes has one, so nobody writes.
         if isinstance(error, apsw.IOError) and error_detail(error) not in _NO_SHARED_MEMORY:
             raise
-        return _connect_frozen(path), True
-
-
-def _connect_frozen(path: Path) -> apsw.Connection:
-    """A connection that takes no lock and creates no file, for a file that nobody writes."""
-    name = f"file:{quote(str(path.absolute()))}?mode=ro"
-    log = _log_of(path)
-    if not log.exists() or log.stat().st_size == 0:
-        # Without a log the file alone is complete.
-        return _connect(f"{name}&immutable=1")
-    # The index of the log is then in this process's memory.
-    return _connect(f"{name}&vfs={_WITHOUT_LOCKS}", exclusive=True)
+        # From here on a connection that takes no lock and creates no file.
+        name, log = f"file:{quote(str(path.absolute()))}?mode=ro", _log_of(path)
+        if not log.exists() or log.stat().st_size == 0:
+            # Without a log the file alone is complete.
+            return _connect(f"{name}&immutable=1"), True
+        # The index of the log is then in this process's memory.
+        return _connect(f"{name}&vfs={_WITHOUT_LOCKS}", exclusive=True), True
 
 
 def _connect(name: str, *, exclusive: bool = False) -> apsw.Connection:

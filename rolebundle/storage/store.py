@@ -38,10 +38,8 @@ Files = Sequence[tuple[StoredFile, Sequence[StoredDocument]]]
 
 def known_files(corpus: Corpus) -> dict[str, FileIdentity]:
     """Location → identity, for every file that was read. Remembered facts have none."""
-    rows = corpus.rows(
-        "SELECT location, path, content_hash, recipe FROM file WHERE location NOT LIKE ?",
-        (f"{REMEMBERED}%",),
-    )
+    files = "SELECT location, path, content_hash, recipe FROM file WHERE location NOT LIKE ?"
+    rows = corpus.rows(files, (f"{REMEMBERED}%",))
     return {location: (*identity,) for location, *identity in typed(rows, str, str, str, str)}
 
 
@@ -90,11 +88,9 @@ def put_files(
 
 
 def _taken(name: str) -> DocumentError:
-    return DocumentError(
-        "duplicate_document_id",
-        f"the id {name.lstrip()!r}, which it declares, belongs to another document",
-        "declare another id",
-    )
+    problem = f"the id {name.lstrip()!r}, which it declares, belongs to another document"
+    step = "declare another id"
+    return DocumentError("duplicate_document_id", problem, step)
 
 
 def remove_files(corpus: Corpus, locations: Iterable[str]) -> None:
@@ -176,11 +172,9 @@ class _Batch:
             document_id, *chunk_ids = _ids_of([document])
             owner, location = self.owners.get(document_id, (file_row, file.location))
             if owner != file_row or document_id in used:
-                raise DocumentError(
-                    "duplicate_document_id",
-                    f"the document id {document_id!r} is taken by {location}",
-                    "give one of the two another document_id or source_id",
-                )
+                problem = f"the document id {document_id!r} is taken by {location}"
+                step = "give one of the two another document_id or source_id"
+                raise DocumentError("duplicate_document_id", problem, step)
             used.add(document_id)
             for name in chunk_ids:
                 if name in used or self.owners.get(name, (file_row,))[0] != file_row:
@@ -201,10 +195,8 @@ class _Batch:
         reindexed = chunks_by_compartment(self.corpus, chunks)
         for compartment, rowids in reindexed.items():
             self.corpus.lexical.remove_chunks(self.corpus, compartment, rowids)
-        self.corpus.run(
-            f"UPDATE file SET {assignments(f'{FILE_ROW}, digest')} WHERE id = ?",
-            (*_file_row(file_row, file), file_row),
-        )
+        update = f"UPDATE file SET {assignments(f'{FILE_ROW}, digest')} WHERE id = ?"
+        self.corpus.run(update, (*_file_row(file_row, file), file_row))
         for compartment, rowids in reindexed.items():
             self.corpus.lexical.add_chunks(self.corpus, compartment, rowids)
         before: dict[str, int] = dict(
@@ -247,10 +239,8 @@ class _Batch:
                 _remove_vectors(self.corpus, chunks_of(self.corpus, [row]))
             if current != compartment:
                 partition.move_documents(self.corpus, [row], current, compartment)
-            self.corpus.run(
-                f"UPDATE document SET {assignments(f'{DOCUMENT_COLUMNS}, digest')} WHERE id = ?",
-                (*columns, digest, row),
-            )
+            assigned = assignments(f"{DOCUMENT_COLUMNS}, digest")
+            self.corpus.run(f"UPDATE document SET {assigned} WHERE id = ?", (*columns, digest, row))
             self.corpus.run("DELETE FROM supersession WHERE newer = ?", (row,))
             chunks = update_chunks(self.corpus, row, compartment, chunks)
             self.corpus.run("DELETE FROM scanned WHERE document = ?", (row,))

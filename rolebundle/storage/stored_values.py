@@ -156,7 +156,7 @@ def _column(annotation: Any) -> tuple[tuple[type, ...], Callable[[Any], Any] | N
     if annotation == Attributes:
         return (str,), _attributes
     if origin is tuple:
-        return (str,), _strings if inner[0] is str else _numbers
+        return (str,), _strings if inner[0] is str else lambda text: tuple(map(int, _strings(text)))
     if origin is Literal:
         return (str,), {word: word for word in inner}.__getitem__
     if origin is not None:  # or None
@@ -165,10 +165,6 @@ def _column(annotation: Any) -> tuple[tuple[type, ...], Callable[[Any], Any] | N
         return (*types, type(None)), either
     is_flag = annotation is bool
     return ((int,), {0: False, 1: True}.__getitem__) if is_flag else ((annotation,), None)
-
-
-def _numbers(text: str) -> tuple[int, ...]:
-    return tuple(map(int, _strings(text)))
 
 
 @lru_cache(maxsize=4096)

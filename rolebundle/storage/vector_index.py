@@ -134,10 +134,8 @@ def set_connection(corpus: Corpus, index: EmbeddingIndex, connection: str) -> No
 
 def set_noise(corpus: Corpus, index: EmbeddingIndex, noise: Noise) -> None:
     """Record what the cosines of the index's model mean. Call it inside a write transaction."""
-    corpus.run(
-        "UPDATE embedding_index SET noise_floor = ?, related_cosine = ? WHERE id = ?",
-        (*noise, index.id),
-    )
+    update = "UPDATE embedding_index SET noise_floor = ?, related_cosine = ? WHERE id = ?"
+    corpus.run(update, (*noise, index.id))
 
 
 def vector_hash(input_hash: str, vector: bytes) -> str:

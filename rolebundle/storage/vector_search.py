@@ -164,11 +164,8 @@ def cosines(corpus: Corpus, index_id: int, vector: bytes, rowids: Sequence[int])
         CorpusCorrupt: ``vectors_damaged``.
     """
     corpus.load_vector_functions()
-    rows = corpus.rows(
-        f"SELECT {_DISTANCE} FROM embedded e WHERE e.index_id = ?2 AND e.chunk {IN_SET}",
-        (vector, index_id, rowids),
-    )
-    return cosines_from_rows(rows)
+    chosen = f"SELECT {_DISTANCE} FROM embedded e WHERE e.index_id = ?2 AND e.chunk {IN_SET}"
+    return cosines_from_rows(corpus.rows(chosen, (vector, index_id, rowids)))
 
 
 def cosines_from_rows(rows: Iterable[Row]) -> Cosines:

@@ -111,11 +111,8 @@ def vectors_in_memory(corpus: Corpus, index: EmbeddingIndex) -> VectorsInMemory:
     Damaged ones, of another length or not finite, are always candidates.
     """
     dimensions = index.identity.model.dimensions
-    return kept_in_memory(
-        corpus,
-        ("vectors", index.id, dimensions),
-        lambda: _read(corpus, index.id, dimensions, ALL_CHUNKS),
-    )
+    name = ("vectors", index.id, dimensions)
+    return kept_in_memory(corpus, name, lambda: _read(corpus, index.id, dimensions, ALL_CHUNKS))
 
 
 def _read(corpus: Corpus, index_id: int, dimensions: int, ranges: Ranges) -> VectorsInMemory:

@@ -41,11 +41,14 @@ changes, so that unchanged files are read again."""
 def open_text(data: bytes, path: str) -> tuple[list[str], tuple[str, ...]]:
     """The lines of the file at ``path``, and notes on what was changed to decode them.
 
+    Letters and signs are in place of their escapes; there are as many lines as before.
+
     Raises:
         DocumentError: ``undecodable``.
     """
     text, notes = decode(data, path)
-    return split_lines(_with_characters(text, path)), notes
+    pattern = _ESCAPES_OF.get(f".{_suffix_of(path)}") if "\\u" in text or "&" in text else None
+    return split_lines(pattern.sub(_character, text) if pattern else text), notes
 
 
 _CHARACTER = r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}"
@@ -60,12 +63,6 @@ _ESCAPES = {
     ),
 }
 _ESCAPES_OF = {suffix: p for suffixes, p in _ESCAPES.items() for suffix in suffixes.split()}
-
-
-def _with_characters(text: str, path: str) -> str:
-    """A text with letters and signs in place of their escapes; it has the same lines."""
-    pattern = _ESCAPES_OF.get(f".{_suffix_of(path)}") if "\\u" in text or "&" in text else None
-    return pattern.sub(_character, text) if pattern else text
 
 
 def _character(match: re.Match[str]) -> str:

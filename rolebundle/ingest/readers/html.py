@@ -9,7 +9,7 @@ from typing import Any
 from lxml import etree
 
 from rolebundle.contracts.ingest import utc_text
-from rolebundle.ingest.parsed import ParsedDocument
+from rolebundle.ingest.parsed import ParsedDocument, title_in
 from rolebundle.ingest.readers import notation, parser_errors
 from rolebundle.ingest.readers.html_blocks import (
     BLOCKS,
@@ -26,7 +26,6 @@ from rolebundle.ingest.readers.html_blocks import (
     text_of,
 )
 from rolebundle.ingest.readers.html_hidden import HiddenElement, Page, page_sheets, parsed_page
-from rolebundle.ingest.readers.line_blocks import title_in
 from rolebundle.ingest.readers.mathml import mathml_text
 from rolebundle.resources import data_file
 from rolebundle.scan.finding import HiddenPart
@@ -101,7 +100,8 @@ def read_page(
         if not part.is_kept:
             _empty(element)
     _write_signs(body)
-    _write_strikes(body)
+    for one in body.xpath(_TABLE["xpaths"]["struck"]):
+        setattr(one.getparent(), "tail" if one.is_tail else "text", _SHOWN.sub(r"~~\g<0>~~", one))
     count = source.count(b"\n") + (not source.endswith(b"\n"))
     blocks = html_blocks(body, count, is_mail=is_mail)
     return ParsedDocument(
@@ -256,12 +256,6 @@ def _write_signs(body: Any) -> None:
                 _set_apart(element)
         elif element.getparent() is not None and not holds_block(element):
             _write_scripts(element)
-
-
-def _write_strikes(body: Any) -> None:
-    """Write marks around each text that is struck out."""
-    for one in body.xpath(_TABLE["xpaths"]["struck"]):
-        setattr(one.getparent(), "tail" if one.is_tail else "text", _SHOWN.sub(r"~~\g<0>~~", one))
 
 
 def _write_scripts(element: Any) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from rolebundle.ingest.parsed import Block, BlockKind
@@ -16,11 +16,6 @@ def is_blank(line: str) -> bool:
 def first_text(lines: Sequence[str]) -> int:
     """The index of the first line that is not blank; that after the last one if all are."""
     return next((i for i, line in enumerate(lines) if not is_blank(line)), len(lines))
-
-
-def title_in(blocks: Iterable[Block]) -> str:
-    """The first heading of level 1; empty if there is none."""
-    return next((block.heading for block in blocks if block.level == 1), "")
 
 
 def block_of(lines: Sequence[str], kind: BlockKind, start: int, end: int) -> Block:

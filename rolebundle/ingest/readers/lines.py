@@ -25,15 +25,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from itertools import pairwise, takewhile
 
 from rolebundle.errors import DocumentError
-from rolebundle.ingest.front_matter import front_matter
-from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
+from rolebundle.ingest.front_matter import front_matter, with_blocks
+from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument, title_in
 from rolebundle.ingest.readers import MAX_TITLE_CHARS, open_text
-from rolebundle.ingest.readers.line_blocks import block_of, first_text, is_blank, runs, title_in
+from rolebundle.ingest.readers.line_blocks import block_of, first_text, is_blank, runs
 from rolebundle.resources import data_file, expanded
 from rolebundle.text.decoding import one_line
 from rolebundle.text.references import HEADING_LINES
@@ -60,14 +59,7 @@ def _read_text(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocume
     suffix = path.rpartition(".")[2].lower()
     heading = HEADING_LINES.get(suffix, _NO_HEADING)
     read = _rows(lines, start) if suffix in _ROWS else _text_blocks(lines, start, heading)
-    blocks = tuple(read)
-    yield replace(
-        front,
-        blocks=(*front.blocks, *blocks),
-        inferred={"title": title_in(blocks)},
-        lines=lines,
-        notes=(*notes, *front.notes),
-    )
+    yield with_blocks(front, tuple(read), notes, lines=lines)
 
 
 def _text_blocks(lines: Sequence[str], start: int, heading: re.Pattern[str]) -> Iterator[Block]:

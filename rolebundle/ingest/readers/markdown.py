@@ -23,11 +23,11 @@ from markdown_it.token import Token
 
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.declarations import limiting_key
-from rolebundle.ingest.front_matter import front_matter
+from rolebundle.ingest.front_matter import front_matter, with_blocks
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
 from rolebundle.ingest.readers import MAX_TITLE_CHARS, open_text, parser_errors, unique_key
 from rolebundle.ingest.readers.html_hidden import Page, page_sheets, parsed_page
-from rolebundle.ingest.readers.line_blocks import block_of, first_text, is_blank, runs, title_in
+from rolebundle.ingest.readers.line_blocks import block_of, first_text, is_blank, runs
 from rolebundle.resources import data_file
 from rolebundle.scan.finding import HiddenPart
 from rolebundle.text.decoding import cleaned, one_line, split_lines
@@ -68,16 +68,8 @@ def _document(
     """
     front, first = front_matter(lines, path, start, end)
     shown, hidden, blocks = read_markdown(lines, first, end)
-    return replace(
-        front,
-        blocks=(*front.blocks, *blocks),
-        inferred={"title": title_in(blocks)},
-        key=key,
-        lines=shown,
-        notes=(*notes, *front.notes),
-        hidden=hidden,
-        found=found_in((block.text for block in blocks if block.kind != "code"), path),
-    )
+    found = found_in((block.text for block in blocks if block.kind != "code"), path)
+    return with_blocks(front, blocks, notes, key=key, lines=shown, hidden=hidden, found=found)
 
 
 MarkdownText = tuple[Sequence[str], tuple[HiddenPart, ...], tuple[Block, ...]]
@@ -384,11 +376,9 @@ def _read_separated(
         DocumentError: ``no_separator``, ``undecodable``.
     """
     if not separator:
-        raise DocumentError(
-            "no_separator",
-            f"{path}: the reader `separated` requires a separator",
-            "set `separator` in rolebundle.toml",
-        )
+        problem = f"{path}: the reader `separated` requires a separator"
+        step = "set `separator` in rolebundle.toml"
+        raise DocumentError("no_separator", problem, step)
     lines, notes = open_text(data, path)
     keys: set[str] = set()
     separators = [i for i, line in enumerate(lines) if line.startswith(separator)]

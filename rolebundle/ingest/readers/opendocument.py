@@ -426,9 +426,6 @@ class _OpenDocument(Walk):
         is_shown = not element.tag.startswith(_SVG)
         return self.inline(element, look) if is_shown else _HIDES_ALT_TEXT(self, element, look)
 
-    def _left_out(self, _element: Any, _look: Look) -> None:
-        self.left_out["embedded objects"] += 1
-
     def _field(self, element: Any, look: Look) -> str:
         """A field whose text is that of the slide. Documents have the text of their fields."""
         text = self._fields.get(local_name(element))
@@ -498,7 +495,7 @@ class _OpenDocument(Walk):
         **dict.fromkeys(("binary-data", "change-info", "forms", *_CONTENTS), office.skip),
         "desc": _HIDES_ALT_TEXT,
         "title": _title,
-        "object-ole": _left_out,
+        "object-ole": lambda self, *_: self.left_out.update(["embedded objects"]),
         **dict.fromkeys(_DRAWN, _drawing),
         "control": _control,
         "tracked-changes": office.hides("tracked_deletion"),

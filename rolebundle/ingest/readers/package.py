@@ -334,9 +334,8 @@ class TextBlocks:
         lines = [*filter(None, map(row_line, rows))]
         self._count(sum(map(len, lines)) + _CHARS_OF_BLOCK * len(lines))
         self.end_block()
-        self.add(
-            "table", "\n".join(lines), anchor, lines[header_index(lines)] if len(lines) > 1 else ""
-        )
+        header = lines[header_index(lines)] if len(lines) > 1 else ""
+        self.add("table", "\n".join(lines), anchor, header)
         self.end_block()
 
     def hide(self, kind: str, text: str, *, is_usual: bool = False, is_kept: bool = False) -> None:

@@ -67,11 +67,9 @@ def _read(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocument]:
     texts = [split_lines(visible) for visible, _ in pages]
     text, replaced = clean("\n".join("\n".join(lines) for lines in texts))
     if not text or text.isspace():
-        raise DocumentError(
-            "no_text_layer",
-            f"{path}: no text in its {counted(len(pages), 'page')}",
-            "run it through OCR (ocrmypdf), or exclude it",
-        )
+        problem = f"{path}: no text in its {counted(len(pages), 'page')}"
+        step = "run it through OCR (ocrmypdf), or exclude it"
+        raise DocumentError("no_text_layer", problem, step)
     lines = split_lines(text)
     yield ParsedDocument(
         blocks=tuple(_blocks(lines, texts)),

@@ -79,11 +79,8 @@ def doctor(call: Call, repair: bool) -> None:
     report = doctoring.examine(call.path)
     call.print(report)
     if not report.sound:
-        raise errors.CorpusCorrupt(
-            "check_failed",
-            f"{report.location}: problems were found",
-            "follow the remedies above; `rolebundle corpus doctor --repair` mends indexes",
-        )
+        step = "follow the remedies above; `rolebundle corpus doctor --repair` mends indexes"
+        raise errors.CorpusCorrupt("check_failed", f"{report.location}: problems were found", step)
 
 
 @corpus.command(short_help="Remove the corpus of folders")

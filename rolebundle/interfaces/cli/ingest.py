@@ -175,29 +175,23 @@ def ingest(
     refuse_problems(report)
     missing = sum(note.code == "root_missing" for note in (*report.skipped, *report.notes))
     if missing and not paths:
-        raise UsageError(
-            "root_missing",
-            f"{counted(missing, 'root')} missing; what is there was read again",
-            "see the messages above",
-        )
+        problem = f"{counted(missing, 'root')} missing; what is there was read again"
+        step = "see the messages above"
+        raise UsageError("root_missing", problem, step)
 
 
 def refuse_problems(report: IngestReport) -> None:
     """Raise an error if documents were refused, named paths failed, or a vector is missing."""
     refused = report.refused()
     if refused:
-        raise DocumentError(
-            "bad_documents",
-            f"{counted(len(refused), 'document')} refused; the others were stored",
-            "correct the documents named above and run the same command again",
-        )
+        problem = f"{counted(len(refused), 'document')} refused; the others were stored"
+        step = "correct the documents named above and run the same command again"
+        raise DocumentError("bad_documents", problem, step)
     if report.failed:
         named = report.failed[0] if len(report.failed) == 1 else f"{len(report.failed)} paths"
-        raise DocumentError(
-            "not_ingested",
-            f"{named} could not be ingested; everything else was stored",
-            "correct what is named above, or leave it out of the command",
-        )
+        problem = f"{named} could not be ingested; everything else was stored"
+        step = "correct what is named above, or leave it out of the command"
+        raise DocumentError("not_ingested", problem, step)
     if report.embedding_problem:
         raise EmbedderError(
             "embedding_incomplete",

@@ -173,11 +173,9 @@ def check_page_path(path: Path) -> Path:
         raise UsageError("no_folder", f"--html {path}: there is no such folder", "create it first")
     # Nothing is read from a pipe or a device, because a pipe would wait for a writer.
     if path.exists() and not (path.is_file() and _PAGE_MARK in _beginning(path)):
-        raise UsageError(
-            "not_a_page",
-            f"--html {path}: is there, and is no page of rolebundle",
-            "name a new file; only older pages are replaced",
-        )
+        problem = f"--html {path}: is there, and is no page of rolebundle"
+        step = "name a new file; only older pages are replaced"
+        raise UsageError("not_a_page", problem, step)
     return path
 
 

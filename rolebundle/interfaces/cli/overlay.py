@@ -103,11 +103,9 @@ def list_command(call: Call) -> None:
     call.print(OverlayList(overlays=entries), lines)
     broken = [entry.role_id for entry in entries if entry.problem]
     if broken:
-        raise OverlayError(
-            "overlay_malformed",
-            f"{counted(len(broken), 'overlay')} cannot be loaded: {', '.join(broken)}",
-            f"run `rolebundle overlay lint {broken[0]}`",
-        )
+        problem = f"{counted(len(broken), 'overlay')} cannot be loaded: {', '.join(broken)}"
+        step = f"run `rolebundle overlay lint {broken[0]}`"
+        raise OverlayError("overlay_malformed", problem, step)
 
 
 @overlay.command("show")
@@ -178,11 +176,8 @@ def lint_command(call: Call, names: tuple[str, ...]) -> None:
             f"{on_one_line(str(location))}; name one with --db"
         )
     if errors:
-        raise OverlayError(
-            "overlay_lint_failed",
-            f"{counted(errors, 'error')} in overlays",
-            "correct the errors named above and lint again",
-        )
+        step = "correct the errors named above and lint again"
+        raise OverlayError("overlay_lint_failed", f"{counted(errors, 'error')} in overlays", step)
 
 
 def _is_file(name: str) -> bool:
@@ -394,11 +389,9 @@ def _corpus(
     """The corpus file to use, and the documents to ingest into it first, if any."""
     documents = questions.corpus_folder(path, golden)
     if documents is not None and not documents.exists():
-        raise ConfigurationError(
-            "golden_malformed",
-            f"{path}: corpus: there is no {documents}",
-            "name a folder of documents, relative to the golden set's folder, or give --db",
-        )
+        problem = f"{path}: corpus: there is no {documents}"
+        step = "name a folder of documents, relative to the golden set's folder, or give --db"
+        raise ConfigurationError("golden_malformed", problem, step)
     # A corpus that exists already is only read.
     if documents is None or (db is not None and Path(db).exists()):
         return corpus_path(db), None

@@ -161,11 +161,8 @@ def lint_command(call: Call, file: str | None) -> None:
     errors, counts = finding_counts(findings)
     print_note(counts)
     if errors:
-        raise ConfigurationError(
-            "policy_lint_failed",
-            f"{name}: {counted(errors, 'error')}",
-            "correct it and run `rolebundle policy set FILE`",
-        )
+        step = "correct it and run `rolebundle policy set FILE`"
+        raise ConfigurationError("policy_lint_failed", f"{name}: {counted(errors, 'error')}", step)
 
 
 def _read(file: str) -> tuple[str, str, str]:

@@ -175,11 +175,9 @@ def _read(path: Path) -> str:
         if not stat.S_ISREG(status.st_mode):
             raise _bad_token_file(path, "is not a plain file")
         if system.is_foreign(status.st_uid) or system.is_open_to_others(status):
-            raise ConfigurationError(
-                "token_file_readable",
-                f"{path}: others may read or change the token",
-                f"delete the file, so that a new token is made, or chmod 600 {path}",
-            )
+            problem = f"{path}: others may read or change the token"
+            step = f"delete the file, so that a new token is made, or chmod 600 {path}"
+            raise ConfigurationError("token_file_readable", problem, step)
         text = file.read(_MAX_TOKEN_FILE).decode("ascii", "replace").strip()
     if not _TOKEN.fullmatch(text):
         raise _bad_token_file(path, "has no token of at least 32 letters, digits and .-_~+/=")
@@ -187,8 +185,5 @@ def _read(path: Path) -> str:
 
 
 def _bad_token_file(path: Path, problem: str) -> ConfigurationError:
-    return ConfigurationError(
-        "token_file_bad",
-        f"{path}: {problem}",
-        "delete the file, so that a new token is made, or give another --token-file",
-    )
+    step = "delete the file, so that a new token is made, or give another --token-file"
+    return ConfigurationError("token_file_bad", f"{path}: {problem}", step)

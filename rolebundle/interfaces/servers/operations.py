@@ -329,11 +329,9 @@ class Operations:
             )
         missing = [path for path in request.paths if not Path(path).is_absolute()]
         if missing or not request.paths:
-            raise UsageError(
-                "bad_request",
-                f"paths: {missing[0] if missing else 'none given'} is not an absolute path",
-                "send absolute paths, because the server has a working folder of its own",
-            )
+            problem = f"paths: {missing[0] if missing else 'none given'} is not an absolute path"
+            step = "send absolute paths, because the server has a working folder of its own"
+            raise UsageError("bad_request", problem, step)
         report = Admin(self.engine.workspace).ingest(
             [Path(path) for path in request.paths],
             IngestOptions(lexical_only=request.lexical_only, wait=self.indexing is None),
@@ -386,8 +384,5 @@ TOOLS = [row for row in METHODS.values() if row.name]
 
 def internal_error(error: BaseException) -> RolebundleError:
     """The coded error for an exception that no code foresaw. It has no detail that could leak."""
-    return RolebundleError(
-        "internal",
-        f"internal error: {type(error).__name__}",
-        "please report it; ROLEBUNDLE_DEBUG=1 shows on standard error where it happened",
-    )
+    step = "please report it; ROLEBUNDLE_DEBUG=1 shows on standard error where it happened"
+    return RolebundleError("internal", f"internal error: {type(error).__name__}", step)

@@ -198,11 +198,8 @@ def _checked_fields(method: str, params: object, offered: Sequence[str]) -> dict
         UsageError: what the call is refused with.
     """
     if method not in (*METHODS, *OWN_METHODS):
-        raise UsageError(
-            "unknown_method",
-            f"{method[:80]}: there is no such method",
-            f"methods: {', '.join((*OWN_METHODS, *offered))}",
-        )
+        step = f"methods: {', '.join((*OWN_METHODS, *offered))}"
+        raise UsageError("unknown_method", f"{method[:80]}: there is no such method", step)
     if not isinstance(params, dict | None):
         raise UsageError(
             "bad_request", "params: must be an object", 'name the fields: {"task": "..."}'

@@ -321,11 +321,9 @@ class PostgresCorpus(Corpus):
                     self.before_commit(self)
                 # After a statement that failed, COMMIT undoes all.
                 if self.connection.execute(b"COMMIT").statusmessage != "COMMIT":
-                    raise StorageError(
-                        "not_committed",
-                        f"{self.path}: a statement failed, so nothing was written",
-                        "run the same command again",
-                    )
+                    problem = f"{self.path}: a statement failed, so nothing was written"
+                    step = "run the same command again"
+                    raise StorageError("not_committed", problem, step)
             finally:
                 if self._is_inside():
                     self.connection.execute(b"ROLLBACK")
@@ -338,10 +336,8 @@ class PostgresCorpus(Corpus):
         )
         for table, column in self.rows(numbered, (SCHEMA,)):
             last = f"(SELECT coalesce(max({column}), 0) + 1 FROM {table})"
-            self.rows(
-                f"SELECT setval(pg_get_serial_sequence(?, ?), {last}, false)",
-                (f"{SCHEMA}.{table}", column),
-            )
+            setting = f"SELECT setval(pg_get_serial_sequence(?, ?), {last}, false)"
+            self.rows(setting, (f"{SCHEMA}.{table}", column))
 
     def rewrite(self) -> bool:
         """See :meth:`Corpus.rewrite`: each table and its indexes get new files."""
@@ -477,25 +473,17 @@ def mapped_error(error: psycopg.Error, path: Path) -> RolebundleError:
             "free some space there and run the same command again; what was reported done is safe",
         )
     if isinstance(error, errors.FeatureNotSupported):
-        return StorageError(
-            "pgvector_missing",
-            with_detail(f"{path}: the server lacks something that a corpus needs", error),
-            "install pgvector on the server",
-        )
+        problem = with_detail(f"{path}: the server lacks something that a corpus needs", error)
+        step = "install pgvector on the server"
+        return StorageError("pgvector_missing", problem, step)
     if isinstance(error, (errors.InsufficientPrivilege, errors.ReadOnlySqlTransaction)):
-        return StorageError(
-            "read_only",
-            with_detail(f"{path}: the database does not allow it", error),
-            "connect as a user that may, and to the primary server",
-        )
+        problem = with_detail(f"{path}: the database does not allow it", error)
+        step = "connect as a user that may, and to the primary server"
+        return StorageError("read_only", problem, step)
     if isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError)):
-        return CorpusBusy(
-            "database_unreachable",
-            with_detail(f"{path}: the database cannot be reached", error),
-            "ask again; see whether the server runs, and whether the password is in ~/.pgpass",
-        )
-    return CorpusCorrupt(
-        "corpus_unusable",
-        with_detail(f"{path}: {type(error).__name__}", error),
-        "run `rolebundle corpus doctor`",
-    )
+        problem = with_detail(f"{path}: the database cannot be reached", error)
+        step = "ask again; see whether the server runs, and whether the password is in ~/.pgpass"
+        return CorpusBusy("database_unreachable", problem, step)
+    problem = with_detail(f"{path}: {type(error).__name__}", error)
+    step = "run `rolebundle corpus doctor`"
+    return CorpusCorrupt("corpus_unusable", problem, step)

@@ -102,11 +102,8 @@ def open_reader(path: Path, address: str, file_format: FileFormat) -> Corpus:
     with mapped_errors(path), closed_on_error(corpus):
         version = _version(corpus)
         if version == 0:
-            raise UsageError(
-                "corpus_missing",
-                f"{path}: there is no corpus in this database",
-                "run `rolebundle ingest PATH` first, or name another one with --db",
-            )
+            step = "run `rolebundle ingest PATH` first, or name another one with --db"
+            raise UsageError("corpus_missing", f"{path}: there is no corpus in this database", step)
         if version != len(migrations()):
             raise _wrong_version(path, version)
     return corpus
@@ -161,11 +158,9 @@ def _version(corpus: Corpus) -> int:
         return 0
     version = corpus.value(f"SELECT version FROM {SCHEMA}.schema_version")
     if version is None:
-        raise StorageError(
-            "database_denied",
-            f"{corpus.path}: this user of the database may see nothing of the corpus",
-            "connect as its owner, or as a user that is named like an agent of the policy",
-        )
+        problem = f"{corpus.path}: this user of the database may see nothing of the corpus"
+        step = "connect as its owner, or as a user that is named like an agent of the policy"
+        raise StorageError("database_denied", problem, step)
     return int(version)
 
 
@@ -187,11 +182,9 @@ def _create(corpus: PostgresCorpus) -> None:
     # Another process was faster, or another user.
     own = "SELECT pg_has_role(nspowner, 'USAGE') FROM pg_namespace WHERE nspname = ?"
     if not corpus.value(own, (SCHEMA,)):
-        raise StorageError(
-            "foreign_schema",
-            f"{corpus.path}: another user of the database has made a schema {SCHEMA}",
-            "find out why, and drop it, or use another database",
-        )
+        problem = f"{corpus.path}: another user of the database has made a schema {SCHEMA}"
+        step = "find out why, and drop it, or use another database"
+        raise StorageError("foreign_schema", problem, step)
 
 
 def _migrate(corpus: PostgresCorpus) -> None:
