@@ -190,8 +190,12 @@ def change_for(
     One short clause needs none of the words, because a question may have others.
     """
     sentences = read_sentences(old, heading)
-    best = max((len(asked & own.words) for own in sentences), default=0)
-    near = [(len(asked & (c.old.words | c.new.words)), c) for c in found]
+
+    def shared(*texts: str) -> int:
+        return len(asked & content_words(" ".join(texts), old))  # With those of its figures.
+
+    best = max((shared(own.text) for own in sentences), default=0)
+    near = [(shared(c.old.text, c.new.text), c) for c in found]
     most, change = max(near, key=lambda pair: pair[0], default=(0, None))
     is_short = len({own.clause for own in sentences}) == 1 and len(sentences) <= _MAX_OF_CLAUSE
     return change if most >= max(best, 0 if is_short else max(1, len(asked) / 4)) else None

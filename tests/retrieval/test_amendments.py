@@ -122,10 +122,11 @@ def test_a_question_may_have_other_words(tmp_path: Path) -> None:
     assert notes(bundle) == "letter.md says that it amends [1]"
 
 
-def test_a_figure_may_stand_alone_in_place_of_a_clause(tmp_path: Path) -> None:
+@pytest.mark.parametrize("task", ["How high is the rent?", "What do we pay a month in all?"])
+def test_a_figure_may_stand_alone_in_place_of_a_clause(tmp_path: Path, task: str) -> None:
     text = "We change the lease of 1 March 2021 for the rent.\n\nClause 2 now reads: 3,180 euros.\n"
     short = AMENDMENT.format(TITLE).replace(CHANGES, text.replace("We change", "About"))
-    bundle = answered(tmp_path, {**files(), "letter.md": short}, "How high is the rent?")
+    bundle = answered(tmp_path, {**files(), "letter.md": short}, task)
     assert 'amends [1], by its text: "Clause 2 now reads: 3,180 euros."' in notes(bundle)
 
 
