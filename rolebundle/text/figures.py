@@ -212,7 +212,7 @@ def _read(match: re.Match[str], text: str, language: str) -> Figure | None:
     elif kind == "part_hour":
         readings = _part_of_hour(part, language)
     elif kind == "spoken":
-        name = next(name for name, words in _SPOKEN.items() if words.fullmatch(found))
+        name = next(n for n, words in _SPOKEN.items() if words.fullmatch(text, start, own.end()))
         unit, _, amount = name.partition(" ")
         return Figure(start, own.end(), found, ((unit, Fraction(amount)),), Fraction(amount))
     elif kind == "midday":

@@ -197,8 +197,9 @@ def stronger_claim(text: str, passages: Sequence[Passage], sample: str) -> Diffe
     changes, stays = ([says(one, kind) for one in (text, part)] for kind in ("change", "stays"))
     if changes != stays and sorted(changes) == sorted(stays) == [False, True]:
         return Difference("a change for what stays, or the reverse", passage, part.strip())
-    decided, proposed, *_ = _CLAIMS[language]
-    if decided.search(text) and proposed.search(around) and not decided.search(around):
+    decided, *undecided, _ = _CLAIMS[language]
+    is_open = any(pattern.search(around) for pattern in undecided)
+    if decided.search(text) and is_open and not decided.search(around):
         return Difference("decided for what the evidence proposes", passage, part.strip())
     return None
 

@@ -1211,6 +1211,7 @@ Brewers may hold back a tenth of each claim. Ash piles are emptied by Anna Holm 
 The council is consulting on a toll of the harbour. Cracked mugs cannot be returned to the potter. The
 share of the parking costs is not affected. Lights of the quay are paid on top. Kites are not allowed on the quay.
 The kennel is swept on Tuesday by the crew. The cages are done on Friday. Anna Holm told Ben Kerr so.
+Nothing may be kept in the yard of the quay.
 """
 
 
@@ -1287,6 +1288,7 @@ def test_a_near_copy_that_differs_is_to_be_checked(
         "There is no noise on the deck from 22:00 to 07:00 [1].",
         "The whole day costs 55 euros [1].",
         "Everybody must wear gloves [1].",
+        "Things may not be kept in the yard of the quay [1].",
     ],
 )
 def test_a_faithful_copy_does_not_differ(engine_statements: Engine, draft: str) -> None:

@@ -419,7 +419,7 @@ SAME = [
     ("half past five in the morning", "at 5:30 am"), ("Viertel vor neun, halb vier", "8:45 Uhr, 15:30 Uhr"),
     ("om half vier beginnen wij met de les en dan is het klaar", "at 15:30"), ("a las cuatro y media", "16:30"), ("on till three", "until 3 pm"),
     ("half a year", "six months"), ("anderthalb Jahre", "18 Monate"), ("every fortnight", "every two weeks"),
-    ("paid time and a half", "1.5 times the pay"), ("six chairs", "half a dozen chairs"), ("48 hours", "within two days"),
+    ("paid time and a half", "1.5 times the pay"), ("six chairs", "half a dozen chairs"), ("Keep watch for an hour.", "Keep watch for 60 minutes."), ("48 hours", "within two days"),
     ("by Dec 3, for pick-up on the 9th", "December 9"), ("until January 15", "by the 15th"),
     ("£10 per dog and night", "£10 per night for each dog"), ("80p per person per night", "80p per night and person"),
     ("mindestens 14 Jahre alt", "Sie sind 14 und dürfen es."), ("at least six months before the end", "no later than half a year before it ends"),
