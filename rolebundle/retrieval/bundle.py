@@ -244,7 +244,7 @@ def selected_passage(
     passage, document = row.passage, row.passage.document
     overlay = request.overlay
     kinds = overlay.synthesis_policy.required_evidence_kinds if overlay else ()
-    anchor = f", {passage.anchor}" if passage.anchor else ""
+    anchor, chunk_id = f", {passage.anchor}" if passage.anchor else "", row.chunk_id
     is_remembered = document.source_kind == REMEMBERED_KIND
     return SelectedPassage.model_construct(
         **attributes_of(document, "document_id", "source_id", "title", "uri"),
@@ -264,13 +264,13 @@ def selected_passage(
         same_in=[
             other.passage.locator
             for other in ranked
-            if other.duplicate_of == row.chunk_id and not other.is_partial
+            if other.duplicate_of == chunk_id and not other.is_partial
         ]
         or None,
         other_versions=[
             OtherVersion(locator=other.passage.locator, line=other.differing_line)
             for other in ranked
-            if other.newer_version == row.chunk_id
+            if other.newer_version == chunk_id
         ]
         or None,
         metadata=PassageMetadata.model_construct(

@@ -101,13 +101,10 @@ class Evidence(NamedTuple):
     best_support: Support = Support()
     task_support: TaskSupport = "supported"
 
-    def information(self, position: int) -> float:
-        """How much a word tells the chunks apart, in nats: ``ln(1 + N / df)``."""
-        return math.log1p(self.chunks / max(1, self.frequencies[position]))
-
     def nats_of(self, positions: Iterable[int]) -> float:
         """The sum of the weights of these words, in nats."""
-        return math.fsum(self.rarities[p] * self.information(p) for p in positions)
+        weights = _weights(self.chunks, (*self.frequencies,), (*self.rarities,))
+        return math.fsum(map(weights.__getitem__, positions))
 
     def _nats_found(self, *rowids: int) -> list[tuple[float, float]]:
         """For each wording with a weight: the weight of its words in the chunks, and of all."""
@@ -211,6 +208,15 @@ class Evidence(NamedTuple):
     def _closeness(self, rowid: int) -> float | None:
         cosine = self.cosines.get(rowid)
         return None if self.noise is None or cosine is None else self.noise.closeness(cosine)
+
+
+@lru_cache(maxsize=256)
+def _weights(
+    chunks: int, frequencies: tuple[int, ...], rarities: tuple[float, ...]
+) -> tuple[float, ...]:
+    # Cached, because each passage is weighed several times.
+    pairs = zip(frequencies, rarities, strict=True)
+    return tuple(rarity * math.log1p(chunks / max(1, number)) for number, rarity in pairs)
 
 
 def best_by_bm25(bm25: Mapping[int, float]) -> list[int]:

@@ -40,15 +40,10 @@ _REFERENCE = re.compile(r"(?!(?:[\d./-]*[./-])?(?:19|20)\d\d(?:[./-][\d./-]*)?$)
 def put_doubtful_mail_behind(ranked: list[Candidate]) -> None:
     """Put another passage with half of the score above an untrusted mail that is first."""
     rows = [row for row in ranked if row.can_be_selected]
-    others = (row for row in rows if row.passage.document.origin != "untrusted")
-    first, best = next(iter(rows), None), next(others, None)
-    if (
-        first
-        and best
-        and _is_doubtful(first)
-        and best.final >= ABOUT_AS_GOOD_IN_SERIES * first.final
-    ):
-        lift(ranked, best, first, "first one is an untrusted mail")
+    for first in filter(_is_doubtful, rows[:1]):
+        best = next((r for r in rows if r.passage.document.origin != "untrusted"), None)
+        if best and best.final >= ABOUT_AS_GOOD_IN_SERIES * first.final:
+            lift(ranked, best, first, "first one is an untrusted mail")
 
 
 def _is_doubtful(row: Candidate) -> bool:

@@ -73,6 +73,7 @@ _NEW_END = re.compile(rf"[ _.(-](?:{'|'.join(_NEW)})\)?\.\w+$", re.IGNORECASE)
 _STATES = frozenset([*_VERSION_OF_STATE, *_OLD, "new"])
 
 
+@lru_cache(maxsize=256)
 def words_if_newest_asked(task: str) -> Set[str] | None:
     """The content words of a task that asks for the newest version; ``None`` for other tasks."""
     text = f" {' '.join(words_of(task))} "
@@ -82,6 +83,7 @@ def words_if_newest_asked(task: str) -> Set[str] | None:
     return frozenset(text.split()).difference(*asking, stop_words_of(likely_languages(task)))
 
 
+@lru_cache(maxsize=256)
 def kind_if_newest_asked(task: str) -> str:
     """The observed type of document of which a task asks for the newest; empty for none."""
     text = f" {' '.join(words_of(task))} "

@@ -213,8 +213,8 @@ def _read(match: re.Match[str], text: str, language: str) -> Figure | None:
         readings = _part_of_hour(part, language)
     elif kind == "spoken":
         name = next(n for n, words in _SPOKEN.items() if words.fullmatch(text, start, own.end()))
-        unit, _, amount = name.partition(" ")
-        return Figure(start, own.end(), found, ((unit, Fraction(amount)),), Fraction(amount))
+        unit, _, number = name.partition(" ")
+        return Figure(start, own.end(), found, ((unit, Fraction(number)),), Fraction(number))
     elif kind == "midday":
         readings = [("clock", Fraction(12 * 60))]
     elif kind == "twice":
