@@ -15,6 +15,7 @@ from rolebundle.ingest.parsed import Block
 _MAX_LINES = 12
 """How many lines with text are the beginning."""
 _MAX_CHARS = 4_000
+"""How much of a paragraph is searched for sentences with a day."""
 _PROSE_WORDS = 25
 """A paragraph of so many words ends it."""
 _DATED_LINE = re.compile(r"^(?=.{8,120}(?:$|(?<=\d{4})[.;]\s)).*\d{4}.*", re.MULTILINE)
