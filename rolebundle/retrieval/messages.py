@@ -43,7 +43,7 @@ def put_doubtful_mail_behind(ranked: list[Candidate]) -> None:
     for first in filter(_is_doubtful, rows[:1]):
         best = next((r for r in rows if r.passage.document.origin != "untrusted"), None)
         if best and best.final >= ABOUT_AS_GOOD_IN_SERIES * first.final:
-            lift(ranked, best, first, "first one is an untrusted mail")
+            lift(ranked, best, first, "above an untrusted mail")
 
 
 def _is_doubtful(row: Candidate) -> bool:

@@ -140,13 +140,13 @@ def changes_by(by: Passage, first: Passage) -> tuple[Change, ...]:
     found = changes(first.content, " ".join(first.headings[-1:]), by.content, names_of(first))
     days = text_figures.find_figures(date_of(first))
 
-    def names_it(change: Change) -> bool:
+    def is_reference(change: Change) -> bool:
         """Whether the new sentence only names the document: "to the agreement of 2 May"."""
         dates = (figure for figure in change.new.figures if figure.unit == "date")
         has_day = any(is_same(*pair) for pair in product(days, dates))
         return has_day and not says(change.new.text, "change", "new", "turn")
 
-    return tuple(change for change in found if not names_it(change))
+    return tuple(change for change in found if not is_reference(change))
 
 
 def names_of(passage: Passage) -> str:

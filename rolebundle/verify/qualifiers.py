@@ -171,9 +171,8 @@ def other_weekday(text: str, passages: Sequence[Passage], sample: str) -> Differ
     own, all_days = weekdays_in(text), weekdays_in("\n".join(p.content for p in passages))
     likeliest = likeliest_part(text, passages, sample) if own and len(all_days) > 1 else None
     theirs = weekdays_in(likeliest[1]) if likeliest else all_days
-    if len(own) == 1 and theirs.isdisjoint(own) and (len(theirs) == 1 or likeliest):
-        if not theirs:
-            return None
+    is_clear = len(theirs) == 1 or (theirs and likeliest)
+    if len(own) == 1 and is_clear and theirs.isdisjoint(own):
         passage, part = likeliest or (passages[0], "")
         return Difference("the evidence has another day of the week", passage, part)
     return None
@@ -192,16 +191,17 @@ def stronger_claim(text: str, passages: Sequence[Passage], sample: str) -> Diffe
     around = part if passage.content_type == "table" else passage.content
     kinds = {q.kind for q in qualifiers_in(text, language)}
     theirs = {q.kind for q in qualifiers_in(part, language)}
-    if kinds & _DUTIES == {_MUST} and theirs & _DUTIES == {_MAY}:
-        return Difference("a duty for what the evidence allows", passage, part.strip())
     changes, stays = ([says(one, kind) for one in (text, part)] for kind in ("change", "stays"))
-    if changes != stays and sorted(changes) == sorted(stays) == [False, True]:
-        return Difference("a change for what stays, or the reverse", passage, part.strip())
     decided, *undecided, _ = _CLAIMS[language]
-    is_open = any(pattern.search(around) for pattern in undecided)
-    if decided.search(text) and is_open and not decided.search(around):
-        return Difference("decided for what the evidence proposes", passage, part.strip())
-    return None
+    is_open = any(pattern.search(around) for pattern in undecided) and not decided.search(around)
+    what = ""
+    if kinds & _DUTIES == {_MUST} and theirs & _DUTIES == {_MAY}:
+        what = "the sentence states a duty, the evidence a permission"
+    elif (changes, stays) in (([True, False], [False, True]), ([False, True], [True, False])):
+        what = "one of the sentence and the evidence states a change, the other that it stays"
+    elif is_open and decided.search(text):
+        what = "the sentence states a decision, the evidence a proposal or refusal"
+    return Difference(what, passage, part.strip()) if what else None
 
 
 def changes_nothing(text: str, *, is_of_day: bool = False) -> bool:
@@ -222,7 +222,8 @@ def not_included(text: str, passages: Sequence[Passage], sample: str) -> Differe
         theirs = content_words(sentence, sample)
         is_limited = is_denied(sentence) or _CONDITION.search(sentence) or _EXTRA.search(sentence)
         if is_limited and any(what and what <= theirs for what in included):
-            return Difference("what is included is not", passage, sentence.strip())
+            what = "the evidence excludes or limits what the sentence includes"
+            return Difference(what, passage, sentence.strip())
     return None
 
 
